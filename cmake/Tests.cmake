@@ -213,7 +213,7 @@ function(add_crowd_test name)
 endfunction()
 
 # Adds a test that deadlocks on purpose. It passes if the simulator's report matches PATTERN.
-#   add_deadlock_test(pipeline FOLDER ranks FILTER Damage.* PATTERN "a deadlock" TIMEOUT 60)
+#   add_deadlock_test(pipeline FOLDER ranks FILTER EngineError.* PATTERN "a deadlock" TIMEOUT 60)
 function(add_deadlock_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT;FILTER;PATTERN" "")
   if(NOT "smpi" IN_LIST TRIREME_MPIS)

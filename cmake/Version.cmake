@@ -1,4 +1,4 @@
-# Facts that `trireme --version` prints. When included, this file adds base's build_facts() to the base room.
+# Facts that `trireme --version` prints. When included, this file adds base's make_build_facts() to the base room.
 # When run as a script, at every build, it asks git for the revision, which may have changed since the
 # configuration.
 if(CMAKE_SCRIPT_MODE_FILE)

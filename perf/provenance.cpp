@@ -9,7 +9,7 @@ namespace trireme::perf {
 
 nlohmann::ordered_json provenance(int argc, const char* const* argv) {
     const std::string changed = " with changes";
-    std::string commit = build_facts().revision;
+    std::string commit = make_build_facts().revision;
     const bool is_clean = !commit.ends_with(changed);
     if (!is_clean) commit.resize(commit.size() - changed.size());
     std::string command = std::filesystem::path(argv[0]).filename().string();

@@ -34,7 +34,7 @@ Json Calibration::json() const {
             {"one_process", alone.json()},
             {"two_processes", both.json()},
             {"ratio", ratio.json()},
-            {"least", least_calibration}};
+            {"least", min_calibration}};
 }
 
 Calibration calibrate(const Records& records) {
@@ -51,12 +51,12 @@ Calibration calibrate(const Records& records) {
 }
 
 std::string complaint(const Records& records, const Calibration& calibration) {
-    if (records.rounds() < least_rounds) {
-        return cat("rounds: ", records.rounds(), " of the ", least_rounds, " that are needed");
+    if (records.rounds() < min_rounds) {
+        return cat("rounds: ", records.rounds(), " of the ", min_rounds, " that are needed");
     }
     const double ratio = calibration.ratio.middle();
-    if (ratio < least_calibration) {
-        return cat("two processes at once reached ", ratio, " of what one does alone, and ", least_calibration,
+    if (ratio < min_calibration) {
+        return cat("two processes at once reached ", ratio, " of what one does alone, and ", min_calibration,
                    " is needed: the two cores are threads of one, or had other work");
     }
     return {};

@@ -20,8 +20,8 @@ using Json = nlohmann::ordered_json;
 
 // Minimum ratio of the rate of two cores to twice the rate of one. Below it the cores share execution units,
 // and figures of two ranks mean little.
-constexpr double least_calibration = 0.85;
-constexpr int least_rounds = 7;
+constexpr double min_calibration = 0.85;
+constexpr int min_rounds = 7;
 
 // These functions throw ConfigError if the file cannot be read.
 std::ifstream open(const std::filesystem::path& path);

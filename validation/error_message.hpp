@@ -10,7 +10,7 @@ namespace trireme::validation {
 
 // Returns the message of the error that `action` throws; "(no error)" if it throws none.
 template <class Error, class Action>
-std::string message_of(Action&& action) {
+std::string catch_message(Action&& action) {
     try {
         action();
     } catch (const Error& error) {

@@ -27,13 +27,13 @@ inline StageMemory predict(const model::ModelConfig& config, device::DType dtype
 class WholeModel {
 public:
     // `memory` holds the capacities of its arenas.
-    WholeModel(const model::ModelConfig& config, device::DType dtype, device::MemorySpace place,
+    WholeModel(const model::ModelConfig& config, device::DType dtype, device::MemorySpace memory_space,
                const StageMemory& memory, plan::Recompute recompute = plan::Recompute::none)
         : dtype_(dtype),
           stage_(config, all_layers(config, recompute)),
-          parameters_(stage_.parameters(), dtype, place),
-          workspace_(memory, place),
-          flight_(memory.activations, place) {
+          parameters_(stage_.parameters(), dtype, memory_space),
+          workspace_(memory, memory_space),
+          stash_(memory.activations, memory_space) {
         stage_.bind(parameters_);
     }
 
@@ -46,10 +46,10 @@ public:
     // smoothing. The gradients keep their values.
     model::LossState evaluate(device::Stream& stream, const model::TokenBatch& batch) {
         if (batch.rows() == 0) return {};
-        flight_.clear();
+        stash_.clear();
         stage_.forward({.stream = stream, .batch = batch, .scratch = workspace_.scratch, .dtype = dtype_}, {},
-                       flight_, workspace_);
-        return stage_.outcome(flight_);
+                       stash_, workspace_);
+        return stage_.outcome(stash_);
     }
 
     // Adds the gradients of loss_scale * the sum of losses, and returns that sum.
@@ -64,24 +64,24 @@ public:
                                .dropout_key = options.dropout_key,
                                .loss_scale = options.loss_scale,
                                .label_smoothing = options.label_smoothing};
-        flight_.clear();
-        stage_.forward(pass, {}, flight_, workspace_);
+        stash_.clear();
+        stage_.forward(pass, {}, stash_, workspace_);
         if (halves == BackwardHalves::together) {
-            stage_.backward(pass, {}, {}, flight_, workspace_);
+            stage_.backward(pass, {}, {}, stash_, workspace_);
         } else {
-            stage_.backward_input(pass, {}, {}, flight_);
-            stage_.backward_weight(pass, flight_);
+            stage_.backward_input(pass, {}, {}, stash_);
+            stage_.backward_weight(pass, stash_);
         }
-        return stage_.outcome(flight_).loss;
+        return stage_.outcome(stash_).loss;
     }
 
     void rebalance(const model::Rebalancing& rebalancing) { stage_.rebalance(rebalancing); }  // see Stage
 
     // Returns the largest sizes so far.
     StageMemory peak() const {
-        return {.activations = flight_.kept.peak(),
+        return {.activations = stash_.arena.peak(),
                 .scratch = workspace_.scratch.peak(),
-                .again = workspace_.again.peak(),
+                .block_activations = workspace_.block_activations.peak(),
                 .exchange = workspace_.exchange.peak()};
     }
 
@@ -90,7 +90,7 @@ private:
     Stage stage_;
     LocalParameters parameters_;
     Workspace workspace_;
-    Flight flight_;
+    ActivationStash stash_;
 };
 
 }  // namespace trireme::stage

@@ -22,7 +22,8 @@ constexpr std::size_t vocabulary = 50257;
 constexpr std::size_t head_tile_rows = 512;
 constexpr std::size_t table_elements = vocabulary * channels;  // size of the largest tensor of an update
 
-// Makes the tensors of the cases from one arena, with values of the magnitude that occurs in training.
+// Makes the tensors of the cases from one arena, with values of the magnitude that occurs in training. To save
+// memory, some kernels write their results over other operands: only the time of a kernel counts.
 class Cases {
 public:
     Cases(std::size_t samples, std::size_t length, const std::function<void(const Case&)>& use)
@@ -60,12 +61,13 @@ private:
         return tensor;
     }
     template <class Op>
-    void measure(std::string shape, Floor floor, const Op& op, std::optional<PlainProduct> product = {}) {
+    void measure(std::string shape, Floor floor, const Op& op, std::optional<PlainMatmul> matmul = {}) {
         op.check();
-        use_({std::string(op.cost().kernel), std::move(shape), floor, op.cost(), product,
+        use_({std::string(op.cost().kernel), std::move(shape), floor, op.cost(), matmul,
               [&op](device::CpuStream& stream) { kernels::run(stream, op); }});
     }
-    std::string matrix(std::size_t columns) const { return cat(rows_, " x ", columns); }
+    // Returns the shape of a matrix with all rows: "2048 x 768".
+    std::string shape_of_rows(std::size_t columns) const { return cat(rows_, " x ", columns); }
 
     device::Arena arena_{"benchmark", std::size_t{3} << 30, device::MemorySpace::host};
     std::size_t samples_;
@@ -81,16 +83,16 @@ void Cases::linear(std::size_t in, std::size_t out) {
     const device::Tensor weight = normal(in, out, 0.02);
     const device::Tensor bias = normal(1, out, 0.02);
     const device::Tensor output = normal(rows_, out);
-    measure(shape, Floor::product,
+    measure(shape, Floor::matmul,
             kernels::Linear{.input = input, .weight = weight, .bias = bias, .output = output},
-            PlainProduct{.rows = rows_, .columns = out, .depth = in});
-    measure(shape, Floor::product,
+            PlainMatmul{.rows = rows_, .columns = out, .depth = in});
+    measure(shape, Floor::matmul,
             kernels::LinearBackwardInput{.grad_output = output, .weight = weight, .grad_input = input},
-            PlainProduct{.rows = rows_, .columns = in, .depth = out, .is_right_transposed = true});
-    measure(shape, Floor::product,
+            PlainMatmul{.rows = rows_, .columns = in, .depth = out, .is_right_transposed = true});
+    measure(shape, Floor::matmul,
             kernels::LinearBackwardWeight{
                 .input = input, .grad_output = output, .grad_weight = weight, .grad_bias = bias},
-            PlainProduct{
+            PlainMatmul{
                 .rows = in, .columns = out, .depth = rows_, .is_left_transposed = true, .accumulate = true});
 }
 
@@ -103,21 +105,21 @@ void Cases::head() {
     const device::Tensor table = normal(vocabulary, channels, 0.02);
     const device::Tensor logits = normal(rows, vocabulary);
     constexpr kernels::WeightAxes axes = kernels::WeightAxes::out_in;
-    measure(shape, Floor::product,
+    measure(shape, Floor::matmul,
             kernels::Linear{.input = input, .weight = table, .bias = {}, .output = logits, .axes = axes},
-            PlainProduct{.rows = rows, .columns = vocabulary, .depth = channels, .is_right_transposed = true});
+            PlainMatmul{.rows = rows, .columns = vocabulary, .depth = channels, .is_right_transposed = true});
     measure(
-        shape, Floor::product,
+        shape, Floor::matmul,
         kernels::LinearBackwardInput{.grad_output = logits, .weight = table, .grad_input = input, .axes = axes},
-        PlainProduct{.rows = rows, .columns = channels, .depth = vocabulary});
-    measure(shape, Floor::product,
+        PlainMatmul{.rows = rows, .columns = channels, .depth = vocabulary});
+    measure(shape, Floor::matmul,
             kernels::LinearBackwardWeight{
                 .input = input, .grad_output = logits, .grad_weight = table, .grad_bias = {}, .axes = axes},
-            PlainProduct{.rows = vocabulary,
-                         .columns = channels,
-                         .depth = rows,
-                         .is_left_transposed = true,
-                         .accumulate = true});
+            PlainMatmul{.rows = vocabulary,
+                        .columns = channels,
+                        .depth = rows,
+                        .is_left_transposed = true,
+                        .accumulate = true});
 }
 
 void Cases::attention() {
@@ -131,7 +133,7 @@ void Cases::attention() {
     std::vector<kernels::Segment> segments;
     for (std::size_t s = 0; s < samples_; ++s) segments.push_back({.begin = s * length_, .length = length_});
     const kernels::AttentionShape attention{
-        .segments = segments, .heads = heads, .groups = heads, .scale = 0.125, .dropout = {}};
+        .segments = segments, .heads = heads, .key_value_heads = heads, .scale = 0.125, .dropout = {}};
     measure(shape, Floor::flops,
             kernels::Attention{.query = fused.column_range(0, channels),
                                .key = fused.column_range(channels, channels),
@@ -162,10 +164,10 @@ void Cases::norm() {
     const device::Tensor mean = normal(1, rows_);
     const device::Tensor inv_std = normal(1, rows_);
     measure(
-        matrix(channels), Floor::bytes,
+        shape_of_rows(channels), Floor::bytes,
         kernels::LayerNorm{
             .input = input, .gain = gain, .bias = bias, .output = output, .mean = mean, .inv_std = inv_std});
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::LayerNormBackwardInput{.input = input,
                                             .gain = gain,
                                             .mean = mean,
@@ -173,7 +175,7 @@ void Cases::norm() {
                                             .grad_output = output,
                                             .residual = grad_input,
                                             .grad_input = grad_input});
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::LayerNormBackwardWeight{.input = input,
                                              .mean = mean,
                                              .inv_std = inv_std,
@@ -189,16 +191,16 @@ void Cases::rms_norm() {
     const device::Tensor grad_input = normal(rows_, channels);
     const device::Tensor gain = normal(1, channels);
     const device::Tensor inv_rms = normal(1, rows_);
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::RmsNorm{.input = input, .gain = gain, .output = output, .inv_rms = inv_rms});
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::RmsNormBackwardInput{.input = input,
                                           .gain = gain,
                                           .inv_rms = inv_rms,
                                           .grad_output = output,
                                           .residual = grad_input,
                                           .grad_input = grad_input});
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::RmsNormBackwardWeight{
                 .input = input, .inv_rms = inv_rms, .grad_output = output, .grad_gain = gain});
 }
@@ -209,9 +211,9 @@ void Cases::activation() {
     const device::Tensor output = normal(rows_, 4 * channels);
     for (const auto& [kind, name] : {std::pair{kernels::ActivationKind::gelu_tanh, "gelu_tanh"},
                                      std::pair{kernels::ActivationKind::gelu, "gelu"}}) {
-        measure(cat(matrix(4 * channels), ", ", name), Floor::bytes,
+        measure(cat(shape_of_rows(4 * channels), ", ", name), Floor::bytes,
                 kernels::Activation{.input = input, .output = output, .kind = kind});
-        measure(cat(matrix(4 * channels), ", ", name), Floor::bytes,
+        measure(cat(shape_of_rows(4 * channels), ", ", name), Floor::bytes,
                 kernels::ActivationBackward{
                     .input = input, .grad_output = output, .grad_input = output, .kind = kind});
     }
@@ -225,8 +227,9 @@ void Cases::silu_gate() {
     const device::Tensor output = normal(rows_, 4 * channels);
     const device::Tensor gate = both.column_range(0, 4 * channels);
     const device::Tensor up = both.column_range(4 * channels, 4 * channels);
-    measure(matrix(4 * channels), Floor::bytes, kernels::SiluGate{.gate = gate, .up = up, .output = output});
-    measure(matrix(4 * channels), Floor::bytes,
+    measure(shape_of_rows(4 * channels), Floor::bytes,
+            kernels::SiluGate{.gate = gate, .up = up, .output = output});
+    measure(shape_of_rows(4 * channels), Floor::bytes,
             kernels::SiluGateBackward{.gate = gate,
                                       .up = up,
                                       .grad_output = output,
@@ -241,7 +244,7 @@ void Cases::rotary() {
         frequencies.push_back(std::pow(1e4, -2.0 * static_cast<double>(c * heads) / channels));
     }
     const device::Tensor fused = normal(rows_, 3 * channels);
-    measure(cat(matrix(channels), ", ", heads, " heads"), Floor::bytes,
+    measure(cat(shape_of_rows(channels), ", ", heads, " heads"), Floor::bytes,
             kernels::Rotary{.values = fused.column_range(0, channels),
                             .positions = indices(rows_, length_),
                             .frequencies = frequencies});
@@ -258,11 +261,11 @@ void Cases::residual_add() {
     }
     const kernels::Dropout dropout{
         .rate = 0.1, .key = RandomKey{1}, .samples = samples, .positions = indices(rows_, length_)};
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::ResidualAdd{.residual = residual, .input = input, .output = output, .dropout = {}});
-    measure(matrix(channels) + ", dropout 0.1", Floor::bytes,
+    measure(shape_of_rows(channels) + ", dropout 0.1", Floor::bytes,
             kernels::ResidualAdd{.residual = residual, .input = input, .output = output, .dropout = dropout});
-    measure(matrix(channels) + ", dropout 0.1", Floor::bytes,
+    measure(shape_of_rows(channels) + ", dropout 0.1", Floor::bytes,
             kernels::DropoutBackward{.grad_output = input, .grad_input = output, .dropout = dropout});
 }
 
@@ -273,13 +276,13 @@ void Cases::embedding() {
     const device::Tensor token_table = normal(vocabulary, channels);
     const device::Tensor position_table = normal(length_, channels);
     const device::Tensor output = normal(rows_, channels);
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::Embedding{.tokens = tokens,
                                .positions = positions,
                                .token_table = token_table,
                                .position_table = position_table,
                                .output = output});
-    measure(matrix(channels), Floor::bytes,
+    measure(shape_of_rows(channels), Floor::bytes,
             kernels::EmbeddingBackward{.tokens = tokens,
                                        .positions = positions,
                                        .grad_output = output,

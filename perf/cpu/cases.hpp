@@ -14,9 +14,9 @@ namespace trireme::perf {
 
 // The limit that a kernel's seconds are compared with.
 enum class Floor : std::uint8_t {
-    product,  // one plain library call for the same matmul
-    flops,    // its operations at the rate of a 512^3 matmul, or its bytes if they take longer
-    bytes,    // its bytes at copy bandwidth
+    matmul,  // one plain library call for the same matmul
+    flops,   // its flops at the rate of a 512^3 matmul, or its bytes at copy bandwidth if these take longer
+    bytes,   // its bytes at copy bandwidth
 };
 
 // One kernel call to measure.
@@ -25,7 +25,7 @@ struct Case {
     std::string shape;  // "2048 x 768 -> 2304"
     Floor floor = Floor::bytes;
     device::Cost cost;
-    std::optional<PlainProduct> product;  // set for Floor::product
+    std::optional<PlainMatmul> matmul;  // set for Floor::matmul
     std::function<void(device::CpuStream&)> run;
 };
 

@@ -1,7 +1,8 @@
-// Measures how long a step of 4 x 64 tokens and one of 4 x 512 stall for a checkpoint of GPT-2 (124M) with its
-// moments, and how fast the checkpoint is loaded, relative to those steps and to the disk, all in one run:
+// Measures the saving and the loading of a checkpoint of GPT-2 (124M) with its moments, all in one run:
 //   perf_checkpoint FOLDER > checkpoint.json
-// FOLDER is on the disk to be measured and needs three gigabytes of free space.
+// The time for which a save stalls training is compared with a step of 4 x 64 tokens and a step of 4 x 512
+// tokens. The speed of loading is compared with the speed of the disk. FOLDER is on the disk to be measured and
+// needs three gigabytes of free space.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ struct Shape {
 constexpr std::array<Shape, 2> shapes{{{64, 5}, {512, 3}}};
 constexpr std::size_t samples = 4;
 
-double seconds_of(const std::function<void()>& work) {
+double measure_seconds(const std::function<void()>& work) {
     const double begin = device::now_seconds();
     work();
     return device::now_seconds() - begin;
@@ -60,7 +61,7 @@ config::RunConfig config_of(std::size_t length) {
     return config;
 }
 
-stage::BatchShape shape_of(const model::TokenBatch& batch) {
+stage::BatchShape make_shape(const model::TokenBatch& batch) {
     return {.segments = {batch.segments.begin(), batch.segments.end()}, .rows = batch.rows()};
 }
 
@@ -69,19 +70,19 @@ class Bench {
 public:
     Bench(const fs::path& folder, std::size_t length)
         : specimen_(config_of(length)),
-          memory_(predict(specimen_.model(), device::DType::f32, shape_of(specimen_.batch()))),
+          memory_(predict(specimen_.model(), device::DType::f32, make_shape(specimen_.batch()))),
           model_(specimen_.model(), device::DType::f32, device::MemorySpace::host, memory_),
-          optimizer_({}, model_.parameters(), optim::whole_parameters(model_.parameters()), device::DType::f32,
+          optimizer_({}, model_.parameters(), optim::make_whole_shards(model_.parameters()), device::DType::f32,
                      device::MemorySpace::host),
           folder_(folder / "checkpoints"),
-          saving_(plan(), comm::single_rank("saving"), [] {}) {
-        initialise(stream_, model_.parameters(), model_.values(), 1);
+          saving_(plan(), comm::make_single_rank_group("saving"), [] {}) {
+        initialize_parameters(stream_, model_.parameters(), model_.values(), 1);
     }
 
     double step() {
-        return seconds_of([&] {
+        return measure_seconds([&] {
             model_.forward_backward(stream_, specimen_.batch(), {});
-            saving_.before_update();
+            saving_.wait_for_copy();
             optimizer_.update(stream_, model_.values(), model_.gradients(), 1e-4, 1);
         });
     }
@@ -98,15 +99,16 @@ public:
     void finish() { saving_.finish(); }
     double stall_seconds() const { return saving_.stall_seconds(); }
 
+    // Bytes of the checkpoint: the values and two moments.
     std::size_t bytes() const { return 3 * model_.values().bytes(); }
 
     // Loads all fields of all tensors, replacing the current values.
     void load() { checkpoint::StoredModel::open(folder_).read(views(), 1); }
 
     std::vector<fs::path> parts() const {
-        const fs::path newest = checkpoint::newest_checkpoint(folder_).value();
+        const fs::path newest = checkpoint::find_newest_checkpoint(folder_).value();
         std::vector<fs::path> all;
-        for (const std::string& name : archive::names_in(newest))
+        for (const std::string& name : archive::list_names(newest))
             if (name.starts_with("part-")) all.push_back(newest / name);
         return all;
     }
@@ -114,13 +116,13 @@ public:
 private:
     run::SavingPlan plan() const {
         run::SavingPlan plan{
-            .checkpoints = folder_, .run = "0badcafe", .keep = 1, .description = {}, .state = {}};
+            .checkpoints = folder_, .run_id = "0badcafe", .max_checkpoints = 1, .description = {}, .state = {}};
         std::vector<checkpoint::CheckpointTensor> tensors;
         for (const model::ParameterSpec& spec : model_.parameters())
             tensors.push_back(
-                checkpoint::checkpoint_tensor(spec, archive::StoredType::f32, archive::StoredType::f32));
-        plan.description.config = config_text_of(specimen_.model(), tensors);
-        plan.state = state_of(plan.description, std::move(tensors));
+                checkpoint::make_checkpoint_tensor(spec, archive::StoredType::f32, archive::StoredType::f32));
+        plan.description.config = make_config_text(specimen_.model(), tensors);
+        plan.state = make_checkpoint_state(plan.description, std::move(tensors));
         plan.state.moments = 2;
         checkpoint::CheckpointPart& part = plan.state.parts.emplace_back();
         for (std::size_t t = 0; t < plan.state.tensors.size(); ++t)
@@ -134,8 +136,8 @@ private:
             const model::ParameterSpec& spec = model_.parameters()[p];
             const layout::Box all{{0, spec.rows}, {0, spec.columns}};
             add_views(views, spec, checkpoint::StateField::value, all, model_.values()[p]);
-            add_views(views, spec, checkpoint::StateField::moment1, all, optimizer_.kept()[0][p]);
-            add_views(views, spec, checkpoint::StateField::moment2, all, optimizer_.kept()[1][p]);
+            add_views(views, spec, checkpoint::StateField::moment1, all, optimizer_.state()[0][p]);
+            add_views(views, spec, checkpoint::StateField::moment2, all, optimizer_.state()[1][p]);
         }
         return views;
     }
@@ -157,23 +159,23 @@ void forget(const fs::path& path) {
     ::close(descriptor);
 }
 
-// Reads a file in large blocks, as dd does. `more` may be O_DIRECT, to bypass the page cache.
-void read_raw(const fs::path& path, int more = 0) {
+// Reads a file in large blocks, as dd does. `extra_flags` may be O_DIRECT, to bypass the page cache.
+void read_raw(const fs::path& path, int extra_flags = 0) {
     constexpr std::size_t block = std::size_t{8} << 20;
     const device::Buffer memory(block, device::MemorySpace::host);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | more);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | extra_flags);
     ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
     while (::read(descriptor, memory.data(), block) > 0) continue;
     ::close(descriptor);
 }
 
-// Measures the hash rate of one core, on sixteen blocks at a time as when loading.
-double sum_bytes_per_s() {
+// Measures the hash rate of one core. Hashes sixteen blocks at a time, as a load does.
+double measure_hash_rate() {
     constexpr std::size_t block = std::size_t{1} << 20;
     const std::vector<std::vector<std::byte>> memory(16, std::vector<std::byte>(block));
     const std::vector<std::span<const std::byte>> blocks(memory.begin(), memory.end());
     std::vector<double> seconds;
-    for (int r = 0; r < 2 * loads; ++r) seconds.push_back(seconds_of([&] { Sha256::hex_of_each(blocks); }));
+    for (int r = 0; r < 2 * loads; ++r) seconds.push_back(measure_seconds([&] { Sha256::hash_each(blocks); }));
     return static_cast<double>(blocks.size() * block) / median(seconds);
 }
 
@@ -195,12 +197,13 @@ nlohmann::ordered_json measure_saving(Bench& bench, const Shape& shape) {
             {"stall_of_step", {{"value", stall / median(plain)}, {"limit", 0.02}}}};
 }
 
-// Alternates between the disk and the checkpoint, so that other load on the machine affects both equally.
+// Alternates between reading the files and loading the checkpoint, so that other load on the machine affects
+// both equally.
 nlohmann::ordered_json measure_loading(Bench& bench) {
     const std::vector<fs::path> parts = bench.parts();
     const auto seconds_without_cache = [&](const std::function<void()>& work) {
         for (const fs::path& part : parts) forget(part);
-        return seconds_of(work);
+        return measure_seconds(work);
     };
     std::vector<double> raw, direct, loaded;
     for (int r = 0; r < loads; ++r) {
@@ -216,7 +219,7 @@ nlohmann::ordered_json measure_loading(Bench& bench) {
     return {{"bytes", bench.bytes()},
             {"disk_bytes_per_s", bytes / median(raw)},
             {"disk_past_the_cache_bytes_per_s", bytes / median(direct)},
-            {"sum_bytes_per_s_of_a_core", sum_bytes_per_s()},
+            {"sum_bytes_per_s_of_a_core", measure_hash_rate()},
             {"load_bytes_per_s", bytes / median(loaded)},
             {"load_of_disk", {{"value", median(raw) / median(loaded)}, {"limit", 0.8}}}};
 }
@@ -227,10 +230,11 @@ nlohmann::ordered_json measure(const fs::path& folder, const nlohmann::ordered_j
     for (const Shape& shape : shapes) {
         Bench bench(folder, shape.length);
         saving.push_back(measure_saving(bench, shape));
+        // The checkpoint does not depend on the shape of the steps, so one measurement suffices.
         if (loading.empty()) loading = measure_loading(bench);
     }
     return {{"provenance", origin},
-            {"processor", device::processor_name()},
+            {"processor", device::read_processor_name()},
             {"saving", saving},
             {"loading", loading}};
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures one f32 training step of GPT-2 (124M) or Llama (160M) on one core, by Trireme and by PyTorch. They
-# alternate on the same core, so that both meet the same conditions. Prints both medians of every round and the
-# ratio of the medians over the rounds.
+# Measures one f32 training step of GPT-2 (124M) or Llama (160M) on one core, by Trireme and by PyTorch. The
+# two programs alternate on the same core, so that both meet the same conditions. Prints both medians of every
+# round and the ratio of the medians over the rounds.
 #
 #   perf/cpu/compare_pytorch.sh BUILD_DIR PYTHON [ROUNDS [RESULT_DIR [gpt2|llama-160m]]]
 #

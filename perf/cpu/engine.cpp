@@ -2,7 +2,9 @@
 // compute nothing and whose messages are one number. The limit is the time of one number sent back and forth
 // between the same ranks.
 //
-//   mpiexec -n 2 perf_engine_openmpi [MICRO_BATCHES [REPEATS [RESULT.json]]]      256 51
+//   mpiexec -n 2 perf_engine_openmpi [MICRO_BATCHES [REPEATS [RESULT.json]]]
+//
+// Defaults: 256 micro-batches, 51 repeats, no file.
 #include "trireme/pipeline/engine.hpp"
 
 #include <algorithm>
@@ -26,28 +28,28 @@ namespace trireme::perf {
 namespace {
 
 constexpr int ranks = 2;
-const std::vector<int> both{0, 1};
+const std::vector<int> both_ranks{0, 1};
 
 struct Size {
     int microbatches = 256;
     int repeats = 51;
-    std::string result;
+    std::string result;  // path of the JSON file; empty if none is written
 };
 
 // A worker without computation; every message has one row of one value.
 class IdleWorker final : public pipeline::StageWorker {
 public:
-    std::size_t rows(int) const override { return 1; }
-    device::Tensor place_for(const schedule::Instruction&) override {
+    std::size_t count_rows(int) const override { return 1; }
+    device::Tensor provide_receive_buffer(const schedule::Instruction&) override {
         return {&received_, device::DType::f32, 1, 1, 1};
     }
-    device::ConstTensor result_for(const schedule::Instruction&) override {
+    device::ConstTensor find_send_buffer(const schedule::Instruction&) override {
         return {&sent_, device::DType::f32, 1, 1, 1};
     }
-    void sent(const schedule::Instruction&) override {}
+    void finish_send(const schedule::Instruction&) override {}
     void run(const schedule::Instruction&) override {}
-    bool stands(const schedule::Instruction&) override { return true; }
-    void undo(const schedule::Instruction&) override {}
+    bool validate_update(const schedule::Instruction&) override { return true; }
+    void discard_forward(const schedule::Instruction&) override {}
 
 private:
     float received_ = 0;
@@ -59,22 +61,23 @@ struct Programs {
     std::vector<schedule::Program> all;
 };
 
+// Returns the programs of the schedule with the fewest slots for which verify_programs() finds no fault.
 Programs prove(const schedule::Schedule& schedule, int microbatches) {
-    Programs programs{schedule::grid_shape(ranks, 1, 1, microbatches), {}};
+    Programs programs{schedule::make_grid_shape(ranks, 1, 1, microbatches), {}};
     for (; programs.shape.slots <= 4; ++programs.shape.slots) {
         programs.all = lower(generate(schedule, programs.shape), programs.shape);
-        if (check(programs.all, programs.shape).is_proved()) return programs;
+        if (verify_programs(programs.all, programs.shape).is_proved()) return programs;
     }
     throw BugError(cat(schedule.name, " of two stages needs more than 4 slots"));
 }
 
 struct Timing {
     double median_us = 0;
-    double least_us = 0;
+    double min_us = 0;
 };
 
 // Collective over `group`. Calls `act` on both ranks `repeats` times, after some unmeasured warm-up calls.
-// Returns the time of the slower rank, divided by `parts`.
+// The time of a call is that of the slower rank, divided by `parts`. Returns the median and the minimum.
 template <class Act>
 Timing measure(comm::Communicator& group, int repeats, std::size_t parts, Act&& act) {
     std::vector<double> times;
@@ -82,32 +85,32 @@ Timing measure(comm::Communicator& group, int repeats, std::size_t parts, Act&& 
         barrier(group);
         const double begin = device::now_seconds();
         act();
-        const std::vector<double> seconds = gather_all(group, std::array{device::now_seconds() - begin});
+        const std::vector<double> seconds = all_gather(group, std::array{device::now_seconds() - begin});
         if (r >= 0) times.push_back(1e6 * std::max(seconds[0], seconds[1]) / static_cast<double>(parts));
     }
     std::sort(times.begin(), times.end());
-    return {.median_us = times[times.size() / 2], .least_us = times.front()};
+    return {.median_us = times[times.size() / 2], .min_us = times.front()};
 }
 
 Timing measure_schedule(const comm::Session& session, comm::Communicator& control, const Programs& programs,
                         int repeats) {
     const std::vector<layout::Team> teams{{{0}, {0}}, {{1}, {1}}};
-    const auto activations = session.group_of(both, "activations", {});
-    const auto gradients = session.group_of(both, "gradients", {});
+    const auto activations = session.make_group(both_ranks, "activations", {});
+    const auto gradients = session.make_group(both_ranks, "gradients", {});
     pipeline::Engine engine({.rank = session.rank(),
                              .teams = teams,
                              .shape = programs.shape,
                              .activations = *activations,
                              .gradients = *gradients,
-                             .ranks = both});
+                             .group_ranks = both_ranks});
     IdleWorker worker;
     const schedule::Program& own = programs.all[static_cast<std::size_t>(session.rank())];
     return measure(control, repeats, own.size(), [&] { engine.execute(own, worker); });
 }
 
-// Times one message in either direction.
+// Sends one number back and forth. Returns the time per message.
 Timing measure_message(const comm::Session& session, comm::Communicator& control, const Size& size) {
-    const auto group = session.group_of(both, "messages", {});
+    const auto group = session.make_group(both_ranks, "messages", {});
     const int peer = 1 - session.rank();
     float number = 0;
     const device::Tensor tensor{&number, device::DType::f32, 1, 1, 1};
@@ -130,31 +133,31 @@ Size parse(int argc, char** argv) {
     return size;
 }
 
-nlohmann::ordered_json json_of(const Timing& timing) {
-    return {{"median_us", timing.median_us}, {"least_us", timing.least_us}};
+nlohmann::ordered_json to_json(const Timing& timing) {
+    return {{"median_us", timing.median_us}, {"least_us", timing.min_us}};
 }
 
 void print(const char* name, const char* unit, const Timing& timing) {
-    std::printf("%-12s median %6.2f us, least %6.2f us for each %s\n", name, timing.median_us, timing.least_us,
+    std::printf("%-12s median %6.2f us, least %6.2f us for each %s\n", name, timing.median_us, timing.min_us,
                 unit);
 }
 
 void run(const Size& size, const comm::Session& session, const nlohmann::ordered_json& origin) {
     if (session.size() != ranks) throw ConfigError("this benchmark needs two ranks: mpiexec -n 2");
-    const auto control = session.all_ranks("control", {});
+    const auto control = session.make_group_of_all_ranks("control", {});
     const Timing message = measure_message(session, *control, size);
     nlohmann::ordered_json result{{"provenance", origin},
                                   {"mpi_library", session.library()},
-                                  {"processor", device::processor_name()},
+                                  {"processor", device::read_processor_name()},
                                   {"micro_batches", size.microbatches},
                                   {"repeats", size.repeats},
-                                  {"message", json_of(message)}};
+                                  {"message", to_json(message)}};
     if (session.rank() == 0) print("to and fro", "message", message);
     for (const char* const schedule : {"1f1b", "gpipe"}) {
-        const Programs programs = prove(schedule::schedule_named(schedule), size.microbatches);
+        const Programs programs = prove(schedule::require_schedule(schedule), size.microbatches);
         const Timing timing = measure_schedule(session, *control, programs, size.repeats);
         if (session.rank() == 0) print(schedule, "instruction", timing);
-        nlohmann::ordered_json& entry = result["instruction"][schedule] = json_of(timing);
+        nlohmann::ordered_json& entry = result["instruction"][schedule] = to_json(timing);
         entry["slots"] = programs.shape.slots;
         entry["instructions"] = programs.all.front().size();
     }

@@ -15,7 +15,8 @@ extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const i
 namespace trireme::perf {
 namespace {
 
-// Numbers in the same kind of memory as the program's, whose large pages are faster to access than small ones.
+// Numbers in a Buffer, as the program uses it: the large pages of a Buffer are faster to access than small
+// pages.
 class Numbers {
 public:
     Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), device::MemorySpace::host) {
@@ -28,7 +29,7 @@ private:
 };
 
 struct Matrices {
-    explicit Matrices(const PlainProduct& p)
+    explicit Matrices(const PlainMatmul& p)
         : left(p.rows * p.depth, 0.5F), right(p.depth * p.columns, 0.25F), output(p.rows * p.columns, 0) {}
 
     Numbers left;
@@ -37,7 +38,7 @@ struct Matrices {
 };
 
 #if TRIREME_WITH_ONEDNN
-Seconds gemm_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) {
+Seconds gemm_seconds(const PlainMatmul& p, Matrices& m, std::size_t repeats) {
     const auto rows = static_cast<dnnl_dim_t>(p.rows);
     const auto columns = static_cast<dnnl_dim_t>(p.columns);
     const auto depth = static_cast<dnnl_dim_t>(p.depth);
@@ -56,7 +57,7 @@ dnnl::memory::desc description(std::size_t rows, std::size_t columns, bool is_tr
     return {{r, c}, dnnl::memory::data_type::f32, strides};
 }
 
-Seconds matmul_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) {
+Seconds matmul_seconds(const PlainMatmul& p, Matrices& m, std::size_t repeats) {
     const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
     dnnl::stream stream(engine);
     const auto left = description(p.rows, p.depth, p.is_left_transposed);
@@ -79,12 +80,13 @@ Seconds matmul_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) 
     });
 }
 #else
-Seconds gemm_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) {
+Seconds gemm_seconds(const PlainMatmul& p, Matrices& m, std::size_t repeats) {
     const int rows = static_cast<int>(p.rows);
     const int columns = static_cast<int>(p.columns);
     const int depth = static_cast<int>(p.depth);
     const float one = 1;
     const float beta = p.accumulate ? 1 : 0;
+    // sgemm_ expects column-major matrices, so the transposed matrices are multiplied in reverse order.
     return measure(repeats, [&] {
         sgemm_(p.is_right_transposed ? "T" : "N", p.is_left_transposed ? "T" : "N", &columns, &rows, &depth,
                &one, m.right.data(), p.is_right_transposed ? &depth : &columns, m.left.data(),
@@ -92,7 +94,7 @@ Seconds gemm_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) {
     });
 }
 
-Seconds matmul_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) {
+Seconds matmul_seconds(const PlainMatmul& p, Matrices& m, std::size_t repeats) {
     return gemm_seconds(p, m, repeats);
 }
 #endif
@@ -105,14 +107,14 @@ double processor_seconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-Seconds library_seconds(const PlainProduct& product, std::size_t repeats) {
-    Matrices matrices(product);
-    const Seconds gemm = gemm_seconds(product, matrices, repeats);
-    const Seconds matmul = matmul_seconds(product, matrices, repeats);
+Seconds library_seconds(const PlainMatmul& shape, std::size_t repeats) {
+    Matrices matrices(shape);
+    const Seconds gemm = gemm_seconds(shape, matrices, repeats);
+    const Seconds matmul = matmul_seconds(shape, matrices, repeats);
     return gemm.least < matmul.least ? gemm : matmul;
 }
 
-double copy_bandwidth(std::size_t bytes, std::size_t repeats) {
+double measure_copy_bandwidth(std::size_t bytes, std::size_t repeats) {
     const std::size_t count = bytes / sizeof(float) + 1;
     const Numbers from(count, 1);
     const Numbers to(count, 2);

@@ -31,7 +31,7 @@ Seconds measure(std::size_t repeats, const Work& work) {
 }
 
 // A plain f32 matmul: output (rows x columns) = or += left (rows x depth) right (depth x columns).
-struct PlainProduct {
+struct PlainMatmul {
     std::size_t rows = 0;
     std::size_t columns = 0;
     std::size_t depth = 0;
@@ -42,10 +42,11 @@ struct PlainProduct {
 
 // Measures one call of the matrix library. If it has two functions (oneDNN: gemm and matmul), the faster one
 // counts.
-Seconds library_seconds(const PlainProduct& product, std::size_t repeats);
+Seconds library_seconds(const PlainMatmul& matmul, std::size_t repeats);
 
-// Returns the bytes per second, read and written, of memcpy between arrays of `bytes` bytes, or of scaling one
-// in place if that is faster: a copy also reads the cache lines that it will overwrite.
-double copy_bandwidth(std::size_t bytes, std::size_t repeats);
+// Returns the bytes per second, read and written, of the faster of two operations: memcpy between arrays of
+// `bytes` bytes, and scaling of one array in place. Scaling may be faster, because a copy also reads the cache
+// lines that it will overwrite.
+double measure_copy_bandwidth(std::size_t bytes, std::size_t repeats);
 
 }  // namespace trireme::perf

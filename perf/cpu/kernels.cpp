@@ -1,6 +1,7 @@
-// Times every kernel of the fast CPU backend at the shapes of GPT-2 124M, beside its floor measured in the same
-// run, in CPU seconds. Runs on one core, which should be pinned: taskset -c 1 perf_cpu_kernels --json
-// kernels.json
+// Times every kernel of the fast CPU backend at the shapes of GPT-2 124M, in CPU seconds. The floor of each
+// kernel is measured in the same run. The program should be pinned to one core:
+//
+//   taskset -c 1 perf_cpu_kernels --json kernels.json
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -24,8 +25,8 @@ struct Limits {
 // Uses the minimum of several calls, because other load on the machine can only increase the time.
 double floor_seconds(const Case& work, const Limits& limits) {
     switch (work.floor) {
-        case Floor::product:
-            return library_seconds(*work.product, repeats).least;
+        case Floor::matmul:
+            return library_seconds(*work.matmul, repeats).least;
         case Floor::flops:
             return std::max(work.cost.flops / limits.flops_per_s, work.cost.bytes / limits.bytes_per_s);
         case Floor::bytes:
@@ -34,8 +35,9 @@ double floor_seconds(const Case& work, const Limits& limits) {
     return 0;
 }
 
-// Times the kernel before and after its floor, so that a change of the machine's speed affects both.
-nlohmann::json row_of(const Case& work, const Limits& limits) {
+// Times the kernel before and after the measurement of its floor, so that a change of the machine's speed
+// affects both.
+nlohmann::json make_row(const Case& work, const Limits& limits) {
     device::CpuStream stream{.threads = 1};
     const auto run = [&] { work.run(stream); };
     const Seconds before = measure(repeats, run);
@@ -53,8 +55,8 @@ Limits measure_limits() {
     constexpr std::size_t edge = 512;
     constexpr std::size_t copied_bytes = std::size_t{128} << 20;
     constexpr double flops = 2.0 * edge * edge * edge;
-    const Seconds product = library_seconds({.rows = edge, .columns = edge, .depth = edge}, 200);
-    return {flops / product.least, copy_bandwidth(copied_bytes, 30)};
+    const Seconds matmul = library_seconds({.rows = edge, .columns = edge, .depth = edge}, 200);
+    return {flops / matmul.least, measure_copy_bandwidth(copied_bytes, 30)};
 }
 
 void measure_all(const char* json_path, const nlohmann::ordered_json& origin) {
@@ -64,7 +66,7 @@ void measure_all(const char* json_path, const nlohmann::ordered_json& origin) {
     std::printf("%-26s %-30s %10s %10s %10s %7s\n", "kernel", "shape", "median ms", "least ms", "floor ms",
                 "ratio");
     nlohmann::json rows = nlohmann::json::array();
-    const auto add = [&](const Case& work) { rows.push_back(row_of(work, limits)); };
+    const auto add = [&](const Case& work) { rows.push_back(make_row(work, limits)); };
     for (const std::size_t length : {64, 512}) for_each_case(4, length, add);
     if (json_path == nullptr) return;
     std::ofstream(json_path) << nlohmann::json{{"provenance", origin},

@@ -1,8 +1,10 @@
 // Measures the time to make a schedule from costs on one core: the search alone, and a whole plan with its
 // slots. The resulting step time is compared with the shortest fixed schedule within the same memory, and with
-// the limit: the work of the busiest team, from the moment when its first input can arrive.
+// the limit: the work of the busiest team.
 //
-//   perf_schedule_search [REPEATS [RESULT.json]]      5
+//   perf_schedule_search [REPEATS [RESULT.json]]
+//
+// Defaults: 5 repeats, no file.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -21,6 +23,7 @@
 namespace trireme::perf {
 namespace {
 
+// Durations of forward, of the two halves of the backward pass, and of a message, in arbitrary units.
 constexpr schedule::StageCost block{10, 11, 9, 1};
 constexpr schedule::StageCost head{4, 26, 22, 1};
 
@@ -29,7 +32,7 @@ struct Case {
     int pipe = 1;
     int microbatches = 1;  // per replica
     std::vector<schedule::StageCost> costs;
-    int most_activations = 0;  // per team; 0 for no limit
+    int max_activations = 0;  // per team; 0 for no limit
     int data = 1;
     int chunks = 1;
 };
@@ -54,29 +57,31 @@ std::vector<Case> cases() {
             {"16 x 8 replicas x 32", 16, 32, blocks(16), 0, 8}};
 }
 
-plan::PlanWish wish_of(const Case& of, const std::string& schedule) {
-    const auto stages = of.costs.size();
-    const layout::Grid grid{.pipe = of.pipe, .data = of.data, .tensor = 1, .chunks = of.chunks};
-    plan::PlanWish wish{.layout = grid_layout(grid, std::vector<std::size_t>(stages, 1)),
+plan::PlanWish wish_of(const Case& search_case, const std::string& schedule) {
+    const auto stages = search_case.costs.size();
+    const layout::Grid grid{
+        .pipe = search_case.pipe, .data = search_case.data, .tensor = 1, .chunks = search_case.chunks};
+    plan::PlanWish wish{.layout = make_grid_layout(grid, std::vector<std::size_t>(stages, 1)),
                         .schedule = schedule,
-                        .microbatches = of.microbatches,
-                        .costs = of.costs};
-    const int teams = of.pipe * of.data;
-    if (of.most_activations > 0)
-        wish.most_activations.assign(static_cast<std::size_t>(teams), of.most_activations);
+                        .microbatches = search_case.microbatches,
+                        .costs = search_case.costs};
+    const int teams = search_case.pipe * search_case.data;
+    if (search_case.max_activations > 0)
+        wish.max_activations.assign(static_cast<std::size_t>(teams), search_case.max_activations);
     return wish;
 }
 
-double step_of(const plan::Plan& plan, const Case& of) {
-    return predict_step(plan.training.phases(), plan.training.shape, of.costs).seconds;
+double predict_step_seconds(const plan::Plan& plan, const Case& search_case) {
+    return predict_step(plan.training.phases(), plan.training.shape, search_case.costs).seconds;
 }
 
-double shortest_fixed(const Case& of) {
+double shortest_fixed(const Case& search_case) {
     double shortest = std::numeric_limits<double>::infinity();
-    for (const schedule::Schedule& schedule : schedule::schedules()) {
-        if (schedule.keeps_old_weights) continue;
+    for (const schedule::Schedule& schedule : schedule::list_schedules()) {
+        if (schedule.stashes_weights) continue;
         try {
-            shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule.name)), of));
+            shortest = std::min(
+                shortest, predict_step_seconds(make_plan(wish_of(search_case, schedule.name)), search_case));
         } catch (const ConfigError&) {
             continue;  // not defined for this shape, or needs too much memory
         }
@@ -84,14 +89,15 @@ double shortest_fixed(const Case& of) {
     return shortest;
 }
 
-double limit_of(const Case& of) {
+// Returns the work of the busiest team. With several chunks, a team executes every `pipe`-th stage.
+double limit_of(const Case& search_case) {
     double limit = 0;
-    for (int team = 0; team < of.pipe; ++team) {
+    for (int team = 0; team < search_case.pipe; ++team) {
         double time = 0;
-        for (std::size_t stage = static_cast<std::size_t>(team); stage < of.costs.size();
-             stage += static_cast<std::size_t>(of.pipe)) {
-            const schedule::StageCost& cost = of.costs[stage];
-            time += of.microbatches * (cost.forward + cost.backward_input + cost.backward_weight);
+        for (std::size_t stage = static_cast<std::size_t>(team); stage < search_case.costs.size();
+             stage += static_cast<std::size_t>(search_case.pipe)) {
+            const schedule::StageCost& cost = search_case.costs[stage];
+            time += search_case.microbatches * (cost.forward + cost.backward_input + cost.backward_weight);
         }
         limit = std::max(limit, time);
     }
@@ -110,30 +116,31 @@ double median_seconds(int repeats, const Act& act) {
     return seconds[static_cast<std::size_t>(repeats / 2)];
 }
 
-nlohmann::ordered_json measured(const Case& of, int repeats) {
-    const plan::PlanWish wish = wish_of(of, schedule::searched_schedule);
+nlohmann::ordered_json measured(const Case& search_case, int repeats) {
+    const plan::PlanWish wish = wish_of(search_case, schedule::searched_schedule_name);
     const plan::Plan plan = make_plan(wish);
     schedule::PipelineShape shape = plan.training.shape;
-    shape.validates = false;
-    const std::vector<bool> may_split(of.costs.size(), true);
-    return {{"case", of.name},
-            {"search_seconds", median_seconds(repeats, [&] { search_programs(shape, of.costs, may_split); })},
+    shape.has_speculative_updates = false;
+    const std::vector<bool> may_split(search_case.costs.size(), true);
+    return {{"case", search_case.name},
+            {"search_seconds",
+             median_seconds(repeats, [&] { search_programs(shape, search_case.costs, may_split); })},
             {"plan_seconds", median_seconds(repeats, [&] { make_plan(wish); })},
-            {"step", step_of(plan, of)},
-            {"shortest_fixed", shortest_fixed(of)},
-            {"limit", limit_of(of)},
+            {"step", predict_step_seconds(plan, search_case)},
+            {"shortest_fixed", shortest_fixed(search_case)},
+            {"limit", limit_of(search_case)},
             {"slots", shape.slots}};
 }
 
 void run(int repeats, const std::string& result, const nlohmann::ordered_json& origin) {
     nlohmann::ordered_json all{
-        {"provenance", origin}, {"processor", device::processor_name()}, {"repeats", repeats}};
+        {"provenance", origin}, {"processor", device::read_processor_name()}, {"repeats", repeats}};
     std::printf("%-38s %9s %9s %9s %9s %9s\n", "", "search s", "plan s", "step", "fixed", "limit");
-    for (const Case& of : cases()) {
-        const nlohmann::ordered_json row = measured(of, repeats);
-        std::printf("%-38s %9.2f %9.2f %9g %9g %9g\n", of.name.c_str(), row["search_seconds"].get<double>(),
-                    row["plan_seconds"].get<double>(), row["step"].get<double>(),
-                    row["shortest_fixed"].get<double>(), row["limit"].get<double>());
+    for (const Case& search_case : cases()) {
+        const nlohmann::ordered_json row = measured(search_case, repeats);
+        std::printf("%-38s %9.2f %9.2f %9g %9g %9g\n", search_case.name.c_str(),
+                    row["search_seconds"].get<double>(), row["plan_seconds"].get<double>(),
+                    row["step"].get<double>(), row["shortest_fixed"].get<double>(), row["limit"].get<double>());
         all["cases"].push_back(row);
     }
     if (!result.empty()) std::ofstream(result) << all.dump(2) << '\n';

@@ -1,9 +1,11 @@
 // Measures one training step of a GPT-2 on one rank, with every kernel beside its floor: matmuls beside one
 // plain library call of the same shape, attention beside its operations at the rate of a 512^3 matmul, and the
-// rest beside its bytes at copy bandwidth. It also compares the predicted memory with the growth of the
-// process.
+// rest beside its bytes at copy bandwidth. The program also compares the predicted memory with the growth
+// of the process.
 //
-//   perf_cpu_step [MODEL [SAMPLES [LENGTH [REPEATS [THREADS [RESULT.json]]]]]]      gpt2 4 64 7 1
+//   perf_cpu_step [MODEL [SAMPLES [LENGTH [REPEATS [THREADS [RESULT.json]]]]]]
+//
+// Defaults: gpt2, 4 samples of 64 tokens, 7 repeats, 1 thread, no file.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -29,7 +31,7 @@ struct Shape {
     std::size_t length = 64;
     std::size_t repeats = 7;
     int threads = 1;
-    std::string result;
+    std::string result;  // path of the JSON file; empty if none is written
     nlohmann::ordered_json provenance = {};
 
     std::size_t rows() const { return samples * length; }
@@ -58,7 +60,7 @@ struct RandomBatch {
         batch.positions = {positions.data(), device::DType::i32, 1, rows, rows};
         batch.visits = {visits.data(), device::DType::i64, 1, rows, rows};
         batch.segments = segments;
-        batch.predicted = {predicted.data(), device::DType::i32, 1, rows, rows};
+        batch.predicted_rows = {predicted.data(), device::DType::i32, 1, rows, rows};
         batch.targets = {targets.data(), device::DType::i32, 1, rows, rows};
         return batch;
     }
@@ -76,25 +78,28 @@ public:
               stage::predict(model, device::DType::f32, {.segments = batch_.segments, .rows = shape.rows()})),
           stream_{.backend = device::CpuStream{.threads = shape.threads}},
           stage_(model, device::DType::f32, device::MemorySpace::host, memory_),
-          shards_(optim::whole_parameters(stage_.parameters())),
+          shards_(optim::make_whole_shards(stage_.parameters())),
           optimizer_({}, stage_.parameters(), shards_, device::DType::f32, device::MemorySpace::host),
-          norm_scratch_("norm", (shards_.size() + 8) * bytes_of(device::DType::f64), device::MemorySpace::host),
+          norm_scratch_("norm", (shards_.size() + 8) * byte_size(device::DType::f64),
+                        device::MemorySpace::host),
           loss_scale_(1 / static_cast<double>(shape.rows())) {
-        initialise(stream_, stage_.parameters(), stage_.values(), 1);
+        initialize_parameters(stream_, stage_.parameters(), stage_.values(), 1);
     }
 
     void run() {
         stream_.ledger.clear();
         launch(stream_, kernels::Fill{.output = stage_.gradients().all(), .value = 0});
         stage_.forward_backward(stream_, batch_.view(), {.loss_scale = loss_scale_});
-        const double norm = std::sqrt(sum_of_squares(stream_, stage_.gradients(), shards_, norm_scratch_));
-        optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4, optim::clip_scale(norm, 1));
+        const double norm =
+            std::sqrt(compute_sum_of_squares(stream_, stage_.gradients(), shards_, norm_scratch_));
+        optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4,
+                          optim::compute_clip_scale(norm, 1));
     }
 
     const device::Ledger& ledger() const { return stream_.ledger; }
     std::size_t predicted_bytes() const {
         return stage_.values().bytes() + stage_.gradients().bytes() + memory_.activations + memory_.scratch +
-               memory_.again + memory_.exchange + optimizer_.bytes();
+               memory_.block_activations + memory_.exchange + optimizer_.bytes();
     }
 
 private:
@@ -109,10 +114,10 @@ private:
 };
 
 // Returns the plain library call for the matmul of a ledger entry. The head's weight is stored transposed.
-PlainProduct plain_product(const device::Cost& unit, std::size_t vocabulary) {
-    const auto [rows, columns, depth] = unit.product;
-    const bool is_input_half = unit.kernel == "linear_backward_input";
-    const bool is_weight_half = unit.kernel == "linear_backward_weight";
+PlainMatmul make_plain_matmul(const device::Cost& cost, std::size_t vocabulary) {
+    const auto [rows, columns, depth] = cost.matmul;
+    const bool is_input_half = cost.kernel == "linear_backward_input";
+    const bool is_weight_half = cost.kernel == "linear_backward_weight";
     const bool is_head = columns == vocabulary || depth == vocabulary;
     return {.rows = rows,
             .columns = columns,
@@ -133,27 +138,29 @@ class Floors {
 public:
     explicit Floors(std::size_t vocabulary) : vocabulary_(vocabulary) {
         constexpr std::size_t side = 512;
-        product_rate_ = 2.0 * side * side * side / library_seconds({side, side, side}, 9).least;
+        matmul_rate_ = 2.0 * side * side * side / library_seconds({side, side, side}, 9).least;
     }
 
+    // Returns the floor of all calls of a ledger entry, in seconds.
     double of(const device::Ledger::Entry& entry) const {
-        if (entry.unit.product[0] > 0) {
+        if (entry.total_cost.matmul[0] > 0) {
             return static_cast<double>(entry.calls) *
-                   library_seconds(plain_product(entry.unit, vocabulary_), 7).least;
+                   library_seconds(make_plain_matmul(entry.total_cost, vocabulary_), 7).least;
         }
-        if (entry.unit.flops > 0) return entry.unit.flops / product_rate_;
-        const auto bytes = static_cast<std::size_t>(entry.unit.bytes / static_cast<double>(entry.calls));
-        return entry.unit.bytes / copy_bandwidth(std::max<std::size_t>(bytes / 2, 64), 7);
+        if (entry.total_cost.flops > 0) return entry.total_cost.flops / matmul_rate_;
+        const auto bytes = static_cast<std::size_t>(entry.total_cost.bytes / static_cast<double>(entry.calls));
+        // A copy of n bytes accesses 2 n bytes.
+        return entry.total_cost.bytes / measure_copy_bandwidth(std::max<std::size_t>(bytes / 2, 64), 7);
     }
 
 private:
     std::size_t vocabulary_;
-    double product_rate_ = 0;
+    double matmul_rate_ = 0;
 };
 
-std::string to_string(const std::array<std::size_t, 3>& product) {
-    if (product[0] == 0) return "";
-    return cat(product[0], " x ", product[1], " x ", product[2]);
+std::string to_string(const std::array<std::size_t, 3>& matmul) {
+    if (matmul[0] == 0) return "";
+    return cat(matmul[0], " x ", matmul[1], " x ", matmul[2]);
 }
 
 double median(std::vector<double> values) {
@@ -162,15 +169,15 @@ double median(std::vector<double> values) {
 }
 
 // Median seconds of each kernel over the repeats, and of the whole step.
-struct Measured {
+struct MeasuredSteps {
     std::vector<device::Ledger::Entry> entries;
     double step_seconds = 0;
 };
 
-Measured measure_steps(Step& step, std::size_t repeats) {
+MeasuredSteps measure_steps(Step& step, std::size_t repeats) {
     std::vector<double> steps;
     std::vector<std::vector<double>> kernels;
-    Measured measured;
+    MeasuredSteps measured;
     step.run();
     for (std::size_t r = 0; r < repeats; ++r) {
         const double begin = device::now_seconds();
@@ -185,12 +192,12 @@ Measured measure_steps(Step& step, std::size_t repeats) {
     return measured;
 }
 
-std::vector<Line> beside_floors(const Measured& measured, std::size_t vocabulary) {
+std::vector<Line> compare_with_floors(const MeasuredSteps& measured, std::size_t vocabulary) {
     const Floors floors(vocabulary);
     std::vector<Line> lines;
     for (const device::Ledger::Entry& entry : measured.entries) {
-        lines.push_back({.kernel = std::string(entry.unit.kernel),
-                         .shape = to_string(entry.unit.product),
+        lines.push_back({.kernel = std::string(entry.total_cost.kernel),
+                         .shape = to_string(entry.total_cost.matmul),
                          .calls = entry.calls,
                          .seconds = entry.seconds,
                          .floor = floors.of(entry)});
@@ -215,8 +222,8 @@ void write_json(const Shape& shape, const std::vector<Line>& lines, const nlohma
     std::ofstream(shape.result) << result.dump(2) << '\n';
 }
 
-void report(const Shape& shape, const Measured& measured, const std::vector<Line>& lines, std::size_t predicted,
-            std::size_t grown) {
+void report(const Shape& shape, const MeasuredSteps& measured, const std::vector<Line>& lines,
+            std::size_t predicted, std::size_t grown) {
     double floor = 0;
     std::printf("%-24s %-22s %5s %10s %10s %7s\n", "kernel", "product", "calls", "ms", "floor ms", "ratio");
     for (const Line& line : lines) {
@@ -238,7 +245,7 @@ void report(const Shape& shape, const Measured& measured, const std::vector<Line
                 {"samples", shape.samples},
                 {"length", shape.length},
                 {"threads", shape.threads},
-                {"processor", device::processor_name()},
+                {"processor", device::read_processor_name()},
                 {"fma_peak_flops", kernels::measure_peak_flops(device::DType::f32, shape.threads)},
                 {"step_seconds", measured.step_seconds},
                 {"floor_seconds", floor},
@@ -262,15 +269,15 @@ Shape parse(int argc, char** argv) {
 }
 
 void run(const Shape& shape) {
-    model::ModelConfig model = model::model_named(shape.model);
+    model::ModelConfig model = model::find_named_model(shape.model);
     if (model.vocabulary == 0) model.vocabulary = 257;  // byte tokens
     model.dropout = 0;
     model.attention_dropout = 0;
-    const std::size_t before = device::peak_resident_bytes();
+    const std::size_t before = device::read_peak_resident_bytes();
     Step step(shape, model);
-    const Measured measured = measure_steps(step, shape.repeats);
-    const std::size_t grown = device::peak_resident_bytes() - before;
-    report(shape, measured, beside_floors(measured, model.vocabulary), step.predicted_bytes(), grown);
+    const MeasuredSteps measured = measure_steps(step, shape.repeats);
+    const std::size_t grown = device::read_peak_resident_bytes() - before;
+    report(shape, measured, compare_with_floors(measured, model.vocabulary), step.predicted_bytes(), grown);
 }
 
 }  // namespace

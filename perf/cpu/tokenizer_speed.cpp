@@ -1,5 +1,6 @@
 // Measures the speed of encoding and decoding text on one core:
-//   perf_tokenizer_speed TEXT_FILE TOKENIZER...     each tokenizer as for --tokenizer, or train:N
+//   perf_tokenizer_speed TEXT_FILE TOKENIZER...
+// A TOKENIZER is a value of --tokenizer, or train:N to train a tokenizer of N tokens on the text.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -44,8 +45,8 @@ std::string read_text(const char* path) {
 
 data::Tokenizer make_tokenizer(const std::string& option, const std::string& text) {
     constexpr std::string_view train_prefix = "train:";
-    if (!option.starts_with(train_prefix)) return data::tokenizer_from_option(option);
-    return data::Tokenizer::trained({&text, 1}, std::stoul(option.substr(train_prefix.size())));
+    if (!option.starts_with(train_prefix)) return data::parse_tokenizer_option(option);
+    return data::Tokenizer::train({&text, 1}, std::stoul(option.substr(train_prefix.size())));
 }
 
 void print(const data::Tokenizer& tokenizer, const char* what, std::size_t tokens, Rates rates) {

@@ -10,7 +10,7 @@
 #
 # Everything else is in perf/gpu/bundle, which perf/gpu/pack.sh makes; peer does not need it. Results are
 # OUTPUT/STAGE.json, STAGE.log and table.md. OUTPUT is $OUT if not given, or perf/results/gpu-DEVICE if $OUT is
-# unset. A part is skipped if a result of the same programs is there or in perf/results/gpu-DEVICE. Exit code 1
+# unset. A part is skipped if OUTPUT or perf/results/gpu-DEVICE has a result of the same programs. Exit code 1
 # means that a part failed; the other parts were run.
 # Environment variables:
 #   PYTHON=python3        interpreter with torch, for peer

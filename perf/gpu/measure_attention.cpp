@@ -13,17 +13,17 @@ class Operands {
 public:
     Operands(device::Stream& stream, const AttentionCase& one)
         : rows_(one.samples * one.length),
-          own_(one.heads * one.head_size),
-          shared_(one.groups * one.head_size),
+          query_channels_(one.heads * one.head_size),
+          key_channels_(one.groups * one.head_size),
           memory_("attention", bytes(one), device::MemorySpace::gpu) {
         for (std::size_t s = 0; s < one.samples; ++s)
             segments_.push_back(
                 {.begin = s * one.length, .length = one.length, .sample = static_cast<std::int64_t>(s)});
         shape_ = {.segments = segments_,
                   .heads = one.heads,
-                  .groups = one.groups,
+                  .key_value_heads = one.groups,
                   .scale = 1 / std::sqrt(static_cast<double>(one.head_size))};
-        take(memory_, one);
+        allocate_tensors(memory_, one);
         fill_at_random(stream, fused_, 1);
         fill_at_random(stream, grad_output_, 2);
     }
@@ -31,9 +31,9 @@ public:
     Operands& operator=(const Operands&) = delete;
 
     kernels::Attention forward() const {
-        return {.query = fused_.column_range(0, own_),
-                .key = fused_.column_range(own_, shared_),
-                .value = fused_.column_range(own_ + shared_, shared_),
+        return {.query = fused_.column_range(0, query_channels_),
+                .key = fused_.column_range(query_channels_, key_channels_),
+                .value = fused_.column_range(query_channels_ + key_channels_, key_channels_),
                 .output = output_,
                 .log_sum = log_sum_,
                 .shape = shape_};
@@ -46,27 +46,28 @@ public:
                 .output = output_,
                 .log_sum = log_sum_,
                 .grad_output = grad_output_,
-                .grad_query = grad_fused_.column_range(0, own_),
-                .grad_key = grad_fused_.column_range(own_, shared_),
-                .grad_value = grad_fused_.column_range(own_ + shared_, shared_),
+                .grad_query = grad_fused_.column_range(0, query_channels_),
+                .grad_key = grad_fused_.column_range(query_channels_, key_channels_),
+                .grad_value = grad_fused_.column_range(query_channels_ + key_channels_, key_channels_),
                 .shape = shape_};
     }
 
 private:
-    void take(device::Arena& memory, const AttentionCase& one) {
-        fused_ = memory.tensor(device::DType::bf16, rows_, own_ + 2 * shared_);
-        grad_fused_ = memory.tensor(device::DType::bf16, rows_, own_ + 2 * shared_);
-        output_ = memory.tensor(device::DType::bf16, rows_, own_);
-        grad_output_ = memory.tensor(device::DType::bf16, rows_, own_);
+    void allocate_tensors(device::Arena& memory, const AttentionCase& one) {
+        fused_ = memory.tensor(device::DType::bf16, rows_, query_channels_ + 2 * key_channels_);
+        grad_fused_ = memory.tensor(device::DType::bf16, rows_, query_channels_ + 2 * key_channels_);
+        output_ = memory.tensor(device::DType::bf16, rows_, query_channels_);
+        grad_output_ = memory.tensor(device::DType::bf16, rows_, query_channels_);
         log_sum_ = memory.tensor(device::DType::f32, rows_, one.heads);
     }
+    // Returns the bytes of all tensors.
     std::size_t bytes(const AttentionCase& one) {
         device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
-        take(counted, one);
+        allocate_tensors(counted, one);
         return counted.peak();
     }
 
-    std::size_t rows_, own_, shared_;
+    std::size_t rows_, query_channels_, key_channels_;
     device::Tensor fused_, grad_fused_;    // (rows, (heads + 2 groups) x head size)
     device::Tensor output_, grad_output_;  // (rows, heads x head size)
     device::Tensor log_sum_;               // (rows, heads)
@@ -80,7 +81,7 @@ Json pass_json(device::Stream& stream, const Rounds& rounds, const Op& op, doubl
     const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) { kernels::launch(stream, op); });
     const double flops_per_s = op.cost().flops / timing.median;
     Json json{{"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
-    json.update(json_of(timing));
+    json.update(to_json(timing));
     return json;
 }
 
@@ -106,7 +107,8 @@ Json case_json(device::Stream& stream, const Rounds& rounds, const AttentionCase
 
 }  // namespace
 
-// Shapes of the trained models, and those of papers on attention: 2,048 channels and 16,384 tokens in total.
+// The first three shapes are those of the trained models. The others are those of papers on attention: 2,048
+// channels, and 16,384 tokens in total.
 std::vector<AttentionCase> usual_attention_cases() {
     return {{"gpt2", 32, 1024, 12, 12, 64},        {"gpt2-medium", 16, 1024, 16, 16, 64},
             {"llama-1b", 8, 1024, 32, 8, 64},      {"64 of 1,024", 16, 1024, 32, 32, 64},
@@ -115,10 +117,10 @@ std::vector<AttentionCase> usual_attention_cases() {
 }
 
 Json measure_attention(device::Stream& stream, const AttentionWork& work) {
-    const ProductRate limit = measure_product_rate(stream, work.rounds, work.side);
+    const MatmulRate limit = measure_matmul_rate(stream, work.rounds, work.side);
     Json result{{"rounds", work.rounds.count},
                 {"flops_counted", "causal pairs alone: 4 x pairs x channels forward, 10 backward"},
-                {"gemm", json_of(limit)},
+                {"gemm", to_json(limit)},
                 {"cases", Json::array()}};
     for (const AttentionCase& one : work.cases)
         result["cases"].push_back(case_json(stream, work.rounds, one, limit.flops_per_s()));

@@ -15,15 +15,15 @@ Json copy_json(device::Stream& stream, const Rounds& rounds, const device::Buffe
     const Timing timing =
         time_on_gpu(stream, rounds, [&](std::size_t) { queue_of(stream).copy(to.data(), from.data(), bytes); });
     Json json{{"bytes", bytes}, {"bytes_per_s", rate(moved * static_cast<double>(bytes), timing)}};
-    json.update(json_of(timing));
+    json.update(to_json(timing));
     return json;
 }
 
 // Pinned host memory for the lifetime of the object.
 class PinnedBytes {
 public:
-    explicit PinnedBytes(std::size_t bytes) : data_(device::take_pinned_memory(bytes)) {}
-    ~PinnedBytes() { device::give_back_pinned_memory(data_); }
+    explicit PinnedBytes(std::size_t bytes) : data_(device::allocate_pinned_memory(bytes)) {}
+    ~PinnedBytes() { device::free_pinned_memory(data_); }
     PinnedBytes(const PinnedBytes&) = delete;
     PinnedBytes& operator=(const PinnedBytes&) = delete;
 
@@ -33,6 +33,7 @@ private:
     std::byte* data_;
 };
 
+// Copies between the GPU and pinned host memory.
 Json outside_copy_json(device::Stream& stream, const Rounds& rounds, std::size_t bytes, bool is_to_gpu) {
     const device::Buffer memory(bytes, device::MemorySpace::gpu);
     const PinnedBytes pinned(bytes);
@@ -41,7 +42,7 @@ Json outside_copy_json(device::Stream& stream, const Rounds& rounds, std::size_t
                               is_to_gpu ? pinned.data() : memory.data(), bytes);
     });
     Json json{{"bytes", bytes}, {"bytes_per_s", rate(static_cast<double>(bytes), timing)}};
-    json.update(json_of(timing));
+    json.update(to_json(timing));
     return json;
 }
 
@@ -61,27 +62,27 @@ Json copies_json(device::Stream& stream, const RatesWork& work) {
     return copies;
 }
 
-// Times nearly empty kernels: queued one after the other, and waited for one by one.
-Json starts_json(device::Stream& stream, const Rounds& rounds) {
+// Times nearly empty kernels in two variants: queued one after the other, and with a wait after each kernel.
+Json measure_kernel_starts(device::Stream& stream, const Rounds& rounds) {
     const device::Buffer memory(128, device::MemorySpace::gpu);
     const device::Tensor little{memory.data(), device::DType::f32, 1, 32, 32, device::MemorySpace::gpu};
     const auto start = [&](std::size_t) { launch(stream, kernels::Fill{.output = little, .value = 1}); };
-    return {{"one_behind_the_other", json_of(time_on_gpu(stream, rounds, start))},
-            {"waited_for", json_of(time_round_trips(stream, rounds, start))}};
+    return {{"one_behind_the_other", to_json(time_on_gpu(stream, rounds, start))},
+            {"waited_for", to_json(time_round_trips(stream, rounds, start))}};
 }
 
-Json product_json(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half,
-                  double limit) {
-    const Timing timing = time_product(stream, rounds, projection, half);
+Json matmul_json(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half,
+                 double limit) {
+    const Timing timing = time_matmul(stream, rounds, projection, half);
     const double flops_per_s = rate(projection.flops(), timing);
     std::printf("%-12s %-30s %-24s %6zu x %5zu x %6zu %8.1f TFLOP/s, %5.1f %%\n", projection.model.c_str(),
-                projection.layer.c_str(), name_of(half), projection.rows, projection.in, projection.out,
+                projection.layer.c_str(), to_string(half), projection.rows, projection.in, projection.out,
                 flops_per_s * 1e-12, 100 * flops_per_s / limit);
     std::fflush(stdout);
-    Json json{{"model", projection.model},  {"layer", projection.layer},   {"half", name_of(half)},
+    Json json{{"model", projection.model},  {"layer", projection.layer},   {"half", to_string(half)},
               {"rows", projection.rows},    {"in", projection.in},         {"out", projection.out},
               {"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
-    json.update(json_of(timing));
+    json.update(to_json(timing));
     return json;
 }
 
@@ -89,10 +90,10 @@ Json product_json(device::Stream& stream, const Rounds& rounds, const Projection
 
 Json measure_rates(device::Stream& stream, const RatesWork& work) {
     Json result{{"rounds", work.rounds.count}};
-    const ProductRate limit = measure_product_rate(stream, work.rounds, work.side);
-    result["gemm"] = json_of(limit);
+    const MatmulRate limit = measure_matmul_rate(stream, work.rounds, work.side);
+    result["gemm"] = to_json(limit);
     result["copies"] = copies_json(stream, work);
-    result["starts"] = starts_json(stream, work.rounds);
+    result["starts"] = measure_kernel_starts(stream, work.rounds);
     std::printf("%zu^3 product in bf16: %.1f TFLOP/s; copies within the GPU: %.0f GB/s read and written\n",
                 limit.side, limit.flops_per_s() * 1e-12,
                 result["copies"]["within_the_gpu"]["bytes_per_s"].get<double>() * 1e-9);
@@ -100,11 +101,12 @@ Json measure_rates(device::Stream& stream, const RatesWork& work) {
     for (const Projection& projection : work.projections) {
         for (const Half half : halves)
             result["products"].push_back(
-                product_json(stream, work.rounds, projection, half, limit.flops_per_s()));
+                matmul_json(stream, work.rounds, projection, half, limit.flops_per_s()));
     }
     result["joined"] = Json::array();
-    for (const JoinedCase& one : work.joined)
-        for (const Json& ways : measure_joined(stream, work.rounds, one)) result["joined"].push_back(ways);
+    for (const FusedCase& one : work.joined)
+        for (const Json& variants : measure_joined(stream, work.rounds, one))
+            result["joined"].push_back(variants);
     return result;
 }
 

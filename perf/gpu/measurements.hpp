@@ -16,20 +16,20 @@ struct CopySizes {
 
 // Cost of operations that the library fuses into a matmul, compared with the matmul alone and a separate
 // kernel.
-struct JoinedCase {
+struct FusedCase {
     std::string model = {};
     std::size_t rows = 0;
-    std::size_t width = 0;  // an MLP has four times as many channels
+    std::size_t width = 0;  // an MLP has four times this number of channels
 };
-Json measure_joined(device::Stream& stream, const Rounds& rounds, const JoinedCase& of);
+Json measure_joined(device::Stream& stream, const Rounds& rounds, const FusedCase& of);
 
 // Rates of copies and matmuls, and the time to start a kernel.
 struct RatesWork {
     Rounds rounds = {};
     CopySizes copies = {};
     std::size_t side = 8192;
-    std::vector<Projection> projections = projections_of_models();
-    std::vector<JoinedCase> joined = {{"gpt2", 32 * 1024, 768}, {"gpt2-medium", 16 * 1024, 1024}};
+    std::vector<Projection> projections = list_model_projections();
+    std::vector<FusedCase> joined = {{"gpt2", 32 * 1024, 768}, {"gpt2-medium", 16 * 1024, 1024}};
 };
 Json measure_rates(device::Stream& stream, const RatesWork& work);
 
@@ -54,8 +54,8 @@ Json measure_attention(device::Stream& stream, const AttentionWork& work);
 
 // Returns facts about the GPU in use and the program.
 Json gpu_facts_json();
-Json json_of(const Timing& timing);
-Json json_of(const ProductRate& rate);
+Json to_json(const Timing& timing);
+Json to_json(const MatmulRate& rate);
 
 // Runs the command PROGRAM RESULT.json: measures on the first GPU and writes the result of `measure`. Returns
 // the exit code.

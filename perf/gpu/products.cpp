@@ -14,19 +14,21 @@ struct Operands {
     std::size_t bytes() const { return input.bytes() + weight.bytes() + output.bytes() + grad_weight.bytes(); }
 };
 
+// Sets of operands for the same matmul. Together they have at least `min_bytes` bytes, which is more than a
+// cache holds; calls use the sets in turn.
 class OperandSets {
 public:
-    OperandSets(device::Stream& stream, std::size_t least_bytes, const Projection& projection, Half half)
+    OperandSets(device::Stream& stream, std::size_t min_bytes, const Projection& projection, Half half)
         : stream_(stream), projection_(projection), has_gradients_(half == Half::backward_weight) {
         device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
         const std::size_t bytes = make(counted).bytes();
-        const std::size_t count = std::max<std::size_t>((least_bytes + bytes - 1) / bytes, 1);
+        const std::size_t count = std::max<std::size_t>((min_bytes + bytes - 1) / bytes, 1);
         for (std::size_t set = 1; set < count; ++set) make(counted);
         memory_ = device::Arena("operands", counted.peak(), device::MemorySpace::gpu);
         for (std::size_t set = 0; set < count; ++set) sets_.push_back(filled(make(memory_), set));
     }
 
-    const Operands& of_call(std::size_t call) const { return sets_[call % sets_.size()]; }
+    const Operands& operands_for(std::size_t call) const { return sets_[call % sets_.size()]; }
 
 private:
     Operands make(device::Arena& memory) const {
@@ -42,7 +44,7 @@ private:
     }
 
     Operands filled(const Operands& operands, std::size_t set) {
-        std::uint64_t name = 4 * set;
+        std::uint64_t name = 4 * set;  // of the random numbers of a tensor; a set has fewer than 4 names
         for (const device::Tensor& tensor : {operands.input, operands.weight, operands.output})
             fill_at_random(stream_, tensor, name++);
         return operands;
@@ -75,7 +77,7 @@ void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axe
 }
 
 // Projections of a block with the weight layout of GPT-2.
-std::vector<Projection> of_gpt2(const std::string& model, std::size_t rows, std::size_t width) {
+std::vector<Projection> make_gpt2_projections(const std::string& model, std::size_t rows, std::size_t width) {
     return {{model, "query, key, value", rows, width, 3 * width},
             {model, "attention's output", rows, width, width},
             {model, "mlp, up", rows, width, 4 * width},
@@ -84,12 +86,12 @@ std::vector<Projection> of_gpt2(const std::string& model, std::size_t rows, std:
             {model, "head, as if of 50,304 tokens", rows, width, 50304, kernels::WeightAxes::out_in}};
 }
 
-// Projections of llama-1b: 32 heads that share 8 groups of keys and values with 64 channels.
-std::vector<Projection> of_llama(std::size_t rows) {
+// Projections of llama-1b. Its 32 heads share 8 groups of keys and values; each group has 64 channels.
+std::vector<Projection> make_llama_projections(std::size_t rows) {
     const std::string model = "llama-1b";
-    constexpr std::size_t width = 2048, shared = 8 * 64, mlp_width = 8192;
+    constexpr std::size_t width = 2048, key_channels = 8 * 64, mlp_width = 8192;
     constexpr kernels::WeightAxes axes = kernels::WeightAxes::out_in;
-    return {{model, "query, key, value", rows, width, width + 2 * shared, axes},
+    return {{model, "query, key, value", rows, width, width + 2 * key_channels, axes},
             {model, "attention's output", rows, width, width, axes},
             {model, "mlp, gate and up", rows, width, 2 * mlp_width, axes},
             {model, "mlp, down", rows, mlp_width, width, axes},
@@ -102,7 +104,7 @@ double Projection::flops() const {
     return 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
 }
 
-const char* name_of(Half half) {
+const char* to_string(Half half) {
     switch (half) {
         case Half::forward:
             return "forward";
@@ -114,25 +116,27 @@ const char* name_of(Half half) {
     throw BugError("a half of a pass without a name");
 }
 
-Timing time_product(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half) {
+Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half) {
     const OperandSets sets(stream, rounds.operand_bytes, projection, half);
-    return time_on_gpu(stream, rounds,
-                       [&](std::size_t call) { multiply(stream, sets.of_call(call), projection.axes, half); });
+    return time_on_gpu(stream, rounds, [&](std::size_t call) {
+        multiply(stream, sets.operands_for(call), projection.axes, half);
+    });
 }
 
-double ProductRate::flops_per_s() const {
+double MatmulRate::flops_per_s() const {
     return Projection{.rows = side, .in = side, .out = side}.flops() / timing.median;
 }
 
-ProductRate measure_product_rate(device::Stream& stream, const Rounds& rounds, std::size_t side) {
+MatmulRate measure_matmul_rate(device::Stream& stream, const Rounds& rounds, std::size_t side) {
     const Projection square{.rows = side, .in = side, .out = side};
-    return {.side = side, .timing = time_product(stream, rounds, square, Half::forward)};
+    return {.side = side, .timing = time_matmul(stream, rounds, square, Half::forward)};
 }
 
-std::vector<Projection> projections_of_models() {
+std::vector<Projection> list_model_projections() {
     std::vector<Projection> all;
     for (const auto& one :
-         {of_gpt2("gpt2", 32 * 1024, 768), of_gpt2("gpt2-medium", 16 * 1024, 1024), of_llama(8 * 1024)})
+         {make_gpt2_projections("gpt2", 32 * 1024, 768), make_gpt2_projections("gpt2-medium", 16 * 1024, 1024),
+          make_llama_projections(8 * 1024)})
         all.insert(all.end(), one.begin(), one.end());
     return all;
 }

@@ -25,22 +25,22 @@ struct Projection {
 
 enum class Half : std::uint8_t { forward, backward_input, backward_weight };
 inline constexpr std::array halves{Half::forward, Half::backward_input, Half::backward_weight};
-const char* name_of(Half half);
+const char* to_string(Half half);
 
 // Times a matmul in bf16 on random numbers; the weight gradient is f32. Calls alternate between several sets of
 // operands, so that they are not read from a cache.
-Timing time_product(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half);
+Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half);
 
 // The reference rate of other figures: forward matmuls of square matrices.
-struct ProductRate {
+struct MatmulRate {
     std::size_t side = 0;
     Timing timing = {};
 
     double flops_per_s() const;
 };
-ProductRate measure_product_rate(device::Stream& stream, const Rounds& rounds, std::size_t side);
+MatmulRate measure_matmul_rate(device::Stream& stream, const Rounds& rounds, std::size_t side);
 
 // Projections of the models that perf/gpu/check.sh trains, with the tokens of one step.
-std::vector<Projection> projections_of_models();
+std::vector<Projection> list_model_projections();
 
 }  // namespace trireme::perf

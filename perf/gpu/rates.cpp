@@ -1,4 +1,5 @@
-// Measures the rates of copies and of bf16 matmuls with the shapes of three models, and the start of kernels.
+// Measures the rate of copies, the rate of bf16 matmuls with the shapes of three models, and the time to start
+// a kernel.
 //
 //   perf_gpu_rates RESULT.json
 #include "gpu/measurements.hpp"

@@ -17,8 +17,8 @@ void write(const std::string& path, const Json& result) {
 void measure_into(const std::string& path, Json (*measure)(device::Stream& stream)) {
     const device::GpuSearch search = device::find_gpus();
     if (search.gpus.empty()) throw ConfigError(cat("nothing is measured: ", search.complaint));
-    device::use_gpu(search.gpus.front().number);
-    device::Stream stream = kernels::gpu_stream();
+    device::select_gpu(search.gpus.front().number);
+    device::Stream stream = kernels::make_gpu_stream();
     Json result = gpu_facts_json();
     result.update(measure(stream));
     write(path, result);
@@ -27,25 +27,25 @@ void measure_into(const std::string& path, Json (*measure)(device::Stream& strea
 }  // namespace
 
 Json gpu_facts_json() {
-    const device::GpuFacts facts = device::gpu_in_use();
-    return {{"program", version()},
+    const device::GpuFacts facts = device::selected_gpu();
+    return {{"program", describe_version()},
             {"gpu",
              {{"name", facts.name},
               {"capability", facts.capability},
               {"memory_bytes", facts.memory_bytes},
-              {"processors", facts.processors}}}};
+              {"processors", facts.multiprocessors}}}};
 }
 
-Json json_of(const Timing& timing) {
+Json to_json(const Timing& timing) {
     return {{"median_s", timing.median},
             {"least_s", timing.least},
             {"most_s", timing.most},
             {"calls_of_a_round", timing.calls}};
 }
 
-Json json_of(const ProductRate& rate) {
+Json to_json(const MatmulRate& rate) {
     Json json{{"side", rate.side}, {"flops_per_s", rate.flops_per_s()}};
-    json.update(json_of(rate.timing));
+    json.update(to_json(rate.timing));
     return json;
 }
 

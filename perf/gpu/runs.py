@@ -77,7 +77,7 @@ def figures(run, warm_up):
     are omitted."""
     steps = run.steps[warm_up:]
     if not steps:
-        raise Failure(run.complaint or "no step was recorded behind the warm-up")
+        raise Failure(run.complaint or "no step was recorded after the warm-up")
     seconds = [step["seconds"] for step in steps]
     tokens = sum(step["tokens"] for step in steps)
     result = {"steps": len(steps), "step_s": median(seconds), "least_step_s": min(seconds), "most_step_s": max(seconds),

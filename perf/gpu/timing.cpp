@@ -11,31 +11,31 @@ namespace trireme::perf {
 namespace {
 
 // Runs the given number of calls and returns their total seconds.
-using Stretch = std::function<double(std::size_t calls)>;
+using TimedCalls = std::function<double(std::size_t calls)>;
 
-// Warms up, and returns the number of calls per round.
-std::size_t warm_up(const Rounds& rounds, const Stretch& stretch) {
+// Warms up, and returns the number of calls per round: enough calls for `round_seconds`.
+std::size_t warm_up(const Rounds& rounds, const TimedCalls& run_timed) {
     std::size_t calls = 1;
-    double last = stretch(calls);  // includes the cost of a first call
+    double last = run_timed(calls);  // includes the cost of a first call
     for (double passed = last; passed < rounds.warm_up_seconds || last < rounds.round_seconds; passed += last) {
         if (last < rounds.round_seconds) calls *= 2;
-        last = stretch(calls);
+        last = run_timed(calls);
     }
     return calls;
 }
 
-Timing timing_of(const Rounds& rounds, const Stretch& stretch) {
-    const std::size_t calls = warm_up(rounds, stretch);
+Timing measure_timing(const Rounds& rounds, const TimedCalls& run_timed) {
+    const std::size_t calls = warm_up(rounds, run_timed);
     std::vector<double> seconds;
     for (std::size_t round = 0; round < rounds.count; ++round)
-        seconds.push_back(stretch(calls) / static_cast<double>(calls));
+        seconds.push_back(run_timed(calls) / static_cast<double>(calls));
     const auto [least, most] = std::ranges::minmax_element(seconds);
-    return {.median = median_of(seconds), .least = *least, .most = *most, .calls = calls};
+    return {.median = compute_median(seconds), .least = *least, .most = *most, .calls = calls};
 }
 
-// Drops the marks of earlier calls, so that their events can be reused.
-void forget_calls(device::Stream& stream) {
-    stream.settle();
+// Drops the times of earlier calls, so that their CUDA events can be reused.
+void clear_ledger(device::Stream& stream) {
+    stream.synchronize();
     stream.ledger.clear();
 }
 
@@ -44,10 +44,10 @@ void forget_calls(device::Stream& stream) {
 device::GpuQueue& queue_of(device::Stream& stream) { return stream.gpu_times->queue(); }
 
 Timing time_on_gpu(device::Stream& stream, const Rounds& rounds, const GpuCall& work) {
-    device::GpuMoment begin, end;
+    device::GpuEvent begin, end;
     std::size_t number = 0;
-    return timing_of(rounds, [&](std::size_t calls) {
-        forget_calls(stream);
+    return measure_timing(rounds, [&](std::size_t calls) {
+        clear_ledger(stream);
         queue_of(stream).mark(begin);
         for (std::size_t call = 0; call < calls; ++call) work(number++);
         queue_of(stream).mark(end);
@@ -58,8 +58,8 @@ Timing time_on_gpu(device::Stream& stream, const Rounds& rounds, const GpuCall& 
 
 Timing time_round_trips(device::Stream& stream, const Rounds& rounds, const GpuCall& work) {
     std::size_t number = 0;
-    return timing_of(rounds, [&](std::size_t calls) {
-        forget_calls(stream);
+    return measure_timing(rounds, [&](std::size_t calls) {
+        clear_ledger(stream);
         const double begin = device::now_seconds();
         for (std::size_t call = 0; call < calls; ++call) {
             work(number++);

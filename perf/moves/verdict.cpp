@@ -48,7 +48,7 @@ double median(std::vector<double> values) {
 }
 
 // Bytes that a core copies per second, between pages that it has touched before.
-double copy_rate() {
+double measure_copy_rate() {
     constexpr std::size_t bytes = std::size_t{256} << 20;
     std::vector<std::byte> from(bytes, std::byte{1});
     std::vector<std::byte> to(bytes, std::byte{2});
@@ -63,13 +63,13 @@ double copy_rate() {
 
 // One value per plan change, over all rounds.
 struct Costs {
-    std::vector<double> stall;   // seconds in which all ranks wait
-    std::vector<double> behind;  // extra seconds of the next step, relative to later ones with that plan
-    std::vector<double> rate;    // bytes moved per second of both; for restart, bytes read
+    std::vector<double> stall;      // seconds in which all ranks wait
+    std::vector<double> next_step;  // extra seconds of the next step, relative to later ones with that plan
+    std::vector<double> rate;       // bytes moved per second of both; for restart, bytes read
 
     std::vector<double> both() const {
         std::vector<double> sums;
-        for (std::size_t c = 0; c < stall.size(); ++c) sums.push_back(stall[c] + behind[c]);
+        for (std::size_t c = 0; c < stall.size(); ++c) sums.push_back(stall[c] + next_step[c]);
         return sums;
     }
 };
@@ -93,9 +93,9 @@ void add_run(const fs::path& folder, Costs& costs) {
         const double stall = decision.at("seconds").at("measured");
         const double first = seconds.at(decision.at("step").get<std::size_t>() + 1);
         costs.stall.push_back(stall);
-        costs.behind.push_back(first - median(by_plan.at(decision.at("to"))));
+        costs.next_step.push_back(first - median(by_plan.at(decision.at("to"))));
         costs.rate.push_back(decision.at("terms").at("moved_bytes").get<double>() /
-                             (stall + costs.behind.back()));
+                             (stall + costs.next_step.back()));
     }
 }
 
@@ -110,18 +110,19 @@ Json verdict(const fs::path& records, int rounds) {
     }
     std::ifstream settings = open(records / "settings.json");
     std::ifstream manifest = open(records / "manifest.json");
-    const double copy = copy_rate();
+    const double copy = measure_copy_rate();
     Json result{{"what", "seconds that a change of plan costs, by --move"},
                 {"settings", Json::parse(settings)},
-                {"processor", device::processor_name()},
+                {"processor", device::read_processor_name()},
                 {"mpi", Json::parse(manifest).at("mpi")},
                 {"copy_bytes_per_s", copy}};
     const double stop = median(costs.at("stop").both());
     for (const char* const way : ways) {
         const Costs& own = costs.at(way);
-        result["ways"][way] = {{"stall_s", series(own.stall)},          {"step_behind_s", series(own.behind)},
-                               {"both_s", series(own.both())},          {"of_stop", median(own.both()) / stop},
-                               {"moved_bytes_per_s", series(own.rate)}, {"of_copy", median(own.rate) / copy}};
+        result["ways"][way] = {
+            {"stall_s", series(own.stall)},          {"step_behind_s", series(own.next_step)},
+            {"both_s", series(own.both())},          {"of_stop", median(own.both()) / stop},
+            {"moved_bytes_per_s", series(own.rate)}, {"of_copy", median(own.rate) / copy}};
     }
     return result;
 }
@@ -129,7 +130,7 @@ Json verdict(const fs::path& records, int rounds) {
 void print(const Json& result) {
     for (const auto& [way, costs] : result.at("ways").items()) {
         std::printf(
-            "%-8s  all wait %6.3f s, the step behind takes %6.3f s more; %4.2f of stop; %4.2f of a copy\n",
+            "%-8s  all wait %6.3f s, the next step takes %6.3f s more; %4.2f of stop; %4.2f of a copy\n",
             way.c_str(), costs.at("stall_s").at("median").get<double>(),
             costs.at("step_behind_s").at("median").get<double>(), costs.at("of_stop").get<double>(),
             costs.at("of_copy").get<double>());

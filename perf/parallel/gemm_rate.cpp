@@ -16,9 +16,9 @@ namespace trireme::perf {
 namespace {
 
 // The first matmul of GPT-2's MLP, for 256 tokens.
-class Product {
+class Matmul {
 public:
-    Product() {
+    Matmul() {
         for (const device::Tensor& operand : {input_, weight_})
             launch(stream_, kernels::Fill{.output = operand, .value = 0.5});
     }
@@ -43,17 +43,17 @@ private:
 
 // Returns the floating-point operations per second over `seconds` seconds, after a warm-up of a tenth of them.
 double measure_rate(double seconds) {
-    Product product;
+    Matmul matmul;
     for (const double begin = device::now_seconds(); device::now_seconds() - begin < seconds / 10;)
-        product.run();
+        matmul.run();
     const double begin = device::now_seconds();
     double passed = 0;
     double calls = 0;
     for (; passed < seconds; ++calls) {
-        product.run();
+        matmul.run();
         passed = device::now_seconds() - begin;
     }
-    return calls * Product::flops() / passed;
+    return calls * Matmul::flops() / passed;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double least_efficiency = 0.9;
+constexpr double min_efficiency = 0.9;
 constexpr double bubble_allowance = 0.05;
 
 double seconds(const Json& step) { return step.at("seconds"); }
@@ -46,8 +46,8 @@ Json weak_scaling(const Records& records, const std::string& program, const Cali
     const Series calibrated = combine(efficiency, one, two, calibration.ratio);
     const Series plain = combine([](double t1, double t2) { return t1 / t2; }, one, two);
     return {{"efficiency", calibrated.json()},
-            {"least", least_efficiency},
-            {"is_met", calibrated.middle() >= least_efficiency},
+            {"least", min_efficiency},
+            {"is_met", calibrated.middle() >= min_efficiency},
             {"before_calibration", plain.json()},
             {"one_rank_s", one.json()},
             {"two_ranks_s", two.json()}};
@@ -87,7 +87,7 @@ Json describe_machine(const Records& records) {
     double minute = 0;
     load >> minute;
     const Json manifest = read_json(records.file("manifest.json"));
-    return {{"processor", device::processor_name()},
+    return {{"processor", device::read_processor_name()},
             {"mpi", manifest.at("mpi")},
             {"measured_peak_flops_of_two_ranks", manifest.at("measured_peak_flops")},
             {"load_at_end", minute}};
@@ -121,13 +121,13 @@ const char* describe_verdict(bool is_met) { return is_met ? "met" : "NOT met"; }
 
 void print(const Json& result) {
     std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n",
-                middle_of(result["calibration"]["ratio"]), least_calibration);
+                middle_of(result["calibration"]["ratio"]), min_calibration);
     for (const auto& [program, w] : result["weak_scaling"].items()) {
         std::printf(
             "weak scaling  %-8s 1 rank %.3f s, 2 ranks %.3f s: efficiency %.3f after calibration (least "
             "%.2f: %s)\n",
             program.c_str(), middle_of(w["one_rank_s"]), middle_of(w["two_ranks_s"]),
-            middle_of(w["efficiency"]), least_efficiency, describe_verdict(w["is_met"]));
+            middle_of(w["efficiency"]), min_efficiency, describe_verdict(w["is_met"]));
     }
     for (const auto& [program, p] : result["pipeline"].items()) {
         std::printf("pipeline      %-8s step %.3f s, imbalance %.3f: bubble %.3f (limit %.3f: %s)\n",

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "provenance.hpp"
-#include "tools/profile/lone_layer.hpp"
+#include "tools/profile/isolated_layer.hpp"
 #include "tools/profile/measurements.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/device/machine.hpp"
@@ -47,7 +47,7 @@ using Kernels = std::vector<plan::KernelProfile>;
 
 struct Measured {
     Kernels profile;    // calls with the shapes of a profile
-    Kernels left_out;   // calls with other shapes
+    Kernels skipped;    // calls with other shapes
     Kernels even, odd;  // left_out, as measured in each half of the rounds
 };
 
@@ -73,7 +73,7 @@ Kernels pooled(const Kernels& measured) {
         }
         seconds[place].push_back(each.seconds);
     }
-    for (std::size_t c = 0; c < calls.size(); ++c) calls[c].seconds = median_of(seconds[c]);
+    for (std::size_t c = 0; c < calls.size(); ++c) calls[c].seconds = compute_median(seconds[c]);
     return calls;
 }
 
@@ -86,25 +86,25 @@ Measured measure(const Case& wanted) {
                                         .dtype = specimen.dtype(),
                                         .optimizer = {},
                                         .stream = specimen.stream()};
-    const std::vector<tools::BatchSize> left_out{
+    const std::vector<tools::BatchSize> skipped{
         {.length = 0.375}, {.length = 0.75}, {.length = 0.75, .copies = 2}};
-    const std::vector<tools::BatchSize> known = tools::sizes_of_profile();
+    const std::vector<tools::BatchSize> known = tools::list_profile_batch_sizes();
     Measured all;
-    const std::vector<std::size_t> layers = tools::distinct_layers(build_layers(specimen.model()));
+    const std::vector<std::size_t> layers = tools::find_distinct_layers(build_layers(specimen.model()));
     const auto take = [&](const tools::BatchSize& size) {
         return measure_layer_kernels(subject, {.layers = layers, .sizes = {size}}, 1);
     };
     for (std::size_t round = 0; round < wanted.rounds; ++round) {
         for (std::size_t s = 0; s < known.size(); ++s) {
             append(all.profile, take(known[s]));
-            if (s < left_out.size()) append(round % 2 == 0 ? all.even : all.odd, take(left_out[s]));
+            if (s < skipped.size()) append(round % 2 == 0 ? all.even : all.odd, take(skipped[s]));
         }
-        append(all.profile, measure_flat_kernels(subject, 1));
+        append(all.profile, measure_elementwise_kernels(subject, 1));
     }
     Kernels both = all.even;
     append(both, all.odd);
     return {.profile = pooled(all.profile),
-            .left_out = pooled(both),
+            .skipped = pooled(both),
             .even = pooled(all.even),
             .odd = pooled(all.odd)};
 }
@@ -140,9 +140,9 @@ Json compare(const Measured& measured, const Case& wanted) {
     std::map<std::string, Sum> kernels;
     Sum all, again;
     Json calls = Json::array();
-    for (const plan::KernelProfile& each : measured.left_out) {
+    for (const plan::KernelProfile& each : measured.skipped) {
         if (find(measured.profile, each) != nullptr) continue;  // updates do not depend on the micro-batch
-        const double estimate = times.seconds(each.kernel, each.call);
+        const double estimate = times.predict_seconds(each.kernel, each.call);
         const double per_pass = static_cast<double>(each.calls) / static_cast<double>(wanted.rounds);
         const plan::KernelProfile* const even = find(measured.even, each);
         const plan::KernelProfile* const odd = find(measured.odd, each);
@@ -150,7 +150,7 @@ Json compare(const Measured& measured, const Case& wanted) {
         kernels[each.kernel].add(each.seconds, estimate, per_pass);
         all.add(each.seconds, estimate, per_pass);
         calls.push_back({{"kernel", each.kernel},
-                         {"product", each.call.product},
+                         {"product", each.call.matmul},
                          {"bytes", each.call.bytes},
                          {"measured_us", 1e6 * each.seconds},
                          {"interpolated_us", 1e6 * estimate}});
@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s RESULT.json ROUNDS MODEL:LENGTH...\n", argv[0]);
         return 2;
     }
-    perf::Json result{{"machine", device::processor_name()},
+    perf::Json result{{"machine", device::read_processor_name()},
                       {"provenance", perf::provenance(argc, argv)},
                       {"threads", 1},
                       {"rounds", std::stoul(argv[2])},

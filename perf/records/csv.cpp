@@ -11,7 +11,7 @@ namespace trireme::perf {
 namespace {
 
 // Splits a line into cells. Quoted cells may contain commas; two quotes stand for one.
-std::vector<std::string> cells_of(const std::string& line) {
+std::vector<std::string> split_cells(const std::string& line) {
     std::vector<std::string> cells(1);
     bool is_quoted = false;
     for (std::size_t at = 0; at < line.size(); ++at) {
@@ -56,9 +56,9 @@ CsvTable read_csv(const std::filesystem::path& path) {
         if (line.starts_with("#")) {
             table.comments.push_back(line);
         } else if (table.columns.empty()) {
-            table.columns = cells_of(line);
+            table.columns = split_cells(line);
         } else {
-            table.rows.push_back(cells_of(line));
+            table.rows.push_back(split_cells(line));
             if (table.rows.back().size() != table.columns.size())
                 throw ConfigError(cat(path.string(), " has a row of ", table.rows.back().size(), " cells and ",
                                       table.columns.size(), " columns: ", line));

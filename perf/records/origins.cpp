@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 // Finds the object in `value`, at any depth, that has commit, tree and command; null if there is none.
-const json* origin_in(const json& value) {
+const json* find_origin(const json& value) {
     if (value.is_object() && value.contains("commit") && value.contains("tree") && value.contains("command"))
         return &value;
     if (!value.is_structured()) return nullptr;
     for (const json& member : value)
-        if (const json* found = origin_in(member)) return found;
+        if (const json* found = find_origin(member)) return found;
     return nullptr;
 }
 
@@ -38,7 +38,7 @@ bool csv_names_origin(const CsvTable& table) {
 
 bool names_origin(const fs::path& file) {
     if (file.extension() == ".csv") return csv_names_origin(read_csv(file));
-    return origin_in(json::parse(read_text(file))) != nullptr;
+    return find_origin(json::parse(read_text(file))) != nullptr;
 }
 
 bool is_record(const fs::path& file) {
@@ -48,7 +48,7 @@ bool is_record(const fs::path& file) {
 
 }  // namespace
 
-std::vector<std::string> unnamed_origins(const fs::path& records) {
+std::vector<std::string> find_unnamed_origins(const fs::path& records) {
     std::set<std::string> known;
     std::istringstream lines(read_text(records / "without-origin.txt"));
     for (std::string line; std::getline(lines, line);)

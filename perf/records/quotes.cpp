@@ -39,20 +39,20 @@ std::vector<std::string> parted(const std::string& text, const std::string& by) 
 }
 
 // Replaces line breaks and runs of blanks by one blank.
-std::string on_one_line(const std::string& text) {
+std::string join_lines(const std::string& text) {
     std::istringstream in(text);
     std::string line;
     for (std::string word; in >> word;) line += (line.empty() ? "" : " ") + word;
     return line;
 }
 
-std::vector<Block> blocks_in(const std::string& document) {
+std::vector<Block> parse_blocks(const std::string& document) {
     std::vector<Block> blocks;
     std::size_t begin = 0;
     for (std::size_t at = document.find(opening); at != std::string::npos; at = document.find(opening, begin)) {
         const std::size_t end = document.find(closing, at);
         if (end == std::string::npos) throw ConfigError("a comment of figures does not end with -->");
-        Block block{.text = on_one_line(document.substr(begin, at - begin)), .lines = {}};
+        Block block{.text = join_lines(document.substr(begin, at - begin)), .lines = {}};
         for (const std::string& line : parted(document.substr(at, end - at), "\n"))
             if (line.find(" = ") != std::string::npos) block.lines.push_back(line);
         blocks.push_back(std::move(block));
@@ -61,7 +61,7 @@ std::vector<Block> blocks_in(const std::string& document) {
     return blocks;
 }
 
-Value value_in_json(const fs::path& file, const std::string& pointer) {
+Value read_json_value(const fs::path& file, const std::string& pointer) {
     const auto json = nlohmann::json::parse(read_text(file));
     const nlohmann::json::json_pointer place(pointer);
     if (!json.contains(place)) throw ConfigError(cat(file.string(), " has no ", pointer));
@@ -82,7 +82,7 @@ bool is_selected(const CsvTable& table, const std::vector<std::string>& row, con
 
 // Reads the value that the words after the file name select: a column, and cells that select one row. A leading
 // "max" takes the largest value of several rows. An underscore in the column name stands for a blank.
-Value value_in_csv(const fs::path& file, std::vector<std::string> words) {
+Value read_csv_value(const fs::path& file, std::vector<std::string> words) {
     const bool is_largest = words.front() == "max";
     if (is_largest) words.erase(words.begin());
     if (words.empty()) throw ConfigError("no column is named");
@@ -107,8 +107,8 @@ Value value_of(const std::string& reference, const fs::path& records) {
     if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" names no file and value"));
     const fs::path file = records / words[0];
     const bool is_pointer = words[1].starts_with("/");  // names in a pointer may contain blanks
-    return is_pointer ? value_in_json(file, reference.substr(reference.find(" /") + 1))
-                      : value_in_csv(file, {words.begin() + 1, words.end()});
+    return is_pointer ? read_json_value(file, reference.substr(reference.find(" /") + 1))
+                      : read_csv_value(file, {words.begin() + 1, words.end()});
 }
 
 double median_in(const std::string& references, const fs::path& records) {
@@ -120,7 +120,7 @@ double median_in(const std::string& references, const fs::path& records) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-double scale_of(const std::string& unit) {
+double unit_scale(const std::string& unit) {
     static const std::map<std::string, double> scales{{"%", 1e2},   {"ms", 1e3},    {"us", 1e6},
                                                       {"k", 1e-3},  {"MB/s", 1e-6}, {"GB/s", 1e-9},
                                                       {"GB", 1e-9}, {"MB", 1e-6}};
@@ -152,8 +152,8 @@ Written parsed(const std::string& figure) {
 }
 
 // Returns the correct figure if this one is wrong.
-std::optional<std::string> correction(const std::string& figure, const std::string& source,
-                                      const fs::path& records) {
+std::optional<std::string> find_correction(const std::string& figure, const std::string& source,
+                                           const fs::path& records) {
     const std::vector<std::string> ratio = parted(source, " : ");
     if (ratio.size() == 1 && source.find("; ") == std::string::npos) {
         const Value value = value_of(source, records);
@@ -163,23 +163,23 @@ std::optional<std::string> correction(const std::string& figure, const std::stri
     double value = median_in(ratio[0], records);
     if (ratio.size() > 1) value /= median_in(ratio[1], records);
     const Written written = parsed(figure);
-    value *= scale_of(written.unit);
+    value *= unit_scale(written.unit);
     if (std::abs(value - written.number) <= 0.5001 * written.last_place) return std::nullopt;
     return cat(value, written.unit.empty() ? "" : " ", written.unit);
 }
 
 }  // namespace
 
-std::vector<std::string> wrong_quotes(const std::string& document, const fs::path& records) {
+std::vector<std::string> find_wrong_quotes(const std::string& document, const fs::path& records) {
     std::vector<std::string> wrong;
-    for (const Block& block : blocks_in(document)) {
+    for (const Block& block : parse_blocks(document)) {
         for (const std::string& line : block.lines) {
             const std::size_t sign = line.find(" = ");
             const std::string figure = line.substr(0, sign);
             try {
                 if (block.text.find(figure) == std::string::npos)
                     wrong.push_back(cat("the text above does not quote ", figure, ": ", line));
-                if (const auto is = correction(figure, line.substr(sign + 3), records))
+                if (const auto is = find_correction(figure, line.substr(sign + 3), records))
                     wrong.push_back(cat(figure, " is ", *is, " in the file: ", line));
             } catch (const std::exception& error) {
                 wrong.push_back(cat(error.what(), ": ", line));
@@ -191,7 +191,7 @@ std::vector<std::string> wrong_quotes(const std::string& document, const fs::pat
 
 std::size_t count_quotes(const std::string& document) {
     std::size_t count = 0;
-    for (const Block& block : blocks_in(document)) count += block.lines.size();
+    for (const Block& block : parse_blocks(document)) count += block.lines.size();
     return count;
 }
 

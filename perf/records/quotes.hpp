@@ -25,7 +25,7 @@
 namespace trireme::perf {
 
 // Returns one sentence per fault.
-std::vector<std::string> wrong_quotes(const std::string& document, const std::filesystem::path& records);
+std::vector<std::string> find_wrong_quotes(const std::string& document, const std::filesystem::path& records);
 
 // Number of figures for which the document names a source.
 std::size_t count_quotes(const std::string& document);

@@ -35,13 +35,13 @@ std::size_t complain(const std::string& place, const std::vector<std::string>& w
 }
 
 int check(const fs::path& records, const std::vector<std::string>& documents) {
-    std::size_t wrong = complain(records.string(), unnamed_origins(records));
+    std::size_t wrong = complain(records.string(), find_unnamed_origins(records));
     std::size_t figures = 0;
     for (const std::string& document : documents) {
         const std::string text = read_text(document);
-        wrong += complain(document, wrong_quotes(text, records));
+        wrong += complain(document, find_wrong_quotes(text, records));
         figures += count_quotes(text);
-        if (with_tables(text, records) == text) continue;
+        if (update_tables(text, records) == text) continue;
         wrong += complain(document, {"a table is not that of its file; perf_records write makes it again"});
     }
     fmt::print("{} quoted figures; {} differences\n", figures, wrong);
@@ -50,7 +50,7 @@ int check(const fs::path& records, const std::vector<std::string>& documents) {
 
 int write(const fs::path& records, const std::vector<std::string>& documents) {
     for (const std::string& document : documents) {
-        const std::string text = with_tables(read_text(document), records);
+        const std::string text = update_tables(read_text(document), records);
         std::ofstream(document) << text;
     }
     return 0;

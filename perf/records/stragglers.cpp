@@ -61,8 +61,8 @@ double best_heads(const std::vector<double>& factors) {
     return best * static_cast<double>(factors.size()) / heads;
 }
 
-std::string row_of(const std::string& name, const Seconds& seconds, double healthy, double matmuls,
-                   const std::vector<double>& factors) {
+std::string format_row(const std::string& name, const Seconds& seconds, double healthy, double matmuls,
+                     const std::vector<double>& factors) {
     double speed = 0;
     for (const double factor : factors) speed += 1 / factor;
     const double even = static_cast<double>(factors.size()) / speed;
@@ -84,8 +84,8 @@ std::string stragglers_table(const fs::path& folder) {
         if (factor == 1) continue;
         std::vector<double> factors(static_cast<std::size_t>(ranks), 1);
         factors.front() = factor;
-        text += row_of(fmt::format("{}, {} ranks, one of them {:.0f} x", model, ranks, factor), seconds,
-                       healthy_seconds(steps, model, ranks), matmul_fraction(steps, model, ranks), factors);
+        text += format_row(fmt::format("{}, {} ranks, one of them {:.0f} x", model, ranks, factor), seconds,
+                         healthy_seconds(steps, model, ranks), matmul_fraction(steps, model, ranks), factors);
     }
     const CsvTable table = read_csv(folder / "four-stragglers.csv");
     std::map<std::string, Seconds> four;
@@ -94,8 +94,8 @@ std::string stragglers_table(const fs::path& folder) {
             number_in(table.cell(row, "step_s/last"));
     for (const auto& [model, seconds] : four)
         text +=
-            row_of(model + ", 8 ranks, four of them 8, 6, 4, 2 x", seconds, healthy_seconds(steps, model, 8),
-                   matmul_fraction(steps, model, 8), {8, 6, 4, 2, 1, 1, 1, 1});
+            format_row(model + ", 8 ranks, four of them 8, 6, 4, 2 x", seconds, healthy_seconds(steps, model, 8),
+                     matmul_fraction(steps, model, 8), {8, 6, 4, 2, 1, 1, 1, 1});
     return text;
 }
 

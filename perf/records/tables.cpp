@@ -20,7 +20,7 @@ constexpr const char* opening = "<!-- table ";
 constexpr const char* closing = "<!-- end of table -->";
 
 // Formats a number as "1,024".
-std::string with_commas(long long number) {
+std::string format_with_commas(long long number) {
     std::string text = std::to_string(number);
     for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
     return text;
@@ -43,7 +43,7 @@ std::string scaling_cell(const CsvTable& table, const std::vector<std::string>& 
     if (!has("tokens_per_s")) return "-";
     const auto figure = [&](const char* column) { return number_in(table.cell(row, column)); };
     return fmt::format("{}k, {:.1f} %, {:.0f} / {:.0f} %, {:.0f} %",
-                       with_commas(std::llround(figure("tokens_per_s") / 1000)), 100 * figure("mfu"),
+                       format_with_commas(std::llround(figure("tokens_per_s") / 1000)), 100 * figure("mfu"),
                        100 * figure("bubble/measured"), 100 * figure("bubble/limit"),
                        100 * figure("exposed_comm"));
 }
@@ -53,7 +53,7 @@ std::string scaling_table(const fs::path& file) {
     const CsvTable table = read_csv(file);
     const std::vector<std::string> ranks = values_of(table, "ranks");
     std::string text = "|  |";
-    for (const std::string& count : ranks) text += cat(" ", with_commas(std::stoll(count)), " ranks |");
+    for (const std::string& count : ranks) text += cat(" ", format_with_commas(std::stoll(count)), " ranks |");
     text += "\n|---|";
     for (std::size_t i = 0; i < ranks.size(); ++i) text += "---|";
     for (const std::string& schedule : values_of(table, "schedule")) {
@@ -82,7 +82,7 @@ std::string table_of(const std::string& kind, const fs::path& source) {
 
 }  // namespace
 
-std::string with_tables(const std::string& document, const fs::path& records) {
+std::string update_tables(const std::string& document, const fs::path& records) {
     std::istringstream lines(document);
     std::string text;
     bool is_in_table = false;

@@ -14,6 +14,6 @@ namespace trireme::perf {
 
 // Returns the document with every such table updated. Throws ConfigError if a kind is unknown or a file has no
 // such table.
-std::string with_tables(const std::string& document, const std::filesystem::path& records);
+std::string update_tables(const std::string& document, const std::filesystem::path& records);
 
 }  // namespace trireme::perf

@@ -10,7 +10,7 @@
 //
 // RECORDS has settings.json, version.txt and one folder per round with gemm-alone.json, MODEL-profile.json,
 // MODEL-LAYOUT-wall.jsonl and -simulated.jsonl, and the matmul rates before and after the profile and each
-// wall-clock run: gemm-MODEL-before-LAYOUT-RANK.json, gemm-MODEL-behind-profile-RANK.json.
+// wall-clock run: gemm-MODEL-before-LAYOUT-RANK.json, gemm-MODEL-after-profile-RANK.json.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -30,8 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int least_rounds = 7;
-constexpr double least_calibration = 0.85;
+constexpr int min_rounds = 7;
+constexpr double min_calibration = 0.85;
 constexpr double bound = 0.1;
 
 std::string read_text(const fs::path& path) {
@@ -45,9 +45,9 @@ std::string read_text(const fs::path& path) {
 Json read_json(const fs::path& path) { return Json::parse(read_text(path)); }
 
 void write_cluster(const std::string& path, const std::string& output) {
-    const plan::Profile profile = plan::profile_from_json(read_text(path), path);
+    const plan::Profile profile = plan::parse_profile(read_text(path), path);
     if (profile.links.empty()) throw ConfigError(cat(path, " has no link; measure it with two ranks"));
-    const plan::BestRates best = plan::KernelTimes(profile.kernels).best();
+    const plan::BestRates best = plan::KernelTimes(profile.kernels).best_rates();
     const layout::Link& link = profile.links.front().link;
     const Json cluster{
         {"schema", 1},
@@ -58,7 +58,7 @@ void write_cluster(const std::string& path, const std::string& output) {
           {"flops", {{profile.dtype, best.flops}}},
           {"bandwidth", best.bandwidth},
           {"memory", 1'000'000'000'000},
-          {"launch", best.shortest}}},
+          {"launch", best.min_seconds}}},
         {"devices_per_node", 2},
         {"nodes", 1},
         {"inside", {{"latency", link.latency}, {"bandwidth", link.bandwidth}, {"carrier", "cores"}}}};
@@ -73,7 +73,7 @@ double step_seconds(const fs::path& path) {
         const Json record = Json::parse(line);
         if (record.contains("seconds") && record.at("step") > 0) seconds.push_back(record.at("seconds"));
     }
-    return median_of(seconds);
+    return compute_median(seconds);
 }
 
 class Records {
@@ -97,9 +97,9 @@ private:
 };
 
 // Returns the mean matmul rate per core before and after `what` (the profile or a layout) of a model.
-double rate_around(const fs::path& round, const std::string& model, const std::string& what) {
+double compute_mean_rate(const fs::path& round, const std::string& model, const std::string& what) {
     double sum = 0;
-    for (const char* const when : {"before", "behind"}) {
+    for (const char* const when : {"before", "after"}) {
         for (const char* const rank : {"0", "1"}) {
             const std::string name = cat("gemm-", model, '-', when, '-', what, '-', rank, ".json");
             sum += read_json(round / name).at("gflops").get<double>();
@@ -109,7 +109,7 @@ double rate_around(const fs::path& round, const std::string& model, const std::s
 }
 
 // Returns the matmul rate of one of two simultaneous processes, relative to one alone just before.
-double calibration_of(const fs::path& round, const std::string& first_model) {
+double compute_calibration(const fs::path& round, const std::string& first_model) {
     double both = 0;
     for (const char* const rank : {"0", "1"}) {
         const std::string name = cat("gemm-", first_model, "-before-profile-", rank, ".json");
@@ -119,16 +119,16 @@ double calibration_of(const fs::path& round, const std::string& first_model) {
 }
 
 // Makes one row of the result from its figures per round.
-Json row_of(const std::string& model, const std::string& layout, const std::vector<double>& wall,
-            const std::vector<double>& simulated, const std::vector<double>& drift) {
+Json make_row(const std::string& model, const std::string& layout, const std::vector<double>& wall,
+              const std::vector<double>& simulated, const std::vector<double>& drift) {
     std::vector<double> calibrated;
     for (std::size_t r = 0; r < wall.size(); ++r) calibrated.push_back(simulated[r] / (wall[r] * drift[r]));
-    const double ratio = median_of(calibrated);
+    const double ratio = compute_median(calibrated);
     return {{"model", model},
             {"layout", layout},
-            {"wall_s", median_of(wall)},
-            {"simulated_s", median_of(simulated)},
-            {"simulated_to_wall", median_of(simulated) / median_of(wall)},
+            {"wall_s", compute_median(wall)},
+            {"simulated_s", compute_median(simulated)},
+            {"simulated_to_wall", compute_median(simulated) / compute_median(wall)},
             {"simulated_to_calibrated_wall", ratio},
             {"is_within_bound", std::abs(ratio - 1) <= bound},
             {"by_round",
@@ -145,9 +145,9 @@ Json compare(const Records& records, const std::string& model, const std::string
     const std::vector<double> simulated = records.of_rounds(
         [&](const fs::path& round) { return step_seconds(round / (name + "-simulated.jsonl")); });
     const std::vector<double> drift = records.of_rounds([&](const fs::path& round) {
-        return rate_around(round, model, layout) / rate_around(round, model, "profile");
+        return compute_mean_rate(round, model, layout) / compute_mean_rate(round, model, "profile");
     });
-    return row_of(model, layout + " 2", wall, simulated, drift);
+    return make_row(model, layout + " 2", wall, simulated, drift);
 }
 
 Json links_of(const Records& records, const std::string& model) {
@@ -162,7 +162,7 @@ Json links_of(const Records& records, const std::string& model) {
 
 // Returns why the result is not valid, or an empty string if it is.
 std::string complaint(int rounds, double calibration, const Json& rows) {
-    if (rounds < least_rounds) return cat("rounds: ", rounds, " of the ", least_rounds, " that are needed");
+    if (rounds < min_rounds) return cat("rounds: ", rounds, " of the ", min_rounds, " that are needed");
     std::string beyond;
     std::size_t count = 0;
     for (const Json& row : rows) {
@@ -171,12 +171,12 @@ std::string complaint(int rounds, double calibration, const Json& rows) {
                       row.at("layout").get<std::string>(), " at ",
                       row.at("simulated_to_calibrated_wall").get<double>());
     }
-    if (calibration >= least_calibration && count == 0) return {};
+    if (calibration >= min_calibration && count == 0) return {};
     if (count > 0)
         return cat(count, " of ", rows.size(), " rows differ from the calibrated wall time by more than ",
                    bound, ": ", beyond);
-    return cat("two processes at once reached ", calibration, " of what one does alone, and ",
-               least_calibration, " is needed: the two cores are threads of one, or had other work");
+    return cat("two processes at once reached ", calibration, " of what one does alone, and ", min_calibration,
+               " is needed: the two cores are threads of one, or had other work");
 }
 
 void give_verdict(Json& result, int rounds) {
@@ -188,14 +188,14 @@ void give_verdict(Json& result, int rounds) {
 Json judge(const Records& records) {
     const Json settings = records.settings();
     const std::vector<double> calibration = records.of_rounds(
-        [&](const fs::path& round) { return calibration_of(round, settings.at("models").at(0)); });
+        [&](const fs::path& round) { return compute_calibration(round, settings.at("models").at(0)); });
     Json result{{"verdict", ""}, {"reason", ""}};
     result["version"] = records.version();
     result["settings"] = settings;
     result["calibration"] = {{"what", "f32 products of two processes at once, of one alone"},
-                             {"median", median_of(calibration)},
+                             {"median", compute_median(calibration)},
                              {"by_round", calibration},
-                             {"least", least_calibration}};
+                             {"least", min_calibration}};
     result["bound"] = bound;
     for (const std::string model : settings.at("models")) {
         result["links"][model] = links_of(records, model);
@@ -212,8 +212,8 @@ Json rejudge(const Json& before) {
     for (const auto& [name, value] : before.items()) result[name] = value;
     for (Json& row : result.at("steps")) {
         const Json by_round = row.at("by_round");
-        row = row_of(row.at("model"), row.at("layout"), by_round.at("wall_s"), by_round.at("simulated_s"),
-                     by_round.at("speed_to_that_of_the_profile"));
+        row = make_row(row.at("model"), row.at("layout"), by_round.at("wall_s"), by_round.at("simulated_s"),
+                       by_round.at("speed_to_that_of_the_profile"));
     }
     give_verdict(result, result.at("settings").at("rounds"));
     return result;
@@ -229,7 +229,7 @@ void print(const Json& result) {
                     step.at("is_within_bound").get<bool>() ? "within a tenth" : "NOT within a tenth");
     }
     std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n%s%s\n",
-                result.at("calibration").at("median").get<double>(), least_calibration,
+                result.at("calibration").at("median").get<double>(), min_calibration,
                 result.at("verdict").get<std::string>().c_str(),
                 result.at("reason") == "" ? "" : cat(": ", result.at("reason").get<std::string>()).c_str());
 }

@@ -118,12 +118,12 @@ of_round() {
     ((number % 2)) || mapfile -t order < <(printf '%s\n' "${layouts[@]}" | tac)
     both_multiply "$1-before-profile"
     measure_machine "$1"
-    local last=$1-behind-profile layout
+    local last=$1-after-profile layout
     both_multiply "$last"
     for layout in "${order[@]}"; do
         for rank in 0 1; do cp "$round/gemm-$last-$rank.json" "$round/gemm-$1-before-$layout-$rank.json"; done
         by_the_wall "$1" "$layout"
-        last=$1-behind-$layout
+        last=$1-after-$layout
         both_multiply "$last"
     done
     for layout in "${layouts[@]}"; do simulated "$1" "$layout"; done

@@ -15,10 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double least_gain = 1.35;  // step time without uneven shares / with them
+constexpr double min_gain = 1.35;  // step time without uneven shares / with them
 
 // Seconds of the steps after the plan change.
-Series seconds_of(const Records& records, const std::string& way, std::size_t before) {
+Series collect_seconds(const Records& records, const std::string& way, std::size_t before) {
     return records.of_rounds([&](int round) {
         std::ifstream lines = open(records.file(round, way + ".jsonl"));
         std::vector<double> seconds;
@@ -47,20 +47,20 @@ Json judge(const Records& records) {
     const double factor = settings.at("factor");
     const Calibration calibration = calibrate(records);
     const std::string why = complaint(records, calibration);
-    const Series healthy = seconds_of(records, "healthy", before);
-    const Series off = seconds_of(records, "off", before);
-    const Series uneven = seconds_of(records, "uneven", before);
+    const Series healthy = collect_seconds(records, "healthy", before);
+    const Series off = collect_seconds(records, "off", before);
+    const Series uneven = collect_seconds(records, "uneven", before);
     const auto ratio = [](double t, double u) { return t / u; };
     const Series gain = combine(ratio, off, uneven);
     Json result{{"verdict", why.empty() ? "VALID" : "INVALID"}};
     if (!why.empty()) result["reason"] = why;
-    result["machine"] = {{"processor", device::processor_name()}};
+    result["machine"] = {{"processor", device::read_processor_name()}};
     result["version"] = read_text(records.file("version.txt"));
     result["settings"] = settings;
     result["calibration"] = calibration.json();
     result["gain"] = gain.json();
-    result["gain"]["least"] = least_gain;
-    result["gain"]["is_met"] = gain.middle() >= least_gain;
+    result["gain"]["least"] = min_gain;
+    result["gain"]["is_met"] = gain.middle() >= min_gain;
     result["gain"]["limit"] = factor * (1 + 1 / factor) / 2;
     result["gain"]["limit_is"] = "of products alone, shared out: factor (ranks - 1 + 1 / factor) / ranks";
     result["off_to_healthy"] = combine(ratio, off, healthy).json();
@@ -74,14 +74,14 @@ double middle_of(const Json& figure) { return figure.at("median"); }
 
 void print(const Json& result) {
     std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n",
-                middle_of(result["calibration"]["ratio"]), least_calibration);
+                middle_of(result["calibration"]["ratio"]), min_calibration);
     std::printf(
         "a step: healthy %.3f s, with a slow rank %.3f s (%.2f x), with uneven shares %.3f s (%.2f x)\n",
         middle_of(result["step_s"]["healthy"]), middle_of(result["step_s"]["off"]),
         middle_of(result["off_to_healthy"]), middle_of(result["step_s"]["uneven"]),
         middle_of(result["uneven_to_healthy"]));
     std::printf("uneven shares are %.2f x faster (least %.2f: %s; limit %.2f)\n", middle_of(result["gain"]),
-                least_gain, result["gain"]["is_met"].get<bool>() ? "met" : "NOT met",
+                min_gain, result["gain"]["is_met"].get<bool>() ? "met" : "NOT met",
                 result["gain"]["limit"].get<double>());
     std::printf("%s%s\n", result["verdict"].get<std::string>().c_str(),
                 result.contains("reason") ? cat(": ", result["reason"].get<std::string>()).c_str() : "");

@@ -10,7 +10,8 @@
 namespace trireme::studies {
 namespace {
 
-constexpr double width = 760, height = 420, left = 84, right = 190, top = 44, bottom = 52;  // pixels
+// The size of the image and its four margins, in pixels.
+constexpr double width = 760, height = 420, left = 84, right = 190, top = 44, bottom = 52;
 constexpr std::array colours = {"#1f6fb2", "#c8501e", "#2e8b57", "#7b3fa0", "#b8860b", "#555555", "#c2185b"};
 
 std::string escaped(const std::string& text) {
@@ -26,31 +27,33 @@ public:
         for (const auto& [name, points] : lines) {
             for (const auto& [x, y] : points) {
                 xs_.insert(x);
-                most_ = std::max(most_, y);
+                max_ = std::max(max_, y);
             }
         }
-        const double decade = std::pow(10, std::floor(std::log10(most_ > 0 ? most_ : 1)));
+        const double decade = std::pow(10, std::floor(std::log10(max_ > 0 ? max_ : 1)));
         for (const double step : {0.2, 0.5, 1.0, 2.0}) {
             step_ = step * decade;
-            if (most_ / step_ <= 6) break;
+            if (max_ / step_ <= 6) break;
         }
-        top_ = step_ * std::ceil(most_ / step_);
+        highest_ = step_ * std::ceil(max_ / step_);
     }
 
     double x(double value) const {
         const double span = std::log(*xs_.rbegin() / *xs_.begin());
-        const double way = span > 0 ? std::log(value / *xs_.begin()) / span : 0.5;
-        return left + way * (width - left - right);
+        const double fraction = span > 0 ? std::log(value / *xs_.begin()) / span : 0.5;
+        return left + fraction * (width - left - right);
     }
-    double y(double value) const { return height - bottom - value / top_ * (height - top - bottom); }
+    double y(double value) const { return height - bottom - value / highest_ * (height - top - bottom); }
 
     const std::set<double>& xs() const { return xs_; }
     double step() const { return step_; }
-    double highest() const { return top_; }
+    double highest() const { return highest_; }
 
 private:
     std::set<double> xs_;
-    double most_ = 0, step_ = 1, top_ = 1;
+    double max_ = 0;      // of the y values
+    double step_ = 1;     // from one tick of the y axis to the next
+    double highest_ = 1;  // the highest tick
 };
 
 std::string axes(const Scale& scale, const std::string& x_name, const std::string& y_name) {
@@ -76,20 +79,20 @@ std::string axes(const Scale& scale, const std::string& x_name, const std::strin
 
 std::string drawn(const Scale& scale, const std::vector<std::pair<double, double>>& points,
                   const char* colour) {
-    std::string way, dots;
+    std::string line, dots;
     for (const auto& [x, y] : points) {
-        way += fmt::format("{:.1f},{:.1f} ", scale.x(x), scale.y(y));
+        line += fmt::format("{:.1f},{:.1f} ", scale.x(x), scale.y(y));
         dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"/>", scale.x(x),
                             scale.y(y), colour);
     }
-    return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>{}\n", way,
+    return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>{}\n", line,
                        colour, dots);
 }
 
 }  // namespace
 
-std::string svg_of(const std::string& title, const std::string& x_name, const std::string& y_name,
-                   const Lines& lines) {
+std::string draw_svg(const std::string& title, const std::string& x_name, const std::string& y_name,
+                     const Lines& lines) {
     const Scale scale(lines);
     std::string svg = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "

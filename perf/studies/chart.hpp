@@ -11,7 +11,7 @@ namespace trireme::studies {
 // Points (x, y) of each line, by its name.
 using Lines = std::map<std::string, std::vector<std::pair<double, double>>>;
 
-std::string svg_of(const std::string& title, const std::string& x_name, const std::string& y_name,
-                   const Lines& lines);
+std::string draw_svg(const std::string& title, const std::string& x_name, const std::string& y_name,
+                     const Lines& lines);
 
 }  // namespace trireme::studies

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 struct Run {
     Json summary = {};         // null if the run failed
     std::string program = {};  // the version that ran it
-    std::string failure = {};  // first sentence of its error
+    std::string failure = {};  // exit code and error message; empty if the run succeeded
 };
 
 // Runs a command and returns its exit code; its output goes to `log`.
@@ -62,6 +62,8 @@ std::optional<Run> complete_run(const fs::path& folder) {
     return Run{.summary = summary, .program = manifest.value("version", "")};
 }
 
+// Returns the run of a point. Runs the command only if `records` does not have the complete run of the same
+// command.
 Run run_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
     const fs::path folder = records / point.folder;
     const fs::path command = records / (point.folder + ".command");
@@ -77,33 +79,33 @@ Run run_of(const Study& study, const Point& point, const std::string& program, c
 }
 
 // Returns a figure such as "bubble/measured", a number or a text; null if there is none.
-Json figure_in(const Json& summary, const std::string& figure) {
-    const Json::json_pointer way("/" + figure);
-    return summary.is_object() && summary.contains(way) ? summary.at(way) : Json();
+Json find_figure(const Json& summary, const std::string& figure) {
+    const Json::json_pointer pointer("/" + figure);
+    return summary.is_object() && summary.contains(pointer) ? summary.at(pointer) : Json();
 }
 
 // Returns the figures that the table and the charts show.
-std::map<std::string, Json> figures_in(const Json& summary, const Study& study) {
-    std::map<std::string, Json> figures = {{"clock", figure_in(summary, "clock")}};
-    for (const std::string& figure : study.figures) figures[figure] = figure_in(summary, figure);
-    for (const ChartWish& wish : study.charts) figures[wish.y] = figure_in(summary, wish.y);
+std::map<std::string, Json> collect_figures(const Json& summary, const Study& study) {
+    std::map<std::string, Json> figures = {{"clock", find_figure(summary, "clock")}};
+    for (const std::string& figure : study.figures) figures[figure] = find_figure(summary, figure);
+    for (const ChartSpec& chart : study.charts) figures[chart.y] = find_figure(summary, chart.y);
     return figures;
 }
 
 }  // namespace
 
-Row row_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
-    const Run own = run_of(study, point, program, records);
-    Row row{.figures = figures_in(own.summary, study), .failure = own.failure};
-    if (!own.summary.is_null()) row.figures["program"] = own.program;
-    if (!study.beside || own.summary.is_null()) return row;
-    const Run other = run_of(study, beside(point, *study.beside), program, records);
-    row.failure = other.failure;
-    if (!other.program.empty() && other.program != own.program)
-        row.figures["program"] = cat(own.program, " and ", other.program);
+Row make_row(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
+    const Run own_run = run_of(study, point, program, records);
+    Row row{.figures = collect_figures(own_run.summary, study), .failure = own_run.failure};
+    if (!own_run.summary.is_null()) row.figures["program"] = own_run.program;
+    if (!study.beside || own_run.summary.is_null()) return row;
+    const Run other_run = run_of(study, beside(point, *study.beside), program, records);
+    row.failure = other_run.failure;
+    if (!other_run.program.empty() && other_run.program != own_run.program)
+        row.figures["program"] = cat(own_run.program, " and ", other_run.program);
     for (const auto& [name, figure] : study.beside->saved) {
-        const Json whole = figure_in(own.summary, figure);
-        const Json rest = figure_in(other.summary, figure);
+        const Json whole = find_figure(own_run.summary, figure);
+        const Json rest = find_figure(other_run.summary, figure);
         if (whole.is_number() && rest.is_number())
             row.figures[name] = 1 - rest.get<double>() / whole.get<double>();
     }

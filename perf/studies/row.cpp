@@ -15,16 +15,16 @@ using Json = nlohmann::json;
 
 fs::path path_of(const Point& point, const fs::path& records) { return records / (point.folder + ".row.json"); }
 
-// Identifies the request of a row. A row with other options, or without some figure, does not belong to the
-// point.
-Json asked(const Study& study, const Point& point) {
-    Json asked = {{"command", study.command},
-                  {"launch", study.launch},
-                  {"options", point.all},
-                  {"figures", study.figures}};
-    if (study.beside) asked["beside"] = {{"options", study.beside->options}, {"saved", study.beside->saved}};
-    for (const ChartWish& wish : study.charts) asked["charts"].push_back(wish.y);
-    return asked;
+// Returns what a row must answer: the options and the figures of the point. A kept row with another request is
+// not used.
+Json describe_request(const Study& study, const Point& point) {
+    Json request = {{"command", study.command},
+                    {"launch", study.launch},
+                    {"options", point.all},
+                    {"figures", study.figures}};
+    if (study.beside) request["beside"] = {{"options", study.beside->options}, {"saved", study.beside->saved}};
+    for (const ChartSpec& chart : study.charts) request["charts"].push_back(chart.y);
+    return request;
 }
 
 }  // namespace
@@ -42,9 +42,11 @@ void write_text(const fs::path& path, const std::string& text) {
     if (!out) throw ResourceError(cat(path.string(), " cannot be written"));
 }
 
-// Renames a complete file into place, because other jobs may join the rows at the same time.
+// Writes a partial file and renames it when it is complete, because another job may read the rows at the same
+// time.
 void keep(const Row& row, const Study& study, const Point& point, const fs::path& records) {
-    const Json json = {{"asked", asked(study, point)}, {"figures", row.figures}, {"failure", row.failure}};
+    const Json json = {
+        {"asked", describe_request(study, point)}, {"figures", row.figures}, {"failure", row.failure}};
     const fs::path path = path_of(point, records);
     const fs::path partial = cat(path.string(), ".partial-", ::getpid());
     write_text(partial, json.dump(2) + "\n");
@@ -53,7 +55,7 @@ void keep(const Row& row, const Study& study, const Point& point, const fs::path
 
 std::optional<Row> kept_row(const Study& study, const Point& point, const fs::path& records) {
     const Json json = Json::parse(read_text(path_of(point, records)), nullptr, false);
-    if (!json.is_object() || json.value("asked", Json()) != asked(study, point)) return std::nullopt;
+    if (!json.is_object() || json.value("asked", Json()) != describe_request(study, point)) return std::nullopt;
     return Row{.figures = json.at("figures"), .failure = json.at("failure")};
 }
 

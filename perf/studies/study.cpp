@@ -1,14 +1,15 @@
 // perf_study: runs a study (study_file.hpp) or one point of it, or joins the results of its points.
 //
-//   perf_study FILE [OUTPUT]               runs all points that have not run yet; OUTPUT is studies if not
-//   given perf_study --points FILE               prints the number of points perf_study --point NUMBER FILE
-//   [OUTPUT]   runs one point, from 0; several may run at the same time perf_study --join FILE [OUTPUT] makes
-//   the table of the finished points; exit code 3 if some are missing
+//   perf_study FILE [OUTPUT]                 runs all points that have not run yet
+//   perf_study --points FILE                 prints the number of points
+//   perf_study --point NUMBER FILE [OUTPUT]  runs one point, from 0; several may run at the same time
+//   perf_study --join FILE [OUTPUT]          makes the table of the finished points; exit code 3 if some are
+//                                            missing
 //
-// It writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/. A
-// run with a summary.json is not repeated, unless the study now gives it other options. A failed run has its
-// error message in the table, and is tried again next time. --program PATH runs another program than the
-// trireme in the same folder.
+// OUTPUT is `studies` by default. The program writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg.
+// Runs leave their records in OUTPUT/NAME/. A run with a summary.json is not repeated, unless the study now
+// gives it other options. A failed run has its error message in the table, and is tried again next time.
+// --program PATH runs another program than the trireme in the same folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Wish { whole, points, point, join, help };
+enum class Action { whole, points, point, join, help };
 
 constexpr const char* help =
     R"(Usage: perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]
@@ -70,7 +71,7 @@ perf/studies holds examples.
 )";
 
 struct CommandLine {
-    Wish wish = Wish::whole;
+    Action action = Action::whole;
     std::string number = {};  // number of the point
     std::string file = {};
     fs::path output = "studies";
@@ -89,8 +90,8 @@ std::string next(std::vector<std::string>& words, const std::string& what) {
     return word;
 }
 
-// Removes the option with its value and returns the value, or an empty string if the option is absent.
-std::string taken(std::vector<std::string>& words, const std::string& option) {
+// Removes the option and its value from `words`. Returns the value, or an empty string if the option is absent.
+std::string take_option(std::vector<std::string>& words, const std::string& option) {
     const auto at = std::ranges::find(words, option);
     if (at == words.end()) return {};
     std::vector<std::string> after(at + 1, words.end());
@@ -103,22 +104,23 @@ std::string taken(std::vector<std::string>& words, const std::string& option) {
 CommandLine parsed(std::vector<std::string> words) {
     CommandLine line;
     if (std::ranges::find(words, "--help") != words.end()) {
-        line.wish = Wish::help;
+        line.action = Action::help;
         return line;
     }
-    line.program = taken(words, "--program");
-    line.number = taken(words, "--point");
-    if (!line.number.empty()) line.wish = Wish::point;
-    for (const auto& [option, wish] : {std::pair("--points", Wish::points), std::pair("--join", Wish::join)}) {
+    line.program = take_option(words, "--program");
+    line.number = take_option(words, "--point");
+    if (!line.number.empty()) line.action = Action::point;
+    for (const auto& [option, action] :
+         {std::pair("--points", Action::points), std::pair("--join", Action::join)}) {
         if (std::erase(words, option) == 0) continue;
-        if (line.wish != Wish::whole) refuse("--points, --point and --join exclude each other");
-        line.wish = wish;
+        if (line.action != Action::whole) refuse("--points, --point and --join exclude each other");
+        line.action = action;
     }
     for (const std::string& word : words) {
         if (word.starts_with("--")) refuse(cat("unknown option ", word));
     }
     line.file = next(words, "the study, such as perf/studies/stragglers.json,");
-    if (!words.empty() && line.wish != Wish::points) line.output = next(words, "OUTPUT");
+    if (!words.empty() && line.action != Action::points) line.output = next(words, "OUTPUT");
     if (!words.empty()) refuse(cat("unexpected argument ", words.front()));
     if (line.program.empty())
         line.program = (fs::read_symlink("/proc/self/exe").parent_path() / "trireme").string();
@@ -135,11 +137,11 @@ const Point& point_of(const CommandLine& line, const std::string& name, const st
     return points[number];
 }
 
-// Exit code 3 if the point failed.
+// Throws ResourceError (exit code 3) if the point failed.
 int run_point(const Study& study, const Point& point, const CommandLine& line) {
     const fs::path records = line.output / study.name;
     fs::create_directories(records);
-    const Row row = row_of(study, point, line.program, records);
+    const Row row = make_row(study, point, line.program, records);
     keep(row, study, point, records);
     if (!row.failure.empty()) throw ResourceError(cat(point.folder, " failed: ", row.failure));
     fmt::print("{}  done\n", point.folder);
@@ -150,17 +152,17 @@ int run_point(const Study& study, const Point& point, const CommandLine& line) {
 class Pace {
 public:
     void add(double seconds) {
-        constexpr double min_seconds = 0.5;  // points below this were not run
+        constexpr double min_seconds = 0.5;  // a faster point was not run: its result was known
         if (seconds < min_seconds) return;
         ++points_;
         seconds_ += seconds;
     }
 
-    // Returns ", about 1m30s left" for `more` points, or an empty string if unknown.
+    // Returns ", about 1m30s left" for `more` points; empty if the time is unknown.
     std::string left(std::size_t more) const {
         if (points_ == 0 || more == 0) return "";
         const double each = seconds_ / static_cast<double>(points_);
-        return cat(", about ", duration_text(std::ceil(each * static_cast<double>(more))), " left");
+        return cat(", about ", format_duration(std::ceil(each * static_cast<double>(more))), " left");
     }
 
 private:
@@ -177,7 +179,7 @@ int run_all(const Study& study, const std::vector<Point>& points, const CommandL
         fmt::print("{:>4}/{}  {}", rows.size() + 1, points.size(), point.folder);
         std::fflush(stdout);
         const auto begin = std::chrono::steady_clock::now();
-        rows.push_back({.point = &point, .row = row_of(study, point, line.program, records)});
+        rows.push_back({.point = &point, .row = make_row(study, point, line.program, records)});
         const Row& row = rows.back().row;
         keep(row, study, point, records);
         pace.add(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -188,7 +190,7 @@ int run_all(const Study& study, const std::vector<Point>& points, const CommandL
     return 0;
 }
 
-// Exit code 3 if the table lacks points.
+// Throws ResourceError (exit code 3) if the table lacks points.
 int join(const Study& study, const std::vector<Point>& points, const CommandLine& line) {
     std::vector<TableRow> rows;
     std::string missing;
@@ -207,34 +209,34 @@ int join(const Study& study, const std::vector<Point>& points, const CommandLine
     return 0;
 }
 
-int do_as_told(const CommandLine& line) {
-    if (line.wish == Wish::help) {
+int execute(const CommandLine& line) {
+    if (line.action == Action::help) {
         fmt::print("{}", help);
         return 0;
     }
     const Study study = read_study(line.file);
-    const std::vector<Point> points = points_of(study);
-    switch (line.wish) {
-        case Wish::whole:
+    const std::vector<Point> points = make_points(study);
+    switch (line.action) {
+        case Action::whole:
             return run_all(study, points, line);
-        case Wish::points:
+        case Action::points:
             fmt::print("{}\n", points.size());
             return 0;
-        case Wish::point:
+        case Action::point:
             return run_point(study, point_of(line, study.name, points), line);
-        case Wish::join:
+        case Action::join:
             return join(study, points, line);
-        case Wish::help:
+        case Action::help:
             break;
     }
-    return 70;
+    return 70;  // not reached
 }
 
 }  // namespace
 }  // namespace trireme::studies
 
 int main(int count, char** words) try {
-    return trireme::studies::do_as_told(trireme::studies::parsed({words + 1, words + count}));
+    return trireme::studies::execute(trireme::studies::parsed({words + 1, words + count}));
 } catch (const trireme::Error& error) {
     fmt::print(stderr, "perf_study: {}\n", error.what());
     return static_cast<int>(error.code());

@@ -43,8 +43,8 @@ std::vector<std::string> texts_in(const Json& json, const char* key, const std::
     return texts;
 }
 
-// Values are texts, numbers, or booleans (on and off). Null becomes an empty text: see points_of().
-Options options_in(const Json& json, const std::string& place) {
+// Values are texts, numbers, or booleans (on and off). Null becomes an empty text: see make_points().
+Options parse_options(const Json& json, const std::string& place) {
     if (!json.is_object()) refuse(place, "an object of options");
     Options options;
     for (const auto& [name, value] : json.items()) {
@@ -63,20 +63,20 @@ Options options_in(const Json& json, const std::string& place) {
     return options;
 }
 
-std::vector<std::vector<Options>> axes_in(const Json& json, const std::string& place) {
+std::vector<std::vector<Options>> parse_axes(const Json& json, const std::string& place) {
     std::vector<std::vector<Options>> axes;
     const std::string where = cat(place, ": axes");
     if (!json.contains("axes") || !json["axes"].is_array()) refuse(where, "a list of lists of points");
     for (const Json& axis : json["axes"]) {
         if (!axis.is_array() || axis.empty()) refuse(where, "a list of lists of points");
         auto& points = axes.emplace_back();
-        for (const Json& point : axis) points.push_back(options_in(point, where));
+        for (const Json& point : axis) points.push_back(parse_options(point, where));
     }
     return axes;
 }
 
-std::vector<ChartWish> charts_in(const Json& json, const std::string& place) {
-    std::vector<ChartWish> charts;
+std::vector<ChartSpec> parse_charts(const Json& json, const std::string& place) {
+    std::vector<ChartSpec> charts;
     const std::string where = cat(place, ": charts");
     for (const Json& chart : json.value("charts", Json::array())) {
         if (!chart.is_object()) refuse(where, "a list of objects");
@@ -88,13 +88,13 @@ std::vector<ChartWish> charts_in(const Json& json, const std::string& place) {
     return charts;
 }
 
-std::optional<BesideWish> beside_in(const Json& json, const std::string& place) {
+std::optional<ComparisonSpec> parse_comparison(const Json& json, const std::string& place) {
     if (!json.contains("beside")) return std::nullopt;
     const Json& beside = json["beside"];
     const std::string where = cat(place, ": beside");
     if (!beside.is_object()) refuse(where, "an object");
-    return BesideWish{.options = options_in(beside.value("options", Json::object()), where),
-                      .saved = options_in(beside.value("saved", Json::object()), where)};
+    return ComparisonSpec{.options = parse_options(beside.value("options", Json::object()), where),
+                          .saved = parse_options(beside.value("saved", Json::object()), where)};
 }
 
 // Replaces all characters except letters, digits, - and _ by _, for file names.
@@ -134,31 +134,31 @@ Study read_study(const std::filesystem::path& file) {
                 .source = text_in(json, "source", place),
                 .command = text_in(json, "command", place),
                 .launch = texts_in(json, "launch", place),
-                .options = options_in(json.value("options", Json::object()), cat(place, ": options")),
-                .axes = axes_in(json, place),
+                .options = parse_options(json.value("options", Json::object()), cat(place, ": options")),
+                .axes = parse_axes(json, place),
                 .figures = texts_in(json, "figures", place),
-                .beside = beside_in(json, place),
-                .charts = charts_in(json, place)};
+                .beside = parse_comparison(json, place),
+                .charts = parse_charts(json, place)};
     if (study.figures.empty()) refuse(cat(place, ": figures"), "a list of figures of summary.json");
     return study;
 }
 
-std::vector<Point> points_of(const Study& study) {
-    std::vector<Options> owns = {{}};
+std::vector<Point> make_points(const Study& study) {
+    std::vector<Options> combinations = {{}};  // the options that the axes set, for each combination of points
     for (const std::vector<Options>& axis : study.axes) {
         std::vector<Options> longer;
-        for (const Options& own : owns) {
+        for (const Options& own : combinations) {
             for (const Options& point : axis) {
                 Options both = point;
                 both.insert(own.begin(), own.end());
                 longer.push_back(std::move(both));
             }
         }
-        owns = std::move(longer);
+        combinations = std::move(longer);
     }
     std::vector<Point> points;
     std::set<std::string> names;
-    for (Options& own : owns) {
+    for (Options& own : combinations) {
         Options all = own;
         all.insert(study.options.begin(), study.options.end());
         for (Options* options : {&own, &all})  // an empty text removes an option of the study from this point
@@ -171,7 +171,7 @@ std::vector<Point> points_of(const Study& study) {
     return points;
 }
 
-Point beside(const Point& point, const BesideWish& wish) {
+Point beside(const Point& point, const ComparisonSpec& wish) {
     Point other{.own = point.own, .all = wish.options, .folder = point.folder + ".beside"};
     other.all.insert(point.all.begin(), point.all.end());
     return other;
@@ -180,15 +180,15 @@ Point beside(const Point& point, const BesideWish& wish) {
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,
                                    const std::filesystem::path& folder) {
     std::vector<std::string> words;
-    std::set<std::string> of_launcher;
-    for (const std::string& word : study.launch) words.push_back(filled(word, point.all, of_launcher));
-    if (study.command != "train") of_launcher.clear();
+    std::set<std::string> launcher_options;
+    for (const std::string& word : study.launch) words.push_back(filled(word, point.all, launcher_options));
+    if (study.command != "train") launcher_options.clear();  // other commands also get these options
     words.insert(words.end(), {program, study.command});
-    std::set<std::string> in_others = of_launcher;
+    std::set<std::string> used_options = launcher_options;  // in the launch command or in other options
     Options options;
-    for (const auto& [option, value] : point.all) options[option] = filled(value, point.all, in_others);
+    for (const auto& [option, value] : point.all) options[option] = filled(value, point.all, used_options);
     for (const auto& [option, value] : options) {
-        if (in_others.contains(option)) continue;
+        if (used_options.contains(option)) continue;
         words.insert(words.end(), {"--" + option, value});
     }
     words.insert(words.end(), {"--run-dir", folder.string(), "--quiet"});

@@ -10,7 +10,7 @@
 //    "charts": [{"title": "...", "x": "ranks", "y": "mfu", "lines": ["schedule"]}]}
 //
 // A point of an axis sets some options; a run takes one point of each axis. A null removes an option of
-// "options" from the runs of that point, as {"straggler": "off", "look-every": null} does. "launch", "beside"
+// "options" from the runs of that point: {"straggler": "off", "look-every": null}. "launch", "beside"
 // and "charts" are optional. A word of "launch" may contain an option's value, by its name in braces. If
 // "command" is "train", such an option is passed only to the launcher. An option may contain another option's
 // value in the same way, as "slow": "rank=0,factor={factor}" does; the other option is then not passed to the
@@ -29,13 +29,13 @@ namespace trireme::studies {
 
 using Options = std::map<std::string, std::string>;
 
-struct ChartWish {
+struct ChartSpec {
     std::string title, x, y;
     std::vector<std::string> lines;  // options; the chart has one line for each combination of their values
 };
 
 // A second run of each point. `saved` maps the name of a saved fraction to the figure that it is computed from.
-struct BesideWish {
+struct ComparisonSpec {
     Options options;
     std::map<std::string, std::string> saved;
 };
@@ -47,8 +47,8 @@ struct Study {
     Options options;
     std::vector<std::vector<Options>> axes;
     std::vector<std::string> figures;
-    std::optional<BesideWish> beside;
-    std::vector<ChartWish> charts;
+    std::optional<ComparisonSpec> beside;
+    std::vector<ChartSpec> charts;
 };
 
 // One run of a study.
@@ -62,10 +62,10 @@ struct Point {
 Study read_study(const std::filesystem::path& file);
 
 // Returns all points; the last axis varies fastest. Throws ConfigError if two points have the same name.
-std::vector<Point> points_of(const Study& study);
+std::vector<Point> make_points(const Study& study);
 
 // Returns the second run of a point.
-Point beside(const Point& point, const BesideWish& wish);
+Point beside(const Point& point, const ComparisonSpec& wish);
 
 // Returns the command line of a point, whose records go to `folder`.
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,

@@ -13,8 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Returns a figure of summary.json, or a saved fraction.
-Json figure_of(const Row& row, const std::string& figure) {
+// Returns a figure of summary.json or a saved fraction; null if the row has none.
+Json get_figure(const Row& row, const std::string& figure) {
     const auto found = row.figures.find(figure);
     return found == row.figures.end() ? Json() : found->second;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> columns_of(const std::vector<Point>& points) {
     return {names.begin(), names.end()};
 }
 
-std::string csv_of(const Study& study, const std::vector<std::string>& columns,
+std::string to_csv(const Study& study, const std::vector<std::string>& columns,
                    const std::vector<TableRow>& rows) {
     const std::vector<std::string> figures = figures_of(study);
     std::string csv = cat("# command: perf/study ", study.file, "\n");
@@ -54,11 +54,11 @@ std::string csv_of(const Study& study, const std::vector<std::string>& columns,
             csv += (value == point->own.end() ? "" : cell(value->second)) + ",";
         }
         for (const std::string& figure : figures) {
-            const Json value = figure_of(row, figure);
+            const Json value = get_figure(row, figure);
             csv += (value.is_null() ? "" : value.is_string() ? cell(value) : value.dump()) + ",";
         }
         for (const char* const figure : {"clock", "program"}) {
-            const Json value = figure_of(row, figure);
+            const Json value = get_figure(row, figure);
             csv += (value.is_string() ? cell(value) : "") + ",";
         }
         csv += cell(row.failure) + "\n";
@@ -66,36 +66,36 @@ std::string csv_of(const Study& study, const std::vector<std::string>& columns,
     return csv;
 }
 
-double number_of(const std::string& option, const std::string& text) {
+double parse_number(const std::string& option, const std::string& text) {
     double value = 0;
     const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc() && last == text.data() + text.size() && value > 0) return value;
     throw ConfigError(cat("a chart over ", option, " needs numbers above 0, and one is ", text));
 }
 
-std::string chart_of(const ChartWish& wish, const std::vector<TableRow>& rows) {
+std::string chart_of(const ChartSpec& chart, const std::vector<TableRow>& rows) {
     Lines lines;
     std::set<std::string> clocks;
     for (const auto& [point, row] : rows) {
-        const Json y = figure_of(row, wish.y);
-        const auto x = point->all.find(wish.x);
+        const Json y = get_figure(row, chart.y);
+        const auto x = point->all.find(chart.x);
         if (!y.is_number() || x == point->all.end()) continue;
         std::string line;
-        for (const std::string& option : wish.lines) {
+        for (const std::string& option : chart.lines) {
             const auto value = point->all.find(option);
             if (value != point->all.end()) line += (line.empty() ? "" : ", ") + value->second;
         }
-        lines[line].emplace_back(number_of(wish.x, x->second), y.get<double>());
-        clocks.insert(figure_of(row, "clock").get<std::string>());
+        lines[line].emplace_back(parse_number(chart.x, x->second), y.get<double>());
+        clocks.insert(get_figure(row, "clock").get<std::string>());
     }
-    std::string title = wish.title;
+    std::string title = chart.title;
     for (const std::string& clock : clocks) title += cat(" (", clock, ")");
-    return svg_of(title, wish.x, wish.y, lines);
+    return draw_svg(title, chart.x, chart.y, lines);
 }
 
 // Returns the file name of a chart: weak-mfu.svg for "mfu" of the study "weak".
-fs::path path_of(const ChartWish& wish, const std::string& study) {
-    std::string name = cat(study, "-", wish.y, ".svg");
+fs::path path_of(const ChartSpec& chart, const std::string& study) {
+    std::string name = cat(study, "-", chart.y, ".svg");
     std::ranges::replace(name, '/', '-');
     return name;
 }
@@ -104,9 +104,9 @@ fs::path path_of(const ChartWish& wish, const std::string& study) {
 
 void write_table(const Study& study, const std::vector<Point>& points, const std::vector<TableRow>& rows,
                  const fs::path& output) {
-    write_text(output / (study.name + ".csv"), csv_of(study, columns_of(points), rows));
-    for (const ChartWish& wish : study.charts)
-        write_text(output / path_of(wish, study.name), chart_of(wish, rows));
+    write_text(output / (study.name + ".csv"), to_csv(study, columns_of(points), rows));
+    for (const ChartSpec& chart : study.charts)
+        write_text(output / path_of(chart, study.name), chart_of(chart, rows));
 }
 
 }  // namespace trireme::studies

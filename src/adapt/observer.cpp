@@ -5,23 +5,23 @@
 namespace trireme::adapt {
 namespace {
 
-constexpr double weight_of_new = 0.3;  // weight of the last step in the moving average
+constexpr double last_step_weight = 0.3;  // weight of the last step in the moving average
 
-void follow(double& value, double sample) { value += weight_of_new * (sample - value); }
+void update_average(double& average, double measured) { average += last_step_weight * (measured - average); }
 
-void follow(plan::RankTimes& times, const plan::RankTimes& sample) {
-    follow(times.products, sample.products);
-    follow(times.product_flops, sample.product_flops);
-    follow(times.whole_flops, sample.whole_flops);
-    follow(times.others, sample.others);
-    times.waits = times.waits * (1 - weight_of_new);
-    times.waits += sample.waits * weight_of_new;
+void update_average(plan::RankTimes& averages, const plan::RankTimes& measured) {
+    update_average(averages.matmuls, measured.matmuls);
+    update_average(averages.matmul_flops, measured.matmul_flops);
+    update_average(averages.full_flops, measured.full_flops);
+    update_average(averages.others, measured.others);
+    averages.waits = averages.waits * (1 - last_step_weight);
+    averages.waits += measured.waits * last_step_weight;
 }
 
 }  // namespace
 
-void Observer::go_on_from(const std::vector<double>& slowness, std::size_t steady_steps) {
-    watch_.go_on_from(slowness);
+void Observer::resume_from(const std::vector<double>& slowness, std::size_t steady_steps) {
+    watch_.resume_from(slowness);
     steady_steps_ = steady_steps;
 }
 
@@ -33,8 +33,8 @@ std::vector<policy::SlownessChange> Observer::add(records::StepOutcome& outcome)
         ranks_ = outcome.ranks;
         step_seconds_ = outcome.seconds;
     } else {
-        follow(step_seconds_, outcome.seconds);
-        for (std::size_t r = 0; r < ranks_.size(); ++r) follow(ranks_[r], outcome.ranks[r]);
+        update_average(step_seconds_, outcome.seconds);
+        for (std::size_t r = 0; r < ranks_.size(); ++r) update_average(ranks_[r], outcome.ranks[r]);
     }
     const std::vector<double> factors = watch_.factors();
     if (std::ranges::any_of(factors, [](double factor) { return factor != 1; })) outcome.slowness = factors;
@@ -43,10 +43,10 @@ std::vector<policy::SlownessChange> Observer::add(records::StepOutcome& outcome)
 
 void Observer::begin_plan() {
     ranks_.clear();
-    watch_.shapes_change();
+    watch_.announce_new_shapes();
 }
 
-plan::Observation Observer::observed(std::size_t step) const {
+plan::Observation Observer::make_observation(std::size_t step) const {
     return {.step = step,
             .step_seconds = step_seconds_,
             .ranks = ranks_,

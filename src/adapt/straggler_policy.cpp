@@ -16,140 +16,155 @@
 namespace trireme::adapt {
 namespace {
 
-// Calls use(product, channels, outputs) for each projection of the model, with the sizes of the whole tensor.
+// Calls use(matmul, input_channels, outputs) for each projection of the model. `matmul` is the index of a
+// layout::Matmul. The sizes are those of the whole weight, not of a rank's share.
 template <class Use>
-void for_each_product(const model::ModelConfig& model, Use&& use) {
+void for_each_matmul(const model::ModelConfig& model, Use&& use) {
     for (const model::Layer& layer : build_layers(model)) {
-        for (const model::ProjectionShape& projection : projections_of(layer)) {
-            use(static_cast<std::size_t>(projection.place.product), static_cast<double>(projection.channels),
+        for (const model::ProjectionShape& projection : list_projections(layer)) {
+            use(static_cast<std::size_t>(projection.id.matmul), static_cast<double>(projection.channels),
                 static_cast<double>(projection.outputs()));
         }
     }
 }
 
-layout::ProductParts weights_of_products(const model::ModelConfig& model) {
-    layout::ProductParts weights{};
-    for_each_product(model, [&](std::size_t product, double channels, double outputs) {
-        weights[product] += channels * outputs;
+// Returns the number of weights of each of the four matmuls, summed over all blocks.
+layout::MatmulFractions count_matmul_weights(const model::ModelConfig& model) {
+    layout::MatmulFractions weights{};
+    for_each_matmul(model, [&](std::size_t matmul, double channels, double outputs) {
+        weights[matmul] += channels * outputs;
     });
     return weights;
 }
 
-// Returns the widths that the ranks of a team share (key groups, MLP columns) and their fractions of the work.
-std::vector<policy::SharedWidth> widths_of(const model::ModelConfig& model) {
-    const auto [attention_in, attention_out, mlp_in, mlp_out] = weights_of_products(model);
+// Returns the widths that are divided among the ranks of a team (key-value heads, MLP columns) and the fraction
+// of a block's work that is divided with each.
+std::vector<policy::SharedWidth> list_widths(const model::ModelConfig& model) {
+    const auto [attention_in, attention_out, mlp_in, mlp_out] = count_matmul_weights(model);
     const double attention = attention_in + attention_out;
     const double mlp = mlp_in + mlp_out;
-    return {{.units = model.key_groups(), .work = attention / (attention + mlp)},
+    return {{.units = model.key_value_heads(), .work = attention / (attention + mlp)},
             {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
 }
 
-policy::SharingRules sharing_rules(const setup::Job& job, const setup::PlanState& current,
-                                   const layout::Link& link) {
-    const bool leaves_out = job.config.policy.straggler == config::StragglerPolicy::semi;
-    return {.policy = leaves_out ? "semi" : "migrate",
-            .every = job.config.policy.look_every,
-            .costs = help_costs(job, current, link),
-            .limit = leaves_out ? job.config.policy.resize.limit : 0,
-            .slack = leaves_out ? job.config.policy.semi_slack : 0};
+policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::PlanState& current,
+                                        const layout::Link& link) {
+    const bool may_skip_channels = job.config.policy.straggler == config::StragglerPolicy::semi;
+    return {.policy = may_skip_channels ? "semi" : "migrate",
+            .period = job.config.policy.look_every,
+            .costs = compute_migration_costs(job, current, link),
+            .max_skipped_fraction = may_skip_channels ? job.config.policy.resize.limit : 0,
+            .max_step_slowdown = may_skip_channels ? job.config.policy.semi_slack : 0};
 }
 
-policy::UnevenRules uneven_rules(const setup::Job& job, const setup::PlanState& current,
-                                 const layout::Layout& healthy, const std::vector<int>& nodes,
-                                 const layout::Link& link) {
-    return {.every = job.config.policy.look_every,
-            .widths = widths_of(job.model),
-            .layers = work_of_layers(job, current),
-            .healthy = healthy,
-            .may_cut = may_cut_elsewhere(current.plan),
-            .may_take_turns = may_take_uneven_turns(current.plan),
+policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
+                                      const layout::Layout& healthy_layout, const std::vector<int>& nodes,
+                                      const layout::Link& link) {
+    return {.period = job.config.policy.look_every,
+            .widths = list_widths(job.model),
+            .layers = predict_layer_work(job, current),
+            .healthy_layout = healthy_layout,
+            .may_move_layers = may_move_stage_boundaries(current.plan),
+            .may_change_turns = may_take_uneven_turns(current.plan),
             .nodes = nodes,
             .memory_limit = job.config.layout.memory_limit,
-            .costs = help_costs(job, current, link)};
+            .costs = compute_migration_costs(job, current, link)};
 }
 
-bool has_one_stage_each(const plan::Plan& plan) {
+bool have_teams_one_stage(const plan::Plan& plan) {
     return std::ranges::all_of(plan.teams, [](const layout::Team& team) { return team.stages.size() == 1; });
 }
 
-bool reads_what_all_have(std::size_t product) {
-    return product == static_cast<std::size_t>(layout::Product::attention_in) ||
-           product == static_cast<std::size_t>(layout::Product::mlp_in);
+bool reads_replicated_input(std::size_t matmul) {
+    return matmul == static_cast<std::size_t>(layout::Matmul::attention_in) ||
+           matmul == static_cast<std::size_t>(layout::Matmul::mlp_in);
 }
 
-// Returns how often a team executes the model per step; a stage counts as its fraction of the layers.
-double passes_of(const plan::Plan& plan, const layout::Team& team) {
+// Returns how many passes of the whole model the work of a team in a step is equal to. A micro-batch in a stage
+// counts as the stage's fraction of all layers.
+double count_passes(const plan::Plan& plan, const layout::Team& team) {
     double passes = 0;
     for (const int stage : team.stages) {
         const layout::Range layers = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
-        const double part = static_cast<double>(layers.count) / static_cast<double>(plan.layout.layers);
-        passes += part * plan.training.shape.turns_of(plan.team_of(team.ranks.front()), stage);
+        const double layer_fraction =
+            static_cast<double>(layers.count) / static_cast<double>(plan.layout.layers);
+        passes += layer_fraction * plan.training.shape.count_turns(plan.find_team(team.ranks.front()), stage);
     }
     return passes;
 }
 
-policy::HelpCosts messages_of(const setup::Job& job, const setup::PlanState& current, const layout::Team& team,
-                              const layout::Link& link) {
-    const double passes = passes_of(current.plan, team);
-    const auto rows = static_cast<double>(current.largest.front().rows);
-    const double bytes = static_cast<double>(bytes_of(job.dtype)) / static_cast<double>(team.ranks.size());
-    policy::HelpCosts costs;
-    for_each_product(job.model, [&](std::size_t product, double channels, double outputs) {
-        costs.whole_seconds[product] += passes * link.seconds(channels * outputs * bytes);
-        if (reads_what_all_have(product))
-            costs.round_seconds[product] += passes * 2 * link.seconds(rows * outputs * bytes);
+policy::OffloadCosts compute_team_migration_costs(const setup::Job& job, const setup::PlanState& current,
+                                                  const layout::Team& team, const layout::Link& link) {
+    const double passes = count_passes(current.plan, team);
+    const auto rows = static_cast<double>(current.largest_microbatches.front().rows);
+    const double bytes_per_value_and_rank =
+        static_cast<double>(byte_size(job.dtype)) / static_cast<double>(team.ranks.size());
+    policy::OffloadCosts costs;
+    for_each_matmul(job.model, [&](std::size_t matmul, double channels, double outputs) {
+        costs.weight_seconds[matmul] +=
+            passes * link.predict_seconds(channels * outputs * bytes_per_value_and_rank);
+        if (reads_replicated_input(matmul))
+            costs.round_seconds[matmul] +=
+                passes * 2 * link.predict_seconds(rows * outputs * bytes_per_value_and_rank);
     });
     return costs;
 }
 
 }  // namespace
 
-bool may_cut_elsewhere(const plan::Plan& plan) {
-    return has_one_stage_each(plan) && plan.layout.stages.size() > 1;
+bool may_move_stage_boundaries(const plan::Plan& plan) {
+    return have_teams_one_stage(plan) && plan.layout.stages.size() > 1;
 }
 
-// Schedules with split backward passes and with several stages per rank are generated for equally many
-// micro-batches per replica. Programs from a file fix the ranks themselves.
+// Schedules with split backward passes or several stages per rank are only generated for replicas with equal
+// numbers of micro-batches. Programs from a file fix which rank executes which micro-batch.
 bool may_take_uneven_turns(const plan::Plan& plan) {
     const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
-    const bool is_taker = plan.schedule == schedule::searched_schedule ||
-                          (schedule != nullptr && schedule->shape == schedule::ScheduleShape::one_stage_each);
+    const bool is_supported_schedule =
+        plan.schedule == schedule::searched_schedule_name ||
+        (schedule != nullptr && schedule->shape == schedule::ScheduleShape::one_stage_per_team);
     const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
-    return is_taker && has_one_stage_each(plan) && std::ranges::any_of(plan.layout.stages, has_replicas);
+    return is_supported_schedule && have_teams_one_stage(plan) &&
+           std::ranges::any_of(plan.layout.stages, has_replicas);
 }
 
-policy::Policy straggler_policy(const setup::Job& job, const setup::PlanState& current,
-                                const layout::Layout& healthy, const std::vector<int>& nodes,
-                                const layout::Link& link) {
+policy::Policy make_straggler_policy(const setup::Job& job, const setup::PlanState& current,
+                                     const layout::Layout& healthy_layout, const std::vector<int>& nodes,
+                                     const layout::Link& link) {
     switch (job.config.policy.straggler) {
         case config::StragglerPolicy::off:
-            return trireme::policy::recorded({});
+            return trireme::policy::make_recorded_policy({});
         case config::StragglerPolicy::resize:
-            return policy::resized_products(
-                {.every = job.config.policy.look_every, .limit = job.config.policy.resize.limit});
+            return policy::make_resize_policy({.period = job.config.policy.look_every,
+                                               .max_skipped_fraction = job.config.policy.resize.limit});
         case config::StragglerPolicy::migrate:
         case config::StragglerPolicy::semi:
-            return shared_products(sharing_rules(job, current, link));
+            return make_offload_policy(make_offload_rules(job, current, link));
         case config::StragglerPolicy::uneven:
-            return policy::bridged(shared_products(sharing_rules(job, current, link)),
-                                   uneven_shares(uneven_rules(job, current, healthy, nodes, link)),
-                                   job.config.policy.bridge);
+            return policy::make_bridged_policy(
+                make_offload_policy(make_offload_rules(job, current, link)),
+                make_uneven_policy(make_uneven_rules(job, current, healthy_layout, nodes, link)),
+                job.config.policy.bridge);
     }
     throw BugError("unknown policy for stragglers");
 }
 
-// A slow rank sends dY to its helpers, and they sum up P, in equally many rounds each. The forward pass waits
-// for the weights. All other messages overlap with matmuls.
-policy::HelpCosts help_costs(const setup::Job& job, const setup::PlanState& current, const layout::Link& link) {
-    policy::HelpCosts costs{.work = weights_of_products(job.model), .spread = current.plan.spread};
-    const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
-    for (double& work : costs.work) work /= all;
+// In the matmuls that read replicated inputs, a slow rank broadcasts its output gradients to its helpers, and
+// the helpers reduce the partial outputs to the slow rank. Both take the same number of rounds. The forward
+// pass also waits for the slow rank's weights. All other messages overlap with matmuls.
+policy::OffloadCosts compute_migration_costs(const setup::Job& job, const setup::PlanState& current,
+                                             const layout::Link& link) {
+    policy::OffloadCosts costs{.work = count_matmul_weights(job.model), .spread = current.plan.spread};
+    const double total_work = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
+    for (double& work : costs.work) work /= total_work;
     for (const layout::Team& team : current.plan.teams) {
         if (team.ranks.size() == 1) continue;
-        const policy::HelpCosts own = messages_of(job, current, team, link);
-        for (std::size_t product = 0; product < layout::product_count; ++product) {
-            costs.whole_seconds[product] = std::max(costs.whole_seconds[product], own.whole_seconds[product]);
-            costs.round_seconds[product] = std::max(costs.round_seconds[product], own.round_seconds[product]);
+        const policy::OffloadCosts team_costs = compute_team_migration_costs(job, current, team, link);
+        for (std::size_t matmul = 0; matmul < layout::block_matmul_count; ++matmul) {
+            costs.weight_seconds[matmul] =
+                std::max(costs.weight_seconds[matmul], team_costs.weight_seconds[matmul]);
+            costs.round_seconds[matmul] =
+                std::max(costs.round_seconds[matmul], team_costs.round_seconds[matmul]);
         }
     }
     return costs;
@@ -157,17 +172,18 @@ policy::HelpCosts help_costs(const setup::Job& job, const setup::PlanState& curr
 
 namespace {
 
-bool has_shared_layers(const plan::Plan& plan) {
+bool has_tensor_parallel_team(const plan::Plan& plan) {
     return std::ranges::any_of(plan.teams, [](const layout::Team& team) { return team.ranks.size() > 1; });
 }
 
 void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
     check_change(config, plan);
-    if (config.policy.bridge > 0 && !has_shared_layers(plan))
+    if (config.policy.bridge > 0 && !has_tensor_parallel_team(plan))
         throw ConfigError(
             "--bridge needs ranks that share layers, and here each rank has its own; use --tensor, or remove "
             "it");
-    if (has_shared_layers(plan) || may_cut_elsewhere(plan) || may_take_uneven_turns(plan)) return;
+    if (has_tensor_parallel_team(plan) || may_move_stage_boundaries(plan) || may_take_uneven_turns(plan))
+        return;
     throw ConfigError(cat("--straggler uneven cannot move work here: no two ranks share a layer, ",
                           plan.teams.size() == 1
                               ? "and there is one rank"
@@ -178,12 +194,13 @@ void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
 
 }  // namespace
 
-// Helpers must know the number of offloaded channels without looking at weights. Gradients that helpers send
-// must not be mistaken for fillings of pruned channels.
-void check_resized_help(const config::ResizeConfig& resize) {
-    if (resize.fill != model::Filling::zero)
+// Two restrictions apply. The number of offloaded channels must not depend on weights, because helpers do not
+// have the weights of the slow rank. Gradients that helpers send must be distinguishable from the gradients
+// that are filled in for pruned channels.
+void check_resized_migration(const config::ResizeConfig& resize) {
+    if (resize.filling != model::Filling::zero)
         throw ConfigError("ranks with helpers replace pruned channels by zeros only; use --resize-fill zero");
-    if (resize.by_variation)
+    if (resize.adapts_to_variation)
         throw ConfigError(
             "ranks with helpers prune the same fraction of each layer; use --resize-layers alike");
 }
@@ -192,16 +209,16 @@ void check_straggler(const config::RunConfig& config, const plan::Plan& plan) {
     const config::PolicyConfig& policy = config.policy;
     if (policy.straggler == config::StragglerPolicy::off) return;
     if (policy.straggler == config::StragglerPolicy::uneven) return check_uneven(config, plan);
-    if (!has_shared_layers(plan)) {
+    if (!has_tensor_parallel_team(plan)) {
         throw ConfigError(
             "this --straggler policy needs ranks that share layers, and here each rank has its own; use "
             "--tensor, "
             "or --straggler uneven, which also moves layers and micro-batches");
     }
     if (policy.straggler == config::StragglerPolicy::migrate) return;
-    if (policy.straggler == config::StragglerPolicy::semi) check_resized_help(policy.resize);
+    if (policy.straggler == config::StragglerPolicy::semi) check_resized_migration(policy.resize);
     const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
-    if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
+    if (!policy.resize.decays_skipped_weights && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(
             "with --resize-decay kept replicas would diverge, because each prunes other channels; use "
             "--resize-decay all, or --data 1");

@@ -7,54 +7,55 @@
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
-#include "trireme/rank/twin_moves.hpp"
+#include "trireme/rank/staged_moves.hpp"
 #include "trireme/setup/model_work.hpp"
 
 namespace trireme::adapt {
 namespace {
 
-// Returns the bytes of `values` parameters and of `moments` elements of each tensor that the optimizer keeps.
-std::size_t bytes_of_state(std::size_t values, std::size_t moments, const setup::Job& job) {
-    return values * bytes_of(job.dtype) +
-           kept_of(job.config.optimizer, job.dtype) * moments * bytes_of(wide_of(job.dtype));
+// Returns the bytes of `values` elements of parameters and `moments` elements of each kind of optimizer state.
+std::size_t count_state_bytes(std::size_t values, std::size_t moments, const setup::Job& job) {
+    return values * byte_size(job.dtype) + count_state_values(job.config.optimizer, job.dtype) * moments *
+                                               byte_size(accumulator_type(job.dtype));
 }
 
-// A method of moving the state to the memory of the new plan. Bytes are summed over ranks.
-struct Way {
+// Moves the state to the memory of the new plan. Bytes are sums over all ranks.
+struct StateMover {
     std::size_t moved_bytes = 0;
     std::size_t kept_bytes = 0;
-    std::function<void(rank::RankState)> move = {};  // called once the new trainer exists
+    std::function<void(rank::RankState)> move = {};  // called after the new trainer has been made
 };
 
-Way way_by_messages(PlanTransition& transition, const RunningPlan& running) {
+StateMover make_message_mover(PlanTransition& transition, const RunningPlan& running) {
     const setup::Job& job = running.job;
-    return {.moved_bytes = transition.moved_bytes(job),
-            .kept_bytes = transition.kept_bytes(job),
+    return {.moved_bytes = transition.count_moved_bytes(job),
+            .kept_bytes = transition.count_kept_bytes(job),
             .move = [&running, &job, &transition](rank::RankState state) {
                 rank::RankTrainer& trainer = *running.trainer;
-                const rank::StatePlace place = trainer.state_place();
-                if (job.config.policy.move == config::MoveWay::stop)
-                    return move_state(std::move(state), place, std::move(transition.moves), job.dtype,
+                const rank::StateDestination destination = trainer.state_destination();
+                if (job.config.policy.move == config::MoveMethod::stop)
+                    return move_state(std::move(state), destination, std::move(transition.moves), job.dtype,
                                       running.mover);
-                trainer.await(move_values_first(std::move(state), place, std::move(transition.moves), job.dtype,
-                                                running.mover));
+                trainer.await_moments(move_values_first(std::move(state), destination,
+                                                        std::move(transition.moves), job.dtype, running.mover));
             }};
 }
 
-Way way_by_twins(PlanTransition& transition, const RunningPlan& running) {
-    const rank::TwinMoves& moves = transition.twin_moves;
+StateMover make_staged_mover(PlanTransition& transition, const RunningPlan& running) {
+    const rank::StagedMoves& moves = transition.staged_moves;
     const setup::Job& job = running.job;
-    return {.moved_bytes = bytes_of_state(moves.values.elements(), moves.moments.elements(), job),
-            .kept_bytes =
-                bytes_of_state(moves.values.stay.elements_kept(), moves.moments.stay.elements_kept(), job),
-            .move = [&running, &job, &moves](rank::RankState state) {
-                const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
-                move_state_by_twins(std::move(state), running.trainer->state_place(), moves, job.dtype,
-                                    {.group = running.mover, .node = node, .memory = *running.twin});
-            }};
+    return {
+        .moved_bytes = count_state_bytes(moves.values.count_elements(), moves.moments.count_elements(), job),
+        .kept_bytes = count_state_bytes(moves.values.local.count_local_elements(),
+                                        moves.moments.local.count_local_elements(), job),
+        .move = [&running, &job, &moves](rank::RankState state) {
+            const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
+            move_state_by_staging(std::move(state), running.trainer->state_destination(), moves, job.dtype,
+                                  {.group = running.mover, .node = node, .memory = *running.staging_memory});
+        }};
 }
 
-std::size_t held_elements(const std::vector<layout::HeldTensor>& tensors) {
+std::size_t count_held_elements(const std::vector<layout::HeldTensor>& tensors) {
     std::size_t sum = 0;
     for (const layout::HeldTensor& tensor : tensors) {
         for (const layout::Slice& slice : tensor.slices) sum += slice.box.size();
@@ -62,104 +63,111 @@ std::size_t held_elements(const std::vector<layout::HeldTensor>& tensors) {
     return sum;
 }
 
-double stall_limit(const RunningPlan& running) {
-    return rank::stall_limit(running.current.plan, running.session.rank(),
-                             running.job.config.run.stall_timeout);
+double choose_stall_limit(const RunningPlan& running) {
+    return rank::choose_stall_limit(running.current.plan, running.session.rank(),
+                                    running.job.config.run.stall_timeout);
 }
 
-// Limits how long this rank waits for others in the groups that outlive a plan.
-void limit_patience(const RunningPlan& running) {
-    running.control.give_up_after(stall_limit(running));
-    running.mover.give_up_after(stall_limit(running));
-    if (running.twin != nullptr) running.twin->group().give_up_after(stall_limit(running));
+// Sets the stall limit of this rank in the groups that outlive a plan.
+void set_stall_limits(const RunningPlan& running) {
+    running.control.set_stall_seconds(choose_stall_limit(running));
+    running.mover.set_stall_seconds(choose_stall_limit(running));
+    if (running.staging_memory != nullptr)
+        running.staging_memory->group().set_stall_seconds(choose_stall_limit(running));
 }
 
-// Collective over all ranks. Fills the new trainer from `checkpoint`.
-void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
-    rank::read_together(running.control, stall_limit(running), [&] {
+// Collective over all ranks. Initializes the new trainer from `checkpoint`.
+void read_checkpoint(const std::filesystem::path& checkpoint, const RunningPlan& running) {
+    rank::read_with_unlimited_wait(running.control, choose_stall_limit(running), [&] {
         const checkpoint::StoredModel stored = checkpoint::StoredModel::open(checkpoint);
         running.trainer->fill({.stored = &stored, .resumes = true});
     });
 }
 
-// Collective over all ranks. Saves a checkpoint, from which each rank reads its state under the new plan.
-Way way_by_disk(PlanTransition& transition, const RunningPlan& running) {
+// Collective over all ranks. Saves a checkpoint. With the returned mover, each rank reads its state under the
+// new plan from this checkpoint.
+StateMover make_checkpoint_mover(PlanTransition& transition, const RunningPlan& running) {
     const setup::PlanState& to = transition.to;
-    const std::vector<layout::HeldTensor> updated = rank::updated_tensors(to.plan, to.gradients);
-    return {
-        .moved_bytes = bytes_of_state(held_elements(to.gradients.tensors), held_elements(updated), running.job),
-        .kept_bytes = 0,
-        .move = [&running, place = running.save()](const rank::RankState&) { load(place, running); }};
+    const std::vector<layout::HeldTensor> updated = rank::find_updated_tensors(to.plan, to.gradients);
+    return {.moved_bytes = count_state_bytes(count_held_elements(to.gradients.tensors),
+                                             count_held_elements(updated), running.job),
+            .kept_bytes = 0,
+            .move = [&running, checkpoint = running.save()](const rank::RankState&) {
+                read_checkpoint(checkpoint, running);
+            }};
 }
 
-Way way_to(PlanTransition& transition, const RunningPlan& running) {
+StateMover make_state_mover(PlanTransition& transition, const RunningPlan& running) {
     switch (running.job.config.policy.move) {
-        case config::MoveWay::stop:
-        case config::MoveWay::overlap:
-            return way_by_messages(transition, running);
-        case config::MoveWay::twins:
-            return way_by_twins(transition, running);
-        case config::MoveWay::restart:
-            return way_by_disk(transition, running);
+        case config::MoveMethod::stop:
+        case config::MoveMethod::overlap:
+            return make_message_mover(transition, running);
+        case config::MoveMethod::twins:
+            return make_staged_mover(transition, running);
+        case config::MoveMethod::restart:
+            return make_checkpoint_mover(transition, running);
     }
     throw BugError("unknown way to move");
 }
 
-// Frees the memory and groups of the old plan and returns its state; the state is empty with --move restart.
-rank::RankState leave_plan(const RunningPlan& running) {
+// Frees the memory and groups of the old plan and returns its state; with --move restart the state is empty,
+// because ranks read it from a checkpoint.
+rank::RankState release_old_plan(const RunningPlan& running) {
     rank::RankState state = running.trainer->take_state();
     running.trainer.reset();
-    if (running.job.config.policy.move == config::MoveWay::restart) return {};
+    if (running.job.config.policy.move == config::MoveMethod::restart) return {};
     return state;
 }
 
-double slowest(comm::Communicator& control, double seconds) {
-    const std::vector<double> all = gather_all(control, std::array{seconds});
+double max_over_ranks(comm::Communicator& control, double seconds) {
+    const std::vector<double> all = all_gather(control, std::array{seconds});
     return *std::ranges::max_element(all);
 }
 
 }  // namespace
 
-std::unique_ptr<comm::NodeMemory> make_twin(config::MoveWay way, const comm::Session& session,
-                                            device::Patience patience) {
-    if (way != config::MoveWay::twins) return nullptr;
+std::unique_ptr<comm::NodeMemory> make_staging_memory(config::MoveMethod method, const comm::Session& session,
+                                                      device::WaitPolicy wait_policy) {
+    if (method != config::MoveMethod::twins) return nullptr;
     const std::vector<int>& nodes = session.nodes();
     std::vector<int> ranks;
     for (int rank = 0; rank < session.size(); ++rank) {
         if (nodes[static_cast<std::size_t>(rank)] == session.node()) ranks.push_back(rank);
     }
-    return session.node_memory(ranks, patience);
+    return session.make_node_memory(ranks, wait_policy);
 }
 
 void start_trainer(const RunningPlan& running) {
     const setup::Job& job = running.job;
     const setup::PlanState& current = running.current;
-    limit_patience(running);
+    set_stall_limits(running);
     const int rank = running.session.rank();
     device::Stream stream =
-        rank::make_stream(job.config.precision.device, running.threads, kernel_seconds_of(job, rank));
-    const rank::GroupWiring wiring = wiring_for(stream, running.road, running.watchdog);
-    rank::RankGroups groups = make_groups(running.session, current.plan, current.gradients.buckets, wiring);
+        rank::make_stream(job.config.precision.device, running.threads, make_kernel_seconds(job, rank));
+    const rank::GroupResources resources = make_group_resources(stream, running.transport, running.watchdog);
+    rank::RankGroups groups = make_groups(running.session, current.plan, current.gradients.buckets, resources);
     running.trainer.emplace(
         job, current,
         rank::TrainingRank{
-            .number = rank, .stream = std::move(stream), .trace = running.trace, .stopping = running.stopping},
+            .rank = rank, .stream = std::move(stream), .trace = running.trace, .stopping = running.stopping},
         std::move(groups));
 }
 
-records::PlanChange switch_to(PlanTransition& transition, const RunningPlan& running) {
+records::PlanChange carry_out_transition(PlanTransition& transition, const RunningPlan& running) {
     const double begin = device::now_seconds();
-    records::PlanChange change{.from = hash_of(running.current.plan), .to = hash_of(transition.to.plan)};
-    running.watchdog.ask([] { return "moves to another plan"; });
-    const Way way = way_to(transition, running);
-    change.moved_bytes = way.moved_bytes;
-    change.kept_bytes = way.kept_bytes;
-    rank::RankState state = leave_plan(running);
+    records::PlanChange change{.from = compute_hash(running.current.plan),
+                               .to = compute_hash(transition.to.plan)};
+    running.watchdog.set_position_callback([] { return "moves to another plan"; });
+    const StateMover state_mover = make_state_mover(transition, running);
+    change.moved_bytes = state_mover.moved_bytes;
+    change.kept_bytes = state_mover.kept_bytes;
+    rank::RankState state = release_old_plan(running);
     apply(transition, running.current);
     start_trainer(running);
-    way.move(std::move(state));
-    running.watchdog.ask([&trainer = *running.trainer] { return trainer.position(); });
-    change.seconds = slowest(running.control, device::now_seconds() - begin);
+    state_mover.move(std::move(state));
+    running.watchdog.set_position_callback(
+        [&trainer = *running.trainer] { return trainer.describe_position(); });
+    change.seconds = max_over_ranks(running.control, device::now_seconds() - begin);
     return change;
 }
 

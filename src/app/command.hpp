@@ -20,20 +20,20 @@ struct ShowText {  // --help, --version
 };
 struct TrainCommand {
     config::RunConfig config;
-    bool dump_config = false;  // print config.resolved instead of training
+    bool dump_config = false;  // print config.ini_text instead of training
 };
 using Command = std::variant<ShowText, TrainCommand, config::EvaluateConfig, tools::PlanConfig,
                              tools::SimulateConfig, ProfileCommand, tools::DoctorConfig, tools::PrepareConfig,
                              tools::ConvertConfig, InspectConfig, ReportConfig>;
 
-// True for commands that every rank of an MPI job runs. False for a request for their help.
+// Returns true if every rank of an MPI job runs the command. Returns false if only its help is requested.
 bool needs_session(std::span<const char* const> arguments);
 
-// `arguments` follow the program's name; `mpi` is the MPI library it was built with, for --version. Reads
-// config files, and the options of a checkpoint that is resumed. Throws ConfigError.
+// Parses the `arguments` after the program's name. `mpi` is the MPI library with which the program was built,
+// for --version. Reads config files, and the options of a checkpoint that is resumed. Throws ConfigError.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
-// Sets the options whose default depends on the number of ranks, also in config.resolved.
-void fit_to_ranks(config::RunConfig& config, int ranks);
+// Sets the options whose default depends on the number of ranks, and updates config.ini_text.
+void set_rank_defaults(config::RunConfig& config, int ranks);
 
 }  // namespace trireme::app

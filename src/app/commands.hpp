@@ -1,4 +1,5 @@
-// Describes the commands of the program and their options, and makes help, man page and completion from that.
+// The commands of the program with their options, and the help, man page and completion that are generated from
+// them.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 namespace trireme::app {
 
 struct OptionHelp {
-    OptionWords words;
-    std::string default_text;  // empty if unset by default
+    OptionDescription description;
+    std::string default_text;  // default value; empty if unset by default
     bool is_switch = false;
-    bool is_common = true;  // if false, only `help COMMAND --all` shows it, because most runs do not need it
+    bool is_common = true;  // most runs need it; other options are shown only by `help COMMAND --all`
 };
 
 // Returns "--pipe N", or "--quiet" for a switch.
-std::string name_and_form(const OptionHelp& option);
+std::string format_name_and_value(const OptionHelp& option);
 
 struct GroupHelp {
     std::string name;
@@ -32,24 +33,24 @@ struct CommandHelp {
     bool takes_train_options = false;  // takes the options of `train` in addition to its own
 };
 
-// All commands, in the order in which general_help() lists them.
+// Returns all commands, in the order in which format_general_help() lists them.
 std::vector<CommandHelp> describe_commands();
 
-std::vector<std::string> command_names();
+std::vector<std::string> list_command_names();
 
-// The list of commands with their summaries and the exit codes.
-std::string general_help();
+// Returns the list of commands with their summaries, and the exit codes.
+std::string format_general_help();
 
-// The help of one command of command_names(). `extent` is "" for the options that most runs need, "--all" for
-// all options, or the name of a group. Throws ConfigError if the command has no such group.
-std::string command_help(const std::string& command, const std::string& extent = "");
+// Returns the help of one command of list_command_names(). `selection` is "" for the options that most runs
+// need, "--all" for all options, or the name of a group. Throws ConfigError if the command has no such group.
+std::string format_command_help(const std::string& command, const std::string& selection = "");
 
-std::string version_text(const std::string& mpi);
+std::string format_version(const std::string& mpi);
 
-// The reference of all commands and options, as docs/reference/options.md,
-// a man page, and a completion script for bash.
-std::string markdown_reference();
-std::string man_page();
-std::string bash_completion();
+// Return the reference of all commands and options as docs/reference/options.md and as a man page, and a
+// completion script for bash.
+std::string format_markdown_reference();
+std::string format_man_page();
+std::string format_bash_completion();
 
 }  // namespace trireme::app

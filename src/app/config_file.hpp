@@ -17,17 +17,19 @@
 
 namespace trireme::app {
 
-// Returns the settings of one file, in order. Throws ConfigError, with file and line, for a syntax error, for
-// an unknown section or option (and names the nearest known one), for an option in the wrong section, and for
-// an option that is given twice.
+// Returns the settings of one file, in their order. Throws ConfigError, with file and line, for a syntax error,
+// an unknown section or option (and suggests a similar one), an option in the wrong section, and an option that
+// occurs twice.
 std::vector<Setting> read_config_file(const std::filesystem::path& path,
                                       const std::vector<OptionGroup>& groups);
 
-// The option --config alone, and the options --config and --dump-config.
-OptionGroup config_file_option(std::string& file);
-OptionGroup config_options(std::string& file, bool& dump);
+// Return a group with the option --config, and a group with --config and --dump-config. The options set `file`
+// and `dump`.
+OptionGroup make_config_file_group(std::string& file);
+OptionGroup make_config_options(std::string& file, bool& dump);
 
-// Returns a file with every option and its value, under `title`. It reads back to the same configuration.
-std::string config_text(const std::string& title, const std::vector<OptionGroup>& groups);
+// Returns the text of a config file with every option and its value, under the comment `title`. Reading it
+// yields the same configuration.
+std::string format_config_file(const std::string& title, const std::vector<OptionGroup>& groups);
 
 }  // namespace trireme::app

@@ -5,20 +5,20 @@
 namespace trireme::app {
 namespace {
 
-const char* value_of(const char* name) { return std::getenv(name); }
+const char* read_variable(const char* name) { return std::getenv(name); }
 
 }  // namespace
 
-SlurmJob read_job() { return job_of(value_of); }
+SlurmJob read_job() { return read_slurm_job(read_variable); }
 
-Start read_start() { return start_of(value_of); }
+ProcessStart read_start() { return read_process_start(read_variable); }
 
-std::string search_path() {
-    const char* path = value_of("PATH");
+std::string read_search_path() {
+    const char* path = read_variable("PATH");
     return path == nullptr ? "" : path;
 }
 
-void have_kernels_loaded_at_start() {
+void load_kernels_eagerly() {
     constexpr int keeps_what_is_set = 0;
     ::setenv("CUDA_MODULE_LOADING", "EAGER", keeps_what_is_set);
 }

@@ -19,7 +19,8 @@ constexpr const char* exit_codes =
 constexpr const char* option_form =
     "\nWrite an option as --name value or --name=value, a switch as --name, --name=on or --name=off.\n";
 
-// Appends `words` to `text`, whose last line is already `column` characters long; following lines are indented.
+// Appends `words` to `text`, whose last line is already `column` characters long; following lines are indented
+// by `indent` characters.
 void append_wrapped(std::string& text, const std::string& words, std::size_t column, std::size_t indent) {
     std::istringstream in(words);
     bool is_first = true;
@@ -37,13 +38,13 @@ void append_wrapped(std::string& text, const std::string& words, std::size_t col
     text += '\n';
 }
 
-std::string with_default(const OptionHelp& option) {
+std::string format_meaning(const OptionHelp& option) {
     const bool has_default = !option.default_text.empty() && !option.is_switch;
-    return has_default ? cat(option.words.meaning, " (default ", option.default_text, ")")
-                       : option.words.meaning;
+    return has_default ? cat(option.description.meaning, " (default ", option.default_text, ")")
+                       : option.description.meaning;
 }
 
-void append_values(std::string& text, const std::vector<ValueWords>& values) {
+void append_values(std::string& text, const std::vector<ValueMeaning>& values) {
     std::size_t widest = 0;
     for (const auto& [word, meaning] : values) widest = std::max(widest, word.size());
     const std::size_t column = meaning_column + 2 + widest + 2;
@@ -54,12 +55,12 @@ void append_values(std::string& text, const std::vector<ValueWords>& values) {
 }
 
 void append_option(std::string& text, const OptionHelp& option) {
-    const std::string left = "  " + name_and_form(option);
+    const std::string left = "  " + format_name_and_value(option);
     text += left;
     text += left.size() + 2 > meaning_column ? "\n" + std::string(meaning_column, ' ')
                                              : std::string(meaning_column - left.size(), ' ');
-    append_wrapped(text, with_default(option), meaning_column, meaning_column);
-    append_values(text, option.words.values);
+    append_wrapped(text, format_meaning(option), meaning_column, meaning_column);
+    append_values(text, option.description.values);
 }
 
 void append_group(std::string& text, const GroupHelp& group) {
@@ -73,14 +74,14 @@ CommandHelp find_command(const std::string& name) {
 }
 
 // Returns the groups of a command, followed by those of `train` if it takes them.
-std::vector<GroupHelp> all_groups(const CommandHelp& command) {
+std::vector<GroupHelp> list_all_groups(const CommandHelp& command) {
     std::vector<GroupHelp> groups = command.groups;
     if (command.takes_train_options)
         for (const GroupHelp& group : find_command("train").groups) groups.push_back(group);
     return groups;
 }
 
-std::vector<GroupHelp> only_common(std::vector<GroupHelp> groups) {
+std::vector<GroupHelp> select_common_options(std::vector<GroupHelp> groups) {
     for (GroupHelp& group : groups)
         std::erase_if(group.options, [](const OptionHelp& option) { return !option.is_common; });
     std::erase_if(groups, [](const GroupHelp& group) { return group.options.empty(); });
@@ -93,26 +94,26 @@ std::size_t count_options(const std::vector<GroupHelp>& groups) {
     return count;
 }
 
-std::string names_of_groups(const std::vector<GroupHelp>& groups) {
+std::string join_group_names(const std::vector<GroupHelp>& groups) {
     std::string names;
     for (const GroupHelp& group : groups) names += (names.empty() ? "" : ", ") + group.name;
     return names;
 }
 
-std::vector<GroupHelp> one_group(const CommandHelp& command, const std::string& name) {
-    const std::vector<GroupHelp> groups = all_groups(command);
+std::vector<GroupHelp> select_group(const CommandHelp& command, const std::string& name) {
+    const std::vector<GroupHelp> groups = list_all_groups(command);
     std::vector<std::string> known;
     for (const GroupHelp& group : groups) {
         if (group.name == name) return {group};
         known.push_back(group.name);
     }
     const std::string listed =
-        known.empty() ? "it has no options" : "its groups are " + names_of_groups(groups);
-    throw ConfigError(cat(command.name, " has no group of options ", in_quotes(name), " (", listed, ")",
-                          did_you_mean(name, known)));
+        known.empty() ? "it has no options" : "its groups are " + join_group_names(groups);
+    throw ConfigError(cat(command.name, " has no group of options ", quote_text(name), " (", listed, ")",
+                          suggest_word(name, known)));
 }
 
-std::string usage_lines(const CommandHelp& command) {
+std::string format_usage(const CommandHelp& command) {
     std::string text;
     for (const std::string& usage : command.usages) {
         const bool is_launched = usage.starts_with("mpirun");
@@ -122,19 +123,19 @@ std::string usage_lines(const CommandHelp& command) {
 }
 
 // Returns the paragraph that explains how to see the other options.
-std::string remaining_options(const CommandHelp& command, const std::vector<GroupHelp>& all) {
+std::string explain_other_options(const CommandHelp& command, const std::vector<GroupHelp>& all) {
     std::string text = "\n";
     append_wrapped(text,
                    cat("These are the options that most runs need. `trireme help ", command.name,
                        " --all` shows all ", count_options(all), ", `trireme help ", command.name,
-                       " GROUP` those of a group: ", names_of_groups(all), "."),
+                       " GROUP` those of a group: ", join_group_names(all), "."),
                    0, 0);
     return text;
 }
 
 }  // namespace
 
-std::string general_help() {
+std::string format_general_help() {
     std::string text =
         "Trireme trains transformers under MPI on clusters that are not uniform.\n\n"
         "Usage: trireme COMMAND [options]\n\n";
@@ -144,24 +145,24 @@ std::string general_help() {
     return text + exit_codes;
 }
 
-std::string command_help(const std::string& name, const std::string& extent) {
+std::string format_command_help(const std::string& name, const std::string& selection) {
     const CommandHelp command = find_command(name);
-    std::string text = usage_lines(command) + "\n";
+    std::string text = format_usage(command) + "\n";
     append_wrapped(text, command.description, 0, 0);
-    const std::vector<GroupHelp> all = all_groups(command);
-    std::vector<GroupHelp> shown = all;
-    if (extent.empty()) shown = only_common(all);
-    if (!extent.empty() && extent != "--all") shown = one_group(command, extent);
-    for (const GroupHelp& group : shown) append_group(text, group);
+    const std::vector<GroupHelp> all = list_all_groups(command);
+    std::vector<GroupHelp> selected_groups = all;
+    if (selection.empty()) selected_groups = select_common_options(all);
+    if (!selection.empty() && selection != "--all") selected_groups = select_group(command, selection);
+    for (const GroupHelp& group : selected_groups) append_group(text, group);
     if (!all.empty()) text += option_form;
-    const bool hides_some = extent.empty() && count_options(shown) < count_options(all);
-    return hides_some ? text + remaining_options(command, all) : text;
+    const bool hides_some = selection.empty() && count_options(selected_groups) < count_options(all);
+    return hides_some ? text + explain_other_options(command, all) : text;
 }
 
-std::string version_text(const std::string& mpi) {
-    const BuildFacts facts = build_facts();
-    return cat("trireme ", version(), "\n", "compiler   ", facts.compiler, "\n", "MPI        ", mpi, "\n",
-               "HDF5       ", facts.hdf5, "\n", "matrices   ", facts.matrices, "\n");
+std::string format_version(const std::string& mpi) {
+    const BuildFacts facts = make_build_facts();
+    return cat("trireme ", describe_version(), "\n", "compiler   ", facts.compiler, "\n", "MPI        ", mpi,
+               "\n", "HDF5       ", facts.hdf5, "\n", "matrices   ", facts.matmul_library, "\n");
 }
 
 }  // namespace trireme::app

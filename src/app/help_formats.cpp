@@ -18,17 +18,17 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 // The functions below write Markdown.
 
 // Escapes bars, which would end a table cell, even within code.
-std::string cell(const std::string& text) { return replace_all(text, "|", "\\|"); }
+std::string escape_table_cell(const std::string& text) { return replace_all(text, "|", "\\|"); }
 
-std::string markdown_row(const OptionHelp& option) {
-    std::string meaning = option.words.meaning;
-    for (const auto& [word, value] : option.words.values) meaning += cat("<br>`", word, "`: ", value);
+std::string format_markdown_row(const OptionHelp& option) {
+    std::string meaning = option.description.meaning;
+    for (const auto& [word, value] : option.description.values) meaning += cat("<br>`", word, "`: ", value);
     const std::string default_text = option.is_switch ? "off" : option.default_text;
-    return cat("| `", cell(name_and_form(option)), "` | ", cell(meaning), " | ",
-               default_text.empty() ? "" : "`" + cell(default_text) + "`", " |\n");
+    return cat("| `", escape_table_cell(format_name_and_value(option)), "` | ", escape_table_cell(meaning),
+               " | ", default_text.empty() ? "" : "`" + escape_table_cell(default_text) + "`", " |\n");
 }
 
-std::string markdown_section(const CommandHelp& command) {
+std::string format_markdown_section(const CommandHelp& command) {
     std::string text = cat("\n## trireme ", command.name, "\n\n", command.description, "\n\n```text\n");
     for (const std::string& usage : command.usages)
         text += (usage.starts_with("mpirun") ? "" : "trireme ") + usage + "\n";
@@ -36,7 +36,7 @@ std::string markdown_section(const CommandHelp& command) {
     for (const GroupHelp& group : command.groups) {
         text += cat("\n### ", command.name, ": ", group.name,
                     "\n\n| option | meaning | default |\n|---|---|---|\n");
-        for (const OptionHelp& option : group.options) text += markdown_row(option);
+        for (const OptionHelp& option : group.options) text += format_markdown_row(option);
     }
     if (command.takes_train_options) text += "\nIt also takes the [options of `train`](#trireme-train).\n";
     return text;
@@ -44,33 +44,34 @@ std::string markdown_section(const CommandHelp& command) {
 
 // The functions below write the man page.
 
-std::string roff(const std::string& text) {
+std::string escape_roff(const std::string& text) {
     std::string safe = replace_all(replace_all(text, "\\", "\\e"), "-", "\\-");
     if (safe.starts_with(".") || safe.starts_with("'")) safe.insert(0, "\\&");
     return safe;
 }
 
-std::string man_option(const OptionHelp& option) {
-    std::string text = cat(".TP\n.B ", roff(name_and_form(option)), "\n", roff(option.words.meaning));
+std::string format_man_option(const OptionHelp& option) {
+    std::string text = cat(".TP\n.B ", escape_roff(format_name_and_value(option)), "\n",
+                           escape_roff(option.description.meaning));
     if (!option.default_text.empty() && !option.is_switch)
-        text += cat(" (default ", roff(option.default_text), ")");
+        text += cat(" (default ", escape_roff(option.default_text), ")");
     text += "\n";
-    if (option.words.values.empty()) return text;
+    if (option.description.values.empty()) return text;
     text += ".RS\n";
-    for (const auto& [word, meaning] : option.words.values)
-        text += cat(".TP\n.B ", roff(word), "\n", roff(meaning), "\n");
+    for (const auto& [word, meaning] : option.description.values)
+        text += cat(".TP\n.B ", escape_roff(word), "\n", escape_roff(meaning), "\n");
     return text + ".RE\n";
 }
 
-std::string man_section(const CommandHelp& command) {
+std::string format_man_section(const CommandHelp& command) {
     std::string text = cat(".SH TRIREME ", command.name, "\n");
     for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
     for (const std::string& usage : command.usages)
-        text += cat(".br\n.B ", roff((usage.starts_with("mpirun") ? "" : "trireme ") + usage), "\n");
-    text += cat(".PP\n", roff(command.description), "\n");
+        text += cat(".br\n.B ", escape_roff((usage.starts_with("mpirun") ? "" : "trireme ") + usage), "\n");
+    text += cat(".PP\n", escape_roff(command.description), "\n");
     for (const GroupHelp& group : command.groups) {
         text += cat(".SS ", command.name, ": ", group.name, "\n");
-        for (const OptionHelp& option : group.options) text += man_option(option);
+        for (const OptionHelp& option : group.options) text += format_man_option(option);
     }
     if (command.takes_train_options) text += ".PP\nIt also takes the options of train.\n";
     return text;
@@ -78,29 +79,31 @@ std::string man_section(const CommandHelp& command) {
 
 // The functions below write the completion script.
 
-std::string joined_names(const std::vector<GroupHelp>& groups) {
+std::string join_option_names(const std::vector<GroupHelp>& groups) {
     std::string names;
     for (const GroupHelp& group : groups)
-        for (const OptionHelp& option : group.options) names += " --" + option.words.name;
+        for (const OptionHelp& option : group.options) names += " --" + option.description.name;
     return names;
 }
 
-// Returns the words of a form such as "stop|overlap"; empty if one of them is a placeholder in capitals.
-std::string fixed_words(const std::string& form) {
-    const std::string list = form.substr(0, form.find('['));
+// Returns the words of a value format such as "stop|overlap", separated by blanks; empty if one of them is a
+// placeholder in capitals.
+std::string list_fixed_words(const std::string& value_format) {
+    const std::string list = value_format.substr(0, value_format.find('['));
     if (list.find('|') == std::string::npos) return "";
     for (const char letter : list)
         if (std::isupper(static_cast<unsigned char>(letter)) != 0) return "";
     return replace_all(list, "|", " ");
 }
 
-std::string completion_cases(const CommandHelp& command) {
+std::string format_completion_cases(const CommandHelp& command) {
     std::string text;
     for (const GroupHelp& group : command.groups) {
         for (const OptionHelp& option : group.options) {
-            const std::string words = fixed_words(option.words.form);
+            const std::string words = list_fixed_words(option.description.value_format);
             if (!words.empty() && !option.is_switch)
-                text += cat("        ", command.name, ":--", option.words.name, ") values='", words, "' ;;\n");
+                text += cat("        ", command.name, ":--", option.description.name, ") values='", words,
+                            "' ;;\n");
         }
     }
     return text;
@@ -108,37 +111,37 @@ std::string completion_cases(const CommandHelp& command) {
 
 }  // namespace
 
-std::string markdown_reference() {
+std::string format_markdown_reference() {
     std::string text =
         "# Options\n\n"
         "This page is printed by `trireme help --markdown`. [Options](../guide/options.md) explains config "
         "files and\n"
         "the order in which options count.\n";
-    for (const CommandHelp& command : describe_commands()) text += markdown_section(command);
+    for (const CommandHelp& command : describe_commands()) text += format_markdown_section(command);
     return text;
 }
 
-std::string man_page() {
+std::string format_man_page() {
     std::string text =
-        cat(".TH TRIREME 1 \"\" \"trireme ", roff(version()), "\" \"User Commands\"\n",
+        cat(".TH TRIREME 1 \"\" \"trireme ", escape_roff(describe_version()), "\" \"User Commands\"\n",
             ".SH NAME\ntrireme \\- train transformers under MPI on clusters that are not uniform\n",
             ".SH SYNOPSIS\n.B trireme\n.I COMMAND\n[options]\n");
-    for (const CommandHelp& command : describe_commands()) text += man_section(command);
+    for (const CommandHelp& command : describe_commands()) text += format_man_section(command);
     return text +
            ".SH EXIT STATUS\n"
            "0: done. 2: an error that the user can fix. 3: the machine refused. 70: a bug of Trireme.\n"
            "75: stopped on request with a checkpoint; run it again to continue.\n";
 }
 
-std::string bash_completion() {
+std::string format_bash_completion() {
     const std::vector<CommandHelp> commands = describe_commands();
-    const std::string of_train = joined_names(commands.front().groups);
+    const std::string train_option_names = join_option_names(commands.front().groups);
     std::string names, options, values;
     for (const CommandHelp& command : commands) {
         names += (names.empty() ? "" : " ") + command.name;
-        options += cat("        ", command.name, ") words='--help", joined_names(command.groups),
-                       command.takes_train_options ? of_train : "", "' ;;\n");
-        values += completion_cases(command);
+        options += cat("        ", command.name, ") words='--help", join_option_names(command.groups),
+                       command.takes_train_options ? train_option_names : "", "' ;;\n");
+        values += format_completion_cases(command);
     }
     return cat(
         "# Completion of trireme for bash, printed by `trireme help --completion`.\n"

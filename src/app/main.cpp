@@ -24,66 +24,68 @@
 namespace trireme::app {
 namespace {
 
-using Words = std::span<const char* const>;
+using Arguments = std::span<const char* const>;
 
-void say(const Failure& failure, const std::string& place = "") {
+void print_failure(const Failure& failure, const std::string& process = "") {
     std::cout.flush();
-    std::cerr << block(failure, place) << std::flush;
+    std::cerr << format_failure(failure, process) << std::flush;
 }
 
-int finish(const Failure& failure) {
-    say(failure);
+int fail(const Failure& failure) {
+    print_failure(failure);
     return static_cast<int>(failure.code);
 }
 
-// Returns the exit code of a command that has printed its result: `code`, or that of a failed write.
+// Flushes standard output after a command has printed its result. Returns `code`, or the exit code of the
+// failure if standard output could not be written.
 int finish_output(int code) {
     std::cout.flush();
     if (code != 0 || (std::cout.good() && std::ferror(stdout) == 0)) return code;
     errno = 0;
-    std::fputc('\n', stdout);  // the stream keeps no errno, but another write fails for the same reason
+    std::fputc('\n', stdout);  // the stream does not keep errno, but another write fails for the same reason
     const int reason = errno;
     if (reason == EPIPE) return 128 + SIGPIPE;  // the reader has closed the pipe, which needs no message
-    const std::string why = reason == 0 ? "" : cat(" (", std::strerror(reason), ")");
-    return finish({ExitCode::resource, cat("standard output could not be written", why,
-                                           "; free some space, or write to another file")});
+    const std::string reason_text = reason == 0 ? "" : cat(" (", std::strerror(reason), ")");
+    return fail({ExitCode::resource, cat("standard output could not be written", reason_text,
+                                         "; free some space, or write to another file")});
 }
 
-void carry_out(const ShowText& command) { std::cout << command.text; }
-void carry_out(const tools::PlanConfig& config) { show_plan(config, std::cout); }
-void carry_out(tools::SimulateConfig config) {
-    config.search_path = search_path();
+void run_command(const ShowText& command) { std::cout << command.text; }
+void run_command(const tools::PlanConfig& config) { show_plan(config, std::cout); }
+void run_command(tools::SimulateConfig config) {
+    config.search_path = read_search_path();
     simulate(config);
 }
-void carry_out(const tools::PrepareConfig& config) { prepare(config, std::cout); }
-void carry_out(const tools::ConvertConfig& config) { convert(config, std::cout); }
-void carry_out(const InspectConfig& config) { tools::inspect(config.file, config.verify, std::cout); }
-void carry_out(const ReportConfig& config) {
+void run_command(const tools::PrepareConfig& config) { prepare(config, std::cout); }
+void run_command(const tools::ConvertConfig& config) { convert(config, std::cout); }
+void run_command(const InspectConfig& config) { tools::inspect(config.file, config.verify, std::cout); }
+void run_command(const ReportConfig& config) {
     report::write_report(config.run_directory, config.output);
     std::cout << "the report is " << config.output << '\n';
 }
-[[noreturn]] void refuse_alone() {
+[[noreturn]] void throw_needs_session() {
     throw BugError("a command of all ranks was started outside of an MPI session");
 }
-void carry_out(const TrainCommand&) { refuse_alone(); }
-void carry_out(const config::EvaluateConfig&) { refuse_alone(); }
-void carry_out(const ProfileCommand&) { refuse_alone(); }
-void carry_out(const tools::DoctorConfig&) { refuse_alone(); }
+void run_command(const TrainCommand&) { throw_needs_session(); }
+void run_command(const config::EvaluateConfig&) { throw_needs_session(); }
+void run_command(const ProfileCommand&) { throw_needs_session(); }
+void run_command(const tools::DoctorConfig&) { throw_needs_session(); }
 
-// The command of this rank, or the error in its command line. The error is kept so that all ranks end together.
-class ParsedLine {
+// The parsed command line of this rank, or the error in it. The error is thrown later, so that all ranks end
+// together.
+class ParsedCommandLine {
 public:
-    explicit ParsedLine(Words words) {
+    explicit ParsedCommandLine(Arguments arguments) {
         try {
-            command_ = parse_command_line(words, TRIREME_MPI);
+            command_ = parse_command_line(arguments, TRIREME_MPI);
         } catch (...) {
             failure_ = std::current_exception();
         }
     }
 
     bool has_failed() const { return failure_ != nullptr; }
-    double stall_seconds() const {
-        return command_ ? app::stall_seconds(*command_) : device::Patience{}.stall_seconds;
+    double find_stall_seconds() const {
+        return command_ ? app::find_stall_seconds(*command_) : device::WaitPolicy{}.stall_seconds;
     }
     Command& command() {
         if (failure_) std::rethrow_exception(failure_);
@@ -97,152 +99,162 @@ private:
 
 constexpr bool is_simulated = std::string_view(TRIREME_MPI) == "smpi";
 
-// Returns empty facts for simulated ranks, which belong to no Slurm job even if the simulator runs in one.
-Surroundings surroundings_of_ranks() {
+// Reads the facts about this process from the environment. They are empty for simulated ranks, which belong to
+// no Slurm job even if the simulator runs in one.
+EnvironmentFacts read_environment() {
     if (is_simulated) return {};
-    return {.job = read_job(), .start = read_start(), .search_path = search_path()};
+    return {.job = read_job(), .start = read_start(), .search_path = read_search_path()};
 }
 
-bool is_command(std::string_view name, Words words) { return !words.empty() && words.front() == name; }
+bool is_command(std::string_view name, Arguments arguments) {
+    return !arguments.empty() && arguments.front() == name;
+}
 
-// True if an MPI launcher has also started other ranks, which wait for this one.
-bool is_one_of_several() {
+// Returns true if an MPI launcher has also started other ranks, which wait for this one.
+bool is_one_of_several_ranks() {
     if (is_simulated) return false;
-    const Start start = read_start();
-    const bool can_meet = start.launcher != Launcher::srun || start.has_pmix || start.has_pmi;
-    return start.processes > 1 && can_meet;
+    const ProcessStart start = read_start();
+    // If srun offers neither PMIx nor PMI, its processes cannot find each other.
+    const bool can_join = start.launcher != Launcher::srun || start.has_pmix || start.has_pmi;
+    return start.process_count > 1 && can_join;
 }
 
-// True if standard output is the only result of a command. Training writes records, so it continues if its
-// console is closed.
-bool prints_result(Words words) {
-    const bool dumps =
-        std::ranges::any_of(words, [](std::string_view word) { return word == "--dump-config"; });
-    return dumps || !is_command("train", words);
+// Returns true if standard output is the only result of a command. Training also writes records, so it
+// continues if standard output is closed.
+bool prints_result(Arguments arguments) {
+    const bool has_dump_config =
+        std::ranges::any_of(arguments, [](std::string_view word) { return word == "--dump-config"; });
+    return has_dump_config || !is_command("train", arguments);
 }
 
-int run_alone(ParsedLine& line) {
+int run_without_session(ParsedCommandLine& line) {
     try {
-        std::visit([](const auto& wanted) { carry_out(wanted); }, line.command());
+        std::visit([](const auto& parsed_command) { run_command(parsed_command); }, line.command());
     } catch (...) {
-        return finish(failure_of(std::current_exception()));
+        return fail(describe_failure(std::current_exception()));
     }
     return finish_output(static_cast<int>(ExitCode::done));
 }
 
-// The facts about a process that are read before it joins the others.
-struct Arrival {
-    Surroundings process;                    // read early, because MPI libraries change the environment
-    device::StopSignals* signals = nullptr;  // set for `train`, which can resume later
+// Facts about this process that are read before it joins the MPI job.
+struct ProcessFacts {
+    EnvironmentFacts process;  // read before MPI starts, because MPI libraries change the environment
+    device::StopSignals* signals = nullptr;  // only for `train`, which can resume later; otherwise null
 };
 
-ExitCode carry_out(TrainCommand& command, comm::Session& session, const Arrival& arrival) {
+ExitCode run_command(TrainCommand& command, comm::Session& session, const ProcessFacts& process_facts) {
     if (!command.dump_config) {
-        command.config.job = arrival.process.job;
-        fit_to_ranks(command.config, session.size());
-        const run::Ending ending = run::train(command.config, session, arrival.signals);
+        command.config.job = process_facts.process.job;
+        set_rank_defaults(command.config, session.size());
+        const run::Ending ending = run::train(command.config, session, process_facts.signals);
         return ending == run::Ending::done ? ExitCode::done : ExitCode::stopped;
     }
-    if (session.rank() == 0) std::cout << command.config.resolved;
+    if (session.rank() == 0) std::cout << command.config.ini_text;
     return ExitCode::done;
 }
 
-ExitCode carry_out(config::EvaluateConfig& config, comm::Session& session, const Arrival& arrival) {
-    config.run.job = arrival.process.job;
+ExitCode run_command(config::EvaluateConfig& config, comm::Session& session,
+                     const ProcessFacts& process_facts) {
+    config.run.job = process_facts.process.job;
     run::evaluate(config, session);
     return ExitCode::done;
 }
 
-ExitCode carry_out(ProfileCommand& command, comm::Session& session, const Arrival& arrival) {
-    command.run.job = arrival.process.job;
-    measure(command, session, std::cout);
+ExitCode run_command(ProfileCommand& command, comm::Session& session, const ProcessFacts& process_facts) {
+    command.run.job = process_facts.process.job;
+    run_profile(command, session, std::cout);
     return ExitCode::done;
 }
 
-// Runs the command on this rank. Simulated ranks share one command line, which need not be compared.
-ExitCode take_part(ParsedLine& line, comm::Session& session, const Arrival& arrival) {
-    if (!is_simulated) setup::agree_on_start(session, [&] { return start_facts(line.command()); });
-    Command& wanted = line.command();
-    if (auto* command = std::get_if<TrainCommand>(&wanted)) return carry_out(*command, session, arrival);
-    if (auto* config = std::get_if<config::EvaluateConfig>(&wanted))
-        return carry_out(*config, session, arrival);
-    if (auto* command = std::get_if<ProfileCommand>(&wanted)) return carry_out(*command, session, arrival);
-    return examine(std::get<tools::DoctorConfig>(wanted), arrival.process, session, std::cout);
+// Runs the command on this rank. First compares the command lines of all ranks, except in a simulation, where
+// ranks share one command line.
+ExitCode run_on_rank(ParsedCommandLine& line, comm::Session& session, const ProcessFacts& process_facts) {
+    if (!is_simulated) setup::agree_on_start(session, [&] { return list_common_settings(line.command()); });
+    Command& parsed_command = line.command();
+    if (auto* command = std::get_if<TrainCommand>(&parsed_command))
+        return run_command(*command, session, process_facts);
+    if (auto* config = std::get_if<config::EvaluateConfig>(&parsed_command))
+        return run_command(*config, session, process_facts);
+    if (auto* command = std::get_if<ProfileCommand>(&parsed_command))
+        return run_command(*command, session, process_facts);
+    return run_doctor(std::get<tools::DoctorConfig>(parsed_command), process_facts.process, session, std::cout);
 }
 
-// Ends this rank after a failure. All ranks usually find a ConfigError
-// together; then rank 0 reports it and all leave in order. Any other error may
-// have happened on this rank alone, which then reports it and aborts the job.
-int leave(const Failure& failure, const comm::Session& session, rank::Departure& departure) {
+// Ends this rank after a failure. A ConfigError usually occurs on all ranks: then rank 0 reports it, and all
+// ranks finalize MPI and exit. Any other error may have occurred on this rank alone, which then reports it and
+// aborts the job.
+int end_rank_after_failure(const Failure& failure, const comm::Session& session, rank::Departure& departure) {
     const int code = static_cast<int>(failure.code);
-    const bool is_joint = failure.code == ExitCode::config && departure.is_joint();
-    if (!is_joint) {
-        say(failure, cat("rank ", session.rank(), " (", session.host(), ")"));
+    const bool is_joint_exit = failure.code == ExitCode::config && departure.confirm_joint_exit();
+    if (!is_joint_exit) {
+        print_failure(failure, cat("rank ", session.rank(), " (", session.host(), ")"));
         session.abort(code);
     }
-    if (session.rank() == 0) say(failure);
+    if (session.rank() == 0) print_failure(failure);
     return code;
 }
 
-int run_in_session(ParsedLine& line, comm::Session& session, const Arrival& arrival) {
+int run_in_session(ParsedCommandLine& line, comm::Session& session, const ProcessFacts& process_facts) {
     rank::Departure departure(session);
     try {
-        return static_cast<int>(take_part(line, session, arrival));
+        return static_cast<int>(run_on_rank(line, session, process_facts));
     } catch (...) {
-        constexpr std::string_view smaller =
+        constexpr std::string_view memory_advice =
             "use a smaller --batch or --max-length, more --microbatches, or fewer ranks on a node";
-        return leave(failure_of(std::current_exception(), smaller), session, departure);
+        return end_rank_after_failure(describe_failure(std::current_exception(), memory_advice), session,
+                                      departure);
     }
 }
 
-// Returns the next moment, a multiple of 5 s, at which all ranks of a job leave; their clocks are assumed to
-// agree. A launcher that sees one rank leave kills the others, and loses output that was written just before.
-std::chrono::system_clock::time_point common_moment() {
-    constexpr std::chrono::seconds between{5};
-    constexpr std::chrono::seconds least{1};
-    const auto soon = std::chrono::system_clock::now() + least;
-    return soon + (between - soon.time_since_epoch() % between);
+// Returns the time, a multiple of 5 s, at which all ranks of a job exit; their clocks are assumed to agree. If
+// a launcher sees one rank exit earlier, it kills the others, and loses output that was written just before.
+std::chrono::system_clock::time_point find_next_exit_time() {
+    constexpr std::chrono::seconds interval{5};
+    constexpr std::chrono::seconds min_delay{1};
+    const auto earliest_time = std::chrono::system_clock::now() + min_delay;
+    return earliest_time + (interval - earliest_time.time_since_epoch() % interval);
 }
 
-// Ends the process if MPI_Finalize hangs. All output is written then, and the other ranks hang as well.
-[[noreturn]] void leave_without_mpi(int rank, const std::string& library, int code) {
+// Ends the process if MPI_Finalize hangs. At this time all output has been written, and the other ranks hang as
+// well.
+[[noreturn]] void exit_without_mpi(int rank, const std::string& library, int code) {
     if (rank == 0) {
         std::cerr << "trireme: " << library
-                  << " does not end, though all ranks are done; they leave without it, "
-                  << "and nothing is lost (MPICH 4.0 may wait for ever where ranks speak by TCP)\n";
+                  << " does not finalize, although all ranks are done; they exit without it, "
+                  << "and nothing is lost (MPICH 4.0 may wait forever if ranks communicate over TCP)\n";
     }
     std::cout.flush();
     std::fflush(nullptr);
-    std::this_thread::sleep_until(common_moment());
+    std::this_thread::sleep_until(find_next_exit_time());
     std::_Exit(code);
 }
 
 int run(int argc, char** argv) {
-    const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
-    ParsedLine line(words);
-    const bool joins = needs_session(words) || (line.has_failed() && is_one_of_several());
-    if (!joins) return run_alone(line);
+    const Arguments arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    ParsedCommandLine line(arguments);
+    const bool joins_job = needs_session(arguments) || (line.has_failed() && is_one_of_several_ranks());
+    if (!joins_job) return run_without_session(line);
     std::signal(SIGPIPE, SIG_IGN);               // writes to a closed console fail without ending the ranks
     std::optional<device::StopSignals> signals;  // only for `train`, which can resume later
-    if (is_command("train", words) && !is_simulated) signals.emplace();
+    if (is_command("train", arguments) && !is_simulated) signals.emplace();
     try {
-        check_processor(build_facts());
-        const Surroundings process = surroundings_of_ranks();
-        if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
-        std::optional<StartWatch> watch;
-        if (!is_simulated) watch.emplace(line.stall_seconds());
-        comm::Session session(argc, argv, line.stall_seconds());
+        check_processor(make_build_facts());
+        const EnvironmentFacts process = read_environment();
+        if (is_command("doctor", arguments)) warn_without_pmi(process.start, std::cerr);
+        std::optional<MpiStartWatch> watch;
+        if (!is_simulated) watch.emplace(line.find_stall_seconds());
+        comm::Session session(argc, argv, line.find_stall_seconds());
         watch.reset();
-        if (session.size() > 1) have_kernels_loaded_at_start();
-        if (signals) signals->take_back();
+        if (session.size() > 1) load_kernels_eagerly();
+        if (signals) signals->install_handlers();
         const int code =
             run_in_session(line, session, {.process = process, .signals = signals ? &*signals : nullptr});
-        session.end([rank = session.rank(), library = session.library(), code] {
-            leave_without_mpi(rank, library, code);
+        session.finalize([rank = session.rank(), library = session.library(), code] {
+            exit_without_mpi(rank, library, code);
         });
-        return prints_result(words) ? finish_output(code) : code;
+        return prints_result(arguments) ? finish_output(code) : code;
     } catch (...) {  // errors outside of run_in_session(), such as those of MPI's start
-        return finish(failure_of(std::current_exception()));
+        return fail(describe_failure(std::current_exception()));
     }
 }
 

@@ -1,4 +1,4 @@
-// Helpers of main(): reading the environment, checking the start and reporting failures.
+// Functions of main() that read the environment, check the start of the program, and report failures.
 #pragma once
 
 #include <exception>
@@ -13,25 +13,26 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/job.hpp"
 #include "trireme/base/version.hpp"
-#include "trireme/setup/agreed_start.hpp"
+#include "trireme/setup/start_agreement.hpp"
 
 namespace trireme::app {
 
 // environment.cpp implements these functions. It alone reads and sets environment variables.
 SlurmJob read_job();
-Start read_start();         // call it before MPI starts, which adds variables
-std::string search_path();  // PATH
+ProcessStart read_start();       // called before MPI starts, because MPI libraries add variables
+std::string read_search_path();  // PATH
 
-// Makes CUDA load all kernels at its start; must be called before CUDA is used. A kernel that is loaded at its
-// first use may wait for all work of its GPU, which may wait for another rank.
-void have_kernels_loaded_at_start();
+// Makes CUDA load all kernels when it starts; must be called before CUDA is used. Otherwise CUDA loads a kernel
+// at its first launch and then may wait for all work of the GPU, which may in turn wait for another rank.
+void load_kernels_eagerly();
 
-// These functions check that the processor can execute the fast kernels.
-// They are in app, because its objects are linked first and compiled for any
-// processor. They must use no code of src/kernels/cpu, not even a template.
+// The following functions check that the processor can execute the fast kernels. These functions are in app,
+// because the objects of app are linked first and are compiled for any x86-64 processor. The functions must not
+// use code of src/kernels/cpu, not even a template.
 //
-// Returns the words of `required` that `available` lacks; both are separated by blanks.
-std::vector<std::string> missing_features(const std::string& required, const std::string& available);
+// Returns the features in `required` that `available` lacks. Both are lists of names, separated by blanks:
+// "avx2 fma".
+std::vector<std::string> list_missing_features(const std::string& required, const std::string& available);
 
 // Throws ResourceError if a processor with the features `available` cannot execute the build's kernels. Accepts
 // an empty list, which means that the features are unknown.
@@ -40,30 +41,31 @@ void check_features(const BuildFacts& build, const std::string& available, const
 // Calls check_features() for this host's processor.
 void check_processor(const BuildFacts& build);
 
-// If srun offers neither PMIx nor PMI, MPI_Init may end the process. The first process then writes advice to
-// `out`; call it before MPI starts.
-void warn_of_no_meeting(const Start& start, std::ostream& out);
+// Called before MPI starts. If srun offers neither PMIx nor PMI, MPI_Init may end the process; for that case
+// the first process writes advice to `out`.
+void warn_without_pmi(const ProcessStart& start, std::ostream& out);
 
-// Returns what must be equal on all ranks: the command, the version of the sources, and all options in the form
-// in which they are read. Exceptions are --run-dir (its checkpoint is compared later) and --threads (nodes may
-// differ). `doctor` reports different versions itself.
-std::vector<comm::Fact> start_facts(Command command);
+// Returns the settings that must be equal on all ranks: the command, the version of the sources, and all
+// options. Exceptions are --run-dir (its checkpoint is compared later), --threads (nodes may differ), and the
+// version with `doctor`, which reports different versions itself.
+std::vector<comm::CommonSetting> list_common_settings(Command command);
 
-// Value of --stall-timeout, or its default if the command has no such option.
-double stall_seconds(const Command& command);
+// Returns the value of --stall-timeout, or its default if the command has no such option.
+double find_stall_seconds(const Command& command);
 
-// Time limit of MPI_Init, which waits forever for processes that never call it: one that prints --help, or a
-// command that uses no MPI. If this object still exists after ten times `stall_seconds`, it reports that and
-// ends the process with exit code 3. The limit is long because a launcher may start processes slowly.
-class StartWatch {
+// A time limit for MPI_Init, which waits forever if a process of the job never calls it, for example because
+// that process only prints --help. If this object still exists after ten times `stall_seconds`, it reports the
+// failure and ends the process with exit code 3. The limit is long because a launcher may start processes
+// slowly.
+class MpiStartWatch {
 public:
-    explicit StartWatch(double stall_seconds);
-    ~StartWatch();
-    StartWatch(const StartWatch&) = delete;
-    StartWatch& operator=(const StartWatch&) = delete;
+    explicit MpiStartWatch(double stall_seconds);
+    ~MpiStartWatch();
+    MpiStartWatch(const MpiStartWatch&) = delete;
+    MpiStartWatch& operator=(const MpiStartWatch&) = delete;
 
 private:
-    std::promise<void> has_started_;
+    std::promise<void> mpi_start_;
     std::thread observer_;
 };
 
@@ -73,12 +75,12 @@ struct Failure {
     std::string message;  // what happened, the numbers, what to do
 };
 
-// Converts an exception to a failure. `without_memory` is the advice for std::bad_alloc.
-Failure failure_of(const std::exception_ptr& error,
-                   std::string_view without_memory = "end other programs, or use a machine with more");
+// Converts an exception to a failure. `memory_advice` says what to do if memory is exhausted (std::bad_alloc).
+Failure describe_failure(const std::exception_ptr& error,
+                         std::string_view memory_advice = "end other programs, or use a machine with more");
 
-// Formats a failure as one block for standard error. `place` names the process that failed, such as
-// "rank 3 (node7)"; empty if there is only one.
-std::string block(const Failure& failure, const std::string& place = "");
+// Formats a failure as one block of lines for standard error. `process` names the process that failed, such as
+// "rank 3 (node7)"; empty if there is only one process.
+std::string format_failure(const Failure& failure, const std::string& process = "");
 
 }  // namespace trireme::app

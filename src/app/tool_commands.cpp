@@ -16,68 +16,68 @@
 namespace trireme::app {
 namespace {
 
-std::string shown(const tools::Forecast& forecast, tools::PlanFormat format) {
+std::string format_plan(const tools::Forecast& forecast, tools::PlanFormat format) {
     switch (format) {
         case tools::PlanFormat::text:
             return to_string(forecast);
         case tools::PlanFormat::json:
-            return json_of(forecast);
+            return to_json(forecast);
         case tools::PlanFormat::csv:
-            return csv_of(forecast);
+            return to_csv(forecast);
         case tools::PlanFormat::svg:
-            return report::schedule_svg(forecast.timeline, title_of(forecast));
+            return report::draw_schedule(forecast.timeline, make_title(forecast));
     }
     throw BugError(cat("a plan in a format without a name: ", static_cast<int>(format)));
 }
 
-// If micro-batches are in flight across steps, the picture
-// shows several steps, which begin by filling the pipeline.
-std::string title_of(const tools::Compared& one) {
+// Returns the title of a schedule in a figure. If micro-batches are in flight across steps, the figure shows
+// several steps, of which the first ones fill the pipeline.
+std::string make_title(const tools::ComparedSchedule& one) {
     if (one.forecast->plan.training.look_ahead == 0) return one.name;
     return fmt::format("{}, some steps, each {:g} once the pipeline is full", one.name,
                        one.forecast->step.seconds);
 }
 
-std::string picture_of(const std::vector<tools::Compared>& schedules) {
+std::string draw_schedules(const std::vector<tools::ComparedSchedule>& schedules) {
     std::vector<report::Timeline> timelines;
-    for (const tools::Compared& one : schedules) {
-        if (one.forecast) timelines.push_back({title_of(one), one.forecast->timeline});
+    for (const tools::ComparedSchedule& one : schedules) {
+        if (one.forecast) timelines.push_back({make_title(one), one.forecast->timeline});
     }
-    return schedules_svg(timelines);
+    return draw_timelines(timelines);
 }
 
-std::string shown(const std::vector<tools::Compared>& schedules, tools::PlanFormat format) {
+std::string format_plan(const std::vector<tools::ComparedSchedule>& schedules, tools::PlanFormat format) {
     switch (format) {
         case tools::PlanFormat::text:
             return to_string(schedules);
         case tools::PlanFormat::json:
-            return json_of(schedules);
+            return to_json(schedules);
         case tools::PlanFormat::csv:
-            return csv_of(schedules);
+            return to_csv(schedules);
         case tools::PlanFormat::svg:
-            return picture_of(schedules);
+            return draw_schedules(schedules);
     }
     throw BugError(cat("a comparison in a format without a name: ", static_cast<int>(format)));
 }
 
 }  // namespace
 
-ExitCode examine(const tools::DoctorConfig& config, const Surroundings& process, const comm::Session& session,
-                 std::ostream& out) {
+ExitCode run_doctor(const tools::DoctorConfig& config, const EnvironmentFacts& process,
+                    const comm::Session& session, std::ostream& out) {
     config::RunConfig run;
     run.job = process.job;
-    const tools::DoctorPlace place{.job = process.job,
-                                   .start = process.start,
-                                   .search_path = process.search_path,
-                                   .session = session,
-                                   .threads = rank::threads_of_rank(run, session)};
-    return trireme::tools::examine(config, place, out);
+    const tools::DoctorInputs inputs{.job = process.job,
+                                     .start = process.start,
+                                     .search_path = process.search_path,
+                                     .session = session,
+                                     .threads = rank::count_threads(run, session)};
+    return trireme::tools::run_doctor(config, inputs, out);
 }
 
 void show_plan(const tools::PlanConfig& config, std::ostream& out) {
-    const bool is_one = config.compare.empty();
-    const std::string text =
-        is_one ? shown(foresee(config), config.format) : shown(compare(config), config.format);
+    const bool shows_one_plan = config.compare.empty();
+    const std::string text = shows_one_plan ? format_plan(make_forecast(config), config.format)
+                                            : format_plan(compare_schedules(config), config.format);
     if (config.output.empty()) {
         out << text << std::flush;
         return;
@@ -91,8 +91,8 @@ void show_plan(const tools::PlanConfig& config, std::ostream& out) {
     if (!file) throw ResourceError(cat(config.output, " could not be written; is the disk full?"));
 }
 
-void measure(const ProfileCommand& command, const comm::Session& session, std::ostream& out) {
-    const rank::Specimen specimen(rank::measured_on(command.run, session));
+void run_profile(const ProfileCommand& command, const comm::Session& session, std::ostream& out) {
+    const rank::Specimen specimen(rank::resolve_device_and_threads(command.run, session));
     profile(command.profile,
             {.model = specimen.model(),
              .batch = specimen.batch(),

@@ -1,4 +1,4 @@
-// Runs `trireme doctor`, `plan` and `profile`, whose tools need input from app.
+// Runs the commands `doctor`, `plan` and `profile`, whose tools need input from app.
 #pragma once
 
 #include <iosfwd>
@@ -10,16 +10,16 @@
 
 namespace trireme::app {
 
-// The facts about this process that come from the environment.
-struct Surroundings {
+// Facts about this process that are read from environment variables.
+struct EnvironmentFacts {
     SlurmJob job = {};
-    Start start = {};
+    ProcessStart start = {};
     std::string search_path = {};
 };
 
 // Collective over all ranks. Runs `doctor` (tools/doctor.hpp); only rank 0 writes to `out`.
-ExitCode examine(const tools::DoctorConfig& config, const Surroundings& process, const comm::Session& session,
-                 std::ostream& out);
+ExitCode run_doctor(const tools::DoctorConfig& config, const EnvironmentFacts& process,
+                    const comm::Session& session, std::ostream& out);
 
 // Writes the plan to the file `config.output`, or to `out` if unset. Throws ConfigError if the options allow no
 // plan or the file cannot be created, and ResourceError if the disk is full.
@@ -33,8 +33,8 @@ struct ProfileCommand {
     ProfileCommand() { run.run.batch = 1; }
 };
 
-// Collective over all ranks; only rank 0 writes to `out`. Throws ConfigError if the options describe no valid
-// model or micro-batch, or the output file cannot be created.
-void measure(const ProfileCommand& command, const comm::Session& session, std::ostream& out);
+// Collective over all ranks. Runs `profile`; only rank 0 writes to `out`. Throws ConfigError if the options
+// describe no valid model or micro-batch, or if the output file cannot be created.
+void run_profile(const ProfileCommand& command, const comm::Session& session, std::ostream& out);
 
 }  // namespace trireme::app

@@ -14,20 +14,20 @@ namespace trireme::archive {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view mark = ".partial-";
+constexpr std::string_view partial_mark = ".partial-";
 
-// Returns the index of the mark, or npos if the name is not partial.
-std::size_t mark_in(std::string_view name) {
-    const std::size_t begin = name.rfind(mark);
+// Returns the index of the mark in `name`, or npos if the name is not that of a partial file or folder.
+std::size_t find_partial_mark(std::string_view name) {
+    const std::size_t begin = name.rfind(partial_mark);
     if (!name.starts_with('.') || begin == std::string_view::npos) return std::string_view::npos;
-    const std::string_view digits = name.substr(begin + mark.size());
-    const bool fits = digits.size() == random_name_length &&
-                      digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-    return fits ? begin : std::string_view::npos;
+    const std::string_view digits = name.substr(begin + partial_mark.size());
+    const bool is_valid = digits.size() == random_digit_count &&
+                          digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    return is_valid ? begin : std::string_view::npos;
 }
 
-// Returns the advice for an error of the machine, or null if `code` is another error.
-const char* remedy_of(int code) {
+// Returns what the user should do about an error of the machine, or null if `code` is another error.
+const char* find_remedy(int code) {
     switch (code) {
         case ENOSPC:
         case EDQUOT:
@@ -48,43 +48,46 @@ const char* remedy_of(int code) {
 
 }  // namespace
 
-fs::path partial_path_beside(const fs::path& path) { return partial_path_beside(path, random_digits()); }
+fs::path make_partial_path(const fs::path& path) { return make_partial_path(path, make_random_digits()); }
 
-fs::path partial_path_beside(const fs::path& path, std::string_view digits) {
-    return path.parent_path() / cat('.', path.filename().string(), mark, digits);
+fs::path make_partial_path(const fs::path& path, std::string_view digits) {
+    return path.parent_path() / cat('.', path.filename().string(), partial_mark, digits);
 }
 
-fs::path partial_path_inside(const fs::path& folder) { return folder / cat(mark, random_digits()); }
+fs::path make_partial_path_inside(const fs::path& folder) {
+    return folder / cat(partial_mark, make_random_digits());
+}
 
-bool is_partial(std::string_view name) { return mark_in(name) != std::string_view::npos; }
+bool is_partial(std::string_view name) { return find_partial_mark(name) != std::string_view::npos; }
 
-fs::path whole_path(const fs::path& path) {
-    fs::path whole;
-    for (const fs::path& part : path) {
-        const std::string name = part.string();
-        const std::size_t begin = mark_in(name);
+fs::path find_final_path(const fs::path& path) {
+    fs::path final_path;
+    for (const fs::path& component : path) {
+        const std::string name = component.string();
+        const std::size_t begin = find_partial_mark(name);
         if (begin == std::string::npos) {
-            whole /= part;
-        } else if (begin > 0) {
-            whole /= name.substr(1, begin - 1);
+            final_path /= component;
+        } else if (begin > 0) {  // if begin is 0, a partial folder inside of the final one: skipped
+            final_path /= name.substr(1, begin - 1);
         }
     }
-    return whole;
+    return final_path;
 }
 
-void refuse_to_write(const std::filesystem::path& path, int code, Where where) {
-    const std::string what = cat(whole_path(path).string(), " cannot be written: ", std::strerror(code));
-    if (const char* remedy = remedy_of(code)) throw ResourceError(what + remedy, where);
+void throw_write_error(const std::filesystem::path& path, int code, SourcePosition where) {
+    const std::string what = cat(find_final_path(path).string(), " cannot be written: ", std::strerror(code));
+    if (const char* remedy = find_remedy(code)) throw ResourceError(what + remedy, where);
     throw ConfigError(cat(what, "; name another folder, or change its permissions"), where);
 }
 
 void sync_to_disk(const std::filesystem::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+    const bool is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
     const int code = errno;
     if (descriptor >= 0) ::close(descriptor);
-    // File systems that cannot sync a folder return EINVAL; the rename is then as safe as they make it.
-    if (!synced && code != EINVAL) refuse_to_write(path, code);
+    // File systems that cannot sync a folder return EINVAL. That is no error: the rename is as safe as they can
+    // make it.
+    if (!is_synced && code != EINVAL) throw_write_error(path, code);
 }
 
 }  // namespace trireme::archive

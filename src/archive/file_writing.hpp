@@ -10,23 +10,25 @@ namespace trireme::archive {
 
 // Returns `.NAME.partial-XXXXXXXX` beside `path`. The digits are random on every call because processes of
 // several machines may write to one disk.
-std::filesystem::path partial_path_beside(const std::filesystem::path& path);
-// Returns the path with the given digits.
-std::filesystem::path partial_path_beside(const std::filesystem::path& path, std::string_view digits);
+std::filesystem::path make_partial_path(const std::filesystem::path& path);
+// Returns the path above with the given digits.
+std::filesystem::path make_partial_path(const std::filesystem::path& path, std::string_view digits);
 // Returns `.partial-XXXXXXXX` in `folder`.
-std::filesystem::path partial_path_inside(const std::filesystem::path& folder);
+std::filesystem::path make_partial_path_inside(const std::filesystem::path& folder);
 
-// True if `name` is the last component of such a path.
+// Returns true if `name` is the last component of a path of make_partial_path() or make_partial_path_inside().
 bool is_partial(std::string_view name);
 
-// Returns the final path of `path`, for messages.
-std::filesystem::path whole_path(const std::filesystem::path& path);
+// Returns `path` with the final name of each partial component, for messages.
+std::filesystem::path find_final_path(const std::filesystem::path& path);
 
-// Throws the error for the system's error number `code` of a write to `path`: ResourceError if the machine
-// refuses (no space, a limit, a broken disk), ConfigError if the user named a path that cannot be written.
-[[noreturn]] void refuse_to_write(const std::filesystem::path& path, int code, Where where = Where::here());
+// Throws the error for a write to `path` that failed with `code`, a value of errno: ResourceError if the
+// machine refuses (no space, a limit, a broken disk), ConfigError if the user named a path that cannot be
+// written.
+[[noreturn]] void throw_write_error(const std::filesystem::path& path, int code,
+                                    SourcePosition where = SourcePosition::here());
 
-// Waits until the file's contents or the folder's entries are on disk. Throws like refuse_to_write().
+// Waits until the file's contents or the folder's entries are on disk. Throws like throw_write_error().
 void sync_to_disk(const std::filesystem::path& path);
 
 }  // namespace trireme::archive

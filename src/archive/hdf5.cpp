@@ -10,15 +10,17 @@ static_assert(std::is_same_v<Id, hid_t> && std::is_same_v<Status, herr_t> && no_
 
 namespace {
 
-// H5Ewalk2 upward starts where the error occurred; the first description holds the facts.
-herr_t keep_first(unsigned, const H5E_error2_t* error, void* kept) {
-    auto& text = *static_cast<std::string*>(kept);
+// Called by H5Ewalk2() for each error on the stack, beginning where the error occurred. The first description
+// is therefore the most precise one.
+herr_t store_first_description(unsigned, const H5E_error2_t* error, void* first_description) {
+    auto& text = *static_cast<std::string*>(first_description);
     if (text.empty() && error->desc != nullptr) text = error->desc;
-    return 0;
+    return 0;  // continue with the next error
 }
 
-// The file driver hides the system's message in a long text: "..., error message = 'No space left', ...".
-std::string system_message(const std::string& text) {
+// Returns the message of the operating system if HDF5's text contains one ("..., error message = 'No space
+// left', ..."), or else the whole text.
+std::string find_system_message(const std::string& text) {
     constexpr std::string_view mark = "error message = '";
     const std::size_t begin = text.find(mark);
     if (begin == std::string::npos) return text;
@@ -28,12 +30,12 @@ std::string system_message(const std::string& text) {
 
 }  // namespace
 
-void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+void silence_errors() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-std::string reason() {
+std::string find_error_reason() {
     std::string text;
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &text);
-    return system_message(text);
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, store_first_description, &text);
+    return find_system_message(text);
 }
 
 }  // namespace trireme::archive::hdf5

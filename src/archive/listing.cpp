@@ -10,7 +10,7 @@
 namespace trireme::archive {
 namespace fs = std::filesystem;
 
-std::vector<std::string> names_in(const fs::path& folder) {
+std::vector<std::string> list_names(const fs::path& folder) {
     std::vector<std::string> names;
     std::error_code error;
     for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
@@ -23,23 +23,23 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return names;
 }
 
-void refuse_unless_empty(const fs::path& folder) {
+void require_empty_folder(const fs::path& folder) {
     std::error_code error;
     const fs::file_status status = fs::status(folder, error);
-    if (status.type() == fs::file_type::none) refuse_to_write(folder, error.value());
+    if (status.type() == fs::file_type::none) throw_write_error(folder, error.value());
     if (!fs::is_directory(status)) {
-        // A broken link is in the way just as a file is.
-        if (fs::exists(fs::symlink_status(folder, error))) refuse_to_write(folder, ENOTDIR);
+        // A symbolic link without target blocks the name as a file does.
+        if (fs::exists(fs::symlink_status(folder, error))) throw_write_error(folder, ENOTDIR);
         return;
     }
-    const std::vector<std::string> names = names_in(folder);
+    const std::vector<std::string> names = list_names(folder);
     if (names.empty()) return;
     throw ConfigError(cat("the output ", folder.string(), " already holds ", names.front(),
                           is_partial(names.front()) ? ", of a command that still runs or was ended" : "",
                           "; empty it or name another folder"));
 }
 
-std::string random_digits(int count) {
+std::string make_random_digits(int count) {
     std::random_device random;
     constexpr const char* digits = "0123456789abcdef";
     std::string text;

@@ -15,15 +15,15 @@ namespace fs = std::filesystem;
 namespace {
 
 // Returns an absolute path without a trailing slash, so that it has a filename and a parent.
-fs::path with_name(const fs::path& path) {
+fs::path make_absolute_path(const fs::path& path) {
     std::error_code error;
-    fs::path whole = fs::absolute(path, error);
-    if (error) refuse_to_write(path, error.value());
-    return whole.has_filename() ? whole : whole.parent_path();
+    fs::path absolute = fs::absolute(path, error);
+    if (error) throw_write_error(path, error.value());
+    return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
-// Returns `folder` and its parents that do not exist.
-std::vector<fs::path> missing_folders(const fs::path& folder) {
+// Lists those of `folder` and its parents that do not exist, innermost first.
+std::vector<fs::path> find_missing_folders(const fs::path& folder) {
     std::vector<fs::path> missing;
     std::error_code ignored;
     for (fs::path at = folder; at.has_relative_path() && !fs::exists(at, ignored); at = at.parent_path())
@@ -31,16 +31,16 @@ std::vector<fs::path> missing_folders(const fs::path& folder) {
     return missing;
 }
 
-void remove_empty(const std::vector<fs::path>& folders) {
+void remove_empty_folders(const std::vector<fs::path>& folders) {
     for (const fs::path& folder : folders) ::rmdir(folder.c_str());
 }
 
-void rename_or_refuse(const fs::path& from, const fs::path& to) {
-    if (::rename(from.c_str(), to.c_str()) != 0) refuse_to_write(to, errno);
+void rename_or_throw(const fs::path& from, const fs::path& to) {
+    if (::rename(from.c_str(), to.c_str()) != 0) throw_write_error(to, errno);
 }
 
-// Renames without replacing anything. Returns the system's error number, or 0 on success.
-int rename_onto_nothing(const fs::path& from, const fs::path& to) {
+// Renames `from` to `to` unless `to` exists. Returns a value of errno, or 0 on success.
+int rename_without_replacing(const fs::path& from, const fs::path& to) {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
     std::error_code ignored;
@@ -48,19 +48,19 @@ int rename_onto_nothing(const fs::path& from, const fs::path& to) {
     return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-// Exchanges the two folders; afterwards `partial` holds the former contents of `final`.
-void exchange(const fs::path& partial, const fs::path& final) {
+// Exchanges the names of the two folders. Then `partial` is the folder that was `final`.
+void exchange_folders(const fs::path& partial, const fs::path& final) {
     if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0) return;
-    if (errno != EINVAL && errno != ENOSYS) refuse_to_write(final, errno);
-    const fs::path old = partial_path_beside(final);
-    rename_or_refuse(final, old);
-    rename_or_refuse(partial, final);
-    rename_or_refuse(old, partial);
+    if (errno != EINVAL && errno != ENOSYS) throw_write_error(final, errno);
+    const fs::path old = make_partial_path(final);
+    rename_or_throw(final, old);
+    rename_or_throw(partial, final);
+    rename_or_throw(old, partial);
 }
 
-void write_all(const fs::path& path, std::string_view bytes) {
+void write_new_file(const fs::path& path, std::string_view bytes) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) refuse_to_write(path, errno);
+    if (descriptor < 0) throw_write_error(path, errno);
     int code = 0;
     while (!bytes.empty() && code == 0) {
         const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
@@ -68,112 +68,115 @@ void write_all(const fs::path& path, std::string_view bytes) {
         if (count < 0 && errno != EINTR) code = errno;
     }
     if (::close(descriptor) != 0 && code == 0) code = errno;
-    if (code != 0) refuse_to_write(path, code);
+    if (code != 0) throw_write_error(path, code);
 }
 
 }  // namespace
 
-PartialFolder::PartialFolder(const fs::path& path, Existing existing)
-    : final_(with_name(path)), existing_(existing) {
+PartialFolder::PartialFolder(const fs::path& path, ExistingFolder existing)
+    : final_path_(make_absolute_path(path)), existing_(existing) {
     std::error_code error;
-    const bool is_there = fs::is_directory(final_, error);
-    is_inside_ = is_there && names_in(final_).empty();
-    if (!is_there || existing_ == Existing::refused) refuse_unless_empty(final_);
-    if (is_there && !is_inside_) final_ = fs::canonical(final_);  // a folder cannot replace a symbolic link
-    made_ = missing_folders(final_.parent_path());
-    fs::create_directories(final_.parent_path(), error);
-    const fs::path partial = is_inside_ ? partial_path_inside(final_) : partial_path_beside(final_);
+    const bool folder_exists = fs::is_directory(final_path_, error);
+    is_inside_final_path_ = folder_exists && list_names(final_path_).empty();
+    if (!folder_exists || existing_ == ExistingFolder::refuse) require_empty_folder(final_path_);
+    if (folder_exists && !is_inside_final_path_)
+        final_path_ = fs::canonical(final_path_);  // a folder cannot replace a symbolic link
+    created_parents_ = find_missing_folders(final_path_.parent_path());
+    fs::create_directories(final_path_.parent_path(), error);
+    const fs::path partial =
+        is_inside_final_path_ ? make_partial_path_inside(final_path_) : make_partial_path(final_path_);
     if (!error) fs::create_directory(partial, error);
     if (error) {
-        remove_empty(made_);
-        refuse_to_write(final_, error.value());
+        remove_empty_folders(created_parents_);
+        throw_write_error(final_path_, error.value());
     }
-    partial_ = partial;
+    partial_path_ = partial;
 }
 
 PartialFolder::~PartialFolder() {
     std::error_code ignored;
-    if (!partial_.empty()) fs::remove_all(partial_, ignored);
-    remove_empty(made_);
+    if (!partial_path_.empty()) fs::remove_all(partial_path_, ignored);
+    remove_empty_folders(created_parents_);
 }
 
-void PartialFolder::keep(const std::string& last) {
-    for (const std::string& name : names_in(partial_)) sync_to_disk(partial_ / name);
-    sync_to_disk(partial_);
-    is_inside_ ? move_out(last) : put_into_place();
-    made_.clear();
-    sync_to_disk(is_inside_ ? final_ : final_.parent_path());
+void PartialFolder::commit(const std::string& last_file) {
+    for (const std::string& name : list_names(partial_path_)) sync_to_disk(partial_path_ / name);
+    sync_to_disk(partial_path_);
+    is_inside_final_path_ ? move_files_out(last_file) : move_into_place();
+    created_parents_.clear();
+    sync_to_disk(is_inside_final_path_ ? final_path_ : final_path_.parent_path());
 }
 
-void PartialFolder::move_out(const std::string& last) {
-    std::vector<std::string> names = names_in(partial_);
-    std::stable_partition(names.begin(), names.end(), [&](const std::string& name) { return name != last; });
+void PartialFolder::move_files_out(const std::string& last_file) {
+    std::vector<std::string> names = list_names(partial_path_);
+    std::stable_partition(names.begin(), names.end(),
+                          [&](const std::string& name) { return name != last_file; });
     for (std::size_t i = 0; i < names.size(); ++i) {
-        const int code = rename_onto_nothing(partial_ / names[i], final_ / names[i]);
+        const int code = rename_without_replacing(partial_path_ / names[i], final_path_ / names[i]);
         if (code == 0) continue;
         std::error_code ignored;
-        for (std::size_t done = 0; done < i; ++done) fs::remove_all(final_ / names[done], ignored);
-        refuse_to_write(final_ / names[i], code);
+        for (std::size_t moved = 0; moved < i; ++moved) fs::remove_all(final_path_ / names[moved], ignored);
+        throw_write_error(final_path_ / names[i], code);
     }
-    ::rmdir(partial_.c_str());
-    partial_.clear();
+    ::rmdir(partial_path_.c_str());
+    partial_path_.clear();
 }
 
-void PartialFolder::put_into_place() {
-    if (::rename(partial_.c_str(), final_.c_str()) == 0) {
-        partial_.clear();
-    } else if ((errno == ENOTEMPTY || errno == EEXIST) && existing_ == Existing::replaced) {
-        exchange(partial_, final_);
+void PartialFolder::move_into_place() {
+    if (::rename(partial_path_.c_str(), final_path_.c_str()) == 0) {
+        partial_path_.clear();
+    } else if ((errno == ENOTEMPTY || errno == EEXIST) && existing_ == ExistingFolder::replace) {
+        exchange_folders(partial_path_, final_path_);
     } else {
-        refuse_to_write(final_, errno);
+        throw_write_error(final_path_, errno);
     }
 }
 
-fs::path joint_partial_folder(const fs::path& path, const std::string& digits) {
-    const fs::path final = with_name(path);
-    fs::path partial = partial_path_beside(final, digits);
+fs::path make_shared_partial_folder(const fs::path& path, const std::string& digits) {
+    const fs::path final = make_absolute_path(path);
+    fs::path partial = make_partial_path(final, digits);
     std::error_code error;
     fs::create_directories(partial, error);
-    if (error) refuse_to_write(final, error.value());
+    if (error) throw_write_error(final, error.value());
     return partial;
 }
 
 void sync_file(const fs::path& path) { sync_to_disk(path); }
 
-void put_in_place(const fs::path& partial, const fs::path& path) {
+void replace_folder(const fs::path& partial, const fs::path& path) {
     sync_to_disk(partial);
     if (::rename(partial.c_str(), path.c_str()) != 0) {
-        if (errno != ENOTEMPTY && errno != EEXIST) refuse_to_write(path, errno);
-        exchange(partial, path);
+        if (errno != ENOTEMPTY && errno != EEXIST) throw_write_error(path, errno);
+        exchange_folders(partial, path);
         std::error_code ignored;
         fs::remove_all(partial, ignored);
     }
-    sync_to_disk(with_name(path).parent_path());
+    sync_to_disk(make_absolute_path(path).parent_path());
 }
 
 void remove_folder(const fs::path& path) {
-    const fs::path partial = partial_path_beside(with_name(path));
-    rename_or_refuse(path, partial);
+    const fs::path partial = make_partial_path(make_absolute_path(path));
+    rename_or_throw(path, partial);
     std::error_code ignored;
     fs::remove_all(partial, ignored);
 }
 
-void remove_partial(const fs::path& folder) noexcept {
+void remove_partial_entries(const fs::path& folder) noexcept {
     std::error_code ignored;
-    std::vector<fs::path> found;
+    std::vector<fs::path> partial_paths;
     for (fs::directory_iterator at(folder, ignored); !ignored && at != fs::directory_iterator();
          at.increment(ignored))
-        if (is_partial(at->path().filename().string())) found.push_back(at->path());
-    for (const fs::path& partial : found) fs::remove_all(partial, ignored);
+        if (is_partial(at->path().filename().string())) partial_paths.push_back(at->path());
+    for (const fs::path& partial : partial_paths) fs::remove_all(partial, ignored);
 }
 
-void write_whole_file(const fs::path& path, std::string_view bytes) {
-    const fs::path final = with_name(path);
-    const fs::path partial = partial_path_beside(final);
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+    const fs::path final = make_absolute_path(path);
+    const fs::path partial = make_partial_path(final);
     try {
-        write_all(partial, bytes);
+        write_new_file(partial, bytes);
         sync_to_disk(partial);
-        rename_or_refuse(partial, final);
+        rename_or_throw(partial, final);
     } catch (...) {
         ::unlink(partial.c_str());
         throw;

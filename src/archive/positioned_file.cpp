@@ -23,9 +23,9 @@ namespace {
 }  // namespace
 
 PositionedFile::PositionedFile(fs::path path) : path_(std::move(path)), descriptor_(open_regular_file(path_)) {
-    struct stat facts {};
-    if (::fstat(descriptor_, &facts) == 0) {
-        size_ = static_cast<std::uint64_t>(facts.st_size);
+    struct stat status {};
+    if (::fstat(descriptor_, &status) == 0) {
+        size_ = static_cast<std::uint64_t>(status.st_size);
         return;
     }
     const int code = errno;
@@ -47,7 +47,7 @@ PositionedFile::~PositionedFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void PositionedFile::expect_in_order() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
+void PositionedFile::advise_sequential() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
 
 void PositionedFile::read(std::uint64_t first, std::span<std::byte> out) const {
     const std::uint64_t end = first + out.size();

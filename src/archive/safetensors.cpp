@@ -13,33 +13,33 @@ struct TypeFacts {
     std::size_t bytes;
 };
 
-// Has the order of StoredType.
-constexpr std::array<TypeFacts, 13> types{{{"F64", 8},
-                                           {"F32", 4},
-                                           {"F16", 2},
-                                           {"BF16", 2},
-                                           {"I64", 8},
-                                           {"I32", 4},
-                                           {"I16", 2},
-                                           {"I8", 1},
-                                           {"U64", 8},
-                                           {"U32", 4},
-                                           {"U16", 2},
-                                           {"U8", 1},
-                                           {"BOOL", 1}}};
+// In the order of StoredType.
+constexpr std::array<TypeFacts, 13> stored_types{{{"F64", 8},
+                                                  {"F32", 4},
+                                                  {"F16", 2},
+                                                  {"BF16", 2},
+                                                  {"I64", 8},
+                                                  {"I32", 4},
+                                                  {"I16", 2},
+                                                  {"I8", 1},
+                                                  {"U64", 8},
+                                                  {"U32", 4},
+                                                  {"U16", 2},
+                                                  {"U8", 1},
+                                                  {"BOOL", 1}}};
 
-const TypeFacts& facts_of(StoredType type) { return types[static_cast<std::size_t>(type)]; }
+const TypeFacts& find_facts(StoredType type) { return stored_types[static_cast<std::size_t>(type)]; }
 
 }  // namespace
 
-const char* name_of(StoredType type) { return facts_of(type).name; }
-std::size_t bytes_of(StoredType type) { return facts_of(type).bytes; }
+const char* to_string(StoredType type) { return find_facts(type).name; }
+std::size_t byte_size(StoredType type) { return find_facts(type).bytes; }
 
-std::optional<StoredType> stored_type_named(std::string_view name) {
-    const auto* const at =
-        std::find_if(types.begin(), types.end(), [&](const TypeFacts& facts) { return facts.name == name; });
-    if (at == types.end()) return std::nullopt;
-    return static_cast<StoredType>(at - types.begin());
+std::optional<StoredType> parse_stored_type(std::string_view name) {
+    const auto* const at = std::find_if(stored_types.begin(), stored_types.end(),
+                                        [&](const TypeFacts& facts) { return facts.name == name; });
+    if (at == stored_types.end()) return std::nullopt;
+    return static_cast<StoredType>(at - stored_types.begin());
 }
 
 }  // namespace trireme::archive

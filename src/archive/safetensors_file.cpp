@@ -19,7 +19,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
         throw ConfigError(cat(path.string(), " has ", file.size(),
                               " bytes, too few for a safetensors file; copy or download it again"));
     file.read(0, first);
-    const std::uint64_t length = safetensors_header_bytes(first, file.size(), path.string());
+    const std::uint64_t length = parse_safetensors_header_bytes(first, file.size(), path.string());
     std::string text(length, '\0');
     file.read(first.size(), std::as_writable_bytes(std::span(text)));
     const std::uint64_t begin = first.size() + length;
@@ -35,9 +35,9 @@ SafetensorsFile::~SafetensorsFile() = default;
 const SafetensorsHeader& SafetensorsFile::header() const { return storage_->header; }
 
 void SafetensorsFile::read(const StoredTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
-    if (first > tensor.bytes() || out.size() > tensor.bytes() - first)
+    if (first > tensor.count_bytes() || out.size() > tensor.count_bytes() - first)
         throw BugError(cat("bytes ", first, " to ", first + out.size(), " of ", tensor.name, ", which has ",
-                           tensor.bytes()));
+                           tensor.count_bytes()));
     storage_->file.read(storage_->data_begin + tensor.begin + first, out);
 }
 

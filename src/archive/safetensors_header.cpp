@@ -1,5 +1,5 @@
-// Parses and writes the JSON header. The parser is event-based because an untrusted file determines its size
-// and depth, and because the order of names and duplicates matter.
+// Parses and writes the JSON header. The parser is event-based because an untrusted file determines the size
+// and depth of the header, and because duplicate names must be detected.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,15 +15,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t longest_header = 100'000'000;  // bytes; the format's own limit
+constexpr std::uint64_t max_header_bytes = 100'000'000;  // bytes; the format's own limit
 constexpr std::string_view metadata_name = "__metadata__";
-constexpr std::string_view again = "copy or download it again";
+constexpr std::string_view repair_advice = "copy or download it again";
 
+// Collects the header from the events of the JSON parser. Depth 1 is the header, 2 a tensor or the metadata, 3
+// a list.
 class HeaderReader : public nlohmann::json_sax<json> {
 public:
-    explicit HeaderReader(const std::string& place) : place_(place) {}
+    explicit HeaderReader(const std::string& source) : source_(source) {}
 
-    SafetensorsHeader take() { return std::move(header_); }
+    SafetensorsHeader take_header() { return std::move(header_); }
 
     bool null() override { refuse_value("null"); }
     bool boolean(bool) override { refuse_value("true or false"); }
@@ -35,25 +37,25 @@ public:
         if (depth_ != 3) refuse_value(cat(number));
         if (key_ == "shape") {
             tensor_.shape.push_back(number);
-        } else if (offsets_ < 2) {
-            (offsets_ == 0 ? tensor_.begin : tensor_.end) = number;
-            ++offsets_;
+        } else if (offset_count_ < 2) {
+            (offset_count_ == 0 ? tensor_.begin : tensor_.end) = number;
+            ++offset_count_;
         } else {
-            refuse(cat("gives ", in_quotes(tensor_.name), " more than two data_offsets"));
+            refuse(cat("gives ", quote_text(tensor_.name), " more than two data_offsets"));
         }
         return true;
     }
 
     bool string(string_t& value) override {
-        if (depth_ != 2) refuse_value(in_quotes(value));
-        if (in_metadata_) {
+        if (depth_ != 2) refuse_value(quote_text(value));
+        if (is_in_metadata_) {
             header_.metadata[key_] = value;
         } else {
-            if (key_ != "dtype") refuse_value(in_quotes(value));
-            const auto type = stored_type_named(value);
+            if (key_ != "dtype") refuse_value(quote_text(value));
+            const auto type = parse_stored_type(value);
             if (!type)
-                throw ConfigError(cat("the header of ", place_, " stores ", in_quotes(tensor_.name), " as ",
-                                      in_quotes(value),
+                throw ConfigError(cat("the header of ", source_, " stores ", quote_text(tensor_.name), " as ",
+                                      quote_text(value),
                                       ", a type that Trireme does not read; save it as BF16"));
             tensor_.type = *type;
         }
@@ -63,22 +65,22 @@ public:
     bool start_object(std::size_t) override {
         if (depth_ >= 2) refuse_value("an object");
         ++depth_;
-        if (depth_ == 2) keys_.clear();
+        if (depth_ == 2) seen_keys_.clear();
         return true;
     }
 
     bool key(string_t& name) override {
         if (depth_ == 1) {
-            if (!names_.insert(name).second) refuse(cat("gives the name ", in_quotes(name), " twice"));
-            in_metadata_ = name == metadata_name;
+            if (!seen_names_.insert(name).second) refuse(cat("gives the name ", quote_text(name), " twice"));
+            is_in_metadata_ = name == metadata_name;
             tensor_ = {};
             tensor_.name = name;
-            offsets_ = 0;
+            offset_count_ = 0;
         } else {
-            if (!keys_.insert(name).second)
-                refuse(cat("says ", in_quotes(name), " twice of ", in_quotes(owner())));
-            if (!in_metadata_ && name != "dtype" && name != "shape" && name != "data_offsets")
-                refuse(cat("says ", in_quotes(name), " of ", in_quotes(tensor_.name),
+            if (!seen_keys_.insert(name).second)
+                refuse(cat("says ", quote_text(name), " twice of ", quote_text(owner_name())));
+            if (!is_in_metadata_ && name != "dtype" && name != "shape" && name != "data_offsets")
+                refuse(cat("says ", quote_text(name), " of ", quote_text(tensor_.name),
                            ", which the format does not know"));
         }
         key_ = name;
@@ -86,13 +88,13 @@ public:
     }
 
     bool end_object() override {
-        if (depth_ == 2 && !in_metadata_) finish_tensor();
+        if (depth_ == 2 && !is_in_metadata_) finish_tensor();
         --depth_;
         return true;
     }
 
     bool start_array(std::size_t) override {
-        if (depth_ != 2 || in_metadata_ || key_ == "dtype") refuse_value("a list");
+        if (depth_ != 2 || is_in_metadata_ || key_ == "dtype") refuse_value("a list");
         ++depth_;
         return true;
     }
@@ -107,58 +109,64 @@ public:
 
 private:
     [[noreturn]] void refuse(const std::string& fault) const {
-        throw ConfigError(cat("the header of ", place_, ' ', fault, "; ", again));
+        throw ConfigError(cat("the header of ", source_, ' ', fault, "; ", repair_advice));
     }
     [[noreturn]] void refuse_value(const std::string& found) const {
         if (depth_ == 0) refuse(cat("is ", found, ", not an object"));
-        refuse(cat("says ", found, " where ", in_quotes(owner()), " has another kind of value"));
+        refuse(cat("says ", found, " where ", quote_text(owner_name()), " has another kind of value"));
     }
 
-    std::string_view owner() const { return in_metadata_ ? metadata_name : std::string_view(tensor_.name); }
+    std::string_view owner_name() const {
+        return is_in_metadata_ ? metadata_name : std::string_view(tensor_.name);
+    }
 
     void finish_tensor() {
-        for (const char* wanted : {"dtype", "shape", "data_offsets"})
-            if (!keys_.contains(wanted)) refuse(cat("says no ", wanted, " of ", in_quotes(tensor_.name)));
-        if (offsets_ != 2)
-            refuse(cat("gives ", in_quotes(tensor_.name), " ", offsets_, " data_offsets, not two"));
+        for (const char* required_key : {"dtype", "shape", "data_offsets"})
+            if (!seen_keys_.contains(required_key))
+                refuse(cat("says no ", required_key, " of ", quote_text(tensor_.name)));
+        if (offset_count_ != 2)
+            refuse(cat("gives ", quote_text(tensor_.name), " ", offset_count_, " data_offsets, not two"));
         header_.tensors.push_back(std::move(tensor_));
     }
 
-    const std::string& place_;
+    const std::string& source_;
     SafetensorsHeader header_;
     int depth_ = 0;  // number of open objects and lists
-    bool in_metadata_ = false;
+    bool is_in_metadata_ = false;
     std::string key_;
-    StoredTensor tensor_;  // the tensor being read
-    int offsets_ = 0;      // of its data_offsets, those read so far
-    std::set<std::string, std::less<>> keys_;
-    std::set<std::string> names_;
+    StoredTensor tensor_;                           // the tensor being read
+    int offset_count_ = 0;                          // number of its data_offsets that were read so far
+    std::set<std::string, std::less<>> seen_keys_;  // keys of the current tensor or of the metadata
+    std::set<std::string> seen_names_;              // names of tensors
 };
 
-bool times(std::uint64_t& product, std::uint64_t factor) {
-    return !__builtin_mul_overflow(product, factor, &product);
+// Multiplies `result` by `factor`. Returns false if the result overflows.
+bool multiply_checked(std::uint64_t& result, std::uint64_t factor) {
+    return !__builtin_mul_overflow(result, factor, &result);
 }
 
 void check_tensor(const StoredTensor& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,
-                  const std::string& place) {
-    const std::string what = cat("the header of ", place, " gives ", in_quotes(tensor.name), " the bytes [",
+                  const std::string& source) {
+    const std::string what = cat("the header of ", source, " gives ", quote_text(tensor.name), " the bytes [",
                                  tensor.begin, ", ", tensor.end, ")");
     if (tensor.begin > tensor.end || tensor.end > data_bytes)
-        throw ConfigError(cat(what, " of ", data_bytes, "; it is cut short or damaged: ", again));
+        throw ConfigError(cat(what, " of ", data_bytes, "; it is cut short or damaged: ", repair_advice));
     if (tensor.begin != expected_begin)
         throw ConfigError(cat(what, ", but the tensor before ends at ", expected_begin,
                               tensor.begin < expected_begin ? ": they overlap; " : ": there is a hole; ",
-                              again));
-    std::uint64_t bytes = bytes_of(tensor.type);
-    bool fits = true;
-    for (const std::uint64_t extent : tensor.shape) fits = fits && times(bytes, extent);
-    if (!fits || bytes != tensor.bytes())
-        throw ConfigError(cat(what, ", but ", name_of(tensor.type), " of shape ", shape_text(tensor.shape),
-                              fits ? cat(" is ", bytes, " bytes; ") : " is more than can be counted; ", again));
+                              repair_advice));
+    std::uint64_t bytes = byte_size(tensor.type);
+    bool is_countable = true;
+    for (const std::uint64_t extent : tensor.shape)
+        is_countable = is_countable && multiply_checked(bytes, extent);
+    if (!is_countable || bytes != tensor.count_bytes())
+        throw ConfigError(cat(what, ", but ", to_string(tensor.type), " of shape ", format_shape(tensor.shape),
+                              is_countable ? cat(" is ", bytes, " bytes; ") : " is more than can be counted; ",
+                              repair_advice));
 }
 
-// Returns the position of a type in the order of Hugging Face's library.
-int rank_of(StoredType type) {
+// Returns the position of a type in the sort order of Hugging Face's library.
+int find_sort_rank(StoredType type) {
     switch (type) {
         case StoredType::u64:
             return 0;
@@ -192,63 +200,64 @@ int rank_of(StoredType type) {
 
 }  // namespace
 
-std::uint64_t safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
-                                       const std::string& place) {
+std::uint64_t parse_safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
+                                             const std::string& source) {
     std::uint64_t length = 0;
     for (std::size_t i = first.size(); i-- > 0;)
         length = length << 8 | std::to_integer<std::uint64_t>(first[i]);
     if (file_bytes < first.size() || length > file_bytes - first.size())
-        throw ConfigError(cat(place, " says that its header has ", length, " bytes, but the file has ",
-                              file_bytes, " in all; it is cut short, or no safetensors file: ", again));
-    if (length > longest_header)
-        throw ConfigError(cat(place, " says that its header has ", length, " bytes; the format allows ",
-                              longest_header, ". It is damaged, or no safetensors file: ", again));
+        throw ConfigError(cat(source, " says that its header has ", length, " bytes, but the file has ",
+                              file_bytes, " in all; it is cut short, or no safetensors file: ", repair_advice));
+    if (length > max_header_bytes)
+        throw ConfigError(cat(source, " says that its header has ", length, " bytes; the format allows ",
+                              max_header_bytes, ". It is damaged, or no safetensors file: ", repair_advice));
     return length;
 }
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
-                                           const std::string& place) {
+                                           const std::string& source) {
     // The JSON library stops at a zero byte and accepts leading spaces and byte order marks.
     if (!text.starts_with('{') || text.find('\0') != std::string_view::npos)
-        throw ConfigError(cat("the header of ", place, " is no JSON object; it is damaged, or no safetensors ",
-                              "file: ", again));
-    HeaderReader reader(place);
+        throw ConfigError(cat("the header of ", source, " is no JSON object; it is damaged, or no safetensors ",
+                              "file: ", repair_advice));
+    HeaderReader reader(source);
     json::sax_parse(text.begin(), text.end(), &reader);
-    SafetensorsHeader header = reader.take();
+    SafetensorsHeader header = reader.take_header();
     std::stable_sort(header.tensors.begin(), header.tensors.end(),
                      [](const StoredTensor& a, const StoredTensor& b) {
                          return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                      });
     std::uint64_t end = 0;
     for (const StoredTensor& tensor : header.tensors) {
-        check_tensor(tensor, end, data_bytes, place);
+        check_tensor(tensor, end, data_bytes, source);
         end = tensor.end;
     }
     if (end != data_bytes)
-        throw ConfigError(cat("the tensors of ", place, " end at byte ", end, " of the ", data_bytes,
-                              " after its header; it is damaged: ", again));
+        throw ConfigError(cat("the tensors of ", source, " end at byte ", end, " of the ", data_bytes,
+                              " after its header; it is damaged: ", repair_advice));
     return header;
 }
 
-std::string lay_out_safetensors(SafetensorsHeader& header) {
+std::string make_safetensors_header(SafetensorsHeader& header) {
     std::sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
-        return std::pair(rank_of(a.type), std::string_view(a.name)) <
-               std::pair(rank_of(b.type), std::string_view(b.name));
+        return std::pair(find_sort_rank(a.type), std::string_view(a.name)) <
+               std::pair(find_sort_rank(b.type), std::string_view(b.name));
     });
     nlohmann::ordered_json text = nlohmann::ordered_json::object();
     if (!header.metadata.empty()) text[std::string(metadata_name)] = header.metadata;
     std::uint64_t end = 0;
     for (StoredTensor& tensor : header.tensors) {
-        std::uint64_t bytes = bytes_of(tensor.type);
-        bool fits = true;
-        for (const std::uint64_t extent : tensor.shape) fits = fits && times(bytes, extent);
-        if (!fits || text.contains(tensor.name))
+        std::uint64_t bytes = byte_size(tensor.type);
+        bool is_countable = true;
+        for (const std::uint64_t extent : tensor.shape)
+            is_countable = is_countable && multiply_checked(bytes, extent);
+        if (!is_countable || text.contains(tensor.name))
             throw BugError(
                 cat("the tensor ", tensor.name, " comes twice, or has more bytes than can be counted"));
         tensor.begin = std::exchange(end, end + bytes);
         tensor.end = end;
         text[tensor.name] = {
-            {"dtype", name_of(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, end}}};
+            {"dtype", to_string(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, end}}};
     }
     std::string line = text.dump();
     line.append((8 - line.size() % 8) % 8, ' ');

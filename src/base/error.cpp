@@ -14,11 +14,13 @@ void append(std::string& text, unsigned long long part) {
 }
 void append(std::string& text, double part) { fmt::format_to(std::back_inserter(text), "{:g}", part); }
 
-Error::Error(ExitCode code, const std::string& what, Where where)
+Error::Error(ExitCode code, const std::string& what, SourcePosition where)
     : std::runtime_error(what), code_(code), where_(where) {}
 
-ConfigError::ConfigError(const std::string& what, Where where) : Error(ExitCode::config, what, where) {}
-ResourceError::ResourceError(const std::string& what, Where where) : Error(ExitCode::resource, what, where) {}
-BugError::BugError(const std::string& what, Where where) : Error(ExitCode::bug, what, where) {}
+ConfigError::ConfigError(const std::string& what, SourcePosition where)
+    : Error(ExitCode::config, what, where) {}
+ResourceError::ResourceError(const std::string& what, SourcePosition where)
+    : Error(ExitCode::resource, what, where) {}
+BugError::BugError(const std::string& what, SourcePosition where) : Error(ExitCode::bug, what, where) {}
 
 }  // namespace trireme

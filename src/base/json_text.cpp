@@ -7,17 +7,17 @@
 namespace trireme {
 namespace {
 
-struct TooDeep {};
+struct NestingTooDeep {};  // thrown by the parser's callback
 
 template <class Json>
 Json parse_up_to_depth(std::string_view text) {
     using Event = typename Json::parse_event_t;
-    const auto is_kept = [&](int depth, Event event, const Json&) {
+    const auto check_depth = [&](int depth, Event event, const Json&) {
         const bool opens_level = event == Event::object_start || event == Event::array_start;
         if (!opens_level || depth < max_json_depth) return true;
-        throw TooDeep();
+        throw NestingTooDeep();
     };
-    return Json::parse(text, is_kept);
+    return Json::parse(text, check_depth);
 }
 
 }  // namespace
@@ -26,12 +26,12 @@ template <class Json>
 Json parse_json(std::string_view text, std::string_view source) {
     try {
         return parse_up_to_depth<Json>(text);
-    } catch (const TooDeep&) {
+    } catch (const NestingTooDeep&) {
         throw ConfigError(cat(source, " is nested deeper than ", max_json_depth,
                               " levels, as no input of Trireme is; check that it is the right file"));
     } catch (const typename Json::parse_error& error) {
-        throw ConfigError(cat(source, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
-                              "; correct it there, or copy it again"));
+        throw ConfigError(cat(source, " is not complete JSON: it breaks off at byte ", error.byte, " of ",
+                              text.size(), "; correct it there, or copy it again"));
     } catch (const typename Json::out_of_range&) {
         throw ConfigError(cat(source, " is not JSON that can be read: a number in it is too large"));
     }
@@ -41,7 +41,7 @@ template <class Json>
 std::optional<Json> try_parse_json(std::string_view text) {
     try {
         return parse_up_to_depth<Json>(text);
-    } catch (const TooDeep&) {
+    } catch (const NestingTooDeep&) {
         return std::nullopt;
     } catch (const typename Json::exception&) {
         return std::nullopt;

@@ -10,10 +10,10 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
 
-// Returns the number of bytes of the UTF-8 character that `text` begins with, 0 if it begins with none. The
-// check of the second byte excludes overlong forms, surrogates and code points beyond U+10FFFF (The Unicode
-// Standard, table 3-7).
-std::size_t character_bytes(std::string_view text) {
+// Returns the number of bytes of the UTF-8 character with which `text` begins, or 0 if `text` does not begin
+// with UTF-8. The check of the second byte excludes overlong forms, surrogates and code points beyond U+10FFFF
+// (The Unicode Standard, table 3-7).
+std::size_t count_character_bytes(std::string_view text) {
     const auto first = static_cast<unsigned char>(text.front());
     if (first < 0x80) return 1;
     const std::size_t count = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
@@ -33,7 +33,7 @@ bool is_control(std::string_view character) {
     return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
-std::string escaped(char byte) {
+std::string escape_byte(char byte) {
     constexpr std::string_view digits = "0123456789abcdef";
     if (byte == '\n') return "\\n";
     if (byte == '\t') return "\\t";
@@ -42,7 +42,7 @@ std::string escaped(char byte) {
     return cat("\\x", digits[value >> 4U], digits[value & 15U]);
 }
 
-std::string lower(std::string_view word) {
+std::string to_lower_case(std::string_view word) {
     std::string result(word);
     for (char& c : result) {
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -50,33 +50,33 @@ std::string lower(std::string_view word) {
     return result;
 }
 
-// An abbreviation counts as one edit, regardless of the length of the word.
-std::size_t slips(const std::string& word, const std::string& known) {
+// Counts a prefix of the known word as one edit, however long the known word is.
+std::size_t count_edits(const std::string& word, const std::string& known) {
     if (word.size() >= 2 && known != word && known.rfind(word, 0) == 0) return 1;
-    return edit_distance(word, known);
+    return compute_edit_distance(word, known);
 }
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t limit) {
-    std::string shown;
+std::string make_printable(std::string_view text, std::size_t limit) {
+    std::string result;
     std::size_t at = 0;
     for (std::size_t count = 0; at < text.size() && count < limit; ++count) {
-        const std::size_t bytes = character_bytes(text.substr(at));
+        const std::size_t bytes = count_character_bytes(text.substr(at));
         const std::string_view character = text.substr(at, std::max<std::size_t>(bytes, 1));
         if (bytes > 0 && !is_control(character)) {
-            shown += character;
+            result += character;
         } else {
-            for (const char byte : character) shown += escaped(byte);
+            for (const char byte : character) result += escape_byte(byte);
         }
         at += character.size();
     }
-    return at < text.size() ? shown + "..." : shown;
+    return at < text.size() ? result + "..." : result;
 }
 
-std::string in_quotes(std::string_view text) { return cat('\'', printable(text), '\''); }
+std::string quote_text(std::string_view text) { return cat('\'', make_printable(text), '\''); }
 
-std::size_t edit_distance(std::string_view from, std::string_view to) {
+std::size_t compute_edit_distance(std::string_view from, std::string_view to) {
     const std::size_t columns = to.size() + 1;
     std::vector<std::size_t> table((from.size() + 1) * columns);
     const auto cost = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * columns + j]; };
@@ -84,37 +84,38 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
     for (std::size_t j = 0; j <= to.size(); ++j) cost(0, j) = j;
     for (std::size_t i = 1; i <= from.size(); ++i) {
         for (std::size_t j = 1; j <= to.size(); ++j) {
-            const std::size_t replaced = cost(i - 1, j - 1) + (from[i - 1] == to[j - 1] ? 0 : 1);
-            cost(i, j) = std::min({replaced, cost(i - 1, j) + 1, cost(i, j - 1) + 1});
-            const bool swapped = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
-            if (swapped) cost(i, j) = std::min(cost(i, j), cost(i - 2, j - 2) + 1);
+            const std::size_t replacement_cost = cost(i - 1, j - 1) + (from[i - 1] == to[j - 1] ? 0 : 1);
+            cost(i, j) = std::min({replacement_cost, cost(i - 1, j) + 1, cost(i, j - 1) + 1});
+            const bool is_swap = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+            if (is_swap) cost(i, j) = std::min(cost(i, j), cost(i - 2, j - 2) + 1);
         }
     }
     return table.back();
 }
 
-std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known) {
-    const std::string meant = lower(word);
+std::optional<std::string> find_nearest_word(std::string_view word, std::span<const std::string> known) {
+    const std::string lower_word = to_lower_case(word);
     std::optional<std::string> best;
-    std::size_t fewest = 0;
+    std::size_t min_edits = 0;
     for (const std::string& candidate : known) {
-        if (meant.size() > 2 * candidate.size()) continue;  // too far, and perhaps too long for a table
-        const std::size_t count = slips(meant, lower(candidate));
-        const bool is_near = 5 * count <= 2 * std::max(meant.size(), candidate.size());
-        if (is_near && (!best || count < fewest)) {
+        if (lower_word.size() > 2 * candidate.size())
+            continue;  // too far, and possibly too long for the table of distances
+        const std::size_t edits = count_edits(lower_word, to_lower_case(candidate));
+        const bool is_near = 5 * edits <= 2 * std::max(lower_word.size(), candidate.size());
+        if (is_near && (!best || edits < min_edits)) {
             best = candidate;
-            fewest = count;
+            min_edits = edits;
         }
     }
     return best;
 }
 
-std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string_view mark) {
-    const std::optional<std::string> meant = nearest(word, known);
-    return meant ? cat("; did you mean ", mark, *meant, "?") : "";
+std::string suggest_word(std::string_view word, std::span<const std::string> known, std::string_view prefix) {
+    const std::optional<std::string> suggestion = find_nearest_word(word, known);
+    return suggestion ? cat("; did you mean ", prefix, *suggestion, "?") : "";
 }
 
-std::string no_effect(const std::string& option, const OptionNeed& need) {
+std::string describe_no_effect(const std::string& option, const OptionNeed& need) {
     return cat(option, " has no effect without ", need.condition, "; set ", need.remedy, " or drop ", option);
 }
 

@@ -15,30 +15,30 @@ struct Unit {
     std::int64_t seconds;
 };
 constexpr std::array<Unit, 4> units{Unit{'d', 86400}, Unit{'h', 3600}, Unit{'m', 60}, Unit{'s', 1}};
-constexpr std::int64_t most_of_a_unit = 1'000'000;
+constexpr std::int64_t max_unit_count = 1'000'000;
 
 }  // namespace
 
-std::string with_commas(std::uint64_t number) {
+std::string format_with_commas(std::uint64_t number) {
     std::string digits = std::to_string(number);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), 1, ',');
+    for (auto position = static_cast<std::ptrdiff_t>(digits.size()) - 3; position > 0; position -= 3) {
+        digits.insert(static_cast<std::size_t>(position), 1, ',');
     }
     return digits;
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-    const auto number = static_cast<double>(bytes);
-    return number < 1e9 ? fmt::format("{:.1f} MB", number * 1e-6) : fmt::format("{:.1f} GB", number * 1e-9);
+std::string format_bytes(std::uint64_t bytes) {
+    const auto value = static_cast<double>(bytes);
+    return value < 1e9 ? fmt::format("{:.1f} MB", value * 1e-6) : fmt::format("{:.1f} GB", value * 1e-9);
 }
 
-std::string counted(std::uint64_t count, std::string_view noun) {
-    std::string text = with_commas(count) + " " + std::string(noun);
+std::string format_count(std::uint64_t count, std::string_view noun) {
+    std::string text = format_with_commas(count) + " " + std::string(noun);
     if (count != 1) text += noun.ends_with("ch") ? "es" : "s";
     return text;
 }
 
-std::string number_list(std::span<const int> numbers) {
+std::string format_ranges(std::span<const int> numbers) {
     std::string text;
     for (std::size_t first = 0; first < numbers.size();) {
         std::size_t last = first;
@@ -52,30 +52,30 @@ std::string number_list(std::span<const int> numbers) {
     return text;
 }
 
-std::optional<double> seconds_in(std::string_view text) {
+std::optional<double> parse_duration(std::string_view text) {
     std::int64_t seconds = 0;
     if (text.empty()) return std::nullopt;
-    for (std::size_t next = 0; !text.empty();) {
+    for (std::size_t next_unit = 0; !text.empty();) {
         std::int64_t count = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-        if (error != std::errc() || count < 0 || count > most_of_a_unit) return std::nullopt;
+        if (error != std::errc() || count < 0 || count > max_unit_count) return std::nullopt;
         text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-        if (text.empty() && next > 0) return std::nullopt;  // "3h50" lacks a unit
+        if (text.empty() && next_unit > 0) return std::nullopt;  // "3h50" lacks a unit
         const char letter = text.empty() ? 's' : text.front();
-        while (next < units.size() && units[next].letter != letter) ++next;
-        if (next == units.size()) return std::nullopt;
-        seconds += count * units[next++].seconds;
+        while (next_unit < units.size() && units[next_unit].letter != letter) ++next_unit;
+        if (next_unit == units.size()) return std::nullopt;
+        seconds += count * units[next_unit++].seconds;
         if (!text.empty()) text.remove_prefix(1);
     }
     return static_cast<double>(seconds);
 }
 
-std::string duration_text(double seconds) {
-    auto left = static_cast<std::int64_t>(std::llround(seconds));
+std::string format_duration(double seconds) {
+    auto remaining = static_cast<std::int64_t>(std::llround(seconds));
     std::string text;
     for (const Unit& unit : units) {
-        if (left >= unit.seconds) text += std::to_string(left / unit.seconds) + unit.letter;
-        left %= unit.seconds;
+        if (remaining >= unit.seconds) text += std::to_string(remaining / unit.seconds) + unit.letter;
+        remaining %= unit.seconds;
     }
     return text.empty() ? "0s" : text;
 }

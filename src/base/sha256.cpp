@@ -8,20 +8,21 @@
 namespace trireme {
 namespace {
 
-// Smallest message for which checking for the SHA instructions pays off.
-constexpr std::size_t many_bytes = 4096;
-// At most this many messages are hashed as fast one after the other as all together.
-constexpr std::size_t few_messages = 10;
+// Smallest number of bytes for which the check for SHA instructions costs less than these save.
+constexpr std::size_t min_accelerated_bytes = 4096;
+// Up to this number of messages, hashing one message after the other is at least as fast as hashing all at
+// once.
+constexpr std::size_t max_serial_messages = 10;
 
-std::uint32_t big_endian_word(const std::byte* at) {
+std::uint32_t read_big_endian_word(const std::byte* at) {
     return std::to_integer<std::uint32_t>(at[0]) << 24 | std::to_integer<std::uint32_t>(at[1]) << 16 |
            std::to_integer<std::uint32_t>(at[2]) << 8 | std::to_integer<std::uint32_t>(at[3]);
 }
 
-// Expands the 16 words of a block to one word per round (FIPS 180-4, 6.2.2, step 1).
-std::array<std::uint32_t, 64> message_schedule(const std::byte* block) {
+// Expands the 16 words of a block to one word per round, W in the standard (FIPS 180-4, 6.2.2, step 1).
+std::array<std::uint32_t, 64> expand_message_schedule(const std::byte* block) {
     std::array<std::uint32_t, 64> w;
-    for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian_word(block + 4 * i);
+    for (std::size_t i = 0; i < 16; ++i) w[i] = read_big_endian_word(block + 4 * i);
     for (std::size_t i = 16; i < 64; ++i) {
         const std::uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
         const std::uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
@@ -32,55 +33,56 @@ std::array<std::uint32_t, 64> message_schedule(const std::byte* block) {
 
 }  // namespace
 
+// The names of the variables are those of FIPS 180-4, 6.2.2; s0 and s1 are its functions Sigma.
 void Sha256::absorb(State& state, const std::byte* block) {
-    const std::array<std::uint32_t, 64> w = message_schedule(block);
+    const std::array<std::uint32_t, 64> w = expand_message_schedule(block);
     auto [a, b, c, d, e, f, g, h] = state;
     for (std::size_t i = 0; i < 64; ++i) {
         const std::uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
         const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
         const std::uint32_t choice = (e & f) ^ (~e & g);
         const std::uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
-        const std::uint32_t first = h + s1 + choice + sha256_constants[i] + w[i];
+        const std::uint32_t t1 = h + s1 + choice + sha256_constants[i] + w[i];
         h = g;
         g = f;
         f = e;
-        e = d + first;
+        e = d + t1;
         d = c;
         c = b;
         b = a;
-        a = first + s0 + majority;
+        a = t1 + s0 + majority;
     }
-    const State added{a, b, c, d, e, f, g, h};
-    for (std::size_t i = 0; i < state.size(); ++i) state[i] += added[i];
+    const State change{a, b, c, d, e, f, g, h};
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] += change[i];
 }
 
 void Sha256::update(std::span<const std::byte> bytes) {
-    const std::size_t begun = total_ % block_bytes;
-    total_ += bytes.size();
-    if (begun > 0) {
-        const std::size_t taken = std::min(block_bytes - begun, bytes.size());
-        std::copy_n(bytes.begin(), taken, pending_.begin() + static_cast<std::ptrdiff_t>(begun));
-        bytes = bytes.subspan(taken);
-        if (begun + taken < block_bytes) return;
-        absorb(state_, pending_.data());
+    const std::size_t pending_count = total_bytes_ % block_bytes;
+    total_bytes_ += bytes.size();
+    if (pending_count > 0) {
+        const std::size_t count = std::min(block_bytes - pending_count, bytes.size());
+        std::copy_n(bytes.begin(), count, pending_bytes_.begin() + static_cast<std::ptrdiff_t>(pending_count));
+        bytes = bytes.subspan(count);
+        if (pending_count + count < block_bytes) return;
+        absorb(state_, pending_bytes_.data());
     }
-    if (bytes.size() >= many_bytes && has_sha256_instructions()) {
-        const std::size_t whole = bytes.size() / block_bytes * block_bytes;
-        absorb_by_instructions(state_, bytes.first(whole));
-        bytes = bytes.subspan(whole);
+    if (bytes.size() >= min_accelerated_bytes && has_sha256_instructions()) {
+        const std::size_t whole_block_bytes = bytes.size() / block_bytes * block_bytes;
+        absorb_by_instructions(state_, bytes.first(whole_block_bytes));
+        bytes = bytes.subspan(whole_block_bytes);
     }
     for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) absorb(state_, bytes.data());
-    std::copy(bytes.begin(), bytes.end(), pending_.begin());
+    std::copy(bytes.begin(), bytes.end(), pending_bytes_.begin());
 }
 
 std::string Sha256::hex() const {
     // The padding: a one bit, zeros, and the length in bits as a 64-bit number that ends a block.
     std::array<std::byte, 2 * block_bytes> tail{};
-    const std::size_t begun = total_ % block_bytes;
-    std::copy_n(pending_.begin(), begun, tail.begin());
-    tail[begun] = std::byte{0x80};
-    const std::size_t tail_bytes = begun + 9 <= block_bytes ? block_bytes : 2 * block_bytes;
-    const std::uint64_t bits = total_ * 8;
+    const std::size_t pending_count = total_bytes_ % block_bytes;
+    std::copy_n(pending_bytes_.begin(), pending_count, tail.begin());
+    tail[pending_count] = std::byte{0x80};
+    const std::size_t tail_bytes = pending_count + 9 <= block_bytes ? block_bytes : 2 * block_bytes;
+    const std::uint64_t bits = total_bytes_ * 8;
     for (std::size_t i = 0; i < 8; ++i)
         tail[tail_bytes - 1 - i] = static_cast<std::byte>(bits >> (8 * i) & 0xff);
 
@@ -92,46 +94,49 @@ std::string Sha256::hex() const {
     return text;
 }
 
-// Hashes whole blocks of up to sixteen messages at a time, while more than `few_messages` messages have one
-// left.
-void Sha256::absorb_together(std::span<Sha256> sums, std::span<const std::span<const std::byte>> messages) {
-    const auto blocks_left = [&](std::size_t m) { return (messages[m].size() - sums[m].total_) / block_bytes; };
+// Hashes whole blocks of up to sixteen messages at a time. Stops when at most `max_serial_messages` messages
+// have a whole block left.
+void Sha256::absorb_together(std::span<Sha256> hashes, std::span<const std::span<const std::byte>> messages) {
+    const auto blocks_left = [&](std::size_t m) {
+        return (messages[m].size() - hashes[m].total_bytes_) / block_bytes;
+    };
     while (true) {
-        std::vector<std::size_t> taken;
-        for (std::size_t m = 0; m < messages.size() && taken.size() < sha256_lanes; ++m)
-            if (blocks_left(m) > 0) taken.push_back(m);
-        if (taken.size() <= few_messages) return;
-        const std::size_t blocks = blocks_left(*std::ranges::min_element(taken, {}, blocks_left));
+        std::vector<std::size_t> active;
+        for (std::size_t m = 0; m < messages.size() && active.size() < sha256_lanes; ++m)
+            if (blocks_left(m) > 0) active.push_back(m);
+        if (active.size() <= max_serial_messages) return;
+        const std::size_t blocks = blocks_left(*std::ranges::min_element(active, {}, blocks_left));
         LaneStates lanes{};
-        std::array<const std::byte*, sha256_lanes> places{};
+        std::array<const std::byte*, sha256_lanes> next_blocks{};
         for (std::size_t l = 0; l < sha256_lanes; ++l) {
-            const std::size_t m = taken[std::min(l, taken.size() - 1)];  // idle lanes repeat the last
-            places[l] = messages[m].data() + sums[m].total_;
-            for (std::size_t w = 0; w < lanes.size(); ++w) lanes[w][l] = sums[m].state_[w];
+            const std::size_t m =
+                active[std::min(l, active.size() - 1)];  // unused lanes repeat the last message
+            next_blocks[l] = messages[m].data() + hashes[m].total_bytes_;
+            for (std::size_t w = 0; w < lanes.size(); ++w) lanes[w][l] = hashes[m].state_[w];
         }
-        absorb_by_lanes(lanes, places, blocks);
-        for (std::size_t l = 0; l < taken.size(); ++l) {
-            sums[taken[l]].total_ += blocks * block_bytes;
-            for (std::size_t w = 0; w < lanes.size(); ++w) sums[taken[l]].state_[w] = lanes[w][l];
+        absorb_by_lanes(lanes, next_blocks, blocks);
+        for (std::size_t l = 0; l < active.size(); ++l) {
+            hashes[active[l]].total_bytes_ += blocks * block_bytes;
+            for (std::size_t w = 0; w < lanes.size(); ++w) hashes[active[l]].state_[w] = lanes[w][l];
         }
     }
 }
 
-std::vector<std::string> Sha256::hex_of_each(std::span<const std::span<const std::byte>> messages) {
-    std::vector<Sha256> sums(messages.size());
-    if (messages.size() > few_messages && has_sha256_lanes()) absorb_together(sums, messages);
+std::vector<std::string> Sha256::hash_each(std::span<const std::span<const std::byte>> messages) {
+    std::vector<Sha256> hashes(messages.size());
+    if (messages.size() > max_serial_messages && has_sha256_lanes()) absorb_together(hashes, messages);
     std::vector<std::string> digests;
     for (std::size_t m = 0; m < messages.size(); ++m) {
-        sums[m].update(messages[m].subspan(sums[m].total_));
-        digests.push_back(sums[m].hex());
+        hashes[m].update(messages[m].subspan(hashes[m].total_bytes_));
+        digests.push_back(hashes[m].hex());
     }
     return digests;
 }
 
 std::string sha256_hex(std::string_view bytes) {
-    Sha256 sum;
-    sum.update(bytes);
-    return sum.hex();
+    Sha256 hash;
+    hash.update(bytes);
+    return hash.hex();
 }
 
 }  // namespace trireme

@@ -17,8 +17,8 @@ bool has_sha256_instructions() {
     return __builtin_cpu_supports("sse4.1") != 0 && __builtin_cpu_supports("ssse3") != 0;
 }
 
-// The instructions need the eight words of the state as (a, b, e, f) and (c, d, g, h), and do two rounds
-// each.
+// The instructions need the words a to h of the state as the vectors (a, b, e, f) and (c, d, g, h). One
+// instruction computes two rounds.
 __attribute__((target("sha,sse4.1,ssse3"))) void absorb_by_instructions(std::array<std::uint32_t, 8>& state,
                                                                         std::span<const std::byte> blocks) {
     const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -35,11 +35,11 @@ __attribute__((target("sha,sse4.1,ssse3"))) void absorb_by_instructions(std::arr
         for (std::size_t i = 0; i < 16; ++i) {
             __m128i& next = w[i % 4];
             if (i < 4) {
-                const auto* const at = reinterpret_cast<const __m128i*>(blocks.data()) + i;
-                next = _mm_shuffle_epi8(_mm_loadu_si128(at), big_endian);
+                const auto* const block_words = reinterpret_cast<const __m128i*>(blocks.data()) + i;
+                next = _mm_shuffle_epi8(_mm_loadu_si128(block_words), big_endian);
             } else {
-                const __m128i seven_back = _mm_alignr_epi8(w[(i + 3) % 4], w[(i + 2) % 4], 4);
-                next = _mm_add_epi32(_mm_sha256msg1_epu32(next, w[(i + 1) % 4]), seven_back);
+                const __m128i words_seven_back = _mm_alignr_epi8(w[(i + 3) % 4], w[(i + 2) % 4], 4);
+                next = _mm_add_epi32(_mm_sha256msg1_epu32(next, w[(i + 1) % 4]), words_seven_back);
                 next = _mm_sha256msg2_epu32(next, w[(i + 3) % 4]);
             }
             const auto* const constants = reinterpret_cast<const __m128i*>(sha256_constants.data()) + i;

@@ -1,4 +1,4 @@
-// The rounds of SHA-256, for one message and for sixteen messages side by side.
+// The rounds of SHA-256: for one message with SHA instructions, and for sixteen messages at once with AVX-512.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace trireme {
 
-// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+// The constants of the 64 rounds: the first 32 bits of the fractional parts of the cube roots of the first 64
+// primes.
 inline constexpr std::array<std::uint32_t, 64> sha256_constants{
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -19,14 +20,15 @@ inline constexpr std::array<std::uint32_t, 64> sha256_constants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// Returns true if this processor has the SHA instructions. The check takes as long as hashing a few blocks.
+// Returns true if this processor has the SHA instructions of x86. The check takes as long as hashing a few
+// blocks.
 bool has_sha256_instructions();
 
 // Updates `state` by whole blocks of 64 bytes. Requires has_sha256_instructions().
 void absorb_by_instructions(std::array<std::uint32_t, 8>& state, std::span<const std::byte> blocks);
 
-// Number of messages that are hashed at once. Each vector holds one word of every message. On a processor
-// with vectors of 512 bits this is faster than the SHA instructions for one message at a time.
+// Number of messages that absorb_by_lanes() hashes at once: a vector of 512 bits holds one 32-bit word of each
+// message. This is faster than hashing one message at a time with SHA instructions.
 inline constexpr std::size_t sha256_lanes = 16;
 
 // Returns true if this processor has vectors of 512 bits (AVX-512).

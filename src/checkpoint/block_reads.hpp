@@ -1,5 +1,6 @@
-// Reads many blocks of parts with several threads. Each thread reads some blocks, compares their checksums and
-// passes them on, while the system prefetches the next ones.
+// Reads blocks of parts with several threads. A block is the rows under one checksum. Each thread reads some
+// blocks, compares their checksums and passes their contents to a callback, while the operating system
+// prefetches other blocks.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +14,30 @@ namespace trireme::checkpoint {
 
 class PartReader;
 
-// Some rows of a stored box, and the position of the requested columns in them.
+// Rows that were read from a file, and the position of the requested elements in them.
 struct StoredRows {
-    layout::Box box;                   // the requested rows and columns, of the whole tensor
-    const std::byte* first = nullptr;  // first element of `box`
+    layout::Box box;                   // the requested elements, in coordinates of the whole tensor
+    const std::byte* first = nullptr;  // first requested element
     std::size_t stride = 0;            // bytes from one row to the next
 };
 using UseRows = std::function<void(const StoredRows&)>;
 
-// The rows under one checksum, and the requested part of them.
+// A block, and the requested elements in it.
 struct BlockRead {
     const PartReader* part = nullptr;
-    std::uint64_t offset = 0;  // in the part's file
-    std::size_t bytes = 0;
-    std::uint64_t sum = 0;  // index of the checksum
-    StateBox box;           // the stored box that contains the rows
-    std::size_t first = 0;  // byte of the block where the requested part begins
-    std::size_t stride = 0;
-    layout::Box wanted;            // of the whole tensor
-    const UseRows* use = nullptr;  // called by any of the threads
+    std::uint64_t offset = 0;  // in the file, in bytes
+    std::size_t bytes = 0;     // of the block
+    std::uint64_t checksum_index = 0;
+    StateBox box;                  // the stored box that contains the block
+    std::size_t first = 0;         // offset of the first requested element in the block, in bytes
+    std::size_t stride = 0;        // bytes from one row to the next
+    layout::Box requested_box;     // in coordinates of the whole tensor
+    const UseRows* use = nullptr;  // called with the requested elements, by any of the threads
 };
 
-// Reads the blocks in the order of the disk. Uses at least two threads, so that one computes while the other
-// waits for the disk; simulated runs use one. Throws what reading or using a block throws.
-void carry_out(std::vector<BlockRead> reads, int threads);
+// Reads the blocks in the order of files and offsets and calls their `use`. Uses at least two threads unless
+// there is only one block, so that one thread computes checksums while the other waits for the disk. Throws
+// what reading a block or `use` throws.
+void read_blocks(std::vector<BlockRead> reads, int threads);
 
 }  // namespace trireme::checkpoint

@@ -13,70 +13,72 @@ namespace {
 
 using namespace checkpoint_schema;
 
-std::string read_recorded(const fs::path& path, const std::string& sha256) {
+// Returns the contents of a file. Throws ConfigError if they do not have the SHA-256 `sha256`.
+std::string read_verified_file(const fs::path& path, const std::string& sha256) {
     std::string bytes = read_small_file(path);
-    const std::string found = sha256_hex(bytes);
-    if (found != sha256)
+    const std::string checksum = sha256_hex(bytes);
+    if (checksum != sha256)
         throw ConfigError(cat(path.string(),
                               " is not the one that the checkpoint was written with: its SHA-256 ", "is ",
-                              found, ", recorded is ", sha256, "; ", copy_again));
+                              checksum, ", recorded is ", sha256, "; ", repair_hint));
     return bytes;
 }
 
 // Throws ConfigError unless the folder holds exactly the parts of this save.
-void check_parts(const fs::path& folder, const CheckpointState& state) {
-    std::vector<std::string> wanted;
-    for (const CheckpointPart& part : state.parts) wanted.push_back(part_file(state.save, part.number));
-    std::sort(wanted.begin(), wanted.end());
-    std::vector<std::string> found = archive::names_in(folder);
-    std::erase_if(found, [](const std::string& name) { return !name.starts_with(part_prefix); });
-    if (found == wanted) return;
-    for (const std::string& name : wanted)
-        if (!std::binary_search(found.begin(), found.end(), name))
-            throw ConfigError(
-                cat(folder.string(), " lacks ", name, ", one of its ", wanted.size(), " parts; ", copy_again));
-    for (const std::string& name : found)
-        if (!std::binary_search(wanted.begin(), wanted.end(), name))
-            throw ConfigError(cat(folder.string(), " holds parts of several saves, ", wanted.front(), " and ",
-                                  name, "; ", copy_again));
+void check_part_files(const fs::path& folder, const CheckpointState& state) {
+    std::vector<std::string> expected_names;
+    for (const CheckpointPart& part : state.parts)
+        expected_names.push_back(make_part_file_name(state.save_id, part.rank));
+    std::sort(expected_names.begin(), expected_names.end());
+    std::vector<std::string> found_names = archive::list_names(folder);
+    std::erase_if(found_names, [](const std::string& name) { return !name.starts_with(part_prefix); });
+    if (found_names == expected_names) return;
+    for (const std::string& name : expected_names)
+        if (!std::binary_search(found_names.begin(), found_names.end(), name))
+            throw ConfigError(cat(folder.string(), " lacks ", name, ", one of its ", expected_names.size(),
+                                  " parts; ", repair_hint));
+    for (const std::string& name : found_names)
+        if (!std::binary_search(expected_names.begin(), expected_names.end(), name))
+            throw ConfigError(cat(folder.string(), " holds parts of several saves, ", expected_names.front(),
+                                  " and ", name, "; ", repair_hint));
 }
 
-TensorEntry entry_of(const CheckpointTensor& tensor, std::size_t number) {
+TensorEntry make_entry(const CheckpointTensor& tensor, std::size_t state_index) {
     return {.name = tensor.name,
             .type = tensor.type,
-            .source = tensor.source,
+            .original_type = tensor.original_type,
             .shape = tensor.shape,
-            .number = number};
+            .state_index = state_index};
 }
 
 }  // namespace
 
 void verify_model_file(const fs::path& folder) {
-    archive::hdf5::open_read_only(folder / model_file, copy_again);
+    archive::hdf5::open_read_only(folder / model_file, repair_hint);
 }
 
 CheckpointState read_checkpoint_state(const fs::path& folder) {
     const fs::path file = folder / state_file;
-    return state_from_json(read_small_file(file), file.string());
+    return parse_checkpoint_state(read_small_file(file), file.string());
 }
 
 ModelFiles open_checkpoint(const fs::path& folder) {
     const std::string text = read_small_file(folder / state_file);
     ModelFiles files;
     files.checkpoint = std::make_unique<CheckpointFolder>(
-        folder, state_from_json(text, (folder / state_file).string()), sha256_hex(text));
+        folder, parse_checkpoint_state(text, (folder / state_file).string()), sha256_hex(text));
     const CheckpointState& state = files.checkpoint->state;
-    check_parts(folder, state);
+    check_part_files(folder, state);
     const fs::path config = folder / config_file;
-    files.place = folder.string();
-    files.config_text = read_recorded(config, state.config_sha256);
-    files.config = model::model_from_config_json(files.config_text, config.string());
+    files.path = folder.string();
+    files.config_text = read_verified_file(config, state.config_sha256);
+    files.config = model::parse_config_json(files.config_text, config.string());
     if (!state.tokenizer_sha256.empty())
-        files.tokenizer = read_recorded(folder / tokenizer_file, state.tokenizer_sha256);
+        files.tokenizer = read_verified_file(folder / tokenizer_file, state.tokenizer_sha256);
     if (!state.generation_sha256.empty())
-        files.generation = read_recorded(folder / generation_file, state.generation_sha256);
+        files.generation_config = read_verified_file(folder / generation_file, state.generation_sha256);
     for (std::size_t t = 0; t < state.tensors.size(); ++t)
-        files.entries.push_back(entry_of(state.tensors[t], t));
+        files.entries.push_back(make_entry(state.tensors[t], t));
     return files;
 }
 

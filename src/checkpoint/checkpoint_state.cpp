@@ -14,54 +14,59 @@ namespace {
 using namespace checkpoint_schema;
 using Json = nlohmann::ordered_json;
 
-Json tensor_json(const CheckpointTensor& tensor) {
-    return {{"name", tensor.name},       {"shape", tensor.shape},        {"rows", tensor.rows},
-            {"columns", tensor.columns}, {"type", name_of(tensor.type)}, {"source", name_of(tensor.source)}};
+Json make_tensor_json(const CheckpointTensor& tensor) {
+    return {{"name", tensor.name},
+            {"shape", tensor.shape},
+            {"rows", tensor.rows},
+            {"columns", tensor.columns},
+            {"type", to_string(tensor.type)},
+            {"source", to_string(tensor.original_type)}};
 }
 
-// Encodes each box as tensor number, first row, rows, first column, columns.
-Json part_json(const CheckpointPart& part) {
+// Encodes each box as five numbers: index of the tensor, first row, rows, first column, columns.
+Json make_part_json(const CheckpointPart& part) {
     Json boxes = Json::array();
     for (const auto& [tensor, box] : part.boxes) {
         boxes.push_back({tensor, box.rows.begin, box.rows.count, box.columns.begin, box.columns.count});
     }
-    return {{"part", part.number}, {"boxes", std::move(boxes)}};
+    return {{"part", part.rank}, {"boxes", std::move(boxes)}};
 }
 
-archive::StoredType type_named(const Json& name) {
-    const auto type = archive::stored_type_named(name.get<std::string>());
-    if (!type || !is_float(*type)) throw ConfigError("names a type that holds no weights");
+archive::StoredType parse_weight_type(const Json& name) {
+    const auto type = archive::parse_stored_type(name.get<std::string>());
+    if (!type || !is_float_type(*type)) throw ConfigError("names a type that holds no weights");
     return *type;
 }
 
-// Throws unless `number` is an unsigned integer. The JSON library converts any number to the requested type: -1
-// and 1.5 become counts, and 1e30 is undefined behaviour.
-std::uint64_t count_of(const Json& number) {
+// Throws unless `number` is an unsigned integer. Without this check the JSON library would convert any number
+// to the requested type: -1 and 1.5 would become counts, and 1e30 is undefined behaviour.
+std::uint64_t parse_count(const Json& number) {
     if (!number.is_number_unsigned()) throw ConfigError("has something else where a whole number must be");
     return number.get<std::uint64_t>();
 }
 
 template <class Counts>
-Counts counts_of(const Json& numbers) {
-    for (const Json& number : numbers) count_of(number);
+Counts parse_counts(const Json& numbers) {
+    for (const Json& number : numbers) parse_count(number);
     return numbers.get<Counts>();
 }
 
-CheckpointTensor tensor_of(const Json& json) {
+CheckpointTensor parse_tensor(const Json& json) {
     CheckpointTensor tensor{.name = json.at("name"),
-                            .shape = counts_of<std::vector<std::uint64_t>>(json.at("shape")),
-                            .rows = count_of(json.at("rows")),
-                            .columns = count_of(json.at("columns")),
-                            .type = type_named(json.at("type")),
-                            .source = type_named(json.at("source"))};
+                            .shape = parse_counts<std::vector<std::uint64_t>>(json.at("shape")),
+                            .rows = parse_count(json.at("rows")),
+                            .columns = parse_count(json.at("columns")),
+                            .type = parse_weight_type(json.at("type")),
+                            .original_type = parse_weight_type(json.at("source"))};
     std::uint64_t bytes = sizeof(double);
     for (const std::uint64_t extent : tensor.shape)
         if (__builtin_mul_overflow(bytes, extent, &bytes)) throw ConfigError("holds more than can be counted");
     std::size_t size = 0;
     const bool fits =
         !__builtin_mul_overflow(tensor.rows, tensor.columns, &size) && size == bytes / sizeof(double);
-    const bool is_stored = tensor.type == archive::StoredType::f32 || tensor.type == archive::StoredType::f64;
-    if (!fits || !is_stored) throw ConfigError(cat("contradicts itself about ", tensor.name));
+    const bool is_checkpoint_type =
+        tensor.type == archive::StoredType::f32 || tensor.type == archive::StoredType::f64;
+    if (!fits || !is_checkpoint_type) throw ConfigError(cat("contradicts itself about ", tensor.name));
     return tensor;
 }
 
@@ -69,42 +74,46 @@ bool is_within(layout::Range range, std::size_t size) {
     return range.begin <= size && range.count <= size - range.begin;
 }
 
-CheckpointPart part_of(const Json& json, const std::vector<CheckpointTensor>& tensors) {
-    CheckpointPart part{.number = count_of(json.at("part"))};
+CheckpointPart parse_part(const Json& json, const std::vector<CheckpointTensor>& tensors) {
+    CheckpointPart part{.rank = parse_count(json.at("part"))};
     for (const Json& each : json.at("boxes")) {
-        const auto numbers = counts_of<std::array<std::size_t, 5>>(each);
-        const layout::TensorBox held{numbers[0], {{numbers[1], numbers[2]}, {numbers[3], numbers[4]}}};
-        if (held.tensor >= tensors.size() || !is_within(held.box.rows, tensors[held.tensor].rows) ||
-            !is_within(held.box.columns, tensors[held.tensor].columns))
-            throw ConfigError(cat("puts what no tensor has into part ", part.number));
-        part.boxes.push_back(held);
+        const auto numbers = parse_counts<std::array<std::size_t, 5>>(each);
+        const layout::TensorBox tensor_box{numbers[0], {{numbers[1], numbers[2]}, {numbers[3], numbers[4]}}};
+        if (tensor_box.tensor >= tensors.size() ||
+            !is_within(tensor_box.box.rows, tensors[tensor_box.tensor].rows) ||
+            !is_within(tensor_box.box.columns, tensors[tensor_box.tensor].columns))
+            throw ConfigError(cat("puts what no tensor has into part ", part.rank));
+        part.boxes.push_back(tensor_box);
     }
     return part;
 }
 
+// Throws ConfigError unless the boxes of the parts have the same number of elements as the tensors.
 void require_all_elements(const CheckpointState& state) {
-    std::vector<std::size_t> found(state.tensors.size());
+    std::vector<std::size_t> element_counts(state.tensors.size());
     for (const CheckpointPart& part : state.parts)
-        for (const layout::TensorBox& held : part.boxes) found[held.tensor] += held.box.size();
-    for (std::size_t t = 0; t < found.size(); ++t) {
+        for (const layout::TensorBox& tensor_box : part.boxes)
+            element_counts[tensor_box.tensor] += tensor_box.box.size();
+    for (std::size_t t = 0; t < element_counts.size(); ++t) {
         const CheckpointTensor& tensor = state.tensors[t];
-        if (found[t] == tensor.rows * tensor.columns) continue;
-        throw ConfigError(cat("has ", found[t], " of the ", tensor.rows * tensor.columns, " elements of ",
-                              tensor.name, " in its parts"));
+        if (element_counts[t] == tensor.rows * tensor.columns) continue;
+        throw ConfigError(cat("has ", element_counts[t], " of the ", tensor.rows * tensor.columns,
+                              " elements of ", tensor.name, " in its parts"));
     }
 }
 
-CheckpointState state_of(const Json& json) {
+CheckpointState parse_state(const Json& json) {
     if (json.at("format").get<std::string>() != format) throw ConfigError("is of no checkpoint");
-    const std::uint64_t written = count_of(json.at("schema_version"));
-    if (written > version)
-        throw ConfigError(cat("was written by a newer Trireme (checkpoint schema ", written,
+    const std::uint64_t file_version = parse_count(json.at("schema_version"));
+    if (file_version > version)
+        throw ConfigError(cat("was written by a newer Trireme (checkpoint schema ", file_version,
                               ", this program reads ", version, ")"));
-    CheckpointState state{
-        .save = json.at("save"), .step = count_of(json.at("step")), .moments = count_of(json.at("moments"))};
-    if (state.moments > most_moments) throw ConfigError("has more moments than any optimizer");
-    for (const Json& tensor : json.at("tensors")) state.tensors.push_back(tensor_of(tensor));
-    for (const Json& part : json.at("parts")) state.parts.push_back(part_of(part, state.tensors));
+    CheckpointState state{.save_id = json.at("save"),
+                          .step = parse_count(json.at("step")),
+                          .moments = parse_count(json.at("moments"))};
+    if (state.moments > max_moments) throw ConfigError("has more moments than any optimizer");
+    for (const Json& tensor : json.at("tensors")) state.tensors.push_back(parse_tensor(tensor));
+    for (const Json& part : json.at("parts")) state.parts.push_back(parse_part(part, state.tensors));
     state.config_sha256 = json.at("config_sha256");
     state.tokenizer_sha256 = json.value("tokenizer_sha256", "");
     state.generation_sha256 = json.value("generation_config_sha256", "");
@@ -115,7 +124,7 @@ CheckpointState state_of(const Json& json) {
 
 }  // namespace
 
-const char* name_of(StateField field) {
+const char* to_string(StateField field) {
     switch (field) {
         case StateField::value:
             return "parameters";
@@ -127,36 +136,36 @@ const char* name_of(StateField field) {
     throw BugError("unknown field of a state");
 }
 
-CheckpointTensor checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
-                                   archive::StoredType source) {
+CheckpointTensor make_checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
+                                        archive::StoredType original_type) {
     return {.name = whole.name,
             .shape = {whole.shape.begin(), whole.shape.end()},
             .rows = whole.all_rows,
             .columns = whole.all_columns,
             .type = type,
-            .source = source};
+            .original_type = original_type};
 }
 
-std::string json_of(const CheckpointState& state) {
-    Json json{{"format", format},   {"schema_version", version}, {"save", state.save},
+std::string to_json(const CheckpointState& state) {
+    Json json{{"format", format},   {"schema_version", version}, {"save", state.save_id},
               {"step", state.step}, {"moments", state.moments},  {"config_sha256", state.config_sha256}};
     if (!state.tokenizer_sha256.empty()) json["tokenizer_sha256"] = state.tokenizer_sha256;
     if (!state.generation_sha256.empty()) json["generation_config_sha256"] = state.generation_sha256;
     if (!state.run.empty()) json["run"] = Json::parse(state.run);
     json["tensors"] = Json::array();
-    for (const CheckpointTensor& tensor : state.tensors) json["tensors"].push_back(tensor_json(tensor));
+    for (const CheckpointTensor& tensor : state.tensors) json["tensors"].push_back(make_tensor_json(tensor));
     json["parts"] = Json::array();
-    for (const CheckpointPart& part : state.parts) json["parts"].push_back(part_json(part));
+    for (const CheckpointPart& part : state.parts) json["parts"].push_back(make_part_json(part));
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-CheckpointState state_from_json(std::string_view text, const std::string& place) {
+CheckpointState parse_checkpoint_state(std::string_view text, const std::string& source) {
     const auto refuse = [&](const std::string& fault) {
-        throw ConfigError(cat(place, ' ', fault, "; ", copy_again));
+        throw ConfigError(cat(source, ' ', fault, "; ", repair_hint));
     };
-    const Json json = parse_json<Json>(text, place);
+    const Json json = parse_json<Json>(text, source);
     try {
-        return state_of(json);
+        return parse_state(json);
     } catch (const ConfigError& error) {
         refuse(error.what());
     } catch (const Json::exception&) {

@@ -16,25 +16,25 @@ namespace {
 using namespace huggingface_files;
 using nlohmann::json;
 
-constexpr std::string_view again = "copy or download the folder again";
+constexpr std::string_view download_hint = "copy or download the folder again";
 
-// Returns the shard of each tensor, as the index says.
+// Returns the file (shard) of each tensor, according to the index.
 std::map<std::string, std::string> read_index(const fs::path& path) {
     const json index = parse_json<json>(read_small_file(path), path.string());
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
     if (!index.is_object() || map == index.end() || !map->is_object())
         throw ConfigError(
-            cat(path.string(), " is no index of safetensors files: it has no weight_map; ", again));
+            cat(path.string(), " is no index of safetensors files: it has no weight_map; ", download_hint));
     std::map<std::string, std::string> shards;
     for (const auto& [tensor, shard] : map->items()) {
         const std::string name = shard.is_string() ? shard.get<std::string>() : "";
-        // The index is untrusted: a shard's name must be a file of this folder.
+        // The index may be malicious: a shard must be a file in the same folder.
         if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
             name.find('\0') != std::string::npos)
             throw ConfigError(
-                cat(path.string(), " puts ", in_quotes(tensor), " into ",
-                    shard.is_string() ? in_quotes(name) : cat("a value that is ", shard.type_name()),
-                    ", which is not the name of a file beside it; ", again));
+                cat(path.string(), " puts ", quote_text(tensor), " into ",
+                    shard.is_string() ? quote_text(name) : cat("a value that is ", shard.type_name()),
+                    ", which is not the name of a file in its folder; ", download_hint));
         shards.emplace(tensor, name);
     }
     return shards;
@@ -46,40 +46,43 @@ std::size_t add_file(ModelFiles& model, const fs::path& path) {
     return model.files.size() - 1;
 }
 
-const archive::SafetensorsHeader& header_of(const ModelFiles& model, std::size_t file) {
-    return model.files[file].header();
+const archive::SafetensorsHeader& find_header(const ModelFiles& model, std::size_t file_index) {
+    return model.files[file_index].header();
 }
 
-void add_tensor(ModelFiles& model, const archive::StoredTensor& tensor, std::size_t file) {
+void add_tensor(ModelFiles& model, const archive::StoredTensor& tensor, std::size_t file_index) {
     model.entries.push_back({.name = tensor.name,
                              .type = tensor.type,
-                             .source = tensor.type,
+                             .original_type = tensor.type,
                              .shape = tensor.shape,
-                             .file = file,
-                             .place = tensor});
+                             .file_index = file_index,
+                             .position_in_file = tensor});
 }
 
 void open_single(ModelFiles& model, const fs::path& path) {
-    const std::size_t file = add_file(model, path);
-    for (const archive::StoredTensor& tensor : header_of(model, file).tensors) add_tensor(model, tensor, file);
+    const std::size_t file_index = add_file(model, path);
+    for (const archive::StoredTensor& tensor : find_header(model, file_index).tensors)
+        add_tensor(model, tensor, file_index);
 }
 
 void open_shards(ModelFiles& model, const fs::path& folder) {
     const fs::path index = folder / index_file;
-    // The tensors that each shard must contain.
+    // Per shard: the names of tensors that it must contain and that have not been found in it yet. The pointers
+    // are not used.
     std::map<std::string, std::map<std::string, const archive::StoredTensor*>> missing;
     for (const auto& [tensor, shard] : read_index(index)) missing[shard].emplace(tensor, nullptr);
     for (auto& [shard, tensors] : missing) {
-        if (!is_there(folder / shard))
-            throw ConfigError(cat(index.string(), " names ", in_quotes(shard), ", which is missing; ", again));
-        const std::size_t file = add_file(model, folder / shard);
-        for (const archive::StoredTensor& tensor : header_of(model, file).tensors) {
-            if (tensors.erase(tensor.name) > 0) add_tensor(model, tensor, file);
+        if (!path_exists(folder / shard))
+            throw ConfigError(
+                cat(index.string(), " names ", quote_text(shard), ", which is missing; ", download_hint));
+        const std::size_t file_index = add_file(model, folder / shard);
+        for (const archive::StoredTensor& tensor : find_header(model, file_index).tensors) {
+            if (tensors.erase(tensor.name) > 0) add_tensor(model, tensor, file_index);
         }
         if (!tensors.empty())
             throw ConfigError(cat((folder / shard).string(), " has no tensor ",
-                                  in_quotes(tensors.begin()->first), ", which ", index_file, " puts into it; ",
-                                  again));
+                                  quote_text(tensors.begin()->first), ", which ", index_file, " puts into it; ",
+                                  download_hint));
     }
 }
 
@@ -90,21 +93,21 @@ ModelFiles open_huggingface(const fs::path& path) {
     const bool is_folder = fs::is_directory(path, ignored);
     const fs::path folder = is_folder ? path : path.parent_path();
     const fs::path config = folder / checkpoint_schema::config_file;
-    if (!is_there(config))
-        throw ConfigError(cat("there is no config.json beside ",
+    if (!path_exists(config))
+        throw ConfigError(cat("there is no config.json next to ",
                               (is_folder ? path / single_file : path).string(),
                               ", which says what kind of model it is; copy it there"));
     ModelFiles model;
-    model.place = path.string();
+    model.path = path.string();
     model.config_text = read_small_file(config);
-    model.config = model::model_from_config_json(model.config_text, config.string());
+    model.config = model::parse_config_json(model.config_text, config.string());
     const fs::path tokenizer = folder / checkpoint_schema::tokenizer_file;
-    if (is_there(tokenizer)) model.tokenizer = read_small_file(tokenizer);
+    if (path_exists(tokenizer)) model.tokenizer = read_small_file(tokenizer);
     const fs::path generation = folder / checkpoint_schema::generation_file;
-    if (is_there(generation)) model.generation = read_small_file(generation);
+    if (path_exists(generation)) model.generation_config = read_small_file(generation);
     if (!is_folder) {
         open_single(model, path);
-    } else if (is_there(path / single_file)) {
+    } else if (path_exists(path / single_file)) {
         open_single(model, path / single_file);
     } else {
         open_shards(model, path);

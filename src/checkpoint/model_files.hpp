@@ -1,4 +1,4 @@
-// The files of a stored model, in either format, as one list of tensors.
+// The files of a stored model as one list of tensors, for checkpoints and for Hugging Face's format.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,25 @@ inline constexpr const char* single_file = "model.safetensors";
 inline constexpr const char* index_file = "model.safetensors.index.json";
 }  // namespace huggingface_files
 
+// A stored tensor.
 struct TensorEntry {
     std::string name;
     archive::StoredType type = archive::StoredType::f32;
-    archive::StoredType source = archive::StoredType::f32;  // the type before it was stored in a checkpoint
+    archive::StoredType original_type =
+        archive::StoredType::f32;  // see CheckpointTensor; equals `type` in Hugging Face's format
     std::vector<std::uint64_t> shape;
-    std::size_t number = 0;  // of a checkpoint: index in its state
-    std::size_t file = 0;    // of Hugging Face's format: index in ModelFiles::files
-    archive::StoredTensor place = {};
+    std::size_t state_index = 0;                  // checkpoint: index in CheckpointState::tensors
+    std::size_t file_index = 0;                   // Hugging Face's format: index in ModelFiles::files
+    archive::StoredTensor position_in_file = {};  // Hugging Face's format: the tensor in its file
 
-    std::uint64_t bytes() const;  // in the stored type
+    std::uint64_t count_bytes() const;  // in the stored type
 };
 
 // The contents of a folder step-N.
 struct CheckpointFolder {
-    CheckpointFolder(const std::filesystem::path& folder, CheckpointState all, const std::string& state_sha256)
-        : state(std::move(all)), parts(folder, state, state_sha256) {}
+    CheckpointFolder(const std::filesystem::path& folder, CheckpointState checkpoint_state,
+                     const std::string& state_sha256)
+        : state(std::move(checkpoint_state)), parts(folder, state, state_sha256) {}
     CheckpointFolder(const CheckpointFolder&) = delete;
     CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
@@ -43,51 +46,55 @@ struct CheckpointFolder {
 };
 
 struct ModelFiles {
-    std::string place;
+    std::string path;  // of the folder or file
     model::ModelConfig config;
-    std::string config_text;  // contents of config.json
-    std::string tokenizer;
-    std::string generation;
+    std::string config_text;        // contents of config.json
+    std::string tokenizer;          // contents of tokenizer.json; empty if there is none
+    std::string generation_config;  // contents of generation_config.json; empty if there is none
     std::vector<TensorEntry> entries;
     std::unique_ptr<CheckpointFolder> checkpoint;  // null for Hugging Face's format
-    std::vector<archive::SafetensorsFile> files;
-    std::vector<std::string> file_paths;
+    std::vector<archive::SafetensorsFile> files;   // empty for a checkpoint
+    std::vector<std::string> file_paths;           // of `files`
 
     std::uint64_t step() const { return checkpoint ? checkpoint->state.step : 0; }
 
-    // Reads the box `wanted` of a tensor that is seen as a matrix with `columns` columns, and passes it to
-    // `use` block by block. Throws ConfigError if a file is cut short or does not match its checksums.
-    void read(const TensorEntry& entry, std::size_t columns, const layout::Box& wanted,
+    // Regards a tensor as a matrix with `columns` columns, reads the box `requested_box` of this matrix, and
+    // passes the box to `use` block by block. Throws ConfigError if a file is cut short or does not match its
+    // checksums.
+    void read(const TensorEntry& entry, std::size_t columns, const layout::Box& requested_box,
               const UseRows& use) const;
 };
 
-// Open a model of either format. They read no tensor and throw ConfigError if the files are inconsistent.
+// Open a model of either format without reading tensors. Throw ConfigError if the files are inconsistent.
 ModelFiles open_checkpoint(const std::filesystem::path& folder);           // a folder step-N
 ModelFiles open_huggingface(const std::filesystem::path& folder_or_file);  // config.json is in or beside it
 
-// Throws ConfigError if the checkpoint's file with the virtual datasets cannot be opened.
+// Throws ConfigError if the checkpoint's file model.h5 cannot be opened.
 void verify_model_file(const std::filesystem::path& folder);
 
-// Throws ConfigError if a file of skipped channels is damaged or of another save.
-void verify_resizing_files(const std::filesystem::path& folder, const std::string& save);
+// Throws ConfigError if one of the checkpoint's files resizing-*.h5 is damaged or of another save.
+void verify_resizing_files(const std::filesystem::path& folder, const std::string& save_id);
 
-// The model that the path passed to StoredModel::open() leads to.
-struct ModelPlace {
+// Path and format of a stored model.
+struct ModelLocation {
     std::filesystem::path path;
     bool is_checkpoint = false;
 };
-ModelPlace find_model(const std::filesystem::path& path);
+// Finds the model that `path` denotes; see StoredModel::open(). Throws ConfigError if there is none.
+ModelLocation find_model(const std::filesystem::path& path);
 
 // Returns N for the name "step-N", or nullopt for other names.
-std::optional<std::uint64_t> step_of(const std::string& name);
+std::optional<std::uint64_t> parse_step(const std::string& name);
 
 // Returns the name of the folder in the file `latest`. Throws ConfigError if the file cannot be read.
-std::string name_in_latest(const std::filesystem::path& latest);
+std::string read_latest_name(const std::filesystem::path& latest);
 
-// True unless the path does not exist. Also true if it cannot be accessed, so that reading it reports why.
-bool is_there(const std::filesystem::path& path);
+// Returns false if the path does not exist. Returns true if that is unknown because the path cannot be
+// accessed, so that the attempt to read it reports the reason.
+bool path_exists(const std::filesystem::path& path);
 
-// Returns all bytes of a file of at most 256 MiB, more than any tokenizer or index has. Throws ConfigError.
+// Returns the contents of a file. Throws ConfigError if it has more than 256 MiB, which no tokenizer or index
+// has, or cannot be read.
 std::string read_small_file(const std::filesystem::path& path);
 
 }  // namespace trireme::checkpoint

@@ -14,101 +14,109 @@ using namespace checkpoint_schema;
 
 namespace {
 
-std::string name_of(const CheckpointState& state, const StateBox& box) {
-    return array_path(box.field, state.tensors[box.tensor].name, box.box);
+std::string to_string(const CheckpointState& state, const StateBox& box) {
+    return make_array_path(box.field, state.tensors[box.tensor].name, box.box);
 }
 
 }  // namespace
 
 PartReader::PartReader(const fs::path& path, const CheckpointState& state, const CheckpointPart& part,
                        const std::string& state_sha256)
-    : path_(path), state_(state), file_(archive::hdf5::open_read_only(path, copy_again)), bytes_(path) {
-    const std::string kind = text("format");
+    : path_(path), state_(state), file_(archive::hdf5::open_read_only(path, repair_hint)), bytes_(path) {
+    const std::string kind = read_text("format");
     if (kind != format) refuse(cat("is of the kind '", kind, "', not '", format, "'"));
-    if (number("schema_version") != version)
-        refuse(cat("has the checkpoint schema ", number("schema_version"), ", not ", version));
-    if (text(save_name) != state.save || number("part") != part.number || text(state_sum) != state_sha256)
+    if (read_number("schema_version") != version)
+        refuse(cat("has the checkpoint schema ", read_number("schema_version"), ", not ", version));
+    if (read_text(save_attribute) != state.save_id || read_number("part") != part.rank ||
+        read_text(state_checksum_attribute) != state_sha256)
         refuse(cat("is of another save than its name and ", state_file, " say"));
-    updates_ = number(update_count);
-    read_sums();
-    bytes_.expect_in_order();
+    updates_ = read_number(updates_attribute);
+    read_checksums();
+    bytes_.advise_sequential();
 }
 
 void PartReader::refuse(const std::string& fault) const {
-    throw ConfigError(cat(path_.string(), ' ', fault, "; ", copy_again));
+    throw ConfigError(cat(path_.string(), ' ', fault, "; ", repair_hint));
 }
 
-std::uint64_t PartReader::number(const char* name) const {
+std::uint64_t PartReader::read_number(const char* name) const {
     const auto value = archive::hdf5::read_number(file_.get(), name);
     if (!value) refuse(cat("is damaged: its attribute '", name, "' is missing"));
     return *value;
 }
 
-std::string PartReader::text(const char* name) const {
+std::string PartReader::read_text(const char* name) const {
     auto value = archive::hdf5::read_text(file_.get(), name);
     if (!value) refuse(cat("is damaged: its attribute '", name, "' is missing"));
     return std::move(*value);
 }
 
-void PartReader::read_sums() {
-    const archive::hdf5::Array sums = archive::hdf5::open_array(file_.get(), path_, sums_array, copy_again);
+void PartReader::read_checksums() {
+    const archive::hdf5::Array array =
+        archive::hdf5::open_array(file_.get(), path_, checksums_array, repair_hint);
     const bool fits =
-        sums.type == archive::StoredType::u8 && sums.shape.size() == 2 && sums.shape[1] == sum_digits;
-    if (!fits || sums.bytes() > bytes_.size()) refuse("is damaged: it has no list of checksums");
-    sums_.resize(sums.bytes());
-    bytes_.read(sums.offset, std::as_writable_bytes(std::span(sums_)));
+        array.type == archive::StoredType::u8 && array.shape.size() == 2 && array.shape[1] == checksum_digits;
+    if (!fits || array.count_bytes() > bytes_.size()) refuse("is damaged: it has no list of checksums");
+    checksums_.resize(array.count_bytes());
+    bytes_.read(array.offset, std::as_writable_bytes(std::span(checksums_)));
 }
 
-PartReader::BoxExtent PartReader::extent_of(const StateBox& box) const {
-    const CheckpointTensor& facts = state_.tensors[box.tensor];
-    const std::string name = name_of(state_, box);
-    const archive::hdf5::Array array = archive::hdf5::open_array(file_.get(), path_, name, copy_again);
+PartReader::BoxExtent PartReader::find_extent(const StateBox& box) const {
+    const CheckpointTensor& tensor = state_.tensors[box.tensor];
+    const std::string name = to_string(state_, box);
+    const archive::hdf5::Array array = archive::hdf5::open_array(file_.get(), path_, name, repair_hint);
     const auto& [rows, columns] = box.box;
-    const std::vector<std::uint64_t> place = archive::hdf5::read_numbers(array.dataset.get(), box_attribute);
-    const std::vector<std::uint64_t> sums = archive::hdf5::read_numbers(array.dataset.get(), sums_attribute);
+    const std::vector<std::uint64_t> position = archive::hdf5::read_numbers(array.dataset.get(), box_attribute);
+    // Index of the first checksum of the box, and rows per checksum.
+    const std::vector<std::uint64_t> checksum_range =
+        archive::hdf5::read_numbers(array.dataset.get(), checksums_attribute);
     const bool fits =
-        array.type == facts.type && array.shape == std::vector<std::uint64_t>{rows.count, columns.count} &&
-        place == std::vector<std::uint64_t>{rows.begin, rows.count, columns.begin, columns.count} &&
-        sums.size() == 2 && sums[1] > 0 && sums[1] <= std::max<std::size_t>(rows.count, block_bytes);
+        array.type == tensor.type && array.shape == std::vector<std::uint64_t>{rows.count, columns.count} &&
+        position == std::vector<std::uint64_t>{rows.begin, rows.count, columns.begin, columns.count} &&
+        checksum_range.size() == 2 && checksum_range[1] > 0 &&
+        checksum_range[1] <= std::max<std::size_t>(rows.count, block_bytes);
     if (!fits) refuse(cat("is damaged: ", name, " is not what its name and ", state_file, " say"));
-    const std::uint64_t count = (rows.count + sums[1] - 1) / sums[1];
-    if (count > sums_.size() / sum_digits || sums[0] > sums_.size() / sum_digits - count)
+    const std::uint64_t count = (rows.count + checksum_range[1] - 1) / checksum_range[1];
+    if (count > checksums_.size() / checksum_digits ||
+        checksum_range[0] > checksums_.size() / checksum_digits - count)
         refuse(cat("is damaged: ", name, " has no checksums"));
     return {.offset = array.offset,
-            .first_sum = sums[0],
-            .block_rows = sums[1],
-            .row_bytes = columns.count * bytes_of(facts.type)};
+            .first_checksum = checksum_range[0],
+            .block_rows = checksum_range[1],
+            .row_bytes = columns.count * byte_size(tensor.type)};
 }
 
-void PartReader::check(const BlockRead& read, const std::string& sum) const {
-    const auto recorded = std::string_view(sums_).substr(read.sum * sum_digits, sum_digits);
-    if (sum != recorded)
-        refuse(cat("is damaged: the SHA-256 of ", name_of(state_, read.box), " is ", sum, " in its block ",
-                   read.sum, ", recorded is ", recorded));
+void PartReader::check_block(const BlockRead& read, const std::string& checksum) const {
+    const auto recorded =
+        std::string_view(checksums_).substr(read.checksum_index * checksum_digits, checksum_digits);
+    if (checksum != recorded)
+        refuse(cat("is damaged: the SHA-256 of ", to_string(state_, read.box), " is ", checksum,
+                   " in its block ", read.checksum_index, ", recorded is ", recorded));
 }
 
-void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& wanted,
+void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& requested_box,
                            const UseRows& use) const {
-    const layout::Box part = intersection(box.box, wanted);
-    if (part.is_empty()) return;
-    const BoxExtent place = extent_of(box);
+    const layout::Box overlap = intersect(box.box, requested_box);
+    if (overlap.is_empty()) return;
+    const BoxExtent extent = find_extent(box);
     const std::size_t column_bytes =
-        (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
+        (overlap.columns.begin - box.box.columns.begin) * byte_size(state_.tensors[box.tensor].type);
     // Rows relative to the stored box.
-    const layout::Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};
-    for (std::size_t b = rows.begin / place.block_rows; b * place.block_rows < rows.end(); ++b) {
-        const std::size_t first = b * place.block_rows;
-        const std::size_t count = std::min(place.block_rows, box.box.rows.count - first);
-        const layout::Range own = intersection(layout::Range{first, count}, rows);
-        reads.push_back({.part = this,
-                         .offset = place.offset + first * place.row_bytes,
-                         .bytes = count * place.row_bytes,
-                         .sum = place.first_sum + b,
-                         .box = box,
-                         .first = (own.begin - first) * place.row_bytes + column_bytes,
-                         .stride = place.row_bytes,
-                         .wanted = {{box.box.rows.begin + own.begin, own.count}, part.columns},
-                         .use = &use});
+    const layout::Range rows{overlap.rows.begin - box.box.rows.begin, overlap.rows.count};
+    for (std::size_t b = rows.begin / extent.block_rows; b * extent.block_rows < rows.end(); ++b) {
+        const std::size_t first = b * extent.block_rows;
+        const std::size_t count = std::min(extent.block_rows, box.box.rows.count - first);
+        const layout::Range block_rows = intersect(layout::Range{first, count}, rows);
+        reads.push_back(
+            {.part = this,
+             .offset = extent.offset + first * extent.row_bytes,
+             .bytes = count * extent.row_bytes,
+             .checksum_index = extent.first_checksum + b,
+             .box = box,
+             .first = (block_rows.begin - first) * extent.row_bytes + column_bytes,
+             .stride = extent.row_bytes,
+             .requested_box = {{box.box.rows.begin + block_rows.begin, block_rows.count}, overlap.columns},
+             .use = &use});
     }
 }
 
@@ -122,44 +130,45 @@ CheckpointParts::CheckpointParts(fs::path folder, const CheckpointState& state, 
         for (const auto& [tensor, box] : state.parts[p].boxes) boxes_[tensor].push_back({p, box});
 }
 
-const PartReader& CheckpointParts::part(std::size_t number) const {
-    const CheckpointPart& facts = state_.parts[number];
+const PartReader& CheckpointParts::open_part(std::size_t number) const {
+    const CheckpointPart& checkpoint_part = state_.parts[number];
     if (!parts_[number])
-        parts_[number] = std::make_unique<PartReader>(folder_ / part_file(state_.save, facts.number), state_,
-                                                      facts, state_sha256_);
+        parts_[number] =
+            std::make_unique<PartReader>(folder_ / make_part_file_name(state_.save_id, checkpoint_part.rank),
+                                         state_, checkpoint_part, state_sha256_);
     return *parts_[number];
 }
 
 template <class Use>
-void CheckpointParts::for_each_part_of(std::size_t tensor, const layout::Box& wanted, Use&& use) const {
+void CheckpointParts::for_each_part(std::size_t tensor, const layout::Box& requested_box, Use&& use) const {
     for (const auto& [number, box] : boxes_[tensor])
-        if (!intersection(box, wanted).is_empty()) use(part(number), box);
+        if (!intersect(box, requested_box).is_empty()) use(open_part(number), box);
 }
 
-void CheckpointParts::read(const std::vector<WantedBox>& wanted, int threads) const {
+void CheckpointParts::read(const std::vector<ReadRequest>& requests, int threads) const {
     std::vector<BlockRead> reads;
-    for (const WantedBox& each : wanted)
-        for_each_part_of(each.tensor, each.box, [&](const PartReader& reader, const layout::Box& box) {
-            reader.add_reads(reads, {each.tensor, each.field, box}, each.box, each.use);
+    for (const ReadRequest& request : requests)
+        for_each_part(request.tensor, request.box, [&](const PartReader& reader, const layout::Box& box) {
+            reader.add_reads(reads, {request.tensor, request.field, box}, request.box, request.use);
         });
-    carry_out(std::move(reads), threads);
+    read_blocks(std::move(reads), threads);
 }
 
 void CheckpointParts::add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
-                                  const layout::Box& wanted) const {
-    for_each_part_of(tensor, wanted,
-                     [&](const PartReader& reader, const layout::Box&) { counts.insert(reader.updates()); });
+                                  const layout::Box& requested_box) const {
+    for_each_part(tensor, requested_box,
+                  [&](const PartReader& reader, const layout::Box&) { counts.insert(reader.updates()); });
 }
 
-void CheckpointParts::verify(const std::function<void(const StoredRows&, archive::StoredType)>& see) const {
-    std::vector<WantedBox> all;
+void CheckpointParts::verify(const std::function<void(const StoredRows&, archive::StoredType)>& use) const {
+    std::vector<ReadRequest> all;
     for (std::size_t field = 0; field <= state_.moments; ++field)
         for (std::size_t t = 0; t < state_.tensors.size(); ++t)
             all.push_back(
                 {.tensor = t,
-                 .field = state_field(field),
+                 .field = to_state_field(field),
                  .box = {{0, state_.tensors[t].rows}, {0, state_.tensors[t].columns}},
-                 .use = [&see, type = state_.tensors[t].type](const StoredRows& rows) { see(rows, type); }});
+                 .use = [&use, type = state_.tensors[t].type](const StoredRows& rows) { use(rows, type); }});
     read(all, 1);
 }
 

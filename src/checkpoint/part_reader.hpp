@@ -1,4 +1,4 @@
-// Reads boxes of tensors from the parts of a checkpoint, whichever ranks wrote them.
+// Reads boxes of tensors from the parts of a checkpoint. The boxes may differ from those that ranks wrote.
 #pragma once
 
 #include <cstdint>
@@ -21,76 +21,81 @@ namespace trireme::checkpoint {
 // not match its checksums.
 class PartReader {
 public:
-    // `state_sha256` is that of the state.json that names this part. `state` must outlive the reader.
+    // `state_sha256` is the checksum of the state.json of the checkpoint. `state` must outlive the reader.
     PartReader(const std::filesystem::path& path, const CheckpointState& state, const CheckpointPart& part,
                const std::string& state_sha256);
 
-    std::uint64_t updates() const { return updates_; }  // number of updates that its moments contain
+    std::uint64_t updates() const { return updates_; }  // number of optimizer updates that the moments contain
 
-    // Adds the blocks of rows of `box` that intersect `wanted`. `use` must outlive them.
-    void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& wanted,
+    // Adds to `reads` the blocks of the stored box `box` that intersect `requested_box`. `use` must outlive
+    // `reads`.
+    void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& requested_box,
                    const UseRows& use) const;
-    // Read a whole block and compare its SHA-256 with the recorded one. May be called by any thread.
-    void read(const BlockRead& read, std::span<std::byte> block) const { bytes_.read(read.offset, block); }
-    void check(const BlockRead& read, const std::string& sum) const;
+    // Read a whole block; compare the SHA-256 `checksum` of a block with the recorded one. May be called by any
+    // thread.
+    void read_block(const BlockRead& read, std::span<std::byte> block) const {
+        bytes_.read(read.offset, block);
+    }
+    void check_block(const BlockRead& read, const std::string& checksum) const;
 
 private:
     struct BoxExtent {
         std::uint64_t offset = 0;
-        std::uint64_t first_sum = 0;
-        std::size_t block_rows = 1;
+        std::uint64_t first_checksum = 0;  // index
+        std::size_t block_rows = 1;        // rows per checksum
         std::size_t row_bytes = 0;
     };
 
     [[noreturn]] void refuse(const std::string& fault) const;
-    std::uint64_t number(const char* name) const;
-    std::string text(const char* name) const;
-    void read_sums();
-    BoxExtent extent_of(const StateBox& box) const;
+    std::uint64_t read_number(const char* name) const;
+    std::string read_text(const char* name) const;
+    void read_checksums();
+    BoxExtent find_extent(const StateBox& box) const;
 
     std::filesystem::path path_;
     const CheckpointState& state_;
-    archive::hdf5::Handle file_;
-    archive::PositionedFile bytes_;
+    archive::hdf5::Handle file_;     // for attributes and offsets
+    archive::PositionedFile bytes_;  // the same file, for elements
     std::uint64_t updates_ = 0;
-    std::string sums_;
+    std::string checksums_;  // contents of the array checksums_array: 64 digits per checksum
 };
 
-// A requested box of a field of a tensor.
-struct WantedBox {
+// A request to read a box of a field of a tensor.
+struct ReadRequest {
     std::size_t tensor = 0;
     StateField field = StateField::value;
     layout::Box box;
     UseRows use;  // called by any thread, also concurrently
 };
 
-// All parts of a checkpoint. A part is opened when it is first read.
+// All parts of a checkpoint. A part is opened when it is first needed.
 class CheckpointParts {
 public:
     // `state` must outlive this object.
     CheckpointParts(std::filesystem::path folder, const CheckpointState& state, std::string state_sha256);
 
-    // Reads the boxes with `threads` threads, block by block in the order of the disk.
-    void read(const std::vector<WantedBox>& wanted, int threads) const;
-    // Adds the numbers of updates of all parts that intersect `wanted`.
-    void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor, const layout::Box& wanted) const;
-    // Reads every byte of every part, checks it and passes it to `see`.
-    void verify(const std::function<void(const StoredRows&, archive::StoredType)>& see) const;
+    // Reads the boxes with `threads` threads, block by block in the order of files and offsets.
+    void read(const std::vector<ReadRequest>& requests, int threads) const;
+    // Inserts the number of updates of each part that holds elements of `requested_box`.
+    void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
+                     const layout::Box& requested_box) const;
+    // Reads every box of every part, compares the checksums, and passes the rows and their type to `use`.
+    void verify(const std::function<void(const StoredRows&, archive::StoredType)>& use) const;
 
 private:
-    struct Held {
-        std::size_t part = 0;
+    struct PartBox {
+        std::size_t part = 0;  // index in CheckpointState::parts
         layout::Box box;
     };
 
-    const PartReader& part(std::size_t number) const;
+    const PartReader& open_part(std::size_t number) const;
     template <class Use>
-    void for_each_part_of(std::size_t tensor, const layout::Box& wanted, Use&& use) const;
+    void for_each_part(std::size_t tensor, const layout::Box& requested_box, Use&& use) const;
 
     std::filesystem::path folder_;
     const CheckpointState& state_;
     std::string state_sha256_;
-    std::vector<std::vector<Held>> boxes_;  // per tensor
+    std::vector<std::vector<PartBox>> boxes_;  // per tensor: which parts hold which boxes
     mutable std::vector<std::unique_ptr<PartReader>> parts_;
 };
 

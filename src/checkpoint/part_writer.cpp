@@ -16,112 +16,115 @@ using namespace checkpoint_schema;
 
 namespace {
 
-fs::path path_of(const fs::path& folder, const CheckpointState& state, std::size_t part) {
-    return folder / part_file(state.save, state.parts[part].number);
+fs::path make_part_path(const fs::path& folder, const CheckpointState& state, std::size_t part) {
+    return folder / make_part_file_name(state.save_id, state.parts[part].rank);
 }
 
-std::uint64_t bytes_of_all(const CheckpointState& state, const std::vector<StateBox>& boxes) {
+std::uint64_t count_bytes(const CheckpointState& state, const std::vector<StateBox>& boxes) {
     std::uint64_t bytes = 0;
-    for (const StateBox& box : boxes) bytes += bytes_of(state, box);
+    for (const StateBox& box : boxes) bytes += byte_size(state, box);
     return bytes;
 }
 
 }  // namespace
 
-std::vector<StateBox> boxes_of(const CheckpointState& state, const CheckpointPart& part) {
+std::vector<StateBox> list_boxes(const CheckpointState& state, const CheckpointPart& part) {
     std::vector<StateBox> boxes;
     for (std::size_t field = 0; field <= state.moments; ++field)
-        for (const auto& [tensor, box] : part.boxes) boxes.push_back({tensor, state_field(field), box});
+        for (const auto& [tensor, box] : part.boxes) boxes.push_back({tensor, to_state_field(field), box});
     return boxes;
 }
 
-std::size_t bytes_of(const CheckpointState& state, const StateBox& box) {
-    return box.box.size() * bytes_of(state.tensors[box.tensor].type);
+std::size_t byte_size(const CheckpointState& state, const StateBox& box) {
+    return box.box.size() * byte_size(state.tensors[box.tensor].type);
 }
 
+// A part has one dataset per box, and one with all checksums.
 PartLayout::PartLayout(const CheckpointState& state, std::size_t part)
     : part_(part),
-      boxes_(boxes_of(state, state.parts[part])),
-      imprint_([&](archive::hdf5::Id file) { fill(file, state); }, boxes_.size() + 1,
-               bytes_of_all(state, boxes_)) {}
+      boxes_(list_boxes(state, state.parts[part])),
+      imprint_([&](archive::hdf5::Id file) { write_metadata(file, state); }, boxes_.size() + 1,
+               count_bytes(state, boxes_)) {}
 
-std::size_t PartLayout::sums_of(std::size_t box) const {
-    return (boxes_[box].box.rows.count + places_[box].block_rows - 1) / places_[box].block_rows;
+std::size_t PartLayout::count_checksums(std::size_t box) const {
+    return (boxes_[box].box.rows.count + extents_[box].block_rows - 1) / extents_[box].block_rows;
 }
 
 // Writes the HDF5 metadata, with placeholders for attributes that differ between saves.
-void PartLayout::fill(archive::hdf5::Id file, const CheckpointState& state) {
+void PartLayout::write_metadata(archive::hdf5::Id file, const CheckpointState& state) {
     archive::hdf5::write_text(file, "format", format);
     archive::hdf5::write_number(file, "schema_version", version);
-    archive::hdf5::write_text(file, save_name, std::string(state.save.size(), '0'));
-    archive::hdf5::write_number(file, "part", state.parts[part_].number);
-    archive::hdf5::write_text(file, state_sum, std::string(sum_digits, '0'));
-    archive::hdf5::write_number(file, update_count, 0);
-    std::uint64_t sums = 0;
+    archive::hdf5::write_text(file, save_attribute, std::string(state.save_id.size(), '0'));
+    archive::hdf5::write_number(file, "part", state.parts[part_].rank);
+    archive::hdf5::write_text(file, state_checksum_attribute, std::string(checksum_digits, '0'));
+    archive::hdf5::write_number(file, updates_attribute, 0);
+    std::uint64_t checksums = 0;
     for (std::size_t b = 0; b < boxes_.size(); ++b) {
         const auto& [tensor, field, box] = boxes_[b];
-        const CheckpointTensor& facts = state.tensors[tensor];
-        const archive::hdf5::Array array = archive::hdf5::create_array(
-            file, array_path(field, facts.name, box), facts.type, {box.rows.count, box.columns.count});
-        const std::size_t row_bytes = box.columns.count * bytes_of(facts.type);
-        places_.push_back(
+        const CheckpointTensor& checkpoint_tensor = state.tensors[tensor];
+        const archive::hdf5::Array array =
+            archive::hdf5::create_array(file, make_array_path(field, checkpoint_tensor.name, box),
+                                        checkpoint_tensor.type, {box.rows.count, box.columns.count});
+        const std::size_t row_bytes = box.columns.count * byte_size(checkpoint_tensor.type);
+        extents_.push_back(
             {.offset = array.offset,
              .row_bytes = row_bytes,
              .block_rows = std::max<std::size_t>(1, block_bytes / std::max<std::size_t>(1, row_bytes))});
         archive::hdf5::write_numbers(
             array.dataset.get(), box_attribute,
             std::array<std::uint64_t, 4>{box.rows.begin, box.rows.count, box.columns.begin, box.columns.count});
-        archive::hdf5::write_numbers(array.dataset.get(), sums_attribute,
-                                     std::array<std::uint64_t, 2>{sums, places_.back().block_rows});
-        sums += sums_of(b);
+        archive::hdf5::write_numbers(array.dataset.get(), checksums_attribute,
+                                     std::array<std::uint64_t, 2>{checksums, extents_.back().block_rows});
+        checksums += count_checksums(b);
     }
-    sums_offset_ =
-        archive::hdf5::create_array(file, sums_array, archive::StoredType::u8, {sums, sum_digits}).offset;
+    checksums_offset_ = archive::hdf5::create_array(file, checksums_array, archive::StoredType::u8,
+                                                    {checksums, checksum_digits})
+                            .offset;
 }
 
 PartWriter::PartWriter(const fs::path& folder, const CheckpointState& state, const PartLayout& layout,
-                       std::uint64_t updates, const BeforeStage& before_stage)
+                       std::uint64_t updates, const PhaseObserver& before_phase)
     : state_(state),
       layout_(layout),
-      before_(before_stage),
-      file_(create(path_of(folder, state, layout.part_), updates)) {}
+      before_phase_(before_phase),
+      file_(create_file(make_part_path(folder, state, layout.part_), updates)) {}
 
-void PartWriter::before(SaveStage stage) const {
-    if (before_) before_(stage);
+void PartWriter::begin_phase(SavePhase phase) const {
+    if (before_phase_) before_phase_(phase);
 }
 
 // Creates the file with HDF5, closes it and opens it again without HDF5.
-archive::WritableFile PartWriter::create(const fs::path& path, std::uint64_t updates) const {
-    before(SaveStage::layout);
+archive::WritableFile PartWriter::create_file(const fs::path& path, std::uint64_t updates) const {
+    begin_phase(SavePhase::layout);
     archive::hdf5::ReservedFile file(path, layout_.imprint_);
-    archive::hdf5::write_text_again(file.id(), save_name, state_.save);
-    archive::hdf5::write_text_again(file.id(), state_sum, sha256_hex(json_of(state_)));
-    archive::hdf5::write_number_again(file.id(), update_count, updates);
+    archive::hdf5::overwrite_text(file.id(), save_attribute, state_.save_id);
+    archive::hdf5::overwrite_text(file.id(), state_checksum_attribute, sha256_hex(to_json(state_)));
+    archive::hdf5::overwrite_number(file.id(), updates_attribute, updates);
     file.close();
     return archive::WritableFile(path);
 }
 
-void PartWriter::write(const Rows& rows) const {
-    before(SaveStage::space);
+void PartWriter::write(const RowReader& read_rows) const {
+    begin_phase(SavePhase::space);
     file_.reserve(layout_.imprint_.size());
-    before(SaveStage::data);
-    std::string sums;
+    begin_phase(SavePhase::data);
+    std::string checksums;
     for (std::size_t b = 0; b < layout_.boxes_.size(); ++b) {
-        const PartLayout::Extent& place = layout_.places_[b];
+        const PartLayout::Extent& extent = layout_.extents_[b];
         const std::size_t all_rows = layout_.boxes_[b].box.rows.count;
-        for (layout::Range block{0, place.block_rows}; block.begin < all_rows;
-             block.begin += place.block_rows) {
-            block.count = std::min(place.block_rows, all_rows - block.begin);
-            const std::span<const std::byte> bytes = rows(b, block);
-            Sha256 sum;
-            sum.update(bytes);
-            sums += sum.hex();
-            file_.write(place.offset + block.begin * place.row_bytes, bytes);
+        for (layout::Range block{0, extent.block_rows}; block.begin < all_rows;
+             block.begin += extent.block_rows) {
+            block.count = std::min(extent.block_rows, all_rows - block.begin);
+            const std::span<const std::byte> bytes = read_rows(b, block);
+            Sha256 hash;
+            hash.update(bytes);
+            checksums += hash.hex();
+            file_.write(extent.offset + block.begin * extent.row_bytes, bytes);
         }
     }
-    before(SaveStage::sums);
-    file_.write(layout_.sums_offset_, std::as_bytes(std::span(sums)));
-    before(SaveStage::sync);
+    begin_phase(SavePhase::sums);
+    file_.write(layout_.checksums_offset_, std::as_bytes(std::span(checksums)));
+    begin_phase(SavePhase::sync);
     file_.sync();
 }
 

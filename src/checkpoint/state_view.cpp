@@ -9,16 +9,18 @@
 namespace trireme::checkpoint {
 namespace {
 
-device::Tensor part_of(const StateView& view, const layout::Box& part) {
+// Return the part `part` of a view, or of a tensor that has the elements of `box`.
+device::Tensor view_part(const StateView& view, const layout::Box& part) {
     return view.memory.row_range(part.rows.begin - view.box.rows.begin, part.rows.count)
         .column_range(part.columns.begin - view.box.columns.begin, part.columns.count);
 }
 
-device::Tensor part_of(device::Tensor whole, const layout::Box& box, const layout::Box& part) {
-    return part_of(StateView{.tensor = {}, .box = box, .memory = whole}, part);
+device::Tensor view_part(device::Tensor whole, const layout::Box& box, const layout::Box& part) {
+    return view_part(StateView{.tensor = {}, .box = box, .memory = whole}, part);
 }
 
-bool comes_before(const StateView& a, const StateView& b) {
+// Orders views by tensor and field.
+bool is_less(const StateView& a, const StateView& b) {
     return std::tie(a.tensor, a.field) < std::tie(b.tensor, b.field);
 }
 
@@ -26,7 +28,7 @@ bool comes_before(const StateView& a, const StateView& b) {
 
 void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
                const layout::Box& local, device::Tensor memory) {
-    for (const auto& [box, row, column] : placements_within(spec.placements, local)) {
+    for (const auto& [box, row, column] : find_placements_within(spec.placements, local)) {
         views.push_back(
             {.tensor = spec.name,
              .field = field,
@@ -36,26 +38,26 @@ void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, 
 }
 
 StateViews::StateViews(std::vector<StateView> views) : views_(std::move(views)) {
-    std::ranges::sort(views_, comes_before);
+    std::ranges::sort(views_, is_less);
 }
 
 void StateViews::copy(const std::string& tensor, StateField field, const layout::Box& box,
-                      std::span<std::byte> to, const device::Patience& patience) const {
-    std::size_t copied = 0;
-    const StateView wanted{.tensor = tensor, .field = field, .box = box, .memory = {}};
-    const auto [first, last] = std::equal_range(views_.begin(), views_.end(), wanted, comes_before);
+                      std::span<std::byte> to, const device::WaitPolicy& wait_policy) const {
+    std::size_t copied_elements = 0;
+    const StateView key{.tensor = tensor, .field = field, .box = box, .memory = {}};
+    const auto [first, last] = std::equal_range(views_.begin(), views_.end(), key, is_less);
     for (auto view = first; view != last; ++view) {
-        const layout::Box part = intersection(view->box, box);
-        if (part.is_empty()) continue;
+        const layout::Box overlap = intersect(view->box, box);
+        if (overlap.is_empty()) continue;
         const device::Tensor target{to.data(), view->memory.dtype, box.rows.count, box.columns.count,
                                     box.columns.count};
         if (target.bytes() != to.size())
             throw BugError(cat("a box of ", tensor, " was copied to a place of ", to.size(), " bytes"));
-        copy_rows(part_of(*view, part), part_of(target, box, part), patience);
-        copied += part.size();
+        copy_rows(view_part(*view, overlap), view_part(target, box, overlap), wait_policy);
+        copied_elements += overlap.size();
     }
-    if (copied != box.size())
-        throw BugError(cat("of ", box.size(), " elements of ", tensor, " only ", copied, " are here"));
+    if (copied_elements != box.size())
+        throw BugError(cat("of ", box.size(), " elements of ", tensor, " only ", copied_elements, " are here"));
 }
 
 }  // namespace trireme::checkpoint

@@ -13,12 +13,12 @@ public:
     int size() const override { return 1; }
     const std::string& name() const override { return name_; }
 
-    Ticket start_send(device::ConstTensor, int peer, Label) override { refuse(peer); }
-    Ticket start_receive(device::Tensor, int peer, Label) override { refuse(peer); }
-    bool is_done(Ticket) override { return true; }
+    RequestId start_send(device::ConstTensor, int peer, Label) override { refuse(peer); }
+    RequestId start_receive(device::Tensor, int peer, Label) override { refuse(peer); }
+    bool is_done(RequestId) override { return true; }
 
 protected:
-    std::string describe(Ticket) const override { return "nothing"; }
+    std::string describe(RequestId) const override { return "nothing"; }
 
 private:
     [[noreturn]] void refuse(int peer) const {
@@ -30,25 +30,25 @@ private:
 
 }  // namespace
 
-void Communicator::wait(std::span<const Ticket> tickets) {
+void Communicator::wait(std::span<const RequestId> ids) {
     const double begin = device::now_seconds();
-    for (const Ticket ticket : tickets) wait_for(ticket);
+    for (const RequestId id : ids) wait_for(id);
     traffic_.wait_seconds += device::now_seconds() - begin;
 }
 
 void Communicator::progress() {
-    if (patience_.lookout != nullptr) patience_.lookout->look(0);
+    if (wait_policy_.observer != nullptr) wait_policy_.observer->on_poll(0);
 }
 
-void Communicator::wait_for(Ticket ticket) {
-    wait_until([&] { return is_done(ticket); }, patience_, [&] { return name_of(ticket); });
+void Communicator::wait_for(RequestId id) {
+    wait_until([&] { return is_done(id); }, wait_policy_, [&] { return to_string(id); });
 }
 
-std::string Communicator::name_of(Ticket ticket) const {
-    return cat(describe(ticket), " of the ", name(), " group");
+std::string Communicator::to_string(RequestId id) const {
+    return cat(describe(id), " of the ", name(), " group");
 }
 
-std::unique_ptr<Communicator> single_rank(std::string name) {
+std::unique_ptr<Communicator> make_single_rank_group(std::string name) {
     return std::make_unique<SingleRank>(std::move(name));
 }
 

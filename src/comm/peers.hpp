@@ -1,5 +1,4 @@
-// Iterates over the other ranks of a group. Each rank starts with its successor, so that ranks do not all send
-// to the same rank at once.
+// Iterates over the other ranks of a group.
 #pragma once
 
 #include <vector>
@@ -9,15 +8,17 @@
 namespace trireme::comm {
 
 // Returns an empty list with capacity for one send and one receive per peer.
-inline std::vector<Communicator::Ticket> room_for_tickets(const Communicator& group) {
-    std::vector<Communicator::Ticket> tickets;
-    tickets.reserve(2 * static_cast<std::size_t>(group.size()));
-    return tickets;
+inline std::vector<Communicator::RequestId> make_id_list(const Communicator& group) {
+    std::vector<Communicator::RequestId> ids;
+    ids.reserve(2 * static_cast<std::size_t>(group.size()));
+    return ids;
 }
 
-template <class Use>
-void for_each_peer(const Communicator& group, Use&& use) {
-    for (int step = 1; step < group.size(); ++step) use((group.rank() + step) % group.size());
+// Calls function(peer) for each other rank. Each rank starts with the rank after it, so that not all ranks send
+// to the same rank at once.
+template <class Function>
+void for_each_peer(const Communicator& group, Function&& function) {
+    for (int step = 1; step < group.size(); ++step) function((group.rank() + step) % group.size());
 }
 
 }  // namespace trireme::comm

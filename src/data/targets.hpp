@@ -1,4 +1,4 @@
-// Selects the targets of a sample: hidden tokens, and the answer to a question.
+// Finds the targets of a sample: the masked tokens, or the rows of the answer to a question.
 #pragma once
 
 #include <cstddef>
@@ -10,50 +10,52 @@
 
 namespace trireme::data {
 
-// Selects the hidden tokens of a sample and their replacements (Devlin et al. 2019, section 3.1). Every choice
-// depends only on the key, the visit and the position in the sample: not on the batch, its padding, or the
-// tokens.
+// Selects the tokens of a sample to be masked, and chooses their replacements (Devlin et al. 2019, section
+// 3.1). Each choice depends only on the key, the number of the visit and the position in the sample, and not on
+// other samples, padding or tokens.
 class Masking {
 public:
-    // The corpus must have a [MASK] token. `share` is the fraction of hidden tokens.
-    Masking(const CorpusInfo& corpus, RandomKey key, double share);
+    // The corpus must have a [MASK] token. `masked_fraction` is the expected fraction of tokens that are
+    // masked.
+    Masking(const CorpusInfo& corpus, RandomKey key, double masked_fraction);
 
-    // Returns the hidden positions among [1, tokens], ascending; position 0 is [CLS]. At least one is hidden if
-    // there are tokens.
-    std::vector<std::size_t> places(std::int64_t visit, std::size_t tokens) const;
+    // Returns the masked positions among [1, tokens], ascending; position 0 is [CLS]. At least one position is
+    // masked unless `tokens` is 0.
+    std::vector<std::size_t> select_positions(std::int64_t visit, std::size_t tokens) const;
 
-    // Returns the token shown at a hidden position: [MASK] in 8 of 10 cases, any token that is not special in
-    // 1, `token` in 1.
-    std::uint32_t shown(std::int64_t visit, std::size_t place, std::uint32_t token) const;
+    // Returns the input token at a masked position: in 8 of 10 cases [MASK], in 1 a random token that is not
+    // special, in 1 `token` itself.
+    std::uint32_t choose_replacement(std::int64_t visit, std::size_t position, std::uint32_t token) const;
 
 private:
-    RandomBlock draw(std::int64_t visit, std::size_t place) const;
-    std::uint32_t any_token(std::uint32_t word) const;
+    RandomBlock draw(std::int64_t visit, std::size_t position) const;
+    std::uint32_t pick_ordinary_token(std::uint32_t random_bits) const;
 
     RandomKey key_;
-    double share_;
-    std::uint32_t mask_;
-    std::uint32_t ordinary_;               // number of tokens that are not special
-    std::vector<std::uint32_t> specials_;  // ascending
+    double masked_fraction_;
+    std::uint32_t mask_token_;
+    std::uint32_t ordinary_count_;            // number of tokens that are not special
+    std::vector<std::uint32_t> special_ids_;  // ascending
 };
 
-// Rows of a question's parts in its sample:
+// The rows of question and context in a sample, where q is the number of tokens of the question and `last` is
+// the last row of the sample:
 //
-//   row     0   1 .. q  q + 1   q + 2 .. end - 1    end
+//   row     0   1 .. q  q + 1   q + 2 .. last - 1   last
 //         [CLS] question [SEP]  context, cut off   [SEP]
-constexpr std::size_t span_specials = 3;
+constexpr std::size_t span_special_count = 3;  // [CLS] and two [SEP]
 
 struct SpanRows {
     std::int32_t context_begin = 0;
     std::int32_t context_end = 0;
-    std::int32_t answer_first = -1;  // -1 if the answer is cut off
-    std::int32_t answer_last = -1;   // included
+    std::int32_t answer_first = -1;  // first row of the answer, -1 if it is cut off
+    std::int32_t answer_last = -1;   // last row of the answer
 
     bool is_answered() const { return answer_first >= 0; }
 };
 
-// `length` is the number of rows of the sample. Throws BugError unless it has room for the question and one
-// token of the context.
-SpanRows span_rows(const Question& places, std::size_t length);
+// Returns the rows of context and answer in a sample of `length` rows. Throws BugError if the sample has no
+// room for one token of the context.
+SpanRows find_span_rows(const Question& question, std::size_t length);
 
 }  // namespace trireme::data

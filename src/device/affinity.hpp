@@ -1,4 +1,4 @@
-// Reads the CPUs that a process may run on, on hosts with any number of CPUs.
+// Reads the CPUs on which a process may run, on hosts with any number of CPUs.
 #pragma once
 
 #include <sched.h>
@@ -12,8 +12,8 @@ namespace trireme::device {
 // Fills a mask of `bytes` bytes; returns false if the system's mask is longer.
 using MaskReader = std::function<bool(std::size_t bytes, cpu_set_t* mask)>;
 
-// Returns the numbers of the CPUs in the mask. Doubles the mask
-// until it fits, up to 2^20 CPUs; returns {0} if none fits.
-std::vector<int> cores_in_mask(const MaskReader& read);
+// Returns the numbers of the CPUs in the mask that `read` fills. Doubles the size of the mask until `read`
+// succeeds, up to 2^20 CPUs; returns {0} if it never does.
+std::vector<int> list_cores_in_mask(const MaskReader& read);
 
 }  // namespace trireme::device

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t ghost_capacity = std::size_t{1} << 56;  // more than any host has
-std::byte* const ghost_base = reinterpret_cast<std::byte*>(std::size_t{1} << 57);
+// Not null, and not an address of any memory. No code dereferences the address of a ghost.
+std::byte* const ghost_address = reinterpret_cast<std::byte*>(std::size_t{1} << 57);
 
 std::byte* map_pages(std::size_t bytes) {
     void* pages =
@@ -21,60 +22,62 @@ std::byte* map_pages(std::size_t bytes) {
         throw ResourceError(cat("no memory for a buffer of ", bytes / 1'000'000,
                                 " MB; use a smaller --batch, more --microbatches or more ranks"));
     }
-    madvise(pages, bytes, MADV_HUGEPAGE);  // a hint that some kernels refuse; then access is merely slower
+    // Some Linux kernels refuse this hint; then memory access is slower.
+    madvise(pages, bytes, MADV_HUGEPAGE);
     return static_cast<std::byte*>(pages);
 }
 
-std::byte* take(std::size_t bytes, MemorySpace place) {
-    switch (place) {
+std::byte* allocate(std::size_t bytes, MemorySpace memory_space) {
+    switch (memory_space) {
         case MemorySpace::host:
             return map_pages(bytes);
         case MemorySpace::gpu:
-            return take_gpu_memory(bytes);
+            return allocate_gpu_memory(bytes);
         case MemorySpace::ghost:
-            return ghost_base;
+            return ghost_address;
     }
     throw BugError("unknown place");
 }
 
 }  // namespace
 
-Buffer::Buffer(std::size_t bytes, MemorySpace place) : bytes_(bytes), place_(place) {
+Buffer::Buffer(std::size_t bytes, MemorySpace memory_space) : bytes_(bytes), memory_space_(memory_space) {
     if (bytes == 0) return;
-    data_ = take(bytes, place);
+    data_ = allocate(bytes, memory_space);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      place_(other.place_) {}
+      memory_space_(other.memory_space_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
-    std::swap(place_, other.place_);
+    std::swap(memory_space_, other.memory_space_);
     return *this;
 }
 
 Buffer::~Buffer() {
     if (data_ == nullptr) return;
-    if (place_ == MemorySpace::host) munmap(data_, bytes_);
-    if (place_ == MemorySpace::gpu) give_back_gpu_memory(data_);
+    if (memory_space_ == MemorySpace::host) munmap(data_, bytes_);
+    if (memory_space_ == MemorySpace::gpu) free_gpu_memory(data_);
 }
 
-Arena::Arena(std::string name, std::size_t capacity_bytes, MemorySpace place)
-    : name_(std::move(name)), buffer_(place == MemorySpace::ghost ? ghost_capacity : capacity_bytes, place) {}
+Arena::Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space)
+    : name_(std::move(name)),
+      buffer_(memory_space == MemorySpace::ghost ? ghost_capacity : capacity_bytes, memory_space) {}
 
 Tensor Arena::tensor(DType dtype, std::size_t rows, std::size_t columns) {
-    const std::size_t begin = (used_ + cache_line - 1) / cache_line * cache_line;
-    const std::size_t end = begin + rows * columns * bytes_of(dtype);
+    const std::size_t begin = (used_bytes_ + cache_line - 1) / cache_line * cache_line;
+    const std::size_t end = begin + rows * columns * byte_size(dtype);
     if (end > buffer_.bytes()) {
         throw BugError(cat("the ", name_, " arena of ", buffer_.bytes(), " bytes cannot hold ", end,
                            "; its size was predicted too small"));
     }
-    used_ = end;
-    peak_ = std::max(peak_, end);
-    return {buffer_.data() + begin, dtype, rows, columns, columns, buffer_.place()};
+    used_bytes_ = end;
+    peak_bytes_ = std::max(peak_bytes_, end);
+    return {buffer_.data() + begin, dtype, rows, columns, columns, buffer_.memory_space()};
 }
 
 }  // namespace trireme::device

@@ -6,13 +6,13 @@
 namespace trireme::device {
 namespace {
 
-void require_alike(const ConstTensor& from, const ConstTensor& to) {
+void require_equal_shapes(const ConstTensor& from, const ConstTensor& to) {
     if (from.dtype == to.dtype && from.rows == to.rows && from.columns == to.columns) return;
-    throw BugError(cat("a tensor of ", name_of(from.dtype), " ", from.rows, " x ", from.columns,
-                       " was copied to one of ", name_of(to.dtype), " ", to.rows, " x ", to.columns));
+    throw BugError(cat("a tensor of ", to_string(from.dtype), " ", from.rows, " x ", from.columns,
+                       " was copied to one of ", to_string(to.dtype), " ", to.rows, " x ", to.columns));
 }
 
-void copy_in_memory(const ConstTensor& from, const Tensor& to) {
+void copy_in_host_memory(const ConstTensor& from, const Tensor& to) {
     if (from.is_contiguous() && to.is_contiguous()) {
         std::memcpy(to.data, from.data, from.bytes());
         return;
@@ -25,14 +25,16 @@ void copy_in_memory(const ConstTensor& from, const Tensor& to) {
 
 }  // namespace
 
-void copy_rows(ConstTensor from, Tensor to, const Patience& patience) {
-    require_alike(from, to);
-    if (!from.is_present() || from.place == MemorySpace::ghost || to.place == MemorySpace::ghost) return;
-    if (from.place == MemorySpace::host && to.place == MemorySpace::host) return copy_in_memory(from, to);
-    wait_for_gpu(from.place == MemorySpace::gpu ? from.data : to.data, patience);
-    const std::size_t element = bytes_of(from.dtype);
-    copy_gpu_rows(to.data, to.stride * element, from.data, from.stride * element, from.columns * element,
-                  from.rows);
+void copy_rows(ConstTensor from, Tensor to, const WaitPolicy& wait_policy) {
+    require_equal_shapes(from, to);
+    if (!from.is_present() || from.memory_space == MemorySpace::ghost || to.memory_space == MemorySpace::ghost)
+        return;
+    if (from.memory_space == MemorySpace::host && to.memory_space == MemorySpace::host)
+        return copy_in_host_memory(from, to);
+    wait_for_gpu(from.memory_space == MemorySpace::gpu ? from.data : to.data, wait_policy);
+    const std::size_t bytes_per_element = byte_size(from.dtype);
+    copy_gpu_rows(to.data, to.stride * bytes_per_element, from.data, from.stride * bytes_per_element,
+                  from.columns * bytes_per_element, from.rows);
 }
 
 }  // namespace trireme::device

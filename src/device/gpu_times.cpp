@@ -4,53 +4,58 @@
 
 namespace trireme::device {
 
-std::size_t GpuTimes::mark() {
-    if (marked_ == moments_.size()) moments_.emplace_back();
-    queue_.mark(moments_[marked_]);
-    return marked_++;
+std::size_t GpuTimes::record_event() {
+    if (used_events_ == events_.size()) events_.emplace_back();
+    queue_.mark(events_[used_events_]);
+    return used_events_++;
 }
 
-// Limits how far this runs ahead of the GPU. CUDA queues about a thousand operations, of which a kernel needs
-// two or three. Beyond that, calls block inside CUDA, and the rank would not notice that the GPU hangs.
-void GpuTimes::stay_near() {
-    constexpr std::size_t most_ahead = 192;  // kernels
-    constexpr std::size_t between_looks = 64;
-    if (laps_.size() < most_ahead || laps_.size() % between_looks != 0) return;
-    queue_.wait_until_over(moments_[laps_[laps_.size() - most_ahead].end]);
+// Limits the number of kernels that are queued and not executed yet. CUDA queues about a thousand operations,
+// and a kernel takes two or three. Once the queue is full, calls block inside CUDA, and the rank could not
+// detect that the GPU hangs.
+void GpuTimes::limit_queued_kernels() {
+    constexpr std::size_t max_kernels_ahead = 192;
+    constexpr std::size_t kernels_between_checks = 64;
+    if (kernels_.size() < max_kernels_ahead || kernels_.size() % kernels_between_checks != 0) return;
+    queue_.wait_until_over(events_[kernels_[kernels_.size() - max_kernels_ahead].end]);
 }
 
-// If the GPU is still busy, the kernel begins when the last lap ends.
+// If the GPU is still busy, the kernel begins when the last kernel ends.
 void GpuTimes::begin() {
-    stay_near();
-    const bool goes_on = !laps_.empty() && !moments_[laps_.back().end].is_over();
-    begun_ = goes_on ? laps_.back().end : mark();
+    limit_queued_kernels();
+    const bool is_gpu_busy = !kernels_.empty() && !events_[kernels_.back().end].is_over();
+    begin_event_ = is_gpu_busy ? kernels_.back().end : record_event();
 }
 
-void GpuTimes::end(const Cost& cost) { laps_.push_back({.cost = cost, .begin = begun_, .end = mark()}); }
-
-// If the stream settles after each kernel, there is no lap left, and nothing needs the work of products.
-void GpuTimes::note_product(double flops, double whole_flops) {
-    if (!laps_.empty()) laps_.back().product = {.flops = flops, .whole_flops = whole_flops};
+void GpuTimes::end(const Cost& cost) {
+    kernels_.push_back({.cost = cost, .begin = begin_event_, .end = record_event()});
 }
 
-void GpuTimes::settle(Ledger& ledger, ProductWork& products) {
-    if (marked_ > 0) queue_.wait_until_over(moments_[marked_ - 1]);
-    for (Lap& lap : laps_) {
-        const double seconds = moments_[lap.end].seconds_since(moments_[lap.begin]);
-        ledger.add(lap.cost, seconds);
-        if (lap.product.flops + lap.product.whole_flops > 0) lap.product.seconds = seconds;
-        products += lap.product;
+// If the stream is synchronized after each kernel, there is no kernel left to mark, and nothing reads the
+// matmul work.
+void GpuTimes::mark_as_matmul(double flops, double full_flops) {
+    if (!kernels_.empty()) kernels_.back().matmul = {.flops = flops, .full_flops = full_flops};
+}
+
+void GpuTimes::synchronize(Ledger& ledger, MatmulWork& matmuls) {
+    if (used_events_ > 0) queue_.wait_until_over(events_[used_events_ - 1]);
+    for (TimedKernel& kernel : kernels_) {
+        const double seconds = events_[kernel.end].seconds_since(events_[kernel.begin]);
+        ledger.add(kernel.cost, seconds);
+        if (kernel.matmul.flops + kernel.matmul.full_flops > 0) kernel.matmul.seconds = seconds;
+        matmuls += kernel.matmul;
     }
-    laps_.clear();
-    marked_ = 0;
+    kernels_.clear();
+    used_events_ = 0;
 }
 
 void GpuQueue::wait() const {
-    wait_until([this] { return is_idle(); }, patience_, [] { return "its GPU to do all that it was given"; });
+    wait_until([this] { return is_idle(); }, wait_policy_,
+               [] { return "its GPU to do all that it was given"; });
 }
 
-void GpuQueue::wait_until_over(const GpuMoment& moment) const {
-    wait_until([&] { return moment.is_over(); }, patience_, [] { return "its GPU to do what it was given"; });
+void GpuQueue::wait_until_over(const GpuEvent& event) const {
+    wait_until([&] { return event.is_over(); }, wait_policy_, [] { return "its GPU to do what it was given"; });
 }
 
 }  // namespace trireme::device

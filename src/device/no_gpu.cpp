@@ -1,11 +1,12 @@
-// The GPU interface of a program without CUDA. find_gpus() finds none, so nothing else is called.
+// The GPU interface of a program without CUDA. find_gpus() finds no GPU, so
+// no other function is called.
 #include "trireme/base/error.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme::device {
 namespace {
 
-[[noreturn]] void complain() { throw ResourceError(find_gpus().complaint); }
+[[noreturn]] void throw_no_cuda() { throw ResourceError(find_gpus().complaint); }
 
 }  // namespace
 
@@ -13,39 +14,39 @@ GpuSearch find_gpus() {
     return {.gpus = {}, .complaint = "this program was built without CUDA; build it where nvcc is found"};
 }
 
-void use_gpu(int /*number*/) { complain(); }
-GpuFacts gpu_in_use() { complain(); }
-std::size_t free_gpu_memory() { complain(); }
-std::byte* take_gpu_memory(std::size_t /*bytes*/) { complain(); }
-void give_back_gpu_memory(std::byte* /*memory*/) noexcept {}
-std::size_t most_gpu_memory() { complain(); }
-void forget_most_gpu_memory() { complain(); }
-std::byte* take_pinned_memory(std::size_t /*bytes*/) { complain(); }
-void give_back_pinned_memory(std::byte* /*memory*/) noexcept {}
+void select_gpu(int /*number*/) { throw_no_cuda(); }
+GpuFacts selected_gpu() { throw_no_cuda(); }
+std::size_t count_free_gpu_bytes() { throw_no_cuda(); }
+std::byte* allocate_gpu_memory(std::size_t /*bytes*/) { throw_no_cuda(); }
+void free_gpu_memory(std::byte* /*memory*/) noexcept {}
+std::size_t peak_gpu_bytes() { throw_no_cuda(); }
+void reset_peak_gpu_bytes() { throw_no_cuda(); }
+std::byte* allocate_pinned_memory(std::size_t /*bytes*/) { throw_no_cuda(); }
+void free_pinned_memory(std::byte* /*memory*/) noexcept {}
 void copy_gpu_rows(void* /*to*/, std::size_t /*to_stride*/, const void* /*from*/, std::size_t /*from_stride*/,
                    std::size_t /*row_bytes*/, std::size_t /*rows*/) {
-    complain();
+    throw_no_cuda();
 }
 
-void wait_for_gpu(const void* /*memory*/, const Patience& /*patience*/) { complain(); }
-void sum_in_order_on_gpu(Tensor /*own*/, std::size_t /*self*/, ConstTensor /*others*/) { complain(); }
+void wait_for_gpu(const void* /*memory*/, const WaitPolicy& /*wait_policy*/) { throw_no_cuda(); }
+void sum_in_order_on_gpu(Tensor /*own*/, std::size_t /*own_rank*/, ConstTensor /*others*/) { throw_no_cuda(); }
 
-GpuMoment::GpuMoment() { complain(); }
-GpuMoment::~GpuMoment() = default;
-GpuMoment::GpuMoment(GpuMoment&& /*other*/) noexcept = default;
-GpuMoment& GpuMoment::operator=(GpuMoment&& /*other*/) noexcept = default;
-bool GpuMoment::is_over() const { complain(); }
-double GpuMoment::seconds_since(const GpuMoment& /*earlier*/) const { complain(); }
+GpuEvent::GpuEvent() { throw_no_cuda(); }
+GpuEvent::~GpuEvent() = default;
+GpuEvent::GpuEvent(GpuEvent&& /*other*/) noexcept = default;
+GpuEvent& GpuEvent::operator=(GpuEvent&& /*other*/) noexcept = default;
+bool GpuEvent::is_over() const { throw_no_cuda(); }
+double GpuEvent::seconds_since(const GpuEvent& /*earlier*/) const { throw_no_cuda(); }
 
-GpuQueue::GpuQueue() { complain(); }
-GpuQueue GpuQueue::alone() { complain(); }
+GpuQueue::GpuQueue() { throw_no_cuda(); }
+GpuQueue GpuQueue::make_non_blocking() { throw_no_cuda(); }
 GpuQueue::~GpuQueue() = default;
 GpuQueue::GpuQueue(GpuQueue&& /*other*/) noexcept = default;
 GpuQueue& GpuQueue::operator=(GpuQueue&& /*other*/) noexcept = default;
-void GpuQueue::copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) { complain(); }
-void GpuQueue::clear(void* /*memory*/, std::size_t /*bytes*/) { complain(); }
-void GpuQueue::mark(GpuMoment& /*moment*/) { complain(); }
-void GpuQueue::wait_for(const GpuMoment& /*moment*/) { complain(); }
-bool GpuQueue::is_idle() const { complain(); }
+void GpuQueue::copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) { throw_no_cuda(); }
+void GpuQueue::clear(void* /*memory*/, std::size_t /*bytes*/) { throw_no_cuda(); }
+void GpuQueue::mark(GpuEvent& /*moment*/) { throw_no_cuda(); }
+void GpuQueue::wait_for(const GpuEvent& /*moment*/) { throw_no_cuda(); }
+bool GpuQueue::is_idle() const { throw_no_cuda(); }
 
 }  // namespace trireme::device

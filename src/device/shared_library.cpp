@@ -24,7 +24,7 @@ SharedLibrary::~SharedLibrary() {
     if (handle_ != nullptr) dlclose(handle_);
 }
 
-void* SharedLibrary::address_of(const char* name) const {
+void* SharedLibrary::find_symbol(const char* name) const {
     void* const address = dlsym(handle_, name);
     if (address == nullptr) throw ResourceError(cat(name_, " is too old: it has no ", name));
     return address;

@@ -1,4 +1,5 @@
-// Implements streams and ledgers. The clock itself is elsewhere, since a simulation has a different one.
+// Implements streams and ledgers. The clocks of real and simulated devices are in wall_device.cpp and
+// src/comm/mpi/simulated/device.cpp.
 
 #include "trireme/device/stream.hpp"
 
@@ -9,24 +10,24 @@
 
 namespace trireme::device {
 
-MemorySpace Stream::place() const {
+MemorySpace Stream::memory_space() const {
     if (is_ghost()) return MemorySpace::ghost;
     return is_on_gpu() ? MemorySpace::gpu : MemorySpace::host;
 }
 
-void Stream::settle() {
-    if (gpu_times) gpu_times->settle(ledger, products);
+void Stream::synchronize() {
+    if (gpu_times) gpu_times->synchronize(ledger, matmuls);
 }
 
 void Ledger::add(const Cost& cost, double seconds) {
     auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
-        return e.unit.kernel == cost.kernel && e.unit.product == cost.product;
+        return e.total_cost.kernel == cost.kernel && e.total_cost.matmul == cost.matmul;
     });
     if (entry == entries_.end()) {
-        entry = entries_.insert(entry, Entry{.unit = {.kernel = cost.kernel, .product = cost.product}});
+        entry = entries_.insert(entry, Entry{.total_cost = {.kernel = cost.kernel, .matmul = cost.matmul}});
     }
-    entry->unit.flops += cost.flops;
-    entry->unit.bytes += cost.bytes;
+    entry->total_cost.flops += cost.flops;
+    entry->total_cost.bytes += cost.bytes;
     entry->calls += 1;
     entry->seconds += seconds;
 }
@@ -39,30 +40,30 @@ double Ledger::seconds() const {
 
 double Ledger::flops() const {
     double sum = 0;
-    for (const Entry& entry : entries_) sum += entry.unit.flops;
+    for (const Entry& entry : entries_) sum += entry.total_cost.flops;
     return sum;
 }
 
-ProductWork& ProductWork::operator+=(const ProductWork& other) {
+MatmulWork& MatmulWork::operator+=(const MatmulWork& other) {
     seconds += other.seconds;
     flops += other.flops;
-    whole_flops += other.whole_flops;
+    full_flops += other.full_flops;
     return *this;
 }
 
-ProductWork ProductWork::operator-(const ProductWork& other) const {
+MatmulWork MatmulWork::operator-(const MatmulWork& other) const {
     return {.seconds = seconds - other.seconds,
             .flops = flops - other.flops,
-            .whole_flops = whole_flops - other.whole_flops};
+            .full_flops = full_flops - other.full_flops};
 }
 
-ProductWork ProductWork::operator/(double count) const {
-    return {.seconds = seconds / count, .flops = flops / count, .whole_flops = whole_flops / count};
+MatmulWork MatmulWork::operator/(double count) const {
+    return {.seconds = seconds / count, .flops = flops / count, .full_flops = full_flops / count};
 }
 
 void set_clock(std::size_t state, Stream& stream) {
     set_clock_state(state);
-    stream.clock = clock_states()[state].speed;
+    stream.clock = list_clock_states()[state].speed;
 }
 
 }  // namespace trireme::device

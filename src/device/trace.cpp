@@ -7,7 +7,7 @@
 
 namespace trireme::device {
 
-const char* name_of(TraceLane lane) {
+const char* to_string(TraceLane lane) {
     switch (lane) {
         case TraceLane::step:
             return "steps";
@@ -26,22 +26,22 @@ const char* name_of(TraceLane lane) {
 }
 
 // Allocates memory before the first step, so that no step waits for it.
-Trace::Trace(TracedSteps steps, std::size_t most_events) : steps_(steps), most_events_(most_events) {
+Trace::Trace(TracedSteps steps, std::size_t max_events) : steps_(steps), max_events_(max_events) {
     if (steps.last == 0) return;
-    events_.reserve(most_events);
-    memory_.reserve(most_events);
+    events_.reserve(max_events);
+    memory_samples_.reserve(max_events);
 }
 
-void Trace::begin_step(std::size_t step, std::size_t in_stretch) {
+void Trace::begin_step(std::size_t step, std::size_t index_in_segment) {
     step_ = step;
-    first_ = step - in_stretch;
-    is_on_.store(steps_.contain(step), std::memory_order_relaxed);
+    segment_first_step_ = step - index_in_segment;
+    is_on_.store(steps_.contains(step), std::memory_order_relaxed);
 }
 
 void Trace::add(TraceEvent event) {
     const std::lock_guard lock(mutex_);
-    if (events_.size() == most_events_) {
-        ++left_out_;
+    if (events_.size() == max_events_) {
+        ++dropped_events_;
     } else {
         events_.push_back(std::move(event));
     }
@@ -52,21 +52,21 @@ std::vector<TraceEvent> Trace::events() const {
     return events_;
 }
 
-std::size_t Trace::left_out() const {
+std::size_t Trace::count_dropped() const {
     const std::lock_guard lock(mutex_);
-    return left_out_;
+    return dropped_events_;
 }
 
 void Trace::add_memory() {
     if (time_is_simulated()) return;
-    const TraceMemory now{.at = now_seconds(), .bytes = resident_bytes()};
+    const TraceMemorySample now{.seconds = now_seconds(), .bytes = read_resident_bytes()};
     const std::lock_guard lock(mutex_);
-    if (memory_.size() < most_events_) memory_.push_back(now);
+    if (memory_samples_.size() < max_events_) memory_samples_.push_back(now);
 }
 
-std::vector<TraceMemory> Trace::memory() const {
+std::vector<TraceMemorySample> Trace::memory_samples() const {
     const std::lock_guard lock(mutex_);
-    return memory_;
+    return memory_samples_;
 }
 
 void TraceSpan::begin(Trace& trace, TraceEvent event) {
@@ -83,7 +83,8 @@ void TraceSpan::end() {
     if (is_compute) trace_->add_memory();
 }
 
-std::function<void()> traced(Trace* trace, TraceLane lane, const char* name, std::function<void()> job) {
+std::function<void()> make_traced_job(Trace* trace, TraceLane lane, const char* name,
+                                      std::function<void()> job) {
     if (trace == nullptr || !trace->is_on()) return job;
     return [trace, lane, name, step = trace->step(), job = std::move(job)] {
         const double begin = now_seconds();

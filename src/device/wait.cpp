@@ -13,47 +13,47 @@
 namespace trireme::device {
 namespace {
 
-// Measures the time since the wait began, without times in which this process was not scheduled.
-class Waited {
+// Measures the time since the wait began, without the times in which this process was not scheduled.
+class WaitTimer {
 public:
     double seconds() {
-        constexpr double longest_turn = 0.1;  // seconds between two polls of a process that is scheduled
+        constexpr double max_poll_interval = 0.1;  // seconds; in a longer one the process was not scheduled
         const double now = now_seconds();
-        seconds_ += std::min(now - std::exchange(last_, now), longest_turn);
+        seconds_ += std::min(now - std::exchange(last_poll_, now), max_poll_interval);
         return seconds_;
     }
 
 private:
-    double last_ = now_seconds();
+    double last_poll_ = now_seconds();
     double seconds_ = 0;
 };
 
-void tell(const Patience& patience, const std::string& stall) {
-    if (patience.lookout != nullptr) return patience.lookout->tell(stall);
+void report_stall(const WaitPolicy& wait_policy, const std::string& stall) {
+    if (wait_policy.observer != nullptr) return wait_policy.observer->on_stall(stall);
     throw ResourceError(cat(stall, "; a rank is dead or stuck, or --stall-timeout is too short"));
 }
 
 }  // namespace
 
-void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
+void wait_until(const std::function<bool()>& is_ready, const WaitPolicy& wait_policy,
                 const std::function<std::string()>& what) {
     constexpr double yield_seconds = 1e-3;
-    constexpr std::chrono::microseconds nap{20};
+    constexpr std::chrono::microseconds sleep_time{20};
     if (is_ready()) return;
-    Waited waited;
-    double stall_seconds = patience.stall_seconds;
+    WaitTimer timer;
+    double stall_seconds = wait_policy.stall_seconds;
     while (!is_ready()) {
-        if (patience.meanwhile != nullptr) (*patience.meanwhile)();
-        const double seconds = waited.seconds();
+        if (wait_policy.between_polls != nullptr) (*wait_policy.between_polls)();
+        const double seconds = timer.seconds();
         if (seconds > stall_seconds) {
-            tell(patience, cat("waited ", stall_seconds, " s for ", what()));
-            stall_seconds += patience.stall_seconds;
+            report_stall(wait_policy, cat("waited ", stall_seconds, " s for ", what()));
+            stall_seconds += wait_policy.stall_seconds;
         }
         if (seconds < yield_seconds) {
             sched_yield();
         } else {
-            if (patience.lookout != nullptr) patience.lookout->look(seconds);
-            std::this_thread::sleep_for(nap);
+            if (wait_policy.observer != nullptr) wait_policy.observer->on_poll(seconds);
+            std::this_thread::sleep_for(sleep_time);
         }
     }
 }

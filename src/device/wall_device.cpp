@@ -1,4 +1,5 @@
-// Time and power of a real device, which runs in wall time. A simulation has its own implementation.
+// Time and power of a real device, which runs in wall time. Simulated devices have another implementation:
+// src/comm/mpi/simulated/device.cpp.
 
 #include <chrono>
 #include <thread>
@@ -15,18 +16,19 @@ double now_seconds() {
 
 bool time_is_simulated() { return false; }
 
-void spend_seconds(double seconds) { rest_seconds(seconds); }
+// A sleep has the same duration as work, and leaves the core to other ranks.
+void busy_for(double seconds) { idle_for(seconds); }
 
-void rest_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void idle_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-std::vector<ClockState> clock_states() { return {}; }
+std::vector<ClockState> list_clock_states() { return {}; }
 
-std::size_t clock_state() { return 0; }
+std::size_t get_clock_state() { return 0; }
 
 void set_clock_state(std::size_t state) {
     throw BugError(cat("clock ", state, " of a device that has none to set"));
 }
 
-std::optional<double> consumed_joules() { return std::nullopt; }
+std::optional<double> read_energy_joules() { return std::nullopt; }
 
 }  // namespace trireme::device

@@ -11,99 +11,99 @@
 
 namespace trireme::device {
 
-struct Worker::Shared {
+struct Worker::State {
     std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<std::function<void()>> waiting;
-    std::size_t given = 0;
-    std::size_t ended = 0;
-    std::exception_ptr thrown;
-    bool ends = false;
+    std::condition_variable state_changed;
+    std::deque<std::function<void()>> queue;
+    std::size_t queued_jobs = 0;
+    std::size_t ended_jobs = 0;
+    std::exception_ptr exception;
+    bool should_end = false;
     std::thread thread;  // started with the first job; never in a simulation
 
-    bool has_thrown() {
+    bool has_exception() {
         const std::lock_guard lock(mutex);
-        return thrown != nullptr;
+        return exception != nullptr;
     }
 
-    void carry_out(const std::function<void()>& job) {
-        if (!has_thrown()) {
+    void execute(const std::function<void()>& job) {
+        if (!has_exception()) {
             try {
                 job();
             } catch (...) {
                 const std::lock_guard lock(mutex);
-                thrown = std::current_exception();  // rethrow() and finish() throw it again
+                exception = std::current_exception();  // rethrow_exception() and wait_for() throw it again
             }
         }
         {
             const std::lock_guard lock(mutex);
-            ++ended;
+            ++ended_jobs;
         }
-        changed.notify_all();
+        state_changed.notify_all();
     }
 
-    void loop() {
+    void execute_queue() {
         std::unique_lock lock(mutex);
         while (true) {
-            changed.wait(lock, [&] { return ends || !waiting.empty(); });
-            if (ends) return;
-            const std::function<void()> job = std::move(waiting.front());
-            waiting.pop_front();
+            state_changed.wait(lock, [&] { return should_end || !queue.empty(); });
+            if (should_end) return;
+            const std::function<void()> job = std::move(queue.front());
+            queue.pop_front();
             lock.unlock();
-            carry_out(job);
+            execute(job);
             lock.lock();
         }
     }
 };
 
-Worker::Worker() : shared_(std::make_unique<Shared>()) {}
+Worker::Worker() : state_(std::make_unique<State>()) {}
 
 Worker::~Worker() {
-    if (!shared_->thread.joinable()) return;
+    if (!state_->thread.joinable()) return;
     {
-        const std::lock_guard lock(shared_->mutex);
-        shared_->ends = true;
+        const std::lock_guard lock(state_->mutex);
+        state_->should_end = true;
     }
-    shared_->changed.notify_one();
-    shared_->thread.join();
+    state_->state_changed.notify_one();
+    state_->thread.join();
 }
 
-Worker::Job Worker::start(std::function<void()> job) {
-    const Job number = shared_->given++;
+Worker::JobId Worker::start(std::function<void()> job) {
+    const JobId id = state_->queued_jobs++;
     if (time_is_simulated()) {
-        shared_->carry_out(job);
-        return number;
+        state_->execute(job);
+        return id;
     }
     {
-        const std::lock_guard lock(shared_->mutex);
-        shared_->waiting.push_back(std::move(job));
+        const std::lock_guard lock(state_->mutex);
+        state_->queue.push_back(std::move(job));
     }
-    shared_->changed.notify_all();
-    if (!shared_->thread.joinable())
-        shared_->thread = std::thread([shared = shared_.get()] { shared->loop(); });
-    return number;
+    state_->state_changed.notify_all();
+    if (!state_->thread.joinable())
+        state_->thread = std::thread([state = state_.get()] { state->execute_queue(); });
+    return id;
 }
 
-bool Worker::is_done(Job job) const {
-    const std::lock_guard lock(shared_->mutex);
-    return job < shared_->ended;
+bool Worker::is_done(JobId job) const {
+    const std::lock_guard lock(state_->mutex);
+    return job < state_->ended_jobs;
 }
 
-void Worker::finish(Job job) {
-    std::unique_lock lock(shared_->mutex);
-    shared_->changed.wait(lock, [&] { return job < shared_->ended; });
-    if (const std::exception_ptr thrown = std::exchange(shared_->thrown, nullptr))
-        std::rethrow_exception(thrown);
+void Worker::wait_for(JobId job) {
+    std::unique_lock lock(state_->mutex);
+    state_->state_changed.wait(lock, [&] { return job < state_->ended_jobs; });
+    if (const std::exception_ptr exception = std::exchange(state_->exception, nullptr))
+        std::rethrow_exception(exception);
 }
 
-void Worker::rethrow() const {
-    const std::lock_guard lock(shared_->mutex);
-    if (shared_->thrown != nullptr) std::rethrow_exception(shared_->thrown);
+void Worker::rethrow_exception() const {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->exception != nullptr) std::rethrow_exception(state_->exception);
 }
 
-void Worker::clear() {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->thrown = nullptr;
+void Worker::clear_exception() {
+    const std::lock_guard lock(state_->mutex);
+    state_->exception = nullptr;
 }
 
 }  // namespace trireme::device

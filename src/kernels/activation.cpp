@@ -6,8 +6,8 @@ namespace trireme::kernels {
 
 void Activation::check() const {
     const ShapeCheck check("activation", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.matrix("output", output, input.rows, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_matrix("output", output, input.rows, input.columns);
 }
 
 device::Cost Activation::cost() const {
@@ -18,9 +18,9 @@ NamedTensors Activation::tensors() const { return {{"input", input}, {"output", 
 
 void ActivationBackward::check() const {
     const ShapeCheck check("activation_backward", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.matrix("grad_output", grad_output, input.rows, input.columns);
-    check.matrix("grad_input", grad_input, input.rows, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_matrix("grad_output", grad_output, input.rows, input.columns);
+    check.require_matrix("grad_input", grad_input, input.rows, input.columns);
 }
 
 device::Cost ActivationBackward::cost() const {
@@ -34,9 +34,9 @@ NamedTensors ActivationBackward::tensors() const {
 
 void SiluGate::check() const {
     const ShapeCheck check("silu_gate", gate.dtype);
-    check.matrix("gate", gate, gate.rows, gate.columns);
-    check.matrix("up", up, gate.rows, gate.columns);
-    check.matrix("output", output, gate.rows, gate.columns);
+    check.require_matrix("gate", gate, gate.rows, gate.columns);
+    check.require_matrix("up", up, gate.rows, gate.columns);
+    check.require_matrix("output", output, gate.rows, gate.columns);
 }
 
 device::Cost SiluGate::cost() const {
@@ -47,11 +47,11 @@ NamedTensors SiluGate::tensors() const { return {{"gate", gate}, {"up", up}, {"o
 
 void SiluGateBackward::check() const {
     const ShapeCheck check("silu_gate_backward", gate.dtype);
-    check.matrix("gate", gate, gate.rows, gate.columns);
-    check.matrix("up", up, gate.rows, gate.columns);
-    check.matrix("grad_output", grad_output, gate.rows, gate.columns);
-    check.matrix("grad_gate", grad_gate, gate.rows, gate.columns);
-    check.matrix("grad_up", grad_up, gate.rows, gate.columns);
+    check.require_matrix("gate", gate, gate.rows, gate.columns);
+    check.require_matrix("up", up, gate.rows, gate.columns);
+    check.require_matrix("grad_output", grad_output, gate.rows, gate.columns);
+    check.require_matrix("grad_gate", grad_gate, gate.rows, gate.columns);
+    check.require_matrix("grad_up", grad_up, gate.rows, gate.columns);
 }
 
 device::Cost SiluGateBackward::cost() const {

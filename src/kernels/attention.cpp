@@ -8,8 +8,8 @@ namespace trireme::kernels {
 namespace {
 
 void check_shape(const ShapeCheck& check, const AttentionShape& shape, const device::ConstTensor& query) {
-    check.demand(shape.heads > 0 && shape.groups > 0 && shape.heads % shape.groups == 0, shape.heads,
-                 " heads cannot share ", shape.groups, " groups evenly");
+    check.demand(shape.heads > 0 && shape.key_value_heads > 0 && shape.heads % shape.key_value_heads == 0,
+                 shape.heads, " heads cannot share ", shape.key_value_heads, " groups evenly");
     check.demand(query.columns % shape.heads == 0, query.columns, " columns of query cannot be cut into ",
                  shape.heads, " heads");
     const double rate = shape.dropout.rate;
@@ -17,13 +17,13 @@ void check_shape(const ShapeCheck& check, const AttentionShape& shape, const dev
     check_segments(check, shape.segments, query.rows);
 }
 
-std::size_t key_columns(const AttentionShape& shape, const device::ConstTensor& query) {
-    return query.columns / shape.heads * shape.groups;
+std::size_t count_key_columns(const AttentionShape& shape, const device::ConstTensor& query) {
+    return query.columns / shape.heads * shape.key_value_heads;
 }
 
-// Returns the flops of one matmul of attention: a multiplication and an addition per pair of query and key and
-// per channel.
-double product_flops(const AttentionShape& shape, std::size_t channels) {
+// Returns the FLOPs of one matmul of attention: a multiplication and an addition per channel and per pair of a
+// query and a key that the query attends to.
+double count_matmul_flops(const AttentionShape& shape, std::size_t channels) {
     double pairs = 0;
     for (const Segment& segment : shape.segments) {
         const auto length = static_cast<double>(segment.length);
@@ -37,18 +37,18 @@ double product_flops(const AttentionShape& shape, std::size_t channels) {
 void Attention::check() const {
     const ShapeCheck check("attention", query.dtype);
     check_shape(check, shape, query);
-    check.matrix("query", query, query.rows, query.columns);
-    check.matrix("key", key, query.rows, key_columns(shape, query));
-    check.matrix("value", value, query.rows, key_columns(shape, query));
-    check.matrix("output", output, query.rows, query.columns);
-    check.wide_matrix("log_sum", log_sum, query.rows, shape.heads);
+    check.require_matrix("query", query, query.rows, query.columns);
+    check.require_matrix("key", key, query.rows, count_key_columns(shape, query));
+    check.require_matrix("value", value, query.rows, count_key_columns(shape, query));
+    check.require_matrix("output", output, query.rows, query.columns);
+    check.require_wide_matrix("log_sum", log_sum, query.rows, shape.heads);
 }
 
 device::Cost Attention::cost() const {
-    constexpr double products = 2;  // scores, output
+    constexpr double matmuls = 2;  // scores, output
     const std::size_t bytes = query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes();
     return {.kernel = "attention",
-            .flops = products * product_flops(shape, query.columns),
+            .flops = matmuls * count_matmul_flops(shape, query.columns),
             .bytes = static_cast<double>(bytes)};
 }
 
@@ -59,25 +59,25 @@ NamedTensors Attention::tensors() const {
 void AttentionBackward::check() const {
     const ShapeCheck check("attention_backward", query.dtype);
     check_shape(check, shape, query);
-    const std::size_t shared_columns = key_columns(shape, query);
-    check.matrix("query", query, query.rows, query.columns);
-    check.matrix("key", key, query.rows, shared_columns);
-    check.matrix("value", value, query.rows, shared_columns);
-    check.matrix("output", output, query.rows, query.columns);
-    check.wide_matrix("log_sum", log_sum, query.rows, shape.heads);
-    check.matrix("grad_output", grad_output, query.rows, query.columns);
-    check.matrix("grad_query", grad_query, query.rows, query.columns);
-    check.matrix("grad_key", grad_key, query.rows, shared_columns);
-    check.matrix("grad_value", grad_value, query.rows, shared_columns);
+    const std::size_t key_value_columns = count_key_columns(shape, query);
+    check.require_matrix("query", query, query.rows, query.columns);
+    check.require_matrix("key", key, query.rows, key_value_columns);
+    check.require_matrix("value", value, query.rows, key_value_columns);
+    check.require_matrix("output", output, query.rows, query.columns);
+    check.require_wide_matrix("log_sum", log_sum, query.rows, shape.heads);
+    check.require_matrix("grad_output", grad_output, query.rows, query.columns);
+    check.require_matrix("grad_query", grad_query, query.rows, query.columns);
+    check.require_matrix("grad_key", grad_key, query.rows, key_value_columns);
+    check.require_matrix("grad_value", grad_value, query.rows, key_value_columns);
 }
 
 device::Cost AttentionBackward::cost() const {
-    constexpr double products = 5;  // recomputed scores, gradients of weights, query, key and value
+    constexpr double matmuls = 5;  // recomputed scores, gradients of weights, query, key and value
     const std::size_t read =
         query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes() + grad_output.bytes();
     const std::size_t written = grad_query.bytes() + grad_key.bytes() + grad_value.bytes();
     return {.kernel = "attention_backward",
-            .flops = products * product_flops(shape, query.columns),
+            .flops = matmuls * count_matmul_flops(shape, query.columns),
             .bytes = static_cast<double>(read + written)};
 }
 
@@ -89,8 +89,8 @@ NamedTensors AttentionBackward::tensors() const {
 
 void Rotary::check() const {
     const ShapeCheck check("rotary", values.dtype);
-    check.matrix("values", values, values.rows, values.columns);
-    check.vector_of(device::DType::i32, "positions", positions, values.rows);
+    check.require_matrix("values", values, values.rows, values.columns);
+    check.require_vector(device::DType::i32, "positions", positions, values.rows);
     const std::size_t head_size = 2 * frequencies.size();
     check.demand(head_size > 0, "there are no frequencies, one for each pair of channels of a head");
     check.demand(values.columns % head_size == 0, values.columns,

@@ -1,15 +1,15 @@
 #include "trireme/kernels/columns.hpp"
 
 #include "kernels/shape_check.hpp"
-#include "kernels/unnamed.hpp"
+#include "kernels/unindexed_fill.hpp"
 
 namespace trireme::kernels {
 
 void GatherColumns::check() const {
     const ShapeCheck check("gather_columns", output.dtype);
-    check.matrix("input", input, output.rows, input.columns);
-    check.vector_of(device::DType::i32, "columns", columns, output.columns);
-    check.matrix("output", output, output.rows, output.columns);
+    check.require_matrix("input", input, output.rows, input.columns);
+    check.require_vector(device::DType::i32, "columns", columns, output.columns);
+    check.require_matrix("output", output, output.rows, output.columns);
 }
 
 device::Cost GatherColumns::cost() const {
@@ -22,16 +22,16 @@ NamedTensors GatherColumns::tensors() const {
 
 void ScatterColumns::check() const {
     const ShapeCheck check("scatter_columns", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.vector_of(device::DType::i32, "columns", columns, input.columns);
-    check.matrix("output", output, input.rows, output.columns);
-    check_mean(check, unnamed, input.columns, output.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_vector(device::DType::i32, "columns", columns, input.columns);
+    check.require_matrix("output", output, input.rows, output.columns);
+    check_mean_exists(check, unindexed_fill, input.columns, output.columns);
 }
 
 device::Cost ScatterColumns::cost() const {
-    return {
-        .kernel = "scatter_columns",
-        .bytes = static_cast<double>(columns.bytes() + scattered_bytes(input, output, unnamed, accumulate))};
+    return {.kernel = "scatter_columns",
+            .bytes = static_cast<double>(columns.bytes() +
+                                         count_scattered_bytes(input, output, unindexed_fill, accumulate))};
 }
 
 NamedTensors ScatterColumns::tensors() const {

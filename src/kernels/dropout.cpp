@@ -9,11 +9,11 @@ void check_dropout(const ShapeCheck& check, const Dropout& dropout, std::size_t 
     check.demand(dropout.rate >= 0 && dropout.rate < 1, "a dropout rate of ", dropout.rate,
                  " is not in [0, 1)");
     if (!dropout.is_on()) return;
-    check.vector_of(device::DType::i64, "samples", dropout.samples, rows);
-    check.vector_of(device::DType::i32, "positions", dropout.positions, rows);
+    check.require_vector(device::DType::i64, "samples", dropout.samples, rows);
+    check.require_vector(device::DType::i32, "positions", dropout.positions, rows);
 }
 
-std::size_t dropout_bytes(const Dropout& dropout) {
+std::size_t count_dropout_bytes(const Dropout& dropout) {
     return dropout.is_on() ? dropout.samples.bytes() + dropout.positions.bytes() : 0;
 }
 
@@ -21,14 +21,14 @@ std::size_t dropout_bytes(const Dropout& dropout) {
 
 void ResidualAdd::check() const {
     const ShapeCheck check("residual_add", input.dtype);
-    if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
-    check.matrix("input", input, input.rows, input.columns);
-    check.matrix("output", output, input.rows, input.columns);
+    if (residual.is_present()) check.require_matrix("residual", residual, input.rows, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_matrix("output", output, input.rows, input.columns);
     check_dropout(check, dropout, input.rows);
 }
 
 device::Cost ResidualAdd::cost() const {
-    const std::size_t bytes = residual.bytes() + input.bytes() + output.bytes() + dropout_bytes(dropout);
+    const std::size_t bytes = residual.bytes() + input.bytes() + output.bytes() + count_dropout_bytes(dropout);
     return {.kernel = residual.is_present() ? "residual_add" : "dropout", .bytes = static_cast<double>(bytes)};
 }
 
@@ -38,13 +38,13 @@ NamedTensors ResidualAdd::tensors() const {
 
 void DropoutBackward::check() const {
     const ShapeCheck check("dropout_backward", grad_output.dtype);
-    check.matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
-    check.matrix("grad_input", grad_input, grad_output.rows, grad_output.columns);
+    check.require_matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
+    check.require_matrix("grad_input", grad_input, grad_output.rows, grad_output.columns);
     check_dropout(check, dropout, grad_output.rows);
 }
 
 device::Cost DropoutBackward::cost() const {
-    const std::size_t bytes = grad_output.bytes() + grad_input.bytes() + dropout_bytes(dropout);
+    const std::size_t bytes = grad_output.bytes() + grad_input.bytes() + count_dropout_bytes(dropout);
     return {.kernel = "dropout_backward", .bytes = static_cast<double>(bytes)};
 }
 

@@ -6,7 +6,7 @@ namespace trireme::kernels {
 
 void Fill::check() const {
     const ShapeCheck check("fill", output.dtype);
-    check.matrix("output", output, output.rows, output.columns);
+    check.require_matrix("output", output, output.rows, output.columns);
 }
 
 device::Cost Fill::cost() const { return {.kernel = "fill", .bytes = static_cast<double>(output.bytes())}; }
@@ -15,7 +15,7 @@ NamedTensors Fill::tensors() const { return {{"output", output}}; }
 
 void FillNormal::check() const {
     const ShapeCheck check("fill_normal", output.dtype);
-    check.matrix("output", output, output.rows, output.columns);
+    check.require_matrix("output", output, output.rows, output.columns);
     check.demand(global_columns >= output.columns, "a slice of ", output.columns,
                  " columns cannot come from a tensor of ", global_columns);
 }

@@ -1,4 +1,4 @@
-// Gives the host read access to the elements of a tensor.
+// Read access to the elements of a tensor from host code.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace trireme::kernels {
 
-// Host-readable elements of a tensor, valid as long as this object. A GPU tensor is copied after its stream is
-// idle; a host tensor is not copied. Not for ghost streams.
+// The elements of a tensor in host memory, valid as long as this object. Waits for the stream of a GPU tensor
+// and copies the tensor; does not copy a host tensor. Not for ghost streams.
 class HostValues {
 public:
     HostValues(device::Stream& stream, const device::ConstTensor& values) : values_(values) {
-        if (values.place != device::MemorySpace::gpu) return;
+        if (values.memory_space != device::MemorySpace::gpu) return;
         stream.gpu_times->queue().wait();
         copy_.resize(values.bytes());
         const device::Tensor copy{copy_.data(), values.dtype, values.rows, values.columns, values.columns};

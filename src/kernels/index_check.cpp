@@ -7,18 +7,19 @@
 namespace trireme::kernels {
 namespace {
 
-// Throws unless first <= index < end for each of `indices`, (n) i32.
+// Throws BugError unless first <= index < end for each of `indices`, a vector of i32.
 void check_range(std::string_view name, const device::ConstTensor& indices, std::int64_t first,
                  std::size_t end) {
     const std::int32_t* begin = indices.as<std::int32_t>().data;
     const auto last = static_cast<std::int64_t>(end) - 1;
-    const auto is_wrong = [&](std::int32_t index) { return index < first || index > last; };
-    const auto* wrong = std::find_if(begin, begin + indices.columns, is_wrong);
-    if (wrong == begin + indices.columns) return;
-    throw BugError(cat(name, "[", wrong - begin, "] is ", *wrong, ", not within ", first, " .. ", last));
+    const auto is_out_of_range = [&](std::int32_t index) { return index < first || index > last; };
+    const auto* first_wrong = std::find_if(begin, begin + indices.columns, is_out_of_range);
+    if (first_wrong == begin + indices.columns) return;
+    throw BugError(
+        cat(name, "[", first_wrong - begin, "] is ", *first_wrong, ", not within ", first, " .. ", last));
 }
 
-// The table may hold a part of the vocabulary, so tokens of other ranks are valid as well.
+// The table may hold only the rank's fraction of the vocabulary, so tokens of other ranks are valid as well.
 void check_tokens(std::string_view name, const device::ConstTensor& tokens, std::size_t vocabulary,
                   const device::ConstTensor& table) {
     check_range(name, tokens, 0, vocabulary == 0 ? table.rows : vocabulary);
@@ -28,21 +29,21 @@ void check_lookup(std::string_view name, const device::ConstTensor& indices, con
     if (table.is_present()) check_range(name, indices, 0, table.rows);
 }
 
-// Throws BugError unless both rows of segment s lie within first .. last.
-void check_places(std::string_view name, std::size_t s, const std::int32_t* pair, std::int64_t first,
-                  std::int64_t last) {
-    const auto is_within = [&](std::int32_t place) { return first <= place && place <= last; };
+// Throws BugError unless both rows of `pair`, the value of segment s, lie within first .. last.
+void check_row_pair(std::string_view name, std::size_t s, const std::int32_t* pair, std::int64_t first,
+                    std::int64_t last) {
+    const auto is_within = [&](std::int32_t row) { return first <= row && row <= last; };
     if (is_within(pair[0]) && is_within(pair[1])) return;
     throw BugError(cat(name, "[", s, "] is (", pair[0], ", ", pair[1], "), not within ", first, " .. ", last));
 }
 
 void check_distinct(std::string_view name, const device::ConstTensor& indices, std::size_t end) {
     const auto rows = indices.as<std::int32_t>();
-    std::vector<bool> is_named(end);
+    std::vector<bool> is_used(end);
     for (std::size_t i = 0; i < rows.columns; ++i) {
         const auto row = static_cast<std::size_t>(rows[i]);
-        if (is_named[row]) throw BugError(cat(name, "[", i, "] is ", row, ", which an earlier one is too"));
-        is_named[row] = true;
+        if (is_used[row]) throw BugError(cat(name, "[", i, "] is ", row, ", which an earlier one is too"));
+        is_used[row] = true;
     }
 }
 
@@ -64,7 +65,7 @@ void check_indices(const CrossEntropy& op) {
     check_range("cross_entropy: targets", op.targets, no_target, op.logits.columns);
 }
 
-// Accepts every target from -1 up, because a rank does not know how many columns the other ranks have.
+// Accepts every target from no_target up, because a rank does not know how many columns the other ranks have.
 void check_indices(const LogitStatistics& op) {
     constexpr std::size_t end = std::size_t{std::numeric_limits<std::int32_t>::max()} + 1;
     check_range("logit_statistics: targets", op.targets, no_target, end);
@@ -98,8 +99,8 @@ void check_indices(const SpanLoss& op) {
     const auto answers = op.answers.as<std::int32_t>();
     for (std::size_t s = 0; s < op.segments.size(); ++s) {
         if (answers(s, 0) == no_target) continue;
-        check_places("span_loss: answers", s, answers.row(s), 0,
-                     static_cast<std::int64_t>(op.segments[s].length) - 1);
+        check_row_pair("span_loss: answers", s, answers.row(s), 0,
+                       static_cast<std::int64_t>(op.segments[s].length) - 1);
     }
 }
 
@@ -107,8 +108,8 @@ void check_indices(const BestSpan& op) {
     const auto contexts = op.contexts.as<std::int32_t>();
     for (std::size_t s = 0; s < op.segments.size(); ++s) {
         if (contexts(s, 0) >= contexts(s, 1)) continue;  // an empty range is never read
-        check_places("best_span: contexts", s, contexts.row(s), 0,
-                     static_cast<std::int64_t>(op.segments[s].length));
+        check_row_pair("best_span: contexts", s, contexts.row(s), 0,
+                       static_cast<std::int64_t>(op.segments[s].length));
     }
 }
 
@@ -116,7 +117,7 @@ void check_segments(const ShapeCheck& check, std::span<const Segment> segments, 
     std::vector<Segment> sorted(segments.begin(), segments.end());
     std::sort(sorted.begin(), sorted.end(),
               [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
-    std::size_t end = 0;  // end of the segments so far
+    std::size_t end = 0;  // end of the segments that were checked
     for (const Segment& segment : sorted) {
         check.demand(segment.begin <= rows && segment.length <= rows - segment.begin, "a segment of ",
                      segment.length, " rows from row ", segment.begin, " does not fit into ", rows, " rows");

@@ -13,10 +13,10 @@ void check_smoothing(const ShapeCheck& check, double smoothing) {
 
 void LogitStatistics::check() const {
     const ShapeCheck check("logit_statistics", logits.dtype);
-    check.matrix("logits", logits, logits.rows, logits.columns);
+    check.require_matrix("logits", logits, logits.rows, logits.columns);
     check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
-    check.vector_of(device::DType::i32, "targets", targets, logits.rows);
-    check.matrix_of(device::DType::f64, "statistics", statistics, logits.rows, logit_field::count);
+    check.require_vector(device::DType::i32, "targets", targets, logits.rows);
+    check.require_matrix(device::DType::f64, "statistics", statistics, logits.rows, logit_field::count);
 }
 
 device::Cost LogitStatistics::cost() const {
@@ -30,14 +30,16 @@ NamedTensors LogitStatistics::tensors() const {
 
 void MergeLogitStatistics::check() const {
     const std::size_t rows = targets.columns;
-    const ShapeCheck check("merge_logit_statistics", parts.dtype);
-    check.matrix_of(device::DType::f64, "parts", parts, parts.rows, logit_field::count);
-    check.vector_of(device::DType::i32, "targets", targets, rows);
-    check.demand(rows == 0 ? parts.rows == 0 : parts.rows > 0 && parts.rows % rows == 0, "parts of ",
-                 parts.rows, " rows are not those of ranks that have ", rows, " rows each");
-    check.vector_of(device::DType::f64, "log_sums", log_sums, rows);
-    check.vector_of(device::DType::f64, "losses", losses, rows);
-    if (choices.is_present()) check.vector_of(device::DType::i32, "choices", choices, rows);
+    const ShapeCheck check("merge_logit_statistics", rank_statistics.dtype);
+    check.require_matrix(device::DType::f64, "parts", rank_statistics, rank_statistics.rows,
+                         logit_field::count);
+    check.require_vector(device::DType::i32, "targets", targets, rows);
+    check.demand(
+        rows == 0 ? rank_statistics.rows == 0 : rank_statistics.rows > 0 && rank_statistics.rows % rows == 0,
+        "parts of ", rank_statistics.rows, " rows are not those of ranks that have ", rows, " rows each");
+    check.require_vector(device::DType::f64, "log_sums", log_sums, rows);
+    check.require_vector(device::DType::f64, "losses", losses, rows);
+    if (choices.is_present()) check.require_vector(device::DType::i32, "choices", choices, rows);
     check.demand(columns > 0, "there is no vocabulary: it has no columns");
     check_smoothing(check, smoothing);
 }
@@ -45,11 +47,11 @@ void MergeLogitStatistics::check() const {
 device::Cost MergeLogitStatistics::cost() const {
     const std::size_t written = log_sums.bytes() + losses.bytes() + choices.bytes();
     return {.kernel = "merge_logit_statistics",
-            .bytes = static_cast<double>(parts.bytes() + targets.bytes() + written)};
+            .bytes = static_cast<double>(rank_statistics.bytes() + targets.bytes() + written)};
 }
 
 NamedTensors MergeLogitStatistics::tensors() const {
-    return {{"parts", parts},
+    return {{"parts", rank_statistics},
             {"targets", targets},
             {"log_sums", log_sums},
             {"losses", losses},
@@ -58,12 +60,12 @@ NamedTensors MergeLogitStatistics::tensors() const {
 
 void LogitGradients::check() const {
     const ShapeCheck check("logit_gradients", logits.dtype);
-    check.matrix("logits", logits, logits.rows, logits.columns);
+    check.require_matrix("logits", logits, logits.rows, logits.columns);
     check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
     check.demand(first_column + logits.columns <= columns, logits.columns, " columns from column ",
                  first_column, " on do not fit into a vocabulary of ", columns);
-    check.vector_of(device::DType::i32, "targets", targets, logits.rows);
-    check.vector_of(device::DType::f64, "log_sums", log_sums, logits.rows);
+    check.require_vector(device::DType::i32, "targets", targets, logits.rows);
+    check.require_vector(device::DType::f64, "log_sums", log_sums, logits.rows);
     check_smoothing(check, smoothing);
 }
 

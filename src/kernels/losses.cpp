@@ -1,4 +1,4 @@
-// Shape checks and costs of the losses: cross-entropy and spans.
+// Shape checks and costs of the losses: cross-entropy and answer spans.
 
 #include "kernels/index_check.hpp"
 #include "kernels/shape_check.hpp"
@@ -9,11 +9,11 @@ namespace trireme::kernels {
 
 void CrossEntropy::check() const {
     const ShapeCheck check("cross_entropy", logits.dtype);
-    check.matrix("logits", logits, logits.rows, logits.columns);
+    check.require_matrix("logits", logits, logits.rows, logits.columns);
     check.demand(logits.columns > 0, "there is no vocabulary: logits have no columns");
-    check.vector_of(device::DType::i32, "targets", targets, logits.rows);
-    check.vector_of(device::DType::f64, "losses", losses, logits.rows);
-    if (choices.is_present()) check.vector_of(device::DType::i32, "choices", choices, logits.rows);
+    check.require_vector(device::DType::i32, "targets", targets, logits.rows);
+    check.require_vector(device::DType::f64, "losses", losses, logits.rows);
+    if (choices.is_present()) check.require_vector(device::DType::i32, "choices", choices, logits.rows);
     check.demand(smoothing >= 0 && smoothing < 1, "a smoothing of ", smoothing, " is not in [0, 1)");
 }
 
@@ -30,10 +30,10 @@ NamedTensors CrossEntropy::tensors() const {
 
 void SpanLoss::check() const {
     const ShapeCheck check("span_loss", logits.dtype);
-    check.matrix("logits", logits, logits.rows, 2);
+    check.require_matrix("logits", logits, logits.rows, 2);
     check_segments(check, segments, logits.rows);
-    check.matrix_of(device::DType::i32, "answers", answers, segments.size(), 2);
-    check.vector_of(device::DType::f64, "losses", losses, segments.size());
+    check.require_matrix(device::DType::i32, "answers", answers, segments.size(), 2);
+    check.require_vector(device::DType::f64, "losses", losses, segments.size());
 }
 
 device::Cost SpanLoss::cost() const {
@@ -48,11 +48,11 @@ NamedTensors SpanLoss::tensors() const {
 
 void BestSpan::check() const {
     const ShapeCheck check("best_span", logits.dtype);
-    check.matrix("logits", logits, logits.rows, 2);
+    check.require_matrix("logits", logits, logits.rows, 2);
     check_segments(check, segments, logits.rows);
-    check.matrix_of(device::DType::i32, "contexts", contexts, segments.size(), 2);
-    check.matrix_of(device::DType::i32, "choices", choices, segments.size(), 2);
-    check.demand(longest > 0, "answers of at most 0 rows are none");
+    check.require_matrix(device::DType::i32, "contexts", contexts, segments.size(), 2);
+    check.require_matrix(device::DType::i32, "choices", choices, segments.size(), 2);
+    check.demand(max_rows > 0, "answers of at most 0 rows are none");
 }
 
 device::Cost BestSpan::cost() const {

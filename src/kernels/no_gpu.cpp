@@ -20,55 +20,55 @@
 namespace trireme::kernels {
 namespace {
 
-[[noreturn]] void complain() { throw BugError("a program without CUDA has a stream on a GPU"); }
+[[noreturn]] void throw_no_gpu() { throw BugError("a program without CUDA has a stream on a GPU"); }
 
 }  // namespace
 
-void run(device::CudaStream& /*stream*/, const Activation& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ActivationBackward& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const SiluGate& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const SiluGateBackward& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const Attention& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const AttentionBackward& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ChannelChange& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const GatherColumns& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ScatterColumns& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const CrossEntropy& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ResidualAdd& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const DropoutBackward& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const Embedding& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const EmbeddingBackward& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const Fill& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const FillNormal& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ImageRows& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ImageRowsBackward& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const Linear& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const LinearBackwardInput& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const LinearBackwardWeight& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ColumnSums& /*op*/) { complain(); }
-bool joins_activation(const device::CudaStream& /*stream*/, device::DType /*dtype*/, ActivationKind /*kind*/) {
+void run(device::CudaStream& /*stream*/, const Activation& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ActivationBackward& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const SiluGate& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const SiluGateBackward& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const Attention& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const AttentionBackward& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ChannelChange& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const GatherColumns& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ScatterColumns& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const CrossEntropy& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ResidualAdd& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const DropoutBackward& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const Embedding& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const EmbeddingBackward& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const Fill& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const FillNormal& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ImageRows& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ImageRowsBackward& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const Linear& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const LinearBackwardInput& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const LinearBackwardWeight& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ColumnSums& /*op*/) { throw_no_gpu(); }
+bool fuses_activation(const device::CudaStream& /*stream*/, device::DType /*dtype*/, ActivationKind /*kind*/) {
     return false;
 }
-void run(device::CudaStream& /*stream*/, const LogitStatistics& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const MergeLogitStatistics& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const LogitGradients& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const LayerNorm& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const LayerNormBackwardInput& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const LayerNormBackwardWeight& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const RmsNorm& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const RmsNormBackwardInput& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const RmsNormBackwardWeight& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const Rotary& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const GatherRows& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const ScatterRows& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const Copy& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const SpanLoss& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, const BestSpan& /*op*/) { complain(); }
-void run(device::CudaStream& /*stream*/, std::span<const AdamWUpdate> /*ops*/) { complain(); }
-void run(device::CudaStream& /*stream*/, std::span<const SgdUpdate> /*ops*/) { complain(); }
-void run(device::CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LogitStatistics& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const MergeLogitStatistics& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const LogitGradients& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const LayerNorm& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const LayerNormBackwardInput& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const LayerNormBackwardWeight& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const RmsNorm& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const RmsNormBackwardInput& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const RmsNormBackwardWeight& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const Rotary& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const GatherRows& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const ScatterRows& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const Copy& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const SpanLoss& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, const BestSpan& /*op*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, std::span<const AdamWUpdate> /*ops*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, std::span<const SgdUpdate> /*ops*/) { throw_no_gpu(); }
+void run(device::CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { throw_no_gpu(); }
 
-device::Stream gpu_stream() { throw ResourceError(device::find_gpus().complaint); }
-std::size_t gpu_stream_bytes() { return 0; }
+device::Stream make_gpu_stream() { throw ResourceError(device::find_gpus().complaint); }
+std::size_t count_gpu_stream_bytes() { return 0; }
 
 }  // namespace trireme::kernels

@@ -5,65 +5,68 @@
 namespace trireme::kernels {
 namespace {
 
-void check_sum(const ShapeCheck& check, const ResidualAdd& sum, const device::ConstTensor& input) {
-    if (!sum.is_present()) return;
-    sum.check();
-    const bool is_input = sum.output.data == input.data && sum.output.rows == input.rows &&
-                          sum.output.columns == input.columns && sum.output.stride == input.stride;
+void check_fused_sum(const ShapeCheck& check, const ResidualAdd& fused_sum, const device::ConstTensor& input) {
+    if (!fused_sum.is_present()) return;
+    fused_sum.check();
+    const bool is_input = fused_sum.output.data == input.data && fused_sum.output.rows == input.rows &&
+                          fused_sum.output.columns == input.columns && fused_sum.output.stride == input.stride;
     check.demand(is_input, "the sum that is made first is not the input");
 }
 
-// Returns the bytes of a norm. If the norm computes its input as a fused sum, the bytes of that sum replace
-// those of reading the input.
-double forward_bytes(const ResidualAdd& sum, const device::ConstTensor& input, std::size_t others) {
-    const double made = sum.is_present() ? sum.cost().bytes : static_cast<double>(input.bytes());
-    return made + static_cast<double>(others);
+// Returns the bytes that a norm reads and writes. If the norm computes its input as a fused sum, the bytes of
+// the sum replace the bytes of the input.
+double count_forward_bytes(const ResidualAdd& fused_sum, const device::ConstTensor& input,
+                           std::size_t other_bytes) {
+    const double input_bytes =
+        fused_sum.is_present() ? fused_sum.cost().bytes : static_cast<double>(input.bytes());
+    return input_bytes + static_cast<double>(other_bytes);
 }
 
 // Returns the tensors that the norm reads: its input, or the terms of the fused sum and its result.
-NamedTensors tensors_of_input(const device::ConstTensor& input, const ResidualAdd& sum) {
-    if (!sum.is_present()) return {{"input", input}};
-    return {{"residual", sum.residual}, {"input", sum.input}, {"sum", sum.output}};
+NamedTensors list_input_tensors(const device::ConstTensor& input, const ResidualAdd& fused_sum) {
+    if (!fused_sum.is_present()) return {{"input", input}};
+    return {{"residual", fused_sum.residual}, {"input", fused_sum.input}, {"sum", fused_sum.output}};
 }
 
 }  // namespace
 
-bool joins_sum(const device::Stream& stream) { return stream.is_on_gpu(); }
+bool fuses_residual_sum(const device::Stream& stream) { return stream.is_on_gpu(); }
 
 void LayerNorm::check() const {
     const ShapeCheck check("layer_norm", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.vector("gain", gain, input.columns);
-    check.vector("bias", bias, input.columns);
-    check.matrix("output", output, input.rows, input.columns);
-    check.wide_vector("mean", mean, input.rows);
-    check.wide_vector("inv_std", inv_std, input.rows);
-    check_sum(check, sum, input);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_vector("gain", gain, input.columns);
+    check.require_vector("bias", bias, input.columns);
+    check.require_matrix("output", output, input.rows, input.columns);
+    check.require_wide_vector("mean", mean, input.rows);
+    check.require_wide_vector("inv_std", inv_std, input.rows);
+    check_fused_sum(check, fused_sum, input);
 }
 
 device::Cost LayerNorm::cost() const {
     const std::size_t read = gain.bytes() + bias.bytes();
     const std::size_t written = output.bytes() + mean.bytes() + inv_std.bytes();
-    return {.kernel = sum.is_present() ? "residual_add_and_layer_norm" : "layer_norm",
-            .bytes = forward_bytes(sum, input, read + written)};
+    return {.kernel = fused_sum.is_present() ? "residual_add_and_layer_norm" : "layer_norm",
+            .bytes = count_forward_bytes(fused_sum, input, read + written)};
 }
 
 NamedTensors LayerNorm::tensors() const {
-    NamedTensors all = tensors_of_input(input, sum);
-    all.insert(all.end(),
-               {{"gain", gain}, {"bias", bias}, {"output", output}, {"mean", mean}, {"inv_std", inv_std}});
-    return all;
+    NamedTensors named_tensors = list_input_tensors(input, fused_sum);
+    named_tensors.insert(
+        named_tensors.end(),
+        {{"gain", gain}, {"bias", bias}, {"output", output}, {"mean", mean}, {"inv_std", inv_std}});
+    return named_tensors;
 }
 
 void LayerNormBackwardInput::check() const {
     const ShapeCheck check("layer_norm_backward_input", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.vector("gain", gain, input.columns);
-    check.wide_vector("mean", mean, input.rows);
-    check.wide_vector("inv_std", inv_std, input.rows);
-    check.matrix("grad_output", grad_output, input.rows, input.columns);
-    if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
-    check.matrix("grad_input", grad_input, input.rows, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_vector("gain", gain, input.columns);
+    check.require_wide_vector("mean", mean, input.rows);
+    check.require_wide_vector("inv_std", inv_std, input.rows);
+    check.require_matrix("grad_output", grad_output, input.rows, input.columns);
+    if (residual.is_present()) check.require_matrix("residual", residual, input.rows, input.columns);
+    check.require_matrix("grad_input", grad_input, input.rows, input.columns);
 }
 
 device::Cost LayerNormBackwardInput::cost() const {
@@ -86,18 +89,18 @@ NamedTensors LayerNormBackwardInput::tensors() const {
 
 void LayerNormBackwardWeight::check() const {
     const ShapeCheck check("layer_norm_backward_weight", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.wide_vector("mean", mean, input.rows);
-    check.wide_vector("inv_std", inv_std, input.rows);
-    check.matrix("grad_output", grad_output, input.rows, input.columns);
-    check.wide_vector("grad_gain", grad_gain, input.columns);
-    check.wide_vector("grad_bias", grad_bias, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_wide_vector("mean", mean, input.rows);
+    check.require_wide_vector("inv_std", inv_std, input.rows);
+    check.require_matrix("grad_output", grad_output, input.rows, input.columns);
+    check.require_wide_vector("grad_gain", grad_gain, input.columns);
+    check.require_wide_vector("grad_bias", grad_bias, input.columns);
 }
 
 device::Cost LayerNormBackwardWeight::cost() const {
     const std::size_t read = input.bytes() + mean.bytes() + inv_std.bytes() + grad_output.bytes();
-    const std::size_t summed = grad_gain.bytes() + grad_bias.bytes();
-    return {.kernel = "layer_norm_backward_weight", .bytes = static_cast<double>(read + 2 * summed)};
+    const std::size_t accumulated_bytes = grad_gain.bytes() + grad_bias.bytes();
+    return {.kernel = "layer_norm_backward_weight", .bytes = static_cast<double>(read + 2 * accumulated_bytes)};
 }
 
 NamedTensors LayerNormBackwardWeight::tensors() const {
@@ -108,32 +111,32 @@ NamedTensors LayerNormBackwardWeight::tensors() const {
 
 void RmsNorm::check() const {
     const ShapeCheck check("rms_norm", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.vector("gain", gain, input.columns);
-    check.matrix("output", output, input.rows, input.columns);
-    check.wide_vector("inv_rms", inv_rms, input.rows);
-    check_sum(check, sum, input);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_vector("gain", gain, input.columns);
+    check.require_matrix("output", output, input.rows, input.columns);
+    check.require_wide_vector("inv_rms", inv_rms, input.rows);
+    check_fused_sum(check, fused_sum, input);
 }
 
 device::Cost RmsNorm::cost() const {
-    return {.kernel = sum.is_present() ? "residual_add_and_rms_norm" : "rms_norm",
-            .bytes = forward_bytes(sum, input, gain.bytes() + output.bytes() + inv_rms.bytes())};
+    return {.kernel = fused_sum.is_present() ? "residual_add_and_rms_norm" : "rms_norm",
+            .bytes = count_forward_bytes(fused_sum, input, gain.bytes() + output.bytes() + inv_rms.bytes())};
 }
 
 NamedTensors RmsNorm::tensors() const {
-    NamedTensors all = tensors_of_input(input, sum);
-    all.insert(all.end(), {{"gain", gain}, {"output", output}, {"inv_rms", inv_rms}});
-    return all;
+    NamedTensors named_tensors = list_input_tensors(input, fused_sum);
+    named_tensors.insert(named_tensors.end(), {{"gain", gain}, {"output", output}, {"inv_rms", inv_rms}});
+    return named_tensors;
 }
 
 void RmsNormBackwardInput::check() const {
     const ShapeCheck check("rms_norm_backward_input", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.vector("gain", gain, input.columns);
-    check.wide_vector("inv_rms", inv_rms, input.rows);
-    check.matrix("grad_output", grad_output, input.rows, input.columns);
-    if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
-    check.matrix("grad_input", grad_input, input.rows, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_vector("gain", gain, input.columns);
+    check.require_wide_vector("inv_rms", inv_rms, input.rows);
+    check.require_matrix("grad_output", grad_output, input.rows, input.columns);
+    if (residual.is_present()) check.require_matrix("residual", residual, input.rows, input.columns);
+    check.require_matrix("grad_input", grad_input, input.rows, input.columns);
 }
 
 device::Cost RmsNormBackwardInput::cost() const {
@@ -152,10 +155,10 @@ NamedTensors RmsNormBackwardInput::tensors() const {
 
 void RmsNormBackwardWeight::check() const {
     const ShapeCheck check("rms_norm_backward_weight", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.wide_vector("inv_rms", inv_rms, input.rows);
-    check.matrix("grad_output", grad_output, input.rows, input.columns);
-    check.wide_vector("grad_gain", grad_gain, input.columns);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_wide_vector("inv_rms", inv_rms, input.rows);
+    check.require_matrix("grad_output", grad_output, input.rows, input.columns);
+    check.require_wide_vector("grad_gain", grad_gain, input.columns);
 }
 
 device::Cost RmsNormBackwardWeight::cost() const {

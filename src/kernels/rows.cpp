@@ -1,15 +1,15 @@
 #include "trireme/kernels/rows.hpp"
 
 #include "kernels/shape_check.hpp"
-#include "kernels/unnamed.hpp"
+#include "kernels/unindexed_fill.hpp"
 
 namespace trireme::kernels {
 
 void GatherRows::check() const {
     const ShapeCheck check("gather_rows", output.dtype);
-    check.matrix("input", input, input.rows, output.columns);
-    check.vector_of(device::DType::i32, "rows", rows, output.rows);
-    check.matrix("output", output, output.rows, output.columns);
+    check.require_matrix("input", input, input.rows, output.columns);
+    check.require_vector(device::DType::i32, "rows", rows, output.rows);
+    check.require_matrix("output", output, output.rows, output.columns);
 }
 
 device::Cost GatherRows::cost() const {
@@ -20,24 +20,25 @@ NamedTensors GatherRows::tensors() const { return {{"input", input}, {"rows", ro
 
 void ScatterRows::check() const {
     const ShapeCheck check("scatter_rows", input.dtype);
-    check.matrix("input", input, input.rows, input.columns);
-    check.vector_of(device::DType::i32, "rows", rows, input.rows);
-    check.matrix("output", output, output.rows, input.columns);
-    check_mean(check, unnamed, input.rows, output.rows);
+    check.require_matrix("input", input, input.rows, input.columns);
+    check.require_vector(device::DType::i32, "rows", rows, input.rows);
+    check.require_matrix("output", output, output.rows, input.columns);
+    check_mean_exists(check, unindexed_fill, input.rows, output.rows);
 }
 
 device::Cost ScatterRows::cost() const {
     return {.kernel = "scatter_rows",
-            .bytes = static_cast<double>(rows.bytes() + scattered_bytes(input, output, unnamed, accumulate))};
+            .bytes = static_cast<double>(rows.bytes() +
+                                         count_scattered_bytes(input, output, unindexed_fill, accumulate))};
 }
 
 NamedTensors ScatterRows::tensors() const { return {{"input", input}, {"rows", rows}, {"output", output}}; }
 
 void Copy::check() const {
     const ShapeCheck check_input("copy", input.dtype);
-    check_input.matrix("input", input, input.rows, input.columns);
+    check_input.require_matrix("input", input, input.rows, input.columns);
     const ShapeCheck check_output("copy", output.dtype);
-    check_output.matrix("output", output, input.rows, input.columns);
+    check_output.require_matrix("output", output, input.rows, input.columns);
 }
 
 device::Cost Copy::cost() const {

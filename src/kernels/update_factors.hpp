@@ -1,4 +1,4 @@
-// Scalar factors of an update, computed once in double and rounded to T.
+// Scalar factors of the update of a tensor, computed once in double and rounded to the tensor's type T.
 #pragma once
 
 #include <cmath>
@@ -13,16 +13,22 @@ struct AdamWFactors {
         : scale(static_cast<T>(op.gradient_scale)),
           beta1(static_cast<T>(op.beta1)),
           beta2(static_cast<T>(op.beta2)),
-          rest1(static_cast<T>(1 - op.beta1)),
-          rest2(static_cast<T>(1 - op.beta2)),
-          rate(static_cast<T>(op.rate / (1 - std::pow(op.beta1, static_cast<double>(op.step))))),
+          one_minus_beta1(static_cast<T>(1 - op.beta1)),
+          one_minus_beta2(static_cast<T>(1 - op.beta2)),
+          corrected_rate(static_cast<T>(op.rate / (1 - std::pow(op.beta1, static_cast<double>(op.step))))),
           inv_correction2(static_cast<T>(1 / (1 - std::pow(op.beta2, static_cast<double>(op.step))))),
           epsilon(static_cast<T>(op.epsilon)),
           decay(static_cast<T>(1 - op.rate * op.weight_decay)) {}
 
     friend bool operator==(const AdamWFactors&, const AdamWFactors&) = default;
 
-    T scale, beta1, beta2, rest1, rest2, rate, inv_correction2, epsilon, decay;
+    T scale;  // of the gradient
+    T beta1, beta2;
+    T one_minus_beta1, one_minus_beta2;
+    T corrected_rate;   // learning rate / correction1
+    T inv_correction2;  // 1 / correction2
+    T epsilon;
+    T decay;  // factor of a parameter with weight decay: 1 - learning rate * weight decay
 };
 
 template <class T>
@@ -35,13 +41,16 @@ struct SgdFactors {
 
     friend bool operator==(const SgdFactors&, const SgdFactors&) = default;
 
-    T scale, rate, momentum, decay;
+    T scale;  // of the gradient
+    T rate;   // learning rate
+    T momentum;
+    T decay;  // weight decay
 };
 
-// Returns the factors of updates that run in one launch; the decay is that of the first update. Throws BugError
-// if other factors differ.
+// Returns the factors of updates that run in one launch, with the weight decay of the first update. Throws
+// BugError if the updates differ in another factor.
 template <class Factors, class Op>
-Factors common_factors(std::span<const Op> ops) {
+Factors find_common_factors(std::span<const Op> ops) {
     const Factors factors(ops.front());
     for (Op op : ops) {
         op.weight_decay = ops.front().weight_decay;

@@ -9,50 +9,55 @@
 namespace trireme::layout {
 namespace {
 
-double larger(double a, double b) { return std::max(a, b); }
+double maximum(double a, double b) { return std::max(a, b); }
 double sum(double a, double b) { return a + b; }
 
-std::vector<LayerLoad> all_recomputed(const std::vector<LayerLoad>& layers) {
-    std::vector<LayerLoad> again;
-    for (const LayerLoad& layer : layers) again.push_back(recomputed(layer));
-    return again;
+std::vector<LayerLoad> recompute_all(const std::vector<LayerLoad>& layers) {
+    std::vector<LayerLoad> loads;
+    for (const LayerLoad& layer : layers) loads.push_back(add_full_recomputation(layer));
+    return loads;
 }
 
 // The costs of a run of layers as a stage on one kind of device.
 class KindCosts {
 public:
     KindCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
-        : kept_(layers), recomputed_(all_recomputed(layers)), rules_(rules) {}
+        : loads_(layers), recomputed_loads_(recompute_all(layers)), rules_(rules) {}
 
+    // Returns the seconds per micro-batch.
     double seconds(std::size_t stage, Range run) const {
-        const LayerLoad& load = load_of(stage, run);
+        const LayerLoad& load = find_load(stage, run);
         const bool is_last = stage + 1 == rules_.stages.size();
-        const double onward =
-            is_last ? 0 : rules_.stages[stage].onward.seconds(static_cast<double>(load.row_bytes));
-        const double back =
-            stage == 0 ? 0 : rules_.stages[stage - 1].onward.seconds(static_cast<double>(rows_before(run)));
-        return load.seconds + load.update_seconds / static_cast<double>(rules_.microbatches) + onward + back;
+        const double send_seconds =
+            is_last ? 0
+                    : rules_.stages[stage].link_to_next.predict_seconds(static_cast<double>(load.row_bytes));
+        const double send_back_seconds = stage == 0 ? 0
+                                                    : rules_.stages[stage - 1].link_to_next.predict_seconds(
+                                                          static_cast<double>(find_input_bytes(run)));
+        return load.seconds + load.update_seconds / static_cast<double>(rules_.microbatches) + send_seconds +
+               send_back_seconds;
     }
 
-    double update_seconds(std::size_t stage, Range run) const { return load_of(stage, run).update_seconds; }
+    double update_seconds(std::size_t stage, Range run) const { return find_load(stage, run).update_seconds; }
 
     double bytes(std::size_t stage, Range run) const {
-        const StagePlace& place = rules_.stages[stage];
-        const LayerLoad& load = load_of(stage, run);
-        const std::size_t largest_rows = std::max(load.row_bytes, rows_before(run));
-        return static_cast<double>(load.held_bytes + load.workspace_bytes + place.in_flight * load.kept_bytes +
-                                   place.row_buffers * largest_rows);
+        const StagePosition& position = rules_.stages[stage];
+        const LayerLoad& load = find_load(stage, run);
+        const std::size_t max_row_bytes = std::max(load.row_bytes, find_input_bytes(run));
+        return static_cast<double>(load.state_bytes + load.workspace_bytes +
+                                   position.in_flight * load.activation_bytes +
+                                   position.row_buffers * max_row_bytes);
     }
 
 private:
-    const LayerLoad& load_of(std::size_t stage, Range run) const {
-        return (rules_.stages[stage].recomputes ? recomputed_ : kept_).of(run);
+    const LayerLoad& find_load(std::size_t stage, Range run) const {
+        return (rules_.stages[stage].recomputes ? recomputed_loads_ : loads_).find_load(run);
     }
-    std::size_t rows_before(Range run) const {
-        return run.begin == 0 ? 0 : kept_.of({run.begin - 1, 1}).row_bytes;
+    std::size_t find_input_bytes(Range run) const {
+        return run.begin == 0 ? 0 : loads_.find_load({run.begin - 1, 1}).row_bytes;
     }
 
-    RunLoads kept_, recomputed_;
+    RunLoads loads_, recomputed_loads_;
     const BalanceRules& rules_;
 };
 
@@ -63,37 +68,38 @@ public:
         for (const std::vector<LayerLoad>& layers : kinds) kinds_.emplace_back(layers, rules);
     }
 
-    double seconds(std::size_t stage, Range run) const { return most(stage, run, &KindCosts::seconds); }
+    double seconds(std::size_t stage, Range run) const { return find_max(stage, run, &KindCosts::seconds); }
     double update_seconds(std::size_t stage, Range run) const {
-        return most(stage, run, &KindCosts::update_seconds);
+        return find_max(stage, run, &KindCosts::update_seconds);
     }
-    double bytes(std::size_t stage, Range run) const { return most(stage, run, &KindCosts::bytes); }
+    double bytes(std::size_t stage, Range run) const { return find_max(stage, run, &KindCosts::bytes); }
 
-    // Returns the seconds, or `impossible` if the stage exceeds the memory limit.
+    // Returns the seconds, or `infinite_cost` if the stage exceeds the memory limit.
     double allowed_seconds(std::size_t stage, Range run) const {
         const auto limit = static_cast<double>(rules_.memory_limit);
-        const bool is_allowed = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
-        return is_allowed ? seconds(stage, run) : impossible;
+        const bool fits_in_memory = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
+        return fits_in_memory ? seconds(stage, run) : infinite_cost;
     }
 
 private:
-    double most(std::size_t stage, Range run, double (KindCosts::*figure)(std::size_t, Range) const) const {
-        double most = 0;
+    // Returns the maximum of a cost over the kinds of devices that hold the stage.
+    double find_max(std::size_t stage, Range run, double (KindCosts::*figure)(std::size_t, Range) const) const {
+        double maximum_figure = 0;
         for (const std::size_t kind : rules_.stages[stage].kinds)
-            most = std::max(most, (kinds_[kind].*figure)(stage, run));
-        return most;
+            maximum_figure = std::max(maximum_figure, (kinds_[kind].*figure)(stage, run));
+        return maximum_figure;
     }
 
     std::vector<KindCosts> kinds_;
     const BalanceRules& rules_;
 };
 
-[[noreturn]] void refuse_limit(const StageCosts& costs, std::size_t layers, const BalanceRules& rules) {
+[[noreturn]] void throw_limit_exceeded(const StageCosts& costs, std::size_t layers, const BalanceRules& rules) {
     const std::size_t stages = rules.stages.size();
     const auto bytes = [&](std::size_t stage, Range run) { return costs.bytes(stage, run); };
-    const double least = best_cut(layers, stages, bytes, larger).cost;
+    const double min_bytes = find_best_cut(layers, stages, bytes, maximum).cost;
     throw ConfigError(cat("no cut of ", layers, " layers into ", stages, " stages keeps each within ",
-                          rules.memory_limit, " bytes: the best needs ", static_cast<std::size_t>(least),
+                          rules.memory_limit, " bytes: the best needs ", static_cast<std::size_t>(min_bytes),
                           "; raise --memory-limit, or use more stages, smaller micro-batches or --recompute"));
 }
 
@@ -105,28 +111,28 @@ void check_stage_count(std::size_t layers, std::size_t stages) {
                           " stages; use 1 to ", layers, " stages: change --pipe or --chunks"));
 }
 
-std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules) {
-    return balanced_cuts(std::vector<std::vector<LayerLoad>>{layers}, rules);
+std::vector<std::size_t> find_balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules) {
+    return find_balanced_cuts(std::vector<std::vector<LayerLoad>>{layers}, rules);
 }
 
-std::vector<std::size_t> balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
-                                       const BalanceRules& rules) {
+std::vector<std::size_t> find_balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
+                                            const BalanceRules& rules) {
     const std::size_t layers = kinds.front().size();
     const std::size_t stages = rules.stages.size();
     check_stage_count(layers, stages);
     const StageCosts costs(kinds, rules);
     const auto seconds = [&](std::size_t stage, Range run) { return costs.allowed_seconds(stage, run); };
-    const double slowest = best_cut(layers, stages, seconds, larger).cost;
-    if (slowest == impossible) refuse_limit(costs, layers, rules);
-    const auto update = [&](std::size_t stage, Range run) {
-        return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : impossible;
+    const double slowest = find_best_cut(layers, stages, seconds, maximum).cost;
+    if (slowest == infinite_cost) throw_limit_exceeded(costs, layers, rules);
+    const auto update_cost = [&](std::size_t stage, Range run) {
+        return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : infinite_cost;
     };
-    const double longest_update = best_cut(layers, stages, update, larger).cost;
-    const auto square = [&](std::size_t stage, Range run) {
+    const double longest_update = find_best_cut(layers, stages, update_cost, maximum).cost;
+    const auto squared_cost = [&](std::size_t stage, Range run) {
         const double cost = seconds(stage, run);
-        return update(stage, run) <= longest_update ? cost * cost : impossible;
+        return update_cost(stage, run) <= longest_update ? cost * cost : infinite_cost;
     };
-    return best_cut(layers, stages, square, sum).lengths;
+    return find_best_cut(layers, stages, squared_cost, sum).lengths;
 }
 
 }  // namespace trireme::layout

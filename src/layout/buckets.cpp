@@ -8,10 +8,10 @@
 namespace trireme::layout {
 namespace {
 
-// A bucket before its rows are spread over its holders.
-struct Filling {
-    Bucket bucket;
-    std::vector<Box> boxes;  // the box of each of its pieces that belongs to the bucket
+// A bucket before its rows are divided into shards.
+struct UnshardedBucket {
+    Bucket bucket;           // without shards
+    std::vector<Box> boxes;  // per piece of the bucket: the box of the piece that belongs to this bucket
 
     void add(std::size_t piece, const Box& box, std::size_t last_use) {
         bucket.pieces.push_back(piece);
@@ -21,84 +21,89 @@ struct Filling {
     }
 };
 
-class Fillings {
+// Distributes pieces over buckets. `piece_index` is an index into the list of all pieces.
+class BucketFiller {
 public:
-    explicit Fillings(const BucketRules& rules) : rules_(rules) {}
+    explicit BucketFiller(const BucketRules& rules) : rules_(rules) {}
 
-    void add(std::size_t number, const Piece& piece, std::size_t last_use) {
+    void add(std::size_t piece_index, const Piece& piece, std::size_t last_use) {
         const std::size_t size = piece.box.size();
-        if (size >= rules_.large || size > rules_.largest) {
-            add_alone(number, piece, last_use);
+        if (size >= rules_.large_piece_elements || size > rules_.max_bucket_elements) {
+            add_to_own_buckets(piece_index, piece, last_use);
         } else {
-            add_joined(number, piece, last_use);
+            add_to_shared_bucket(piece_index, piece, last_use);
         }
     }
 
-    std::vector<Filling> in_order_of_use() && {
-        std::ranges::stable_sort(fillings_, std::ranges::greater{},
-                                 [](const Filling& filling) { return filling.bucket.last_use; });
-        return std::move(fillings_);
+    std::vector<UnshardedBucket> take_sorted_by_use() && {
+        std::ranges::stable_sort(buckets_, std::ranges::greater{},
+                                 [](const UnshardedBucket& unsharded) { return unsharded.bucket.last_use; });
+        return std::move(buckets_);
     }
 
 private:
-    Filling& new_filling(const Piece& piece, std::size_t last_use) {
-        return fillings_.emplace_back(Filling{{piece.holders, last_use, {}, {}, 0}, {}});
+    UnshardedBucket& open_bucket(const Piece& piece, std::size_t last_use) {
+        return buckets_.emplace_back(UnshardedBucket{{piece.holders, last_use, {}, {}, 0}, {}});
     }
 
-    void add_alone(std::size_t number, const Piece& piece, std::size_t last_use) {
-        const std::size_t rows = std::max<std::size_t>(1, rules_.largest / piece.box.columns.count);
+    void add_to_own_buckets(std::size_t piece_index, const Piece& piece, std::size_t last_use) {
+        const std::size_t rows = std::max<std::size_t>(1, rules_.max_bucket_elements / piece.box.columns.count);
         const std::size_t parts = (piece.box.rows.count + rows - 1) / rows;
         for (const Range& part : cut_evenly(piece.box.rows.count, parts)) {
-            const Range own{piece.box.rows.begin + part.begin, part.count};
-            new_filling(piece, last_use).add(number, {own, piece.box.columns}, last_use);
+            const Range bucket_rows{piece.box.rows.begin + part.begin, part.count};
+            open_bucket(piece, last_use).add(piece_index, {bucket_rows, piece.box.columns}, last_use);
         }
     }
 
-    // Adds the piece to the last bucket of its holders unless that is full. A bucket larger than `large` would
-    // only start its reduction later.
-    void add_joined(std::size_t number, const Piece& piece, std::size_t last_use) {
-        const auto [place, is_new] = open_.try_emplace(piece.holders, fillings_.size());
-        if (!is_new && is_full(fillings_[place->second].bucket, piece)) place->second = fillings_.size();
-        if (place->second == fillings_.size()) new_filling(piece, last_use);
-        fillings_[place->second].add(number, piece.box, last_use);
+    // Adds a small piece to the last bucket of its holders, or to a new one if that is full. A bucket is full
+    // at `large_piece_elements`: the reduction of a larger bucket would start later without being more
+    // efficient.
+    void add_to_shared_bucket(std::size_t piece_index, const Piece& piece, std::size_t last_use) {
+        const auto [entry, is_new] = last_shared_bucket_.try_emplace(piece.holders, buckets_.size());
+        if (!is_new && is_full(buckets_[entry->second].bucket, piece)) entry->second = buckets_.size();
+        if (entry->second == buckets_.size()) open_bucket(piece, last_use);
+        buckets_[entry->second].add(piece_index, piece.box, last_use);
     }
 
     bool is_full(const Bucket& bucket, const Piece& next) const {
-        return bucket.elements >= rules_.large || bucket.elements + next.box.size() > rules_.largest;
+        return bucket.elements >= rules_.large_piece_elements ||
+               bucket.elements + next.box.size() > rules_.max_bucket_elements;
     }
 
     BucketRules rules_;
-    std::vector<Filling> fillings_;
-    std::map<std::vector<int>, std::size_t> open_;  // holders -> index of their last bucket of small pieces
+    std::vector<UnshardedBucket> buckets_;
+    std::map<std::vector<int>, std::size_t>
+        last_shared_bucket_;  // holders -> index of their last bucket of small pieces
 };
 
-// A holder, ordered by the number of elements that it owns so far.
+// A holder, sorted by the number of elements that it owns so far.
 struct Owner {
-    std::size_t elements = 0;  // so far
+    std::size_t elements = 0;  // number of elements that the rank owns so far
     int rank = 0;
 
     friend auto operator<=>(const Owner&, const Owner&) = default;
 };
 
 // Assigns rows to owners and counts the elements of each owner.
-class Owners {
+class OwnerAssignment {
 public:
-    explicit Owners(const std::vector<Piece>& pieces) {
+    explicit OwnerAssignment(const std::vector<Piece>& pieces) {
         int last = 0;
         for (const Piece& piece : pieces) last = std::max(last, piece.holders.back());
         elements_.resize(static_cast<std::size_t>(last) + 1);
     }
 
-    void spread(const Filling& filling, Bucket& bucket) {
-        for (std::size_t i = 0; i < filling.boxes.size(); ++i) {
-            spread_rows(bucket, bucket.pieces[i], filling.boxes[i]);
+    void add_shards(const UnshardedBucket& unsharded, Bucket& bucket) {
+        for (std::size_t i = 0; i < unsharded.boxes.size(); ++i) {
+            add_piece_shards(bucket, bucket.pieces[i], unsharded.boxes[i]);
         }
     }
 
 private:
-    void spread_rows(Bucket& bucket, std::size_t piece, const Box& box) {
+    void add_piece_shards(Bucket& bucket, std::size_t piece, const Box& box) {
         const bool is_cut = box.rows.count >= bucket.holders.size();
-        const std::vector<Owner> owners = is_cut ? by_elements(bucket.holders) : fewest(bucket.holders);
+        const std::vector<Owner> owners =
+            is_cut ? sort_by_elements(bucket.holders) : find_smallest_owner(bucket.holders);
         const std::vector<Range> ranges = cut_evenly(box.rows.count, owners.size());
         if (bucket.shards.empty()) bucket.shards.reserve(owners.size());
         for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -109,7 +114,7 @@ private:
     }
 
     // Returns all holders, those with the fewest elements first.
-    std::vector<Owner> by_elements(const std::vector<int>& holders) const {
+    std::vector<Owner> sort_by_elements(const std::vector<int>& holders) const {
         std::vector<Owner> owners;
         owners.reserve(holders.size());
         for (const int rank : holders) owners.push_back({elements(rank), rank});
@@ -117,8 +122,8 @@ private:
         return owners;
     }
 
-    // Returns the first holder with the fewest elements.
-    std::vector<Owner> fewest(const std::vector<int>& holders) const {
+    // Returns a list of one holder: the lowest rank among those with the fewest elements.
+    std::vector<Owner> find_smallest_owner(const std::vector<int>& holders) const {
         const int rank = *std::ranges::min_element(holders, {}, [&](int holder) { return elements(holder); });
         return {{elements(rank), rank}};
     }
@@ -131,7 +136,8 @@ private:
 };
 
 // Returns the indices of the pieces in the order in which a backward pass completes them.
-std::vector<std::size_t> by_last_use(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces) {
+std::vector<std::size_t> sort_by_last_use(const std::vector<HeldTensor>& tensors,
+                                          const std::vector<Piece>& pieces) {
     std::vector<std::size_t> order(pieces.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater{},
@@ -143,15 +149,15 @@ std::vector<std::size_t> by_last_use(const std::vector<HeldTensor>& tensors, con
 
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules) {
-    Fillings fillings(rules);
-    for (const std::size_t p : by_last_use(tensors, pieces)) {
-        fillings.add(p, pieces[p], tensors[pieces[p].tensor].last_use);
+    BucketFiller filler(rules);
+    for (const std::size_t p : sort_by_last_use(tensors, pieces)) {
+        filler.add(p, pieces[p], tensors[pieces[p].tensor].last_use);
     }
-    Owners owners(pieces);
+    OwnerAssignment assignment(pieces);
     std::vector<Bucket> buckets;
-    for (Filling& filling : std::move(fillings).in_order_of_use()) {
-        Bucket& bucket = buckets.emplace_back(std::move(filling.bucket));
-        owners.spread(filling, bucket);
+    for (UnshardedBucket& unsharded : std::move(filler).take_sorted_by_use()) {
+        Bucket& bucket = buckets.emplace_back(std::move(unsharded.bucket));
+        assignment.add_shards(unsharded, bucket);
     }
     return buckets;
 }

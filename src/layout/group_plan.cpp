@@ -7,106 +7,122 @@
 namespace trireme::layout {
 namespace {
 
-int quotient_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
+int divide_rounding_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
 
-bool fits(const LayerLoad& load, const Standing& rank, const PipedreamRules& rules) {
+bool fits_in_memory(const LayerLoad& load, const GroupPosition& rank, const PipedreamRules& rules) {
     if (rules.memory_limit == 0) return true;
-    const auto waiting = static_cast<std::size_t>(quotient_up(rank.behind, rank.copies));
-    const std::size_t version = rules.stashes_weights ? load.parameter_bytes : 0;
-    const std::size_t present = load.held_bytes + load.workspace_bytes + load.kept_bytes;
-    return present + waiting * (load.kept_bytes + version) <= rules.memory_limit;
+    const auto waiting_microbatches =
+        static_cast<std::size_t>(divide_rounding_up(rank.ranks_after, rank.copies));
+    const std::size_t weight_version_bytes = rules.stashes_weights ? load.parameter_bytes : 0;
+    const std::size_t base_bytes = load.state_bytes + load.workspace_bytes + load.activation_bytes;
+    return base_bytes + waiting_microbatches * (load.activation_bytes + weight_version_bytes) <=
+           rules.memory_limit;
 }
 
 }  // namespace
 
 RunLoads::RunLoads(const std::vector<LayerLoad>& layers) {
     for (std::size_t begin = 0; begin < layers.size(); ++begin) {
-        std::vector<LayerLoad>& runs = from_.emplace_back();
+        std::vector<LayerLoad>& runs = loads_.emplace_back();
         runs.push_back(layers[begin]);
-        for (std::size_t l = begin + 1; l < layers.size(); ++l) runs.push_back(joined(runs.back(), layers[l]));
+        for (std::size_t l = begin + 1; l < layers.size(); ++l)
+            runs.push_back(merge_loads(runs.back(), layers[l]));
     }
 }
 
-std::vector<GroupLevel> group_levels(const std::vector<LinkLevel>& links, int ranks) {
+std::vector<GroupLevel> make_group_levels(const std::vector<LinkLevel>& links, int ranks) {
     std::vector<GroupLevel> levels;
-    int joined = 1;  // ranks per group so far
+    int ranks_per_group = 1;  // of the previous level
     for (const LinkLevel& level : links) {
         const int size = level.ranks == 0 ? ranks : std::min(level.ranks, ranks);
-        if (size == joined) continue;
-        if (ranks % size != 0 || size % joined != 0) {
+        if (size == ranks_per_group) continue;
+        if (ranks % size != 0 || size % ranks_per_group != 0) {
             throw ConfigError(cat("links join groups of ", size, " ranks, and ", ranks,
-                                  " ranks are no whole number of groups; use a multiple of ", size, " ranks"));
+                                  " ranks are not a whole number of groups; use a multiple of ", size,
+                                  " ranks"));
         }
-        levels.push_back({.parts = size / joined, .below = joined, .link = level.link});
-        joined = size;
+        levels.push_back(
+            {.subgroups = size / ranks_per_group, .ranks_per_subgroup = ranks_per_group, .link = level.link});
+        ranks_per_group = size;
     }
-    if (joined < ranks || levels.empty()) levels.push_back({.parts = ranks / joined, .below = joined});
+    if (ranks_per_group < ranks || levels.empty())
+        levels.push_back({.subgroups = ranks / ranks_per_group, .ranks_per_subgroup = ranks_per_group});
     return levels;
 }
 
-Standing standing_of(const SharingTask& task, std::size_t level, const Standing& group, const Parts& parts) {
-    const GroupLevel& own = task.levels[level];
-    const int behind = group.behind + group.copies * (own.parts - parts.end) * own.below;
-    return {.copies = group.copies * parts.count, .behind = task.rules.memory_limit == 0 ? 0 : behind};
+GroupPosition find_subgroup_position(const SharingTask& task, std::size_t level, const GroupPosition& group,
+                                     const SubgroupRun& subgroups) {
+    const GroupLevel& own_level = task.levels[level];
+    const int ranks_after =
+        group.ranks_after + group.copies * (own_level.subgroups - subgroups.end) * own_level.ranks_per_subgroup;
+    return {.copies = group.copies * subgroups.count,
+            .ranks_after = task.rules.memory_limit == 0 ? 0 : ranks_after};
 }
 
-GroupPlan::GroupPlan(const SharingTask& task, std::size_t level, const Standing& group, const Below& below)
-    : task_(task), level_(level), group_(group), below_(below) {
+GroupPlan::GroupPlan(const SharingTask& task, std::size_t level, const GroupPosition& group,
+                     const SubgroupPlans& subgroup_plans)
+    : task_(task), level_(level), group_(group), subgroup_plans_(subgroup_plans) {
     const std::size_t layers = task.loads.layers();
     const std::size_t begins = level + 1 == task.levels.size() ? 1 : layers;
-    const int parts = task.levels[level].parts;
-    choices_.resize(begins * layers * static_cast<std::size_t>(parts));
+    const int subgroups = task.levels[level].subgroups;
+    choices_.resize(begins * layers * static_cast<std::size_t>(subgroups));
     for (std::size_t begin = 0; begin < begins; ++begin) {
         for (std::size_t end = begin + 1; end <= layers; ++end) {
             const Range run{begin, end - begin};
-            for (int used = 1; used <= parts; ++used) choices_[index(run, used)] = find_best(run, used);
+            for (int used = 1; used <= subgroups; ++used) choices_[index(run, used)] = find_best(run, used);
         }
     }
 }
 
-std::size_t GroupPlan::index(Range run, int parts) const {
-    const auto all_parts = static_cast<std::size_t>(task_.levels[level_].parts);
-    return (run.begin * task_.loads.layers() + run.end() - 1) * all_parts + static_cast<std::size_t>(parts) - 1;
+std::size_t GroupPlan::index(Range run, int subgroups) const {
+    const auto all_subgroups = static_cast<std::size_t>(task_.levels[level_].subgroups);
+    return (run.begin * task_.loads.layers() + run.end() - 1) * all_subgroups +
+           static_cast<std::size_t>(subgroups) - 1;
 }
 
-// Either all parts hold the whole run, or the last parts hold its end and the others hold its beginning in the
-// best way.
-GroupPlan::Choice GroupPlan::find_best(Range run, int parts) const {
-    Choice choice{.seconds = seconds_of(run, {parts, parts}), .last_begin = run.begin, .last_count = parts};
+// Either all subgroups hold the whole run, or the last ones hold the end of the run and the others hold its
+// beginning in the best way.
+GroupPlan::Choice GroupPlan::find_best(Range run, int subgroups) const {
+    Choice choice{.seconds = predict_seconds(run, {subgroups, subgroups}),
+                  .last_begin = run.begin,
+                  .last_count = subgroups};
     for (std::size_t split = run.begin + 1; split < run.end(); ++split) {
-        const double message = message_seconds(split);
-        for (int last = 1; last < parts; ++last) {
-            const double before = best({run.begin, split - run.begin}, parts - last).seconds;
-            const double known = std::max(message, before);
-            if (known >= choice.seconds) continue;
-            const double seconds = std::max(known, seconds_of({split, run.end() - split}, {parts, last}));
+        const double message_seconds = predict_message_seconds(split);
+        for (int last = 1; last < subgroups; ++last) {
+            const double earlier_seconds = best({run.begin, split - run.begin}, subgroups - last).seconds;
+            const double lower_bound = std::max(message_seconds, earlier_seconds);
+            if (lower_bound >= choice.seconds) continue;
+            const double seconds =
+                std::max(lower_bound, predict_seconds({split, run.end() - split}, {subgroups, last}));
             if (seconds < choice.seconds) choice = {seconds, split, last};
         }
     }
     return choice;
 }
 
-double GroupPlan::seconds_of(Range run, const Parts& parts) const {
-    const auto bytes = static_cast<double>(task_.loads.of(run).parameter_bytes);
-    const double summed = sum_seconds(task_.levels[level_].link, parts.count, bytes);
+double GroupPlan::predict_seconds(Range run, const SubgroupRun& subgroups) const {
+    const auto bytes = static_cast<double>(task_.loads.find_load(run).parameter_bytes);
+    const double reduce_seconds = predict_all_reduce_seconds(task_.levels[level_].link, subgroups.count, bytes);
     if (level_ == 0) {
-        return std::max(summed, seconds_of_rank(run, standing_of(task_, level_, group_, parts)));
+        return std::max(reduce_seconds,
+                        predict_rank_seconds(run, find_subgroup_position(task_, level_, group_, subgroups)));
     }
-    const GroupPlan& below =
-        *below_[static_cast<std::size_t>(parts.end) - 1][static_cast<std::size_t>(parts.count) - 1];
-    return std::max(summed, below.best(run, task_.levels[level_ - 1].parts).seconds);
+    const GroupPlan& subgroup_plan = *subgroup_plans_[static_cast<std::size_t>(subgroups.end) - 1]
+                                                     [static_cast<std::size_t>(subgroups.count) - 1];
+    return std::max(reduce_seconds, subgroup_plan.best(run, task_.levels[level_ - 1].subgroups).seconds);
 }
 
-double GroupPlan::seconds_of_rank(Range run, const Standing& rank) const {
-    const LayerLoad& load = task_.loads.of(run);
-    if (!fits(load, rank, task_.rules)) return never;
-    return quotient_up(task_.rules.microbatches, rank.copies) * load.seconds +
+double GroupPlan::predict_rank_seconds(Range run, const GroupPosition& rank) const {
+    const LayerLoad& load = task_.loads.find_load(run);
+    if (!fits_in_memory(load, rank, task_.rules)) return infinite_seconds;
+    return divide_rounding_up(task_.rules.microbatches, rank.copies) * load.seconds +
            load.update_seconds / rank.copies;
 }
 
-double GroupPlan::message_seconds(std::size_t end) const {
-    const auto bytes = static_cast<double>(task_.loads.of({end - 1, 1}).row_bytes);
-    return 2 * quotient_up(task_.rules.microbatches, group_.copies) * task_.levels[level_].link.seconds(bytes);
+double GroupPlan::predict_message_seconds(std::size_t end) const {
+    const auto bytes = static_cast<double>(task_.loads.find_load({end - 1, 1}).row_bytes);
+    return 2 * divide_rounding_up(task_.rules.microbatches, group_.copies) *
+           task_.levels[level_].link.predict_seconds(bytes);
 }
 
 }  // namespace trireme::layout

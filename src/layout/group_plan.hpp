@@ -1,4 +1,5 @@
-// The best way for a group of linked ranks to hold runs of layers: a table of PipeDream's planner.
+// The best ways for a group of linked ranks, e.g. a node, to hold runs of layers: a table of PipeDream's
+// planner.
 #pragma once
 
 #include <compare>
@@ -12,34 +13,36 @@
 
 namespace trireme::layout {
 
-// The summed loads of all runs of layers.
+// The merged load of every run of consecutive layers.
 class RunLoads {
 public:
     explicit RunLoads(const std::vector<LayerLoad>& layers);
 
-    std::size_t layers() const { return from_.size(); }
-    const LayerLoad& of(Range run) const { return from_[run.begin][run.count - 1]; }  // at least one layer
+    std::size_t layers() const { return loads_.size(); }
+    // `run` must not be empty.
+    const LayerLoad& find_load(Range run) const { return loads_[run.begin][run.count - 1]; }
 
 private:
-    std::vector<std::vector<LayerLoad>> from_;  // by first layer, then by length - 1
+    std::vector<std::vector<LayerLoad>> loads_;  // by first layer, then by length - 1
 };
 
-// A group of this level consists of `parts` groups of the level below, or of `parts` ranks at level 0.
+// A level of groups of ranks. A group consists of `subgroups` groups of the previous level; at level 0, a
+// subgroup is a rank.
 struct GroupLevel {
-    int parts = 1;
-    int below = 1;   // ranks per part
-    Link link = {};  // among the parts
+    int subgroups = 1;
+    int ranks_per_subgroup = 1;
+    Link link = {};  // between subgroups
 
     friend bool operator==(const GroupLevel&, const GroupLevel&) = default;
 };
 
-// Returns the levels from the smallest groups to all ranks, at least one. Throws ConfigError if the ranks do
-// not form whole groups.
-std::vector<GroupLevel> group_levels(const std::vector<LinkLevel>& links, int ranks);
+// Returns the levels from the smallest groups to the group of all ranks, at least one level. Throws ConfigError
+// if the ranks cannot be divided into whole groups.
+std::vector<GroupLevel> make_group_levels(const std::vector<LinkLevel>& links, int ranks);
 
-inline constexpr double never = std::numeric_limits<double>::infinity();
+inline constexpr double infinite_seconds = std::numeric_limits<double>::infinity();
 
-// The layers to be shared among ranks, and the costs of sharing.
+// The layers that the planner assigns to ranks, and what determines their costs.
 struct SharingTask {
     RunLoads loads;
     PipedreamRules rules;
@@ -47,51 +50,57 @@ struct SharingTask {
 };
 
 // The position of a group in the whole pipeline.
-struct Standing {
-    int copies = 1;  // groups that share the micro-batches, including this one
-    int behind = 0;  // ranks in later stages; 0 if memory has no limit
+struct GroupPosition {
+    int copies = 1;       // groups, including this one, that hold the same layers and share the micro-batches
+    int ranks_after = 0;  // number of ranks in later stages; 0 if memory has no limit
 
-    friend auto operator<=>(const Standing&, const Standing&) = default;
+    friend auto operator<=>(const GroupPosition&, const GroupPosition&) = default;
 };
 
-// Adjacent parts of a group that hold the same layers: `count` parts, of which the last is part `end` - 1.
-struct Parts {
+// Adjacent subgroups of a group that hold the same layers: `count` subgroups, of which the last one has index
+// `end` - 1.
+struct SubgroupRun {
     int end = 0;
     int count = 0;
 };
 
-// Returns the standing of each of these parts.
-Standing standing_of(const SharingTask& task, std::size_t level, const Standing& group, const Parts& parts);
+// Returns the position of each of `subgroups` in the whole pipeline. `group` is the position of their group.
+GroupPosition find_subgroup_position(const SharingTask& task, std::size_t level, const GroupPosition& group,
+                                     const SubgroupRun& subgroups);
 
+// The best assignments of runs of layers to a group at a level and a position.
 class GroupPlan {
 public:
-    // The best assignment of a run of layers to the first parts of a group.
+    // The best assignment of a run of layers to the first n subgroups of a group. The last `last_count` of
+    // these subgroups all hold the layers from `last_begin` to the end of the run.
     struct Choice {
-        double seconds = never;      // per step, in the slowest part
-        std::size_t last_begin = 0;  // first layer of the last parts
-        int last_count = 0;          // number of these parts
+        double seconds = infinite_seconds;  // per step: the longest activity
+        std::size_t last_begin = 0;         // first layer that the last subgroups hold
+        int last_count = 0;                 // number of these last subgroups
     };
 
-    // Plans of the level below; empty at level 0. Element [end - 1][count - 1] plans part `end` - 1 if it holds
-    // the same layers as the `count` - 1 parts before it.
-    using Below = std::vector<std::vector<const GroupPlan*>>;
+    // Plans of the previous level, not owned; empty at level 0. Element [end - 1][count - 1] is the plan of
+    // subgroup `end` - 1 if it holds the same layers as the `count` - 1 subgroups before it.
+    using SubgroupPlans = std::vector<std::vector<const GroupPlan*>>;
 
     // Plans all runs of layers; at the top level only runs that begin with the first layer.
-    GroupPlan(const SharingTask& task, std::size_t level, const Standing& group, const Below& below);
+    GroupPlan(const SharingTask& task, std::size_t level, const GroupPosition& group,
+              const SubgroupPlans& subgroup_plans);
 
-    const Choice& best(Range run, int parts) const { return choices_[index(run, parts)]; }
+    // Returns the best assignment of `run` to the first `subgroups` subgroups.
+    const Choice& best(Range run, int subgroups) const { return choices_[index(run, subgroups)]; }
 
 private:
-    std::size_t index(Range run, int parts) const;
-    Choice find_best(Range run, int parts) const;
-    double seconds_of(Range run, const Parts& parts) const;
-    double seconds_of_rank(Range run, const Standing& rank) const;
-    double message_seconds(std::size_t end) const;
+    std::size_t index(Range run, int subgroups) const;
+    Choice find_best(Range run, int subgroups) const;
+    double predict_seconds(Range run, const SubgroupRun& subgroups) const;
+    double predict_rank_seconds(Range run, const GroupPosition& rank) const;
+    double predict_message_seconds(std::size_t end) const;
 
     const SharingTask& task_;
     std::size_t level_;
-    Standing group_;
-    const Below& below_;
+    GroupPosition group_;
+    const SubgroupPlans& subgroup_plans_;
     std::vector<Choice> choices_;
 };
 

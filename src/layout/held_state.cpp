@@ -6,46 +6,48 @@
 namespace trireme::layout {
 namespace {
 
-void sort(std::vector<TensorBox>& boxes) {
-    std::ranges::sort(boxes, {}, [](const TensorBox& held) {
-        return std::tuple(held.tensor, held.box.columns.begin, held.box.columns.count, held.box.rows.begin);
+void sort_by_columns(std::vector<TensorBox>& boxes) {
+    std::ranges::sort(boxes, {}, [](const TensorBox& tensor_box) {
+        return std::tuple(tensor_box.tensor, tensor_box.box.columns.begin, tensor_box.box.columns.count,
+                          tensor_box.box.rows.begin);
     });
 }
 
 // Merges vertically adjacent boxes with equal columns.
-std::vector<TensorBox> joined(std::vector<TensorBox> boxes) {
-    sort(boxes);
-    std::vector<TensorBox> all;
-    for (const TensorBox& held : boxes) {
-        const bool goes_on = !all.empty() && all.back().tensor == held.tensor &&
-                             all.back().box.columns == held.box.columns &&
-                             all.back().box.rows.end() == held.box.rows.begin;
-        if (goes_on) {
-            all.back().box.rows.count += held.box.rows.count;
+std::vector<TensorBox> merge_adjacent_boxes(std::vector<TensorBox> boxes) {
+    sort_by_columns(boxes);
+    std::vector<TensorBox> merged;
+    for (const TensorBox& tensor_box : boxes) {
+        const bool extends_last = !merged.empty() && merged.back().tensor == tensor_box.tensor &&
+                                  merged.back().box.columns == tensor_box.box.columns &&
+                                  merged.back().box.rows.end() == tensor_box.box.rows.begin;
+        if (extends_last) {
+            merged.back().box.rows.count += tensor_box.box.rows.count;
         } else {
-            all.push_back(held);
+            merged.push_back(tensor_box);
         }
     }
-    std::ranges::sort(all, {}, [](const TensorBox& held) {
-        return std::tuple(held.tensor, held.box.rows.begin, held.box.columns.begin);
+    std::ranges::sort(merged, {}, [](const TensorBox& tensor_box) {
+        return std::tuple(tensor_box.tensor, tensor_box.box.rows.begin, tensor_box.box.columns.begin);
     });
-    return all;
+    return merged;
 }
 
-std::vector<TensorBox> values_of(const std::vector<HeldTensor>& tensors, int rank) {
+// Returns the boxes that the rank holds.
+std::vector<TensorBox> list_values(const std::vector<HeldTensor>& tensors, int rank) {
     std::vector<TensorBox> boxes;
     for (std::size_t t = 0; t < tensors.size(); ++t) {
         for (const Slice& slice : tensors[t].slices) {
             if (slice.rank != rank || slice.box.is_empty()) continue;
-            const TensorBox held{t, slice.box};  // listed once, even if two stages of the rank use it
-            if (std::ranges::find(boxes, held) == boxes.end()) boxes.push_back(held);
+            const TensorBox tensor_box{t, slice.box};  // listed once, even if two stages of the rank use it
+            if (std::ranges::find(boxes, tensor_box) == boxes.end()) boxes.push_back(tensor_box);
         }
     }
-    return joined(std::move(boxes));
+    return merge_adjacent_boxes(std::move(boxes));
 }
 
-std::vector<TensorBox> owned_by(int rank, const std::vector<Piece>& pieces,
-                                const std::vector<Bucket>& buckets) {
+std::vector<TensorBox> list_owned_boxes(int rank, const std::vector<Piece>& pieces,
+                                        const std::vector<Bucket>& buckets) {
     std::vector<TensorBox> boxes;
     for (const Bucket& bucket : buckets) {
         for (const Shard& shard : bucket.shards) {
@@ -53,27 +55,28 @@ std::vector<TensorBox> owned_by(int rank, const std::vector<Piece>& pieces,
             boxes.push_back({pieces[shard.piece].tensor, shard.box});
         }
     }
-    return joined(std::move(boxes));
+    return merge_adjacent_boxes(std::move(boxes));
 }
 
 }  // namespace
 
-HeldState held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
-                     const std::vector<Bucket>& buckets, bool shards_optimizer, int rank) {
-    HeldState held{.values = values_of(tensors, rank), .moments = {}, .owned = owned_by(rank, pieces, buckets)};
-    held.moments = shards_optimizer ? held.owned : held.values;
-    return held;
+HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
+                          const std::vector<Bucket>& buckets, bool shards_optimizer, int rank) {
+    HeldState state{
+        .values = list_values(tensors, rank), .moments = {}, .owned = list_owned_boxes(rank, pieces, buckets)};
+    state.moments = shards_optimizer ? state.owned : state.values;
+    return state;
 }
 
-std::vector<Placement> placements_within(const std::vector<Placement>& placements, const Box& local) {
+std::vector<Placement> find_placements_within(const std::vector<Placement>& placements, const Box& local) {
     std::vector<Placement> found;
     for (const auto& [box, row, column] : placements) {
-        const Box part = intersection({{row, box.rows.count}, {column, box.columns.count}}, local);
-        if (part.is_empty()) continue;
-        found.push_back({.box = {{box.rows.begin + part.rows.begin - row, part.rows.count},
-                                 {box.columns.begin + part.columns.begin - column, part.columns.count}},
-                         .row = part.rows.begin - local.rows.begin,
-                         .column = part.columns.begin - local.columns.begin});
+        const Box common = intersect({{row, box.rows.count}, {column, box.columns.count}}, local);
+        if (common.is_empty()) continue;
+        found.push_back({.box = {{box.rows.begin + common.rows.begin - row, common.rows.count},
+                                 {box.columns.begin + common.columns.begin - column, common.columns.count}},
+                         .row = common.rows.begin - local.rows.begin,
+                         .column = common.columns.begin - local.columns.begin});
     }
     return found;
 }

@@ -6,7 +6,7 @@
 namespace trireme::layout {
 namespace {
 
-std::string text_of_layers(std::size_t begin, std::size_t end) {
+std::string layers_to_string(std::size_t begin, std::size_t end) {
     if (end - begin == 1) return cat("layer ", begin);
     return cat("layers ", begin, "-", end - 1);
 }
@@ -14,8 +14,8 @@ std::string text_of_layers(std::size_t begin, std::size_t end) {
 void check_first_layer(const Layout& layout, std::size_t s, std::size_t expected, const std::string& place) {
     const std::size_t begin = layout.stages[s].layers.begin;
     if (begin > expected) {
-        throw ConfigError(cat("no stage of ", place, " holds ", text_of_layers(expected, begin), "; let stage ",
-                              s, " begin at layer ", expected));
+        throw ConfigError(cat("no stage of ", place, " holds ", layers_to_string(expected, begin),
+                              "; let stage ", s, " begin at layer ", expected));
     }
     if (begin < expected) {
         throw ConfigError(cat("stage ", s, " of ", place, " begins at layer ", begin, ", but stage ", s - 1,
@@ -42,7 +42,7 @@ void check_layers(const Layout& layout, std::size_t layers, const std::string& p
     }
     const std::size_t last = layout.stages.size() - 1;
     if (next < layers) {
-        throw ConfigError(cat("no stage of ", place, " holds ", text_of_layers(next, layers), "; let stage ",
+        throw ConfigError(cat("no stage of ", place, " holds ", layers_to_string(next, layers), "; let stage ",
                               last, " end with layer ", layers - 1));
     }
     if (next > layers) {
@@ -82,96 +82,99 @@ void check_replicas(const Layout& layout, const std::string& place) {
     }
 }
 
-// Records what each rank does while the layout is read.
-class Duties {
+// Records the stage or the idleness of each rank, and rejects contradictions.
+class RankAssignments {
 public:
-    Duties(const Layout& layout, int ranks, const std::string& place)
-        : layout_(layout), place_(place), duties_(static_cast<std::size_t>(ranks)) {}
+    RankAssignments(const Layout& layout, int ranks, const std::string& place)
+        : layout_(layout), place_(place), assignments_(static_cast<std::size_t>(ranks)) {}
 
-    void work(int rank, std::size_t stage, std::size_t replica) {
-        Duty& duty = duty_of(rank);
-        if (duty.is_working && duty.stage == stage) refuse_two_replicas(rank, duty, replica);
-        if (duty.is_working && ranks_of(duty) != ranks_of({true, false, stage, replica})) {
-            refuse_two_teams(rank, duty, {true, false, stage, replica});
+    void add_replica_rank(int rank, std::size_t stage, std::size_t replica) {
+        Assignment& assignment = find_assignment(rank);
+        if (assignment.is_working && assignment.stage == stage) refuse_two_replicas(rank, assignment, replica);
+        if (assignment.is_working && find_ranks(assignment) != find_ranks({true, false, stage, replica})) {
+            refuse_two_teams(rank, assignment, {true, false, stage, replica});
         }
-        duty = {true, false, stage, replica};
+        assignment = {true, false, stage, replica};
     }
 
-    void rest(int rank) {
-        Duty& duty = duty_of(rank);
-        if (duty.is_working) {
-            throw ConfigError(cat("rank ", rank, " is both idle and in replica ", duty.replica, " of stage ",
-                                  duty.stage, " of ", place_, "; name it in one of them"));
+    void add_idle_rank(int rank) {
+        Assignment& assignment = find_assignment(rank);
+        if (assignment.is_working) {
+            throw ConfigError(cat("rank ", rank, " is both idle and in replica ", assignment.replica,
+                                  " of stage ", assignment.stage, " of ", place_, "; name it in one of them"));
         }
-        if (duty.is_idle) throw ConfigError(cat("rank ", rank, " is idle twice in ", place_, "; name it once"));
-        duty.is_idle = true;
+        if (assignment.is_idle)
+            throw ConfigError(cat("rank ", rank, " is idle twice in ", place_, "; name it once"));
+        assignment.is_idle = true;
     }
 
-    void check_everyone() const {
-        std::vector<int> nowhere;
-        for (std::size_t r = 0; r < duties_.size(); ++r) {
-            if (!duties_[r].is_working && !duties_[r].is_idle) nowhere.push_back(static_cast<int>(r));
+    void check_all_ranks_named() const {
+        std::vector<int> unnamed_ranks;
+        for (std::size_t r = 0; r < assignments_.size(); ++r) {
+            if (!assignments_[r].is_working && !assignments_[r].is_idle)
+                unnamed_ranks.push_back(static_cast<int>(r));
         }
-        if (nowhere.empty()) return;
-        const std::size_t others = duties_.size() - nowhere.size();
-        const bool are_last = static_cast<std::size_t>(nowhere.front()) == others;
-        throw ConfigError(cat(text_of_ranks(nowhere), " of ", duties_.size(),
-                              nowhere.size() == 1 ? " is" : " are", " nowhere in ", place_,
-                              are_last ? cat("; use every rank, call these idle, or start ", others, " ranks")
-                                       : "; use every rank, or call these idle"));
+        if (unnamed_ranks.empty()) return;
+        const std::size_t named_count = assignments_.size() - unnamed_ranks.size();
+        const bool are_last = static_cast<std::size_t>(unnamed_ranks.front()) == named_count;
+        throw ConfigError(cat(ranks_to_string(unnamed_ranks), " of ", assignments_.size(),
+                              unnamed_ranks.size() == 1 ? " is" : " are", " nowhere in ", place_,
+                              are_last
+                                  ? cat("; use every rank, call these idle, or start ", named_count, " ranks")
+                                  : "; use every rank, or call these idle"));
     }
 
 private:
-    struct Duty {
-        bool is_working = false;
+    struct Assignment {
+        bool is_working = false;  // has a stage
         bool is_idle = false;
-        std::size_t stage = 0;    // the last one recorded
-        std::size_t replica = 0;  // replica number in that stage
+        std::size_t stage = 0;    // the last recorded stage
+        std::size_t replica = 0;  // index of its replica of that stage
     };
 
-    Duty& duty_of(int rank) {
-        if (rank < 0 || static_cast<std::size_t>(rank) >= duties_.size()) {
-            throw ConfigError(cat(place_, " names rank ", rank, " and there are ", duties_.size(), " ranks, 0-",
-                                  duties_.size() - 1, "; use other ranks or start more"));
+    Assignment& find_assignment(int rank) {
+        if (rank < 0 || static_cast<std::size_t>(rank) >= assignments_.size()) {
+            throw ConfigError(cat(place_, " names rank ", rank, " and there are ", assignments_.size(),
+                                  " ranks, 0-", assignments_.size() - 1, "; use other ranks or start more"));
         }
-        return duties_[static_cast<std::size_t>(rank)];
+        return assignments_[static_cast<std::size_t>(rank)];
     }
 
-    const std::vector<int>& ranks_of(const Duty& duty) const {
-        return layout_.stages[duty.stage].replicas[duty.replica].ranks;
+    const std::vector<int>& find_ranks(const Assignment& assignment) const {
+        return layout_.stages[assignment.stage].replicas[assignment.replica].ranks;
     }
 
-    [[noreturn]] void refuse_two_replicas(int rank, const Duty& duty, std::size_t replica) const {
-        if (duty.replica == replica) {
-            throw ConfigError(cat("rank ", rank, " is twice in replica ", replica, " of stage ", duty.stage,
-                                  " of ", place_, "; name it once"));
+    [[noreturn]] void refuse_two_replicas(int rank, const Assignment& assignment, std::size_t replica) const {
+        if (assignment.replica == replica) {
+            throw ConfigError(cat("rank ", rank, " is twice in replica ", replica, " of stage ",
+                                  assignment.stage, " of ", place_, "; name it once"));
         }
-        throw ConfigError(cat("rank ", rank, " is in replicas ", duty.replica, " and ", replica, " of stage ",
-                              duty.stage, " of ", place_, "; name it in one of them"));
+        throw ConfigError(cat("rank ", rank, " is in replicas ", assignment.replica, " and ", replica,
+                              " of stage ", assignment.stage, " of ", place_, "; name it in one of them"));
     }
 
-    [[noreturn]] void refuse_two_teams(int rank, const Duty& one, const Duty& other) const {
+    [[noreturn]] void refuse_two_teams(int rank, const Assignment& one, const Assignment& other) const {
         throw ConfigError(cat("rank ", rank, " is in two stages of ", place_, ": with ",
-                              text_of_ranks(ranks_of(one)), " in stage ", one.stage, ", and with ",
-                              text_of_ranks(ranks_of(other)), " in stage ", other.stage,
+                              ranks_to_string(find_ranks(one)), " in stage ", one.stage, ", and with ",
+                              ranks_to_string(find_ranks(other)), " in stage ", other.stage,
                               "; name it in one of them, or the same ranks in the same order in both"));
     }
 
     const Layout& layout_;
     const std::string& place_;
-    std::vector<Duty> duties_;
+    std::vector<Assignment> assignments_;
 };
 
 void check_ranks(const Layout& layout, int ranks, const std::string& place) {
-    Duties duties(layout, ranks, place);
+    RankAssignments assignments(layout, ranks, place);
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const auto& replicas = layout.stages[s].replicas;
         for (std::size_t r = 0; r < replicas.size(); ++r) {
-            for (const int rank : replicas[r].ranks) duties.work(rank, s, r);
+            for (const int rank : replicas[r].ranks) assignments.add_replica_rank(rank, s, r);
         }
     }
-    for (const int rank : layout.idle) duties.rest(rank);
-    duties.check_everyone();
+    for (const int rank : layout.idle) assignments.add_idle_rank(rank);
+    assignments.check_all_ranks_named();
 }
 
 }  // namespace

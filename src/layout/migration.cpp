@@ -5,39 +5,44 @@
 
 namespace trireme::layout {
 
-std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team) {
-    const auto index_in_team = [&](int rank) {
+std::vector<Migration> find_team_migrations(const std::vector<Migration>& all, const std::vector<int>& team) {
+    // Returns the size of the team if the rank is not in it.
+    const auto find_index_in_team = [&](int rank) {
         return static_cast<int>(std::ranges::find(team, rank) - team.begin());
     };
     const int size = static_cast<int>(team.size());
-    std::vector<Migration> own;
+    std::vector<Migration> team_migrations;
     for (const Migration& each : all) {
-        const Migration migration{
-            .from = index_in_team(each.from), .to = index_in_team(each.to), .parts = each.parts};
-        if (migration.from < size && migration.to < size) own.push_back(migration);
+        const Migration migration{.from = find_index_in_team(each.from),
+                                  .to = find_index_in_team(each.to),
+                                  .fractions = each.fractions};
+        if (migration.from < size && migration.to < size) team_migrations.push_back(migration);
     }
-    return own;
+    return team_migrations;
 }
 
-ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double not_computed) {
-    ProductParts parts;
-    parts.fill(not_computed);
+MatmulFractions compute_skipped_fractions(const std::vector<Migration>& all, int rank,
+                                          double uncomputed_fraction) {
+    MatmulFractions fractions;
+    fractions.fill(uncomputed_fraction);
     for (const Migration& each : all) {
         if (each.from != rank) continue;
-        for (std::size_t p = 0; p < product_count; ++p) parts[p] -= each.parts[p];
+        for (std::size_t m = 0; m < block_matmul_count; ++m) fractions[m] -= each.fractions[m];
     }
-    for (double& part : parts) part = std::max(part, 0.0);
-    return parts;
+    for (double& fraction : fractions) fraction = std::max(fraction, 0.0);
+    return fractions;
 }
 
-std::vector<double> left_out_shares(const std::vector<Migration>& all,
-                                    const std::vector<double>& not_computed) {
-    std::vector<double> shares;
-    for (std::size_t rank = 0; rank < not_computed.size(); ++rank) {
-        const ProductParts parts = left_out_beside(all, static_cast<int>(rank), not_computed[rank]);
-        shares.push_back(std::accumulate(parts.begin(), parts.end(), 0.0) / static_cast<double>(product_count));
+std::vector<double> compute_mean_skipped_fractions(const std::vector<Migration>& all,
+                                                   const std::vector<double>& uncomputed_fractions) {
+    std::vector<double> mean_fractions;
+    for (std::size_t rank = 0; rank < uncomputed_fractions.size(); ++rank) {
+        const MatmulFractions fractions =
+            compute_skipped_fractions(all, static_cast<int>(rank), uncomputed_fractions[rank]);
+        mean_fractions.push_back(std::accumulate(fractions.begin(), fractions.end(), 0.0) /
+                                 static_cast<double>(block_matmul_count));
     }
-    return shares;
+    return mean_fractions;
 }
 
 }  // namespace trireme::layout

@@ -24,7 +24,7 @@ struct Item {
 
 using Cuts = std::vector<std::size_t>;  // number of items per stage
 
-std::vector<Item> items_of(const std::vector<LayerFacts>& layers) {
+std::vector<Item> make_items(const std::vector<LayerFacts>& layers) {
     std::vector<Item> items;
     for (const LayerFacts& layer : layers) {
         if (layer.item >= items.size()) items.resize(layer.item + 1);
@@ -36,22 +36,22 @@ std::vector<Item> items_of(const std::vector<LayerFacts>& layers) {
     return items;
 }
 
-void check_stages(const std::vector<Item>& items, std::size_t stages, const std::string& wish) {
+void check_stages(const std::vector<Item>& items, std::size_t stages, const std::string& partition) {
     if (stages >= 1 && stages <= items.size()) return;
-    throw ConfigError(cat("--partition ", wish, " cannot cut ", items.size(),
+    throw ConfigError(cat("--partition ", partition, " cannot cut ", items.size(),
                           " items (embedding, blocks and head) into ", stages, " stages; use 1 to ",
                           items.size(), " stages: change --pipe or --chunks"));
 }
 
-Cuts uniform_cuts(const std::vector<Item>& items, std::size_t stages) {
+Cuts cut_uniformly(const std::vector<Item>& items, std::size_t stages) {
     Cuts cuts;
     for (const Range& range : cut_evenly(items.size(), stages)) cuts.push_back(range.count);
     return cuts;
 }
 
-// Fills the stages in order, each with as many items as `limit` parameters allow; every later stage keeps at
-// least one item. Returns nothing if the last stage would exceed the limit.
-std::optional<Cuts> filled_cuts(const std::vector<Item>& items, std::size_t stages, std::size_t limit) {
+// Gives each stage in order the largest number of items with at most `limit` parameters, but leaves at least
+// one item for every later stage. Returns nothing if some items remain.
+std::optional<Cuts> fill_stages(const std::vector<Item>& items, std::size_t stages, std::size_t limit) {
     Cuts cuts(stages, 0);
     std::size_t next = 0;
     for (std::size_t s = 0; s < stages; ++s) {
@@ -65,8 +65,8 @@ std::optional<Cuts> filled_cuts(const std::vector<Item>& items, std::size_t stag
     return next == items.size() ? std::optional(cuts) : std::nullopt;
 }
 
-// Bisects the parameters of the largest stage.
-Cuts cuts_by_parameters(const std::vector<Item>& items, std::size_t stages) {
+// Finds the smallest possible number of parameters of the largest stage by bisection.
+Cuts cut_by_parameters(const std::vector<Item>& items, std::size_t stages) {
     std::size_t low = 0;
     std::size_t high = 0;
     for (const Item& item : items) {
@@ -75,16 +75,16 @@ Cuts cuts_by_parameters(const std::vector<Item>& items, std::size_t stages) {
     }
     while (low < high) {
         const std::size_t middle = low + (high - low) / 2;
-        if (filled_cuts(items, stages, middle)) {
+        if (fill_stages(items, stages, middle)) {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    return *filled_cuts(items, stages, high);
+    return *fill_stages(items, stages, high);
 }
 
-Cuts cuts_by_type(const std::vector<Item>& items, std::size_t stages) {
+Cuts cut_by_type(const std::vector<Item>& items, std::size_t stages) {
     std::vector<std::size_t> blocks;  // indices of the blocks among the items
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (items[i].is_block) blocks.push_back(i);
@@ -105,7 +105,7 @@ Cuts cuts_by_type(const std::vector<Item>& items, std::size_t stages) {
 }
 
 // Parses "4,3,3,4". Returns nothing for any other text.
-std::optional<Cuts> numbers_of(std::string_view text) {
+std::optional<Cuts> parse_numbers(std::string_view text) {
     Cuts numbers;
     const char* const end = text.data() + text.size();
     for (const char* at = text.data();; ++at) {
@@ -119,45 +119,46 @@ std::optional<Cuts> numbers_of(std::string_view text) {
     }
 }
 
-Cuts listed_cuts(const std::vector<Item>& items, std::size_t stages, const std::string& wish,
-                 const Cuts& cuts) {
+// Returns `cuts`, the numbers in `partition`. Throws ConfigError if they do not fit.
+Cuts check_listed_cuts(const std::vector<Item>& items, std::size_t stages, const std::string& partition,
+                       const Cuts& cuts) {
     if (cuts.size() != stages) {
-        throw ConfigError(cat("--partition ", wish, " names ", cuts.size(), " stages and there are ", stages,
-                              "; name the items of each stage, ", items.size(), " in all"));
+        throw ConfigError(cat("--partition ", partition, " names ", cuts.size(), " stages and there are ",
+                              stages, "; name the items of each stage, ", items.size(), " in all"));
     }
     if (const auto empty = std::ranges::find(cuts, 0U); empty != cuts.end()) {
-        throw ConfigError(cat("--partition ", wish, " gives stage ", empty - cuts.begin(),
+        throw ConfigError(cat("--partition ", partition, " gives stage ", empty - cuts.begin(),
                               " no item; give every stage at least one"));
     }
     const std::size_t sum = std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
     if (sum != items.size()) {
-        throw ConfigError(cat("--partition ", wish, " gives away ", sum, " items and the model has ",
+        throw ConfigError(cat("--partition ", partition, " gives away ", sum, " items and the model has ",
                               items.size(), " (embedding, blocks and head); make the sum ", items.size()));
     }
     return cuts;
 }
 
-Cuts cuts_for(const std::vector<Item>& items, std::size_t stages, const std::string& wish) {
-    if (wish == "uniform") return uniform_cuts(items, stages);
-    if (wish == "parameters") return cuts_by_parameters(items, stages);
-    if (wish == "type") return cuts_by_type(items, stages);
-    if (const auto cuts = numbers_of(wish)) return listed_cuts(items, stages, wish, *cuts);
+Cuts find_cuts(const std::vector<Item>& items, std::size_t stages, const std::string& partition) {
+    if (partition == "uniform") return cut_uniformly(items, stages);
+    if (partition == "parameters") return cut_by_parameters(items, stages);
+    if (partition == "type") return cut_by_type(items, stages);
+    if (const auto cuts = parse_numbers(partition)) return check_listed_cuts(items, stages, partition, *cuts);
     const std::array<std::string, 5> known{"uniform", "parameters", "type", "measured", "pipedream"};
     throw ConfigError(cat(
         "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "
         "4,3,3,4, and not \"",
-        wish, "\"", did_you_mean(wish, known)));
+        partition, "\"", suggest_word(partition, known)));
 }
 
 }  // namespace
 
 std::vector<std::size_t> cut_layers(const std::vector<LayerFacts>& layers, std::size_t stages,
-                                    const std::string& wish) {
-    const std::vector<Item> items = items_of(layers);
-    check_stages(items, stages, wish);
+                                    const std::string& partition) {
+    const std::vector<Item> items = make_items(layers);
+    check_stages(items, stages, partition);
     std::vector<std::size_t> lengths;
     auto item = items.begin();
-    for (const std::size_t count : cuts_for(items, stages, wish)) {
+    for (const std::size_t count : find_cuts(items, stages, partition)) {
         std::size_t length = 0;
         for (const auto end = item + static_cast<std::ptrdiff_t>(count); item != end; ++item) {
             length += item->layers;
@@ -167,21 +168,21 @@ std::vector<std::size_t> cut_layers(const std::vector<LayerFacts>& layers, std::
     return lengths;
 }
 
-LayerLoad recomputed(const LayerLoad& load) {
-    LayerLoad again = load;
-    again.seconds += load.forward_seconds;
-    again.kept_bytes = load.row_bytes;
-    return again;
+LayerLoad add_full_recomputation(const LayerLoad& load) {
+    LayerLoad result = load;
+    result.seconds += load.forward_seconds;
+    result.activation_bytes = load.row_bytes;
+    return result;
 }
 
-LayerLoad joined(const LayerLoad& load, const LayerLoad& next) {
+LayerLoad merge_loads(const LayerLoad& load, const LayerLoad& next) {
     return {.seconds = load.seconds + next.seconds,
             .forward_seconds = load.forward_seconds + next.forward_seconds,
             .update_seconds = load.update_seconds + next.update_seconds,
             .row_bytes = next.row_bytes,
             .parameter_bytes = load.parameter_bytes + next.parameter_bytes,
-            .kept_bytes = load.kept_bytes + next.kept_bytes,
-            .held_bytes = load.held_bytes + next.held_bytes,
+            .activation_bytes = load.activation_bytes + next.activation_bytes,
+            .state_bytes = load.state_bytes + next.state_bytes,
             .workspace_bytes = std::max(load.workspace_bytes, next.workspace_bytes)};
 }
 

@@ -8,13 +8,14 @@
 namespace trireme::layout {
 namespace {
 
-// A box and all ranks that hold exactly this box. Thousands of slices reduce to a few of these.
+// A box and all ranks that have a slice with exactly this box. Thousands of slices have only a few distinct
+// boxes.
 struct SharedBox {
     Box box;
     std::vector<int> ranks;
 };
 
-std::vector<Slice> sorted_slices(const HeldTensor& tensor) {
+std::vector<Slice> sort_slices(const HeldTensor& tensor) {
     std::vector<Slice> slices;
     for (const Slice& slice : tensor.slices) {
         const Box& box = slice.box;
@@ -33,21 +34,22 @@ std::vector<Slice> sorted_slices(const HeldTensor& tensor) {
 }
 
 // Returns the distinct boxes, sorted by first row.
-std::vector<SharedBox> shared_boxes(const HeldTensor& tensor) {
+std::vector<SharedBox> find_shared_boxes(const HeldTensor& tensor) {
     std::vector<SharedBox> boxes;
-    for (const Slice& slice : sorted_slices(tensor)) {
+    for (const Slice& slice : sort_slices(tensor)) {
         if (boxes.empty() || boxes.back().box != slice.box) boxes.push_back({slice.box, {}});
         boxes.back().ranks.push_back(slice.rank);
     }
     return boxes;
 }
 
-// Returns the bounds of all ranges, ascending and without duplicates.
-template <class Boxes, class RangeOf>
-std::vector<std::size_t> cut_lines(const Boxes& boxes, RangeOf range_of) {
+// Returns the begins and ends of the ranges of all boxes, ascending and without duplicates. `find_range`
+// returns the rows or the columns of a box.
+template <class Boxes, class FindRange>
+std::vector<std::size_t> list_cut_lines(const Boxes& boxes, FindRange find_range) {
     std::vector<std::size_t> lines;
-    for (const auto& shared : boxes) {
-        const Range range = range_of(shared);
+    for (const auto& shared_box : boxes) {
+        const Range range = find_range(shared_box);
         lines.push_back(range.begin);
         lines.push_back(range.end());
     }
@@ -56,17 +58,19 @@ std::vector<std::size_t> cut_lines(const Boxes& boxes, RangeOf range_of) {
     return lines;
 }
 
-using Crossing = std::vector<const SharedBox*>;  // boxes that cross a strip of rows from top to bottom
+using StripBoxes = std::vector<const SharedBox*>;  // boxes that cross a strip of rows from top to bottom
 
-// Returns the holders between each two adjacent column lines, ascending.
-std::vector<std::vector<int>> holders_between(const std::vector<std::size_t>& lines, const Crossing& boxes) {
+// Returns for every i the holders between the cut lines i and i + 1 of `lines`, which cut columns. Holders are
+// ascending.
+std::vector<std::vector<int>> find_holders_between(const std::vector<std::size_t>& lines,
+                                                   const StripBoxes& boxes) {
     std::vector<std::vector<int>> holders(lines.size());
-    for (const SharedBox* shared : boxes) {
-        const Range columns = shared->box.columns;
+    for (const SharedBox* shared_box : boxes) {
+        const Range columns = shared_box->box.columns;
         const auto first = std::ranges::lower_bound(lines, columns.begin);
         for (auto line = first; *line < columns.end(); ++line) {
             auto& cell = holders[static_cast<std::size_t>(line - lines.begin())];
-            cell.insert(cell.end(), shared->ranks.begin(), shared->ranks.end());
+            cell.insert(cell.end(), shared_box->ranks.begin(), shared_box->ranks.end());
         }
     }
     for (auto& cell : holders) {
@@ -76,10 +80,12 @@ std::vector<std::vector<int>> holders_between(const std::vector<std::size_t>& li
     return holders;
 }
 
-// Returns the pieces of a strip of rows in which no box begins or ends, with neighbours joined.
-std::vector<Piece> pieces_of_strip(std::size_t tensor, Range rows, const Crossing& boxes) {
-    const auto lines = cut_lines(boxes, [](const SharedBox* shared) { return shared->box.columns; });
-    auto holders = holders_between(lines, boxes);
+// Returns the pieces of a strip, i.e. of rows between which no box begins or ends. Neighbours with equal
+// holders are one piece.
+std::vector<Piece> make_strip_pieces(std::size_t tensor, Range rows, const StripBoxes& boxes) {
+    const auto lines =
+        list_cut_lines(boxes, [](const SharedBox* shared_box) { return shared_box->box.columns; });
+    auto holders = find_holders_between(lines, boxes);
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
         if (holders[i].empty()) continue;
@@ -94,42 +100,44 @@ std::vector<Piece> pieces_of_strip(std::size_t tensor, Range rows, const Crossin
     return pieces;
 }
 
-bool goes_on_in(const Piece& above, const Piece& below) {
+bool may_merge(const Piece& above, const Piece& below) {
     return above.box.columns == below.box.columns && above.box.rows.end() == below.box.rows.begin &&
            above.holders == below.holders;
 }
 
-// Adds the pieces of the next strip to `pieces`, or extends the pieces above that they continue. `above` has
-// the indices of the previous strip's pieces, sorted by column; on return it has those of this strip.
+// Adds the pieces of the next strip to `pieces`, or merges them with the pieces directly above. `above` has the
+// indices of the pieces that reach the bottom of the previous strip, sorted by column; on return it has those
+// of this strip.
 void add_strip(std::vector<Piece>& pieces, std::vector<std::size_t>& above, std::vector<Piece> strip) {
-    std::vector<std::size_t> lowest;
+    std::vector<std::size_t> lowest_pieces;
     auto candidate = above.begin();
     for (Piece& piece : strip) {
         const std::size_t column = piece.box.columns.begin;
         while (candidate != above.end() && pieces[*candidate].box.columns.begin < column) ++candidate;
-        if (candidate != above.end() && goes_on_in(pieces[*candidate], piece)) {
+        if (candidate != above.end() && may_merge(pieces[*candidate], piece)) {
             pieces[*candidate].box.rows.count += piece.box.rows.count;
-            lowest.push_back(*candidate);
+            lowest_pieces.push_back(*candidate);
         } else {
-            lowest.push_back(pieces.size());
+            lowest_pieces.push_back(pieces.size());
             pieces.push_back(std::move(piece));
         }
     }
-    above = std::move(lowest);
+    above = std::move(lowest_pieces);
 }
 
-// Sweeps over the rows of a tensor, strip by strip.
-void add_tensor(std::vector<Piece>& pieces, std::size_t number, const HeldTensor& tensor) {
-    const std::vector<SharedBox> boxes = shared_boxes(tensor);
-    const auto lines = cut_lines(boxes, [](const SharedBox& shared) { return shared.box.rows; });
-    Crossing crossing;
+// Adds the pieces of a tensor, one strip of rows after the other.
+void add_tensor(std::vector<Piece>& pieces, std::size_t tensor_index, const HeldTensor& tensor) {
+    const std::vector<SharedBox> boxes = find_shared_boxes(tensor);
+    const auto lines = list_cut_lines(boxes, [](const SharedBox& shared_box) { return shared_box.box.rows; });
+    StripBoxes strip_boxes;
     std::vector<std::size_t> above;
     auto next = boxes.begin();
     for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
-        std::erase_if(crossing, [&](const SharedBox* shared) { return shared->box.rows.end() <= lines[i]; });
-        for (; next != boxes.end() && next->box.rows.begin == lines[i]; ++next) crossing.push_back(&*next);
+        std::erase_if(strip_boxes,
+                      [&](const SharedBox* shared_box) { return shared_box->box.rows.end() <= lines[i]; });
+        for (; next != boxes.end() && next->box.rows.begin == lines[i]; ++next) strip_boxes.push_back(&*next);
         const Range rows{lines[i], lines[i + 1] - lines[i]};
-        add_strip(pieces, above, pieces_of_strip(number, rows, crossing));
+        add_strip(pieces, above, make_strip_pieces(tensor_index, rows, strip_boxes));
     }
 }
 

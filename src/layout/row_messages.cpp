@@ -5,8 +5,8 @@
 namespace trireme::layout {
 namespace {
 
-std::vector<RowMessage> whole_rows(std::size_t rows, const std::vector<int>& senders,
-                                   const std::vector<int>& receivers) {
+std::vector<RowMessage> plan_whole_messages(std::size_t rows, const std::vector<int>& senders,
+                                            const std::vector<int>& receivers) {
     std::vector<RowMessage> messages;
     if (rows == 0) return messages;
     for (std::size_t s = 0; s < senders.size(); ++s) {
@@ -17,14 +17,14 @@ std::vector<RowMessage> whole_rows(std::size_t rows, const std::vector<int>& sen
     return messages;
 }
 
-std::vector<RowMessage> cut_rows(std::size_t rows, const std::vector<int>& senders,
-                                 const std::vector<int>& receivers) {
-    const std::vector<Range> sent = cut_evenly(rows, senders.size());
-    const std::vector<Range> wanted = cut_evenly(rows, receivers.size());
+std::vector<RowMessage> plan_cut_messages(std::size_t rows, const std::vector<int>& senders,
+                                          const std::vector<int>& receivers) {
+    const std::vector<Range> sender_rows = cut_evenly(rows, senders.size());
+    const std::vector<Range> receiver_rows = cut_evenly(rows, receivers.size());
     std::vector<RowMessage> messages;
     for (std::size_t s = 0; s < senders.size(); ++s) {
         for (std::size_t r = 0; r < receivers.size(); ++r) {
-            const Range common = intersection(sent[s], wanted[r]);
+            const Range common = intersect(sender_rows[s], receiver_rows[r]);
             if (common.count > 0) messages.push_back({senders[s], receivers[r], common});
         }
     }
@@ -33,9 +33,10 @@ std::vector<RowMessage> cut_rows(std::size_t rows, const std::vector<int>& sende
 
 }  // namespace
 
-std::vector<RowMessage> row_messages(std::size_t rows, const std::vector<int>& senders,
-                                     const std::vector<int>& receivers, bool are_rows_cut) {
-    return are_rows_cut ? cut_rows(rows, senders, receivers) : whole_rows(rows, senders, receivers);
+std::vector<RowMessage> plan_row_messages(std::size_t rows, const std::vector<int>& senders,
+                                          const std::vector<int>& receivers, bool are_rows_cut) {
+    return are_rows_cut ? plan_cut_messages(rows, senders, receivers)
+                        : plan_whole_messages(rows, senders, receivers);
 }
 
 }  // namespace trireme::layout

@@ -8,7 +8,7 @@
 namespace trireme::layout {
 namespace {
 
-std::string list_of(std::span<const std::size_t> numbers) {
+std::string join_numbers(std::span<const std::size_t> numbers) {
     std::string text;
     for (const std::size_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
     return text;
@@ -16,8 +16,8 @@ std::string list_of(std::span<const std::size_t> numbers) {
 
 void check_shares(std::size_t count, std::span<const std::size_t> weights, const std::string& what) {
     if (std::ranges::count(weights, 0U) > 0) {
-        throw ConfigError(cat(what, " cannot be cut by the shares ", list_of(weights),
-                              "; make every share at least 1, or leave out the rank whose share is 0"));
+        throw ConfigError(cat(what, " cannot be cut by the shares ", join_numbers(weights),
+                              "; make every share at least 1, or omit the rank whose share is 0"));
     }
     if (count < weights.size()) {
         throw ConfigError(cat(count, " ", what, " cannot be shared by ", weights.size(),
@@ -26,56 +26,64 @@ void check_shares(std::size_t count, std::span<const std::size_t> weights, const
     }
 }
 
-// The units that remain, and the total weight of those that share them.
-struct Rest {
+// The units that are not yet given to a weight, and the sum of the weights that still have none.
+struct RemainingUnits {
     std::size_t count = 0;
     std::size_t weight = 0;
 };
 
-// Gives one unit to each weight whose proportion is less than one unit. This leaves less for the others, so it
-// repeats until every other proportion is at least one unit.
-Rest give_the_smallest_one_unit(std::vector<std::size_t>& units, Rest rest,
-                                std::span<const std::size_t> weights) {
+// Gives one unit to each weight whose proportional number of units is below one. This reduces the proportional
+// numbers of the other weights, so the function repeats it until all of those numbers are at least one. Returns
+// what remains for the other weights.
+RemainingUnits give_one_unit_to_small_weights(std::vector<std::size_t>& units, RemainingUnits remaining,
+                                              std::span<const std::size_t> weights) {
     for (bool is_settled = false; !is_settled;) {
         is_settled = true;
         for (std::size_t i = 0; i < weights.size(); ++i) {
-            if (units[i] > 0 || rest.count * weights[i] >= rest.weight) continue;
+            if (units[i] > 0 || remaining.count * weights[i] >= remaining.weight) continue;
             units[i] = 1;
-            rest = {rest.count - 1, rest.weight - weights[i]};
+            remaining = {remaining.count - 1, remaining.weight - weights[i]};
             is_settled = false;
         }
     }
-    return rest;
+    return remaining;
 }
 
-// Shares the rest among the weights without units. Remaining units go one by one to the weight with the fewest
-// units per weight. Ranks wait for the one with the most units per weight, which this minimizes.
-void share_in_proportion(std::vector<std::size_t>& units, Rest rest, std::span<const std::size_t> weights) {
-    std::vector<std::size_t> sharers;
-    std::size_t left = rest.count;
+// Gives the remaining units to the weights that have none, in proportion, rounded down. The units that rounding
+// leaves go one by one to the weight with the smallest (units + 1) / weight, where `units` is the number of
+// units that it has so far. This minimizes the maximum of units / weight: the ranks of a team wait for the rank
+// with this maximum.
+void distribute_in_proportion(std::vector<std::size_t>& units, RemainingUnits remaining,
+                              std::span<const std::size_t> weights) {
+    std::vector<std::size_t> receivers;
+    std::size_t undistributed = remaining.count;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (units[i] > 0) continue;
-        sharers.push_back(i);
-        units[i] = rest.count * weights[i] / rest.weight;
-        left -= units[i];
+        receivers.push_back(i);
+        units[i] = remaining.count * weights[i] / remaining.weight;
+        undistributed -= units[i];
     }
     const auto has_less_with_one_more = [&](std::size_t i, std::size_t other) {
         return (units[i] + 1) * weights[other] < (units[other] + 1) * weights[i];
     };
-    for (; left > 0; --left) ++units[*std::ranges::min_element(sharers, has_less_with_one_more)];
+    for (; undistributed > 0; --undistributed)
+        ++units[*std::ranges::min_element(receivers, has_less_with_one_more)];
 }
 
-// Assigns `count` items one after another. `done` has the items that each worker already has, and is updated.
-std::vector<std::size_t> turns_from(std::vector<std::size_t>& done, const std::vector<double>& parts,
-                                    std::size_t count) {
+// Assigns `count` items one after another and returns the worker of each. `item_counts` has the number of items
+// that each worker already has, and is updated.
+std::vector<std::size_t> assign_more_turns(std::vector<std::size_t>& item_counts,
+                                           const std::vector<double>& speeds, std::size_t count) {
     std::vector<std::size_t> turns;
-    const auto end_of_next = [&](std::size_t who) { return static_cast<double>(done[who] + 1) / parts[who]; };
-    for (std::size_t piece = 0; piece < count; ++piece) {
+    const auto compute_finish_time = [&](std::size_t worker) {
+        return static_cast<double>(item_counts[worker] + 1) / speeds[worker];
+    };
+    for (std::size_t item = 0; item < count; ++item) {
         std::size_t first = 0;
-        for (std::size_t who = 1; who < parts.size(); ++who) {
-            if (end_of_next(who) < end_of_next(first)) first = who;
+        for (std::size_t worker = 1; worker < speeds.size(); ++worker) {
+            if (compute_finish_time(worker) < compute_finish_time(first)) first = worker;
         }
-        ++done[first];
+        ++item_counts[first];
         turns.push_back(first);
     }
     return turns;
@@ -83,12 +91,12 @@ std::vector<std::size_t> turns_from(std::vector<std::size_t>& done, const std::v
 
 }  // namespace
 
-std::vector<Range> cut_in_shares(std::size_t count, std::span<const std::size_t> weights,
-                                 const std::string& what) {
+std::vector<Range> cut_by_weights(std::size_t count, std::span<const std::size_t> weights,
+                                  const std::string& what) {
     check_shares(count, weights, what);
     std::vector<std::size_t> units(weights.size(), 0);
-    const Rest whole{count, std::accumulate(weights.begin(), weights.end(), std::size_t{0})};
-    share_in_proportion(units, give_the_smallest_one_unit(units, whole, weights), weights);
+    const RemainingUnits all_units{count, std::accumulate(weights.begin(), weights.end(), std::size_t{0})};
+    distribute_in_proportion(units, give_one_unit_to_small_weights(units, all_units, weights), weights);
 
     std::vector<Range> ranges;
     std::size_t begin = 0;
@@ -111,16 +119,16 @@ std::vector<Range> cut_evenly(std::size_t count, std::size_t parts) {
     return ranges;
 }
 
-std::vector<std::size_t> take_turns(const std::vector<double>& parts, std::size_t count) {
-    std::vector<std::size_t> done(parts.size());
-    return turns_from(done, parts, count);
+std::vector<std::size_t> assign_turns(const std::vector<double>& speeds, std::size_t count) {
+    std::vector<std::size_t> item_counts(speeds.size());
+    return assign_more_turns(item_counts, speeds, count);
 }
 
-std::vector<std::size_t> count_turns(const std::vector<double>& parts, std::size_t count) {
-    const bool are_enough = count >= parts.size();
-    std::vector<std::size_t> done(parts.size(), are_enough ? 1 : 0);
-    turns_from(done, parts, are_enough ? count - parts.size() : count);
-    return done;
+std::vector<std::size_t> count_turns(const std::vector<double>& speeds, std::size_t count) {
+    const bool has_item_for_each = count >= speeds.size();
+    std::vector<std::size_t> item_counts(speeds.size(), has_item_for_each ? 1 : 0);
+    assign_more_turns(item_counts, speeds, has_item_for_each ? count - speeds.size() : count);
+    return item_counts;
 }
 
 }  // namespace trireme::layout

@@ -13,53 +13,53 @@ bool has_equal_replicas(const Layout& layout) {
                                [&](const StageLayout& stage) { return stage.replicas.size() == replicas; });
 }
 
-// True if `team` is replica `replica` in all its stages.
-bool keeps_number(const Team& team, const Layout& layout, std::size_t replica) {
+// True if `team` holds the replica with index `replica` of each of its stages.
+bool is_same_replica_everywhere(const Team& team, const Layout& layout, std::size_t replica) {
     return std::ranges::all_of(team.stages, [&](int stage) {
         return layout.stages[static_cast<std::size_t>(stage)].replicas[replica].ranks == team.ranks;
     });
 }
 
-// True if the teams form rows of `pipe` teams, each with all stages, and team p of a row has stages_of(p,
-// pipe).
-template <class StagesOf>
-bool is_of_rows(const Layout& layout, const StagesOf& stages_of) {
+// True if the teams form data-parallel pipelines of `pipe` teams each, and the team at position p of a pipeline
+// holds the stages list_stages(p, pipe).
+template <class ListStages>
+bool forms_pipelines(const Layout& layout, const ListStages& list_stages) {
     if (!has_equal_replicas(layout)) return false;
     const std::size_t replicas = layout.stages.front().replicas.size();
-    const std::vector<Team> teams = teams_of(layout);
+    const std::vector<Team> teams = make_teams(layout);
     const std::size_t pipe = teams.size() / replicas;
     if (pipe * replicas != teams.size()) return false;
     for (std::size_t t = 0; t < teams.size(); ++t) {
-        if (teams[t].stages != stages_of(static_cast<int>(t % pipe), static_cast<int>(pipe))) return false;
-        if (!keeps_number(teams[t], layout, t / pipe)) return false;
+        if (teams[t].stages != list_stages(static_cast<int>(t % pipe), static_cast<int>(pipe))) return false;
+        if (!is_same_replica_everywhere(teams[t], layout, t / pipe)) return false;
     }
     return true;
 }
 
 }  // namespace
 
-std::vector<Team> teams_of(const Layout& layout) {
-    std::map<int, Team> by_first_rank;
+std::vector<Team> make_teams(const Layout& layout) {
+    std::map<int, Team> team_by_first_rank;
     std::vector<std::pair<std::size_t, int>> order;  // replica of the team's first stage, the team's first rank
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const auto& replicas = layout.stages[s].replicas;
         for (std::size_t r = 0; r < replicas.size(); ++r) {
             const int first = replicas[r].ranks.front();
-            const auto [place, is_new] = by_first_rank.try_emplace(first, Team{replicas[r].ranks, {}});
-            place->second.stages.push_back(static_cast<int>(s));
+            const auto [entry, is_new] = team_by_first_rank.try_emplace(first, Team{replicas[r].ranks, {}});
+            entry->second.stages.push_back(static_cast<int>(s));
             if (is_new) order.emplace_back(r, first);
         }
     }
     std::ranges::stable_sort(order, {}, &std::pair<std::size_t, int>::first);
     std::vector<Team> teams;
     teams.reserve(order.size());
-    for (const auto& [replica, first] : order) teams.push_back(std::move(by_first_rank.at(first)));
+    for (const auto& [replica, first] : order) teams.push_back(std::move(team_by_first_rank.at(first)));
     return teams;
 }
 
-int team_of(const std::vector<Team>& teams, const Layout& layout, int stage, int replica) {
-    const StageLayout& holders = layout.stages.at(static_cast<std::size_t>(stage));
-    const std::vector<int>& ranks = holders.replicas.at(static_cast<std::size_t>(replica)).ranks;
+int find_team(const std::vector<Team>& teams, const Layout& layout, int stage, int replica) {
+    const StageLayout& stage_layout = layout.stages.at(static_cast<std::size_t>(stage));
+    const std::vector<int>& ranks = stage_layout.replicas.at(static_cast<std::size_t>(replica)).ranks;
     const auto team = std::ranges::find(teams, ranks, &Team::ranks);
     if (team == teams.end()) {
         throw BugError(
@@ -68,24 +68,24 @@ int team_of(const std::vector<Team>& teams, const Layout& layout, int stage, int
     return static_cast<int>(team - teams.begin());
 }
 
-int team_of_rank(const std::vector<Team>& teams, int rank) {
+int find_team_of_rank(const std::vector<Team>& teams, int rank) {
     const auto holds_rank = [&](const Team& team) { return std::ranges::count(team.ranks, rank) > 0; };
     const auto team = std::ranges::find_if(teams, holds_rank);
     return team == teams.end() ? -1 : static_cast<int>(team - teams.begin());
 }
 
 bool is_grid(const Layout& layout) {
-    const int all = static_cast<int>(layout.stages.size());
-    return is_of_rows(layout, [all](int p, int pipe) {
+    const int stage_count = static_cast<int>(layout.stages.size());
+    return forms_pipelines(layout, [stage_count](int p, int pipe) {
         std::vector<int> stages;
-        stages.reserve(static_cast<std::size_t>(all / pipe));
-        for (int chunk = 0; chunk < all / pipe; ++chunk) stages.push_back(chunk * pipe + p);
+        stages.reserve(static_cast<std::size_t>(stage_count / pipe));
+        for (int chunk = 0; chunk < stage_count / pipe; ++chunk) stages.push_back(chunk * pipe + p);
         return stages;
     });
 }
 
-bool is_v(const Layout& layout) {
-    return is_of_rows(layout, [](int p, int pipe) { return std::vector{p, 2 * pipe - 1 - p}; });
+bool is_v_shaped(const Layout& layout) {
+    return forms_pipelines(layout, [](int p, int pipe) { return std::vector{p, 2 * pipe - 1 - p}; });
 }
 
 }  // namespace trireme::layout

@@ -3,76 +3,77 @@
 #include <algorithm>
 #include <map>
 
-#include "mover/cells.hpp"
+#include "mover/move_pieces.hpp"
 #include "mover/rounds.hpp"
 
 namespace trireme::mover {
 
 namespace {
 
-// Adds the elements that each rank sends and receives.
-void count(const MoveRound& round, std::map<int, std::size_t>& of_rank) {
-    for (const Shipment& shipment : round) {
-        of_rank[shipment.source] += shipment.elements;
-        of_rank[shipment.destination] += shipment.elements;
+// Adds the elements that each rank sends and receives in a round.
+void add_elements(const MoveRound& round, std::map<int, std::size_t>& elements_per_rank) {
+    for (const MoveMessage& message : round) {
+        elements_per_rank[message.source] += message.elements;
+        elements_per_rank[message.destination] += message.elements;
     }
 }
 
-std::size_t most_of(const std::map<int, std::size_t>& of_rank) {
-    std::size_t most = 0;
-    for (const auto& [rank, elements] : of_rank) most = std::max(most, elements);
-    return most;
+std::size_t find_max(const std::map<int, std::size_t>& elements_per_rank) {
+    std::size_t max_elements = 0;
+    for (const auto& [rank, elements] : elements_per_rank) max_elements = std::max(max_elements, elements);
+    return max_elements;
 }
 
 }  // namespace
 
-std::size_t Move::elements_sent() const {
+std::size_t Move::count_sent_elements() const {
     std::size_t sum = 0;
     for (const MoveRound& round : rounds) {
-        for (const Shipment& shipment : round) sum += shipment.elements;
+        for (const MoveMessage& message : round) sum += message.elements;
     }
     return sum;
 }
 
-std::size_t Move::elements_kept() const {
+std::size_t Move::count_local_elements() const {
     std::size_t sum = 0;
-    for (const Transfer& transfer : kept) sum += transfer.box.size();
+    for (const Transfer& transfer : local_copies) sum += transfer.box.size();
     return sum;
 }
 
-std::size_t Move::most_elements() const {
-    std::size_t most = 0;
+std::size_t Move::max_elements_per_round() const {
+    std::size_t max_elements = 0;
     for (const MoveRound& round : rounds) {
-        std::map<int, std::size_t> of_rank;
-        count(round, of_rank);
-        most = std::max(most, most_of(of_rank));
+        std::map<int, std::size_t> elements_per_rank;
+        add_elements(round, elements_per_rank);
+        max_elements = std::max(max_elements, find_max(elements_per_rank));
     }
-    return most;
+    return max_elements;
 }
 
-std::size_t Move::most_elements_of_a_rank() const {
-    std::map<int, std::size_t> of_rank;
-    for (const MoveRound& round : rounds) count(round, of_rank);
-    return most_of(of_rank);
+std::size_t Move::max_elements_per_rank() const {
+    std::map<int, std::size_t> elements_per_rank;
+    for (const MoveRound& round : rounds) add_elements(round, elements_per_rank);
+    return find_max(elements_per_rank);
 }
 
 Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<layout::HeldTensor>& after,
                const MoveRules& rules) {
     Move move;
     for (const layout::HeldTensor& tensor : after) move.tensors.push_back(tensor.name);
-    Sources sources(rules.nodes);
-    Rounds rounds(rules.most_elements);
-    for (const Cell& cell : cells_of(before, after)) {
-        for (const int rank : cell.keepers()) move.kept.push_back({cell.tensor, cell.box, rank, rank});
-        const std::vector<int> missing = cell.missing();
-        if (missing.empty()) continue;
-        for (const layout::Box& part : cut_small(cell.box, rules.most_elements)) {
-            for (const int rank : missing) {
-                rounds.add({cell.tensor, part, sources.choose(cell.before, rank, part.size()), rank});
+    SenderChooser senders(rules.nodes);
+    Rounds rounds(rules.max_elements_per_round);
+    for (const MovePiece& piece : make_move_pieces(before, after)) {
+        for (const int rank : piece.list_retaining_ranks())
+            move.local_copies.push_back({piece.tensor, piece.box, rank, rank});
+        const std::vector<int> receivers = piece.list_receiving_ranks();
+        if (receivers.empty()) continue;
+        for (const layout::Box& box : cut_box(piece.box, rules.max_elements_per_round)) {
+            for (const int rank : receivers) {
+                rounds.add({piece.tensor, box, senders.choose(piece.before, rank, box.size()), rank});
             }
         }
     }
-    move.rounds = std::move(rounds).take();
+    move.rounds = std::move(rounds).take_rounds();
     return move;
 }
 

@@ -7,37 +7,37 @@
 
 namespace trireme::mover {
 
-Rounds::Rounds(std::size_t most_elements) : most_(most_elements) {
-    if (most_ == 0) throw BugError("a move whose rounds hold nothing");
+Rounds::Rounds(std::size_t max_elements) : max_elements_(max_elements) {
+    if (max_elements_ == 0) throw BugError("a move whose rounds hold nothing");
 }
 
 void Rounds::add(const Transfer& transfer) {
-    RankRound& source = places_[transfer.source];
-    RankRound& destination = places_[transfer.destination];
+    RankRound& source = current_rounds_[transfer.source];
+    RankRound& destination = current_rounds_[transfer.destination];
     const std::size_t size = transfer.box.size();
     std::size_t round = std::max(source.round, destination.round);
-    const std::size_t fullest = std::max(source.elements_in(round), destination.elements_in(round));
-    if (fullest + size > most_) ++round;
-    for (RankRound* const place : {&source, &destination}) {
-        *place = {.round = round, .elements = place->elements_in(round) + size};
+    const std::size_t max_used = std::max(source.elements_in(round), destination.elements_in(round));
+    if (max_used + size > max_elements_) ++round;
+    for (RankRound* const rank_round : {&source, &destination}) {
+        *rank_round = {.round = round, .elements = rank_round->elements_in(round) + size};
     }
-    put(transfer, round);
+    add_to_round(transfer, round);
 }
 
-void Rounds::put(const Transfer& transfer, std::size_t round) {
+void Rounds::add_to_round(const Transfer& transfer, std::size_t round) {
     if (round >= rounds_.size()) rounds_.resize(round + 1);
-    Shipment& shipment = rounds_[round][{transfer.source, transfer.destination}];
-    shipment.source = transfer.source;
-    shipment.destination = transfer.destination;
-    shipment.boxes.push_back(transfer);
-    shipment.elements += transfer.box.size();
+    MoveMessage& message = rounds_[round][{transfer.source, transfer.destination}];
+    message.source = transfer.source;
+    message.destination = transfer.destination;
+    message.boxes.push_back(transfer);
+    message.elements += transfer.box.size();
 }
 
-std::vector<MoveRound> Rounds::take() && {
+std::vector<MoveRound> Rounds::take_rounds() && {
     std::vector<MoveRound> all;
-    for (auto& shipments : rounds_) {
+    for (auto& messages : rounds_) {
         MoveRound& round = all.emplace_back();
-        for (auto& [ranks, shipment] : shipments) round.push_back(std::move(shipment));
+        for (auto& [ranks, message] : messages) round.push_back(std::move(message));
     }
     return all;
 }

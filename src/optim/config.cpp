@@ -9,29 +9,29 @@
 namespace trireme::optim {
 namespace {
 
-void require(bool is_right, const char* option, double value, const std::string& range) {
-    if (!is_right) throw ConfigError(cat(option, " ", value, " is outside ", range));
+void require(bool is_valid, const char* option, double value, const std::string& range) {
+    if (!is_valid) throw ConfigError(cat(option, " ", value, " is outside ", range));
 }
 
-// Returns the remaining fraction of a linear decay: 1 at its start, 0 at its end.
-double remaining(std::size_t step, std::size_t begin, std::size_t end) {
+// Returns a number that decreases linearly from 1 at step `begin` to 0 at step `end`; 1 if `end` is not later.
+double compute_linear_decay(std::size_t step, std::size_t begin, std::size_t end) {
     if (end <= begin) return 1;
     return 1 - static_cast<double>(step - begin) / static_cast<double>(end - begin);
 }
 
-// Returns the remaining fraction of (rate - min_rate) at `step`, after the warm-up.
-double decayed(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
+// Returns (learning rate - min_rate) / (rate - min_rate) at `step`, a step after the warm-up.
+double compute_decay(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
     const std::size_t begin = std::min(config.warmup_steps, steps);
     switch (config.schedule) {
         case RateSchedule::constant:
             return 1;
         case RateSchedule::linear:
-            return remaining(step, begin, steps);
+            return compute_linear_decay(step, begin, steps);
         case RateSchedule::cosine:
-            return 0.5 * (1 + std::cos(std::numbers::pi * (1 - remaining(step, begin, steps))));
+            return 0.5 * (1 + std::cos(std::numbers::pi * (1 - compute_linear_decay(step, begin, steps))));
         case RateSchedule::wsd: {
             const std::size_t decay_begin = std::max(begin, steps - std::max<std::size_t>(1, steps / 10));
-            return step < decay_begin ? 1 : remaining(step, decay_begin, steps);
+            return step < decay_begin ? 1 : compute_linear_decay(step, decay_begin, steps);
         }
     }
     throw BugError("unknown learning-rate schedule");
@@ -51,12 +51,12 @@ void check_optimizer(const OptimizerConfig& config) {
     require(config.clip >= 0, "--clip", config.clip, "[0, infinity)");
 }
 
-double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
+double compute_learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
     if (step < config.warmup_steps) {
         return config.rate * static_cast<double>(step + 1) / static_cast<double>(config.warmup_steps);
     }
     const std::size_t end = config.horizon > 0 ? config.horizon : steps;
-    return config.min_rate + (config.rate - config.min_rate) * decayed(config, std::min(step, end), end);
+    return config.min_rate + (config.rate - config.min_rate) * compute_decay(config, std::min(step, end), end);
 }
 
 }  // namespace trireme::optim

@@ -19,23 +19,24 @@ void require_inside(const model::ParameterSpec& spec, const layout::Box& box) {
                        spec.name, ", of which this rank has ", spec.rows, " x ", spec.columns));
 }
 
-// Returns one spec per shard.
-std::vector<model::ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
-                                           const std::vector<model::ParameterSpec>& specs) {
-    std::vector<model::ParameterSpec> parts;
+// Returns one spec per shard, with the name of its parameter.
+std::vector<model::ParameterSpec> make_shard_specs(const std::vector<ParameterShard>& shards,
+                                                   const std::vector<model::ParameterSpec>& specs) {
+    std::vector<model::ParameterSpec> shard_specs;
     for (const auto& [parameter, box] : shards) {
         require_inside(specs[parameter], box);
-        parts.push_back({.name = specs[parameter].name, .rows = box.rows.count, .columns = box.columns.count});
+        shard_specs.push_back(
+            {.name = specs[parameter].name, .rows = box.rows.count, .columns = box.columns.count});
     }
-    return parts;
+    return shard_specs;
 }
 
-// The tensors that an update reads and writes. All have the same shape; unused ones are absent.
+// The tensors that the update of a shard reads and writes. They have the same shape or are absent.
 struct Operands {
-    device::Tensor parameter;
+    device::Tensor parameter;  // the values, or the master weights
     device::ConstTensor gradient;
     std::array<device::Tensor, 2> moments = {};
-    device::Tensor rounded = {};
+    device::Tensor rounded = {};  // the values, if there are master weights
 
     Operands row_range(std::size_t begin, std::size_t count) const {
         return {.parameter = parameter.row_range(begin, count),
@@ -45,28 +46,28 @@ struct Operands {
     }
 };
 
-// Returns 0 per skipped channel of the range and 1 per other channel.
-std::vector<std::int32_t> decaying_of(const LeftOut& left_out, layout::Range range) {
-    std::vector<std::int32_t> decaying(range.count, 1);
-    for (const std::int32_t channel : left_out.channels) {
+// Returns one number per channel of `range`: 0 if the channel is skipped, 1 if weight decay applies to it.
+std::vector<std::int32_t> make_decay_mask(const SkippedInputChannels& skipped, layout::Range range) {
+    std::vector<std::int32_t> decay_mask(range.count, 1);
+    for (const std::int32_t channel : skipped.channels) {
         const auto c = static_cast<std::size_t>(channel);
-        if (range.begin <= c && c < range.end()) decaying[c - range.begin] = 0;
+        if (range.begin <= c && c < range.end()) decay_mask[c - range.begin] = 0;
     }
-    return decaying;
+    return decay_mask;
 }
 
 // The updates of one step, which are launched together.
-class Updates {
+class UpdateBatch {
 public:
-    Updates(const OptimizerConfig& config, double gradient_scale, double rate, std::size_t step)
+    UpdateBatch(const OptimizerConfig& config, double gradient_scale, double rate, std::size_t step)
         : config_(config), gradient_scale_(gradient_scale), rate_(rate), step_(step) {}
 
-    void add(const Operands& of, double weight_decay, const device::ConstTensor& decaying = {}) {
+    void add(const Operands& operands, double weight_decay, const device::ConstTensor& decay_mask = {}) {
         if (config_.kind == OptimizerKind::adamw) {
-            adamw_.push_back({.parameter = of.parameter,
-                              .gradient = of.gradient,
-                              .moment1 = of.moments[0],
-                              .moment2 = of.moments[1],
+            adamw_.push_back({.parameter = operands.parameter,
+                              .gradient = operands.gradient,
+                              .moment1 = operands.moments[0],
+                              .moment2 = operands.moments[1],
                               .gradient_scale = gradient_scale_,
                               .rate = rate_,
                               .beta1 = config_.beta1,
@@ -74,29 +75,30 @@ public:
                               .epsilon = config_.epsilon,
                               .weight_decay = weight_decay,
                               .step = step_,
-                              .decaying = decaying,
-                              .rounded = of.rounded});
+                              .decay_mask = decay_mask,
+                              .rounded_parameter = operands.rounded});
         } else {
-            sgd_.push_back({.parameter = of.parameter,
-                            .gradient = of.gradient,
-                            .velocity = of.moments[0],
+            sgd_.push_back({.parameter = operands.parameter,
+                            .gradient = operands.gradient,
+                            .velocity = operands.moments[0],
                             .gradient_scale = gradient_scale_,
                             .rate = rate_,
                             .momentum = config_.momentum,
                             .weight_decay = weight_decay,
-                            .decaying = decaying,
-                            .rounded = of.rounded});
+                            .decay_mask = decay_mask,
+                            .rounded_parameter = operands.rounded});
         }
     }
 
-    // Adds the update of a shard with the given `box`, without weight decay of skipped channels.
-    void add_without_decay_of(const LeftOut& left_out, const layout::Box& box, const Operands& of,
-                              double weight_decay) {
-        const bool are_rows = left_out.axes == kernels::WeightAxes::in_out;
-        const std::vector<std::int32_t> decaying = decaying_of(left_out, are_rows ? box.rows : box.columns);
-        if (are_rows) return add_by_rows(decaying, of, weight_decay);
-        const auto& kept = told_.emplace_back(decaying);
-        add(of, weight_decay, {kept.data(), device::DType::i32, 1, kept.size(), kept.size()});
+    // Adds the update of a shard, without weight decay of skipped channels. `box` is the shard's box.
+    void add_with_skipped_decay(const SkippedInputChannels& skipped, const layout::Box& box,
+                                const Operands& operands, double weight_decay) {
+        const bool channels_are_rows = skipped.axes == kernels::WeightAxes::in_out;
+        const std::vector<std::int32_t> decay_mask =
+            make_decay_mask(skipped, channels_are_rows ? box.rows : box.columns);
+        if (channels_are_rows) return add_by_rows(decay_mask, operands, weight_decay);
+        const auto& mask = decay_masks_.emplace_back(decay_mask);
+        add(operands, weight_decay, {mask.data(), device::DType::i32, 1, mask.size(), mask.size()});
     }
 
     void launch_all(device::Stream& stream) const {
@@ -105,12 +107,13 @@ public:
     }
 
 private:
-    // Adds one update per run of rows that decay, or do not decay, together.
-    void add_by_rows(const std::vector<std::int32_t>& decaying, const Operands& of, double weight_decay) {
-        for (auto run = decaying.begin(); run != decaying.end();) {
-            const auto end = std::find(run, decaying.end(), 1 - *run);
-            add(of.row_range(static_cast<std::size_t>(run - decaying.begin()),
-                             static_cast<std::size_t>(end - run)),
+    // Adds one update per run of consecutive rows with the same value in `decay_mask`.
+    void add_by_rows(const std::vector<std::int32_t>& decay_mask, const Operands& operands,
+                     double weight_decay) {
+        for (auto run = decay_mask.begin(); run != decay_mask.end();) {
+            const auto end = std::find(run, decay_mask.end(), 1 - *run);
+            add(operands.row_range(static_cast<std::size_t>(run - decay_mask.begin()),
+                                   static_cast<std::size_t>(end - run)),
                 weight_decay * *run);
             run = end;
         }
@@ -122,7 +125,8 @@ private:
     std::size_t step_;  // from 1
     std::vector<kernels::AdamWUpdate> adamw_ = {};
     std::vector<kernels::SgdUpdate> sgd_ = {};
-    std::deque<std::vector<std::int32_t>> told_ = {};  // per shard and column: 1 if it decays
+    // See make_decay_mask(). A deque, because updates refer to its elements.
+    std::deque<std::vector<std::int32_t>> decay_masks_ = {};
 };
 
 void copy(device::Stream& stream, const device::ConstTensor& from, const device::Tensor& to) {
@@ -131,28 +135,28 @@ void copy(device::Stream& stream, const device::ConstTensor& from, const device:
 
 }  // namespace
 
-std::size_t moments_of(const OptimizerConfig& config) {
+std::size_t count_moments(const OptimizerConfig& config) {
     if (config.kind == OptimizerKind::adamw) return 2;
     return config.momentum > 0 ? 1 : 0;
 }
 
-std::size_t kept_of(const OptimizerConfig& config, device::DType values) {
-    return moments_of(config) + (has_masters(values) ? 1 : 0);
+std::size_t count_state_values(const OptimizerConfig& config, device::DType value_type) {
+    return count_moments(config) + (has_master_weights(value_type) ? 1 : 0);
 }
 
-std::size_t numbers_kept(const OptimizerConfig& config, device::DType values, bool has_backup) {
-    const std::size_t kept = kept_of(config, values);
-    return kept + (has_backup ? 1 + kept : 0);
+std::size_t count_stored_values(const OptimizerConfig& config, device::DType value_type, bool has_backup) {
+    const std::size_t state_count = count_state_values(config, value_type);
+    return state_count + (has_backup ? 1 + state_count : 0);
 }
 
-device::Tensor shard_of(const model::ParameterTensors& tensors, const ParameterShard& shard) {
+device::Tensor view_shard(const model::ParameterTensors& tensors, const ParameterShard& shard) {
     const auto& [rows, columns] = shard.box;
     return tensors[shard.parameter]
         .row_range(rows.begin, rows.count)
         .column_range(columns.begin, columns.count);
 }
 
-std::vector<ParameterShard> whole_parameters(const std::vector<model::ParameterSpec>& specs) {
+std::vector<ParameterShard> make_whole_shards(const std::vector<model::ParameterSpec>& specs) {
     std::vector<ParameterShard> shards;
     for (std::size_t i = 0; i < specs.size(); ++i) {
         shards.push_back({.parameter = i, .box = {{0, specs[i].rows}, {0, specs[i].columns}}});
@@ -160,90 +164,97 @@ std::vector<ParameterShard> whole_parameters(const std::vector<model::ParameterS
     return shards;
 }
 
-double sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
-                      const std::vector<ParameterShard>& shards, device::Arena& scratch) {
+double compute_sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
+                              const std::vector<ParameterShard>& shards, device::Arena& scratch) {
     if (shards.empty()) return 0;
     const device::ArenaScope scope(scratch);
     const device::Tensor sums = scratch.tensor(device::DType::f64, 1, shards.size());
     std::vector<kernels::SumOfSquares> squares;
     for (std::size_t s = 0; s < shards.size(); ++s)
-        squares.push_back({.input = shard_of(gradients, shards[s]), .result = sums.column_range(s, 1)});
+        squares.push_back({.input = view_shard(gradients, shards[s]), .result = sums.column_range(s, 1)});
     launch_each(stream, squares);
     return kernels::read_sum(stream, sums);
 }
 
-std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(device::DType::f64); }
+std::size_t count_norm_scratch_bytes(std::size_t shards) { return shards * byte_size(device::DType::f64); }
 
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
-                     std::vector<ParameterShard> shards, device::DType values, device::MemorySpace place,
-                     bool has_backup)
-    : config_(config), specs_(specs), shards_(std::move(shards)), has_masters_(has_masters(values)) {
-    const std::vector<model::ParameterSpec> parts = specs_of(shards_, specs_);
-    const std::size_t kept = kept_of(config, values);
-    for (std::size_t k = 0; k < kept; ++k) kept_.emplace_back(parts, wide_of(values), place);
+                     std::vector<ParameterShard> shards, device::DType value_type,
+                     device::MemorySpace memory_space, bool has_backup)
+    : config_(config),
+      specs_(specs),
+      shards_(std::move(shards)),
+      has_master_weights_(has_master_weights(value_type)) {
+    const std::vector<model::ParameterSpec> shard_specs = make_shard_specs(shards_, specs_);
+    const std::size_t state_count = count_state_values(config, value_type);
+    for (std::size_t k = 0; k < state_count; ++k)
+        state_.emplace_back(shard_specs, accumulator_type(value_type), memory_space);
     if (!has_backup) return;
-    backup_.emplace_back(parts, values, place);
-    for (std::size_t k = 0; k < kept; ++k) backup_.emplace_back(parts, wide_of(values), place);
+    backup_.emplace_back(shard_specs, value_type, memory_space);
+    for (std::size_t k = 0; k < state_count; ++k)
+        backup_.emplace_back(shard_specs, accumulator_type(value_type), memory_space);
 }
 
-void Optimizer::begin_with(device::Stream& stream, std::size_t parameter, const device::Tensor& values) {
+void Optimizer::initialize_master_weights(device::Stream& stream, std::size_t parameter,
+                                          const device::Tensor& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         const auto& [rows, columns] = shards_[s].box;
         if (shards_[s].parameter != parameter) continue;
         copy(stream, values.row_range(rows.begin, rows.count).column_range(columns.begin, columns.count),
-             kept_.back()[s]);
+             state_.back()[s]);
     }
 }
 
 void Optimizer::update(device::Stream& stream, const model::ParameterTensors& values,
                        const model::ParameterTensors& gradients, double rate, double gradient_scale,
-                       const LeftOuts* left_out) {
+                       const SkippedChannelMap* skipped) {
     ++steps_;
-    const auto left_out_of = [&](std::size_t parameter) -> const LeftOut* {
-        if (left_out == nullptr) return nullptr;
-        const auto found = left_out->find(parameter);
-        return found == left_out->end() ? nullptr : &found->second;
+    const auto find_skipped = [&](std::size_t parameter) -> const SkippedInputChannels* {
+        if (skipped == nullptr) return nullptr;
+        const auto found = skipped->find(parameter);
+        return found == skipped->end() ? nullptr : &found->second;
     };
-    Updates updates(config_, gradient_scale, rate, steps_);
+    UpdateBatch updates(config_, gradient_scale, rate, steps_);
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         const auto& [parameter, box] = shards_[s];
-        const double weight_decay = specs_[parameter].decays ? config_.weight_decay : 0;
-        Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
-        if (has_masters_) all.rounded = std::exchange(all.parameter, kept_.back()[s]);
-        for (std::size_t m = 0; m < moments_of(config_); ++m) all.moments[m] = kept_[m][s];
-        if (const LeftOut* const channels = left_out_of(parameter)) {
-            updates.add_without_decay_of(*channels, box, all, weight_decay);
+        const double weight_decay = specs_[parameter].has_weight_decay ? config_.weight_decay : 0;
+        Operands operands{.parameter = view_shard(values, shards_[s]),
+                          .gradient = view_shard(gradients, shards_[s])};
+        if (has_master_weights_) operands.rounded = std::exchange(operands.parameter, state_.back()[s]);
+        for (std::size_t m = 0; m < count_moments(config_); ++m) operands.moments[m] = state_[m][s];
+        if (const SkippedInputChannels* const channels = find_skipped(parameter)) {
+            updates.add_with_skipped_decay(*channels, box, operands, weight_decay);
         } else {
-            updates.add(all, weight_decay);
+            updates.add(operands, weight_decay);
         }
     }
     updates.launch_all(stream);
 }
 
-void Optimizer::back_up(device::Stream& stream, const model::ParameterTensors& values) {
+void Optimizer::save_backup(device::Stream& stream, const model::ParameterTensors& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
-        copy(stream, shard_of(values, shards_[s]), backup_.front()[s]);
-        for (std::size_t k = 0; k < kept_.size(); ++k) copy(stream, kept_[k][s], backup_[1 + k][s]);
+        copy(stream, view_shard(values, shards_[s]), backup_.front()[s]);
+        for (std::size_t k = 0; k < state_.size(); ++k) copy(stream, state_[k][s], backup_[1 + k][s]);
     }
     steps_of_backup_ = steps_;
 }
 
-void Optimizer::restore(device::Stream& stream, const model::ParameterTensors& values) {
+void Optimizer::restore_backup(device::Stream& stream, const model::ParameterTensors& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
-        copy(stream, backup_.front()[s], shard_of(values, shards_[s]));
-        for (std::size_t k = 0; k < kept_.size(); ++k) copy(stream, backup_[1 + k][s], kept_[k][s]);
+        copy(stream, backup_.front()[s], view_shard(values, shards_[s]));
+        for (std::size_t k = 0; k < state_.size(); ++k) copy(stream, backup_[1 + k][s], state_[k][s]);
     }
     steps_ = steps_of_backup_;
 }
 
 std::size_t Optimizer::bytes() const {
     std::size_t sum = 0;
-    for (const auto* const tensors : {&kept_, &backup_})
+    for (const auto* const tensors : {&state_, &backup_})
         for (const model::ParameterTensors& each : *tensors) sum += each.bytes();
     return sum;
 }
 
-double clip_scale(double norm, double clip) {
+double compute_clip_scale(double norm, double clip) {
     if (clip <= 0) return 1;
     return std::min(1.0, clip / (norm + 1e-6));
 }

@@ -9,83 +9,89 @@
 namespace trireme::pipeline {
 namespace {
 
-// Returns the number of micro-batches that may be in flight at once. Their numbers modulo it are unique.
-int window_of(const EngineWiring& wiring) { return wiring.shape.microbatches * wiring.steps_in_flight; }
-
-// Returns the label of a message, equal on both sides. It encodes the stage that made it and the micro-batch.
-comm::Label label_of(const schedule::Instruction& message, int window) {
-    const bool is_from_before = message.op == schedule::Op::receive_forward;
-    const bool is_from_behind = message.op == schedule::Op::receive_backward;
-    const int maker = message.stage - (is_from_before ? 1 : 0) + (is_from_behind ? 1 : 0);
-    return maker * window + message.microbatch % window;
+// Returns the largest number of micro-batches in flight at once. Micro-batches that are in flight at the same
+// time have different numbers modulo this bound.
+int count_microbatches_in_flight(const EngineContext& context) {
+    return context.shape.microbatches * context.max_steps_in_flight;
 }
 
-// Returns the instruction that sent the message with this label, which `receive` got.
-schedule::Instruction send_of(comm::Label label, const schedule::Instruction& receive, int window) {
+// Returns the label of a message, which is equal on both sides. It encodes the sending stage and the
+// micro-batch. `window` is count_microbatches_in_flight().
+comm::Label make_label(const schedule::Instruction& message, int window) {
+    const bool is_received_activation = message.op == schedule::Op::receive_forward;
+    const bool is_received_gradient = message.op == schedule::Op::receive_backward;
+    const int sender_stage = message.stage - (is_received_activation ? 1 : 0) + (is_received_gradient ? 1 : 0);
+    return sender_stage * window + message.microbatch % window;
+}
+
+// Returns the instruction that sent the message with this label. `receive` is the instruction that has received
+// the message; both micro-batches are assumed to be in the same window.
+schedule::Instruction find_send(comm::Label label, const schedule::Instruction& receive, int window) {
     const schedule::Op op =
         receive.op == schedule::Op::receive_forward ? schedule::Op::send_forward : schedule::Op::send_backward;
     const int window_begin = receive.microbatch / window * window;
     return {op, label / window, window_begin + label % window};
 }
 
-schedule::Op message_op(schedule::Op compute_op) {
+schedule::Op find_send_op(schedule::Op compute_op) {
     return compute_op == schedule::Op::forward ? schedule::Op::send_forward : schedule::Op::send_backward;
 }
 
-// True if the instruction makes a result that another stage reads.
-bool has_result(schedule::Op op) {
+// True if the instruction makes a result that a neighbouring stage reads, if there is one.
+bool makes_result(schedule::Op op) {
     return op == schedule::Op::forward || op == schedule::Op::backward || op == schedule::Op::backward_input;
 }
 
-std::size_t bytes_of(device::ConstTensor tensor) { return tensor.size() * bytes_of(tensor.dtype); }
+std::size_t byte_size(device::ConstTensor tensor) { return tensor.size() * byte_size(tensor.dtype); }
 
-using Tickets = std::vector<comm::Communicator::Ticket>;
+using RequestIds = std::vector<comm::Communicator::RequestId>;
 
 struct PendingMessage {
     schedule::Instruction instruction;
-    Tickets tickets;
+    RequestIds requests;
 };
 
-// The team at the other end, and true if the channel carries gradients.
+// The team at the other end of a channel, and true if the channel carries gradients.
 using Channel = std::pair<int, bool>;
 
 }  // namespace
 
 struct Engine::State {
-    explicit State(const EngineWiring& engine_wiring) : wiring(engine_wiring), routes(engine_wiring) {}
+    explicit State(const EngineContext& engine_context) : context(engine_context), routes(engine_context) {}
 
     void run(const schedule::Instruction& instruction);
     void validate(const schedule::Instruction& instruction);
-    void run_again_since_update();
+    void repeat_since_update();
     void send(const schedule::Instruction& instruction);
     void receive(const schedule::Instruction& instruction);
     void wait_for_input(const schedule::Instruction& compute);
-    void wait_for_room(const schedule::Instruction& compute);
+    void wait_for_send_buffer(const schedule::Instruction& compute);
     void wait_for_own_send(const schedule::Instruction& backward);
-    void complete_sends(std::deque<PendingMessage>& sends, std::size_t most_left);
+    void complete_sends(std::deque<PendingMessage>& sends, std::size_t max_pending);
     void wait(const PendingMessage& message);
 
-    std::string place() const;
-    device::TraceEvent event_of(const schedule::Instruction& instruction, std::size_t bytes = 0,
-                                const char* before = "") const;
+    std::string describe_position() const;
+    device::TraceEvent make_event(const schedule::Instruction& instruction, std::size_t bytes = 0,
+                                  const char* prefix = "") const;
 
-    comm::Communicator& group_of(schedule::Op op) {
-        return is_of_gradient(op) ? wiring.gradients : wiring.activations;
+    comm::Communicator& find_group(schedule::Op op) {
+        return is_gradient_message(op) ? context.gradients : context.activations;
     }
 
-    EngineWiring wiring;
+    EngineContext context;
     Routes routes;
     StageWorker* worker = nullptr;
     const schedule::Program* program = nullptr;
     std::size_t position = 0;
-    std::map<std::tuple<schedule::Op, int, int>, PendingMessage> receives;  // posted and not yet read
-    std::map<Channel, std::deque<PendingMessage>> sends;                    // started and not yet complete
+    // Posted and not yet read, by (op, stage, micro-batch).
+    std::map<std::tuple<schedule::Op, int, int>, PendingMessage> receives;
+    std::map<Channel, std::deque<PendingMessage>> sends;  // started and not yet complete
 };
 
-Engine::Engine(const EngineWiring& wiring) : state_(std::make_unique<State>(wiring)) {}
+Engine::Engine(const EngineContext& context) : state_(std::make_unique<State>(context)) {}
 Engine::~Engine() = default;
 
-void Engine::go_on(const schedule::Program& program, StageWorker& worker) {
+void Engine::advance(const schedule::Program& program, StageWorker& worker) {
     State& state = *state_;
     state.worker = &worker;
     state.program = &program;
@@ -97,117 +103,123 @@ void Engine::go_on(const schedule::Program& program, StageWorker& worker) {
 
 void Engine::finish(StageWorker& worker) {
     State& state = *state_;
-    const schedule::Program nothing;
+    const schedule::Program empty_program;  // for describe_position() while sends are completed
     state.worker = &worker;
-    state.program = &nothing;
+    state.program = &empty_program;
     state.position = 0;
     for (auto& [channel, sends] : state.sends) state.complete_sends(sends, 0);
     state.program = nullptr;
 }
 
 void Engine::execute(const schedule::Program& program, StageWorker& worker) {
-    go_on(program, worker);
+    advance(program, worker);
     finish(worker);
 }
 
 bool Engine::is_executing() const { return state_->program != nullptr; }
 
-std::string Engine::position() const {
-    return is_executing() ? cat("stands at ", state_->place()) : "is between programs";
+std::string Engine::describe_position() const {
+    return is_executing() ? cat("stands at ", state_->describe_position()) : "is between programs";
 }
 
-double Engine::part_done() const {
+double Engine::compute_executed_fraction() const {
     if (!is_executing() || state_->program->size() == 0) return 0;
     return static_cast<double>(state_->position) / static_cast<double>(state_->program->size());
 }
 
 // "2RECV_B0, instruction 7 of 20"
-std::string Engine::State::place() const {
+std::string Engine::State::describe_position() const {
     if (position == program->size()) return "the end of its program, where messages are still on their way";
     return cat(to_string((*program)[position]), ", instruction ", position + 1, " of ", program->size());
 }
 
-// Returns the trace event of an instruction, with the micro-batch counted within its step. An instruction
-// without micro-batch belongs to the step that is being executed.
-device::TraceEvent Engine::State::event_of(const schedule::Instruction& instruction, std::size_t bytes,
-                                           const char* before) const {
-    schedule::Instruction shown = instruction;
+// Returns the trace event of an instruction, with the micro-batch number within its step. An instruction
+// without micro-batch belongs to the current step. `prefix` precedes the instruction in the name of the event.
+device::TraceEvent Engine::State::make_event(const schedule::Instruction& instruction, std::size_t bytes,
+                                             const char* prefix) const {
+    schedule::Instruction shown_instruction = instruction;
     device::TraceEvent event{.stage = instruction.stage, .bytes = bytes};
     if (has_microbatch(instruction.op)) {
-        shown.microbatch %= wiring.shape.microbatches;
-        event.step = wiring.trace->step_of_stretch(wiring.shape.step_of(instruction.microbatch));
-        event.microbatch = shown.microbatch;
+        shown_instruction.microbatch %= context.shape.microbatches;
+        event.step = context.trace->find_step_number(context.shape.find_step(instruction.microbatch));
+        event.microbatch = shown_instruction.microbatch;
         if (!is_compute(instruction.op)) event.lane = device::TraceLane::messages;
     }
-    event.name = before + to_string(shown);
+    event.name = prefix + to_string(shown_instruction);
     return event;
 }
 
 void Engine::progress() {
-    state_->wiring.activations.progress();
-    state_->wiring.gradients.progress();
+    state_->context.activations.progress();
+    state_->context.gradients.progress();
 }
 
 void Engine::State::run(const schedule::Instruction& instruction) {
-    const bool is_empty = has_microbatch(instruction.op) && worker->rows(instruction.microbatch) == 0;
+    const bool is_empty = has_microbatch(instruction.op) && worker->count_rows(instruction.microbatch) == 0;
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
     if (instruction.op == schedule::Op::validate) return validate(instruction);
     wait_for_input(instruction);
-    if (has_result(instruction.op)) wait_for_room(instruction);
+    if (makes_result(instruction.op)) wait_for_send_buffer(instruction);
     if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight)
         wait_for_own_send(instruction);
-    const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
+    const device::TraceSpan span(context.trace, [&] { return make_event(instruction); });
     worker->run(instruction);
-    if (wiring.trace != nullptr && wiring.trace->is_on())
-        worker->settle();  // otherwise the span would only cover the launch
+    if (context.trace != nullptr && context.trace->is_on())
+        worker->synchronize();  // otherwise the span would only cover the launch
 }
 
 void Engine::State::validate(const schedule::Instruction& instruction) {
-    bool stands = true;
+    bool is_valid = true;
     {
-        const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
-        stands = worker->stands(instruction);
+        const device::TraceSpan span(context.trace, [&] { return make_event(instruction); });
+        is_valid = worker->validate_update(instruction);
     }
-    if (!stands) run_again_since_update();
+    if (!is_valid) repeat_since_update();
 }
 
-// Repeats the forwards between STEP and VALIDATE with their messages. Every rank does the same, and no message
-// crosses a STEP or a VALIDATE.
-void Engine::State::run_again_since_update() {
+// Repeats the forwards between STEP and VALIDATE with their messages. All ranks do this, and no message has its
+// two ends on different sides of a STEP or a VALIDATE.
+void Engine::State::repeat_since_update() {
     for (auto& [channel, queue] : sends) complete_sends(queue, 0);
-    const std::size_t end = position;
+    const std::size_t end_position = position;
     while (position > 0 && (*program)[position - 1].op != schedule::Op::step) --position;
-    for (std::size_t i = position; i < end; ++i) {
-        const schedule::Instruction& done = (*program)[i];
-        if (done.op == schedule::Op::forward && worker->rows(done.microbatch) > 0) worker->undo(done);
+    for (std::size_t i = position; i < end_position; ++i) {
+        const schedule::Instruction& executed = (*program)[i];
+        if (executed.op == schedule::Op::forward && worker->count_rows(executed.microbatch) > 0)
+            worker->discard_forward(executed);
     }
-    for (; position < end; ++position) run((*program)[position]);
+    for (; position < end_position; ++position) run((*program)[position]);
 }
 
 void Engine::State::send(const schedule::Instruction& instruction) {
-    const device::ConstTensor result = worker->result_for(instruction);
-    const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(result)); });
-    const comm::Label label = label_of(instruction, window_of(wiring));
+    const device::ConstTensor result = worker->find_send_buffer(instruction);
+    const device::TraceSpan span(context.trace, [&] { return make_event(instruction, byte_size(result)); });
+    const comm::Label label = make_label(instruction, count_microbatches_in_flight(context));
     PendingMessage message{instruction, {}};
-    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.microbatch))) {
-        message.tickets.push_back(
-            group_of(instruction.op)
-                .start_send(result.row_range(leg.own_rows.begin, leg.own_rows.count), leg.peer, label));
+    for (const RankMessage& rank_message :
+         routes.list_rank_messages(instruction, worker->count_rows(instruction.microbatch))) {
+        message.requests.push_back(
+            find_group(instruction.op)
+                .start_send(result.row_range(rank_message.own_rows.begin, rank_message.own_rows.count),
+                            rank_message.peer, label));
     }
-    sends[{routes.other_team(instruction), is_of_gradient(instruction.op)}].push_back(std::move(message));
+    sends[{routes.find_other_team(instruction), is_gradient_message(instruction.op)}].push_back(
+        std::move(message));
 }
 
 void Engine::State::receive(const schedule::Instruction& instruction) {
-    const device::Tensor place = worker->place_for(instruction);
-    const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(place)); });
-    const comm::Label label = label_of(instruction, window_of(wiring));
+    const device::Tensor buffer = worker->provide_receive_buffer(instruction);
+    const device::TraceSpan span(context.trace, [&] { return make_event(instruction, byte_size(buffer)); });
+    const comm::Label label = make_label(instruction, count_microbatches_in_flight(context));
     PendingMessage message{instruction, {}};
-    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.microbatch))) {
-        message.tickets.push_back(
-            group_of(instruction.op)
-                .start_receive(place.row_range(leg.own_rows.begin, leg.own_rows.count), leg.peer, label));
+    for (const RankMessage& rank_message :
+         routes.list_rank_messages(instruction, worker->count_rows(instruction.microbatch))) {
+        message.requests.push_back(
+            find_group(instruction.op)
+                .start_receive(buffer.row_range(rank_message.own_rows.begin, rank_message.own_rows.count),
+                               rank_message.peer, label));
     }
     receives[{instruction.op, instruction.stage, instruction.microbatch}] = std::move(message);
 }
@@ -223,45 +235,49 @@ void Engine::State::wait_for_input(const schedule::Instruction& compute) {
     wait(message);
 }
 
-// A result needs one of the buffers of its channel, which earlier messages free when they are complete.
-void Engine::State::wait_for_room(const schedule::Instruction& compute) {
-    const schedule::Instruction message{message_op(compute.op), compute.stage, compute.microbatch};
-    const bool is_end =
+// Waits until a slot of the channel that carries the result is free, which means that an earlier message is
+// complete.
+void Engine::State::wait_for_send_buffer(const schedule::Instruction& compute) {
+    const schedule::Instruction message{find_send_op(compute.op), compute.stage, compute.microbatch};
+    const bool is_end_of_pipeline =
         compute.op == schedule::Op::forward ? routes.is_last(compute.stage) : routes.is_first(compute.stage);
-    if (is_end || !routes.leaves_team(message)) return;
-    const auto slots = static_cast<std::size_t>(wiring.shape.slots);
-    complete_sends(sends[{routes.other_team(message), is_of_gradient(message.op)}], slots - 1);
+    if (is_end_of_pipeline || !routes.crosses_teams(message)) return;
+    const auto slots = static_cast<std::size_t>(context.shape.slots);
+    complete_sends(sends[{routes.find_other_team(message), is_gradient_message(message.op)}], slots - 1);
 }
 
-// The backward pass frees the memory from which the forward pass's result was sent. Its gradient has arrived,
-// so that this message has already been received.
+// Waits until the output of the forward has been sent, because the backward frees the memory of the output. The
+// wait is short: the gradient that the backward reads has arrived, so that the other team has received the
+// output.
 void Engine::State::wait_for_own_send(const schedule::Instruction& backward) {
     const schedule::Instruction message{schedule::Op::send_forward, backward.stage, backward.microbatch};
-    if (routes.is_last(backward.stage) || !routes.leaves_team(message)) return;
-    std::deque<PendingMessage>& queue = sends[{routes.other_team(message), false}];
+    if (routes.is_last(backward.stage) || !routes.crosses_teams(message)) return;
+    std::deque<PendingMessage>& queue = sends[{routes.find_other_team(message), false}];
     for (std::size_t i = 0; i < queue.size(); ++i) {
         if (queue[i].instruction == message) return complete_sends(queue, queue.size() - i - 1);
     }
 }
 
-void Engine::State::complete_sends(std::deque<PendingMessage>& queue, std::size_t most_left) {
-    while (queue.size() > most_left) {
+void Engine::State::complete_sends(std::deque<PendingMessage>& queue, std::size_t max_pending) {
+    while (queue.size() > max_pending) {
         wait(queue.front());
-        worker->sent(queue.front().instruction);
+        worker->finish_send(queue.front().instruction);
         queue.pop_front();
     }
 }
 
 void Engine::State::wait(const PendingMessage& message) {
-    const device::TraceSpan span(wiring.trace, [&] { return event_of(message.instruction, 0, "wait for "); });
+    const device::TraceSpan span(context.trace,
+                                 [&] { return make_event(message.instruction, 0, "wait for "); });
     try {
-        group_of(message.instruction.op).wait(message.tickets);
+        find_group(message.instruction.op).wait(message.requests);
     } catch (const comm::MessageMismatch& mismatch) {
-        const schedule::Instruction arrived = send_of(mismatch.arrived, message.instruction, window_of(wiring));
-        throw BugError(cat("rank ", wiring.rank, " posted ", to_string(message.instruction), " and got what ",
-                           to_string(arrived), " sent: ", mismatch.what()));
-    } catch (const ResourceError& refusal) {  // a stall or an MPI error
-        throw ResourceError(cat("at ", place(), ": ", refusal.what()));
+        const schedule::Instruction sent_instruction =
+            find_send(mismatch.arrived, message.instruction, count_microbatches_in_flight(context));
+        throw BugError(cat("rank ", context.rank, " posted ", to_string(message.instruction), " and got what ",
+                           to_string(sent_instruction), " sent: ", mismatch.what()));
+    } catch (const ResourceError& error) {  // a stall or an MPI error
+        throw ResourceError(cat("at ", describe_position(), ": ", error.what()));
     }
 }
 

@@ -1,4 +1,4 @@
-// The messages of one rank for a send or receive instruction between two teams.
+// The messages by which one rank does its part of a send or receive instruction between two teams.
 #pragma once
 
 #include <vector>
@@ -8,33 +8,34 @@
 
 namespace trireme::pipeline {
 
-// A message to or from a peer: some of this rank's rows of the micro-batch.
-struct Leg {
-    int peer = 0;            // rank in the group
-    layout::Range own_rows;  // counted from the first row of this rank
+// A message between this rank and one rank of the other team: a range of this rank's rows of the micro-batch.
+struct RankMessage {
+    int peer = 0;            // rank of the other team, as a rank of the group
+    layout::Range own_rows;  // rows of this rank, counted from the first row that it holds
 };
 
 class Routes {
 public:
-    explicit Routes(const EngineWiring& wiring);
+    explicit Routes(const EngineContext& context);
 
     // Returns the team at the other end of a send or receive.
-    int other_team(const schedule::Instruction& message) const;
-    // Returns the messages of this rank for the instruction, for a micro-batch of `rows` rows.
-    std::vector<Leg> legs(const schedule::Instruction& message, std::size_t rows) const;
+    int find_other_team(const schedule::Instruction& message) const;
+    // Returns the messages of this rank for a send or receive instruction. The micro-batch has `rows` rows over
+    // all ranks of a team.
+    std::vector<RankMessage> list_rank_messages(const schedule::Instruction& message, std::size_t rows) const;
     // True if the other end of the message is another team.
-    bool leaves_team(const schedule::Instruction& message) const { return other_team(message) != team_; }
+    bool crosses_teams(const schedule::Instruction& message) const { return find_other_team(message) != team_; }
     bool is_first(int stage) const { return stage == 0; }
-    bool is_last(int stage) const { return stage + 1 == wiring_.shape.stages(); }
+    bool is_last(int stage) const { return stage + 1 == context_.shape.stages(); }
 
 private:
-    int place_in_group(int rank) const;
-    layout::Range rows_of(int rank, int team, std::size_t rows) const;
+    int find_group_rank(int rank) const;
+    layout::Range select_rows(int rank, int team, std::size_t rows) const;
 
-    const EngineWiring wiring_;
-    int team_;
+    const EngineContext context_;
+    int team_;  // the team of this rank
 };
 
-bool is_of_gradient(schedule::Op message);
+bool is_gradient_message(schedule::Op message);
 
 }  // namespace trireme::pipeline

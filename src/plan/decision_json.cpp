@@ -15,20 +15,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_at(const JsonNode& node, const char* key) {
+std::string read_text(const JsonNode& node, const char* key) {
     return node.has(key) ? node.at(key).text() : std::string();
 }
 
-std::map<std::string, double> terms_of(const nlohmann::json& line, const JsonNode& node) {
+std::map<std::string, double> parse_terms(const nlohmann::json& line, const JsonNode& node) {
     std::map<std::string, double> terms;
     if (!node.has("terms")) return terms;
     if (!line.at("terms").is_object()) node.at("terms").refuse("an object of numbers");
-    const JsonNode all = node.at("terms");
-    for (const auto& [name, value] : line.at("terms").items()) terms[name] = all.at(name.c_str()).number();
+    const JsonNode terms_node = node.at("terms");
+    for (const auto& [name, value] : line.at("terms").items())
+        terms[name] = terms_node.at(name.c_str()).number();
     return terms;
 }
 
-void take_seconds(const JsonNode& node, Decision& decision) {
+void read_seconds(const JsonNode& node, Decision& decision) {
     if (!node.has("seconds")) return;
     const std::array<std::string, 0> needed{};
     const std::array<std::string, 2> optional{"predicted", "measured"};
@@ -38,66 +39,68 @@ void take_seconds(const JsonNode& node, Decision& decision) {
     if (seconds.has("measured")) decision.measured_seconds = seconds.at("measured").number();
 }
 
-// Parses fractions of matmuls that are not computed. Each is below 1: a rank always computes some of its own.
-std::vector<double> parts_of(const JsonNode& node) {
-    std::vector<double> parts;
-    for (const JsonNode& part : node.items()) {
-        parts.push_back(part.number());
-        if (parts.back() >= 1) part.refuse("a part: at least 0, and less than 1");
+// Parses fractions of matmuls that a rank skips or offloads. Each fraction must be below 1, because a rank
+// computes at least a part of its matmuls itself.
+std::vector<double> parse_fractions(const JsonNode& node) {
+    std::vector<double> fractions;
+    for (const JsonNode& fraction : node.items()) {
+        fractions.push_back(fraction.number());
+        if (fractions.back() >= 1) fraction.refuse("a part: at least 0, and less than 1");
     }
-    return parts;
+    return fractions;
 }
 
-int rank_at(const JsonNode& node, const char* key) { return static_cast<int>(node.at(key).whole_number()); }
+int read_rank(const JsonNode& node, const char* key) { return static_cast<int>(node.at(key).whole_number()); }
 
-std::vector<layout::Migration> migrations_of(const JsonNode& node) {
+std::vector<layout::Migration> parse_migrations(const JsonNode& node) {
     const std::array<std::string, 3> needed{"from", "to", "parts"};
     std::vector<layout::Migration> migrations;
     for (const JsonNode& each : node.items()) {
         each.require_keys(needed);
         layout::Migration& migration = migrations.emplace_back(
-            layout::Migration{.from = rank_at(each, "from"), .to = rank_at(each, "to"), .parts = {}});
-        const std::vector<double> parts = parts_of(each.at("parts"));
-        if (parts.size() != layout::product_count)
+            layout::Migration{.from = read_rank(each, "from"), .to = read_rank(each, "to"), .fractions = {}});
+        const std::vector<double> fractions = parse_fractions(each.at("parts"));
+        if (fractions.size() != layout::block_matmul_count)
             each.at("parts").refuse("four parts: of attention's first and last product, and of the MLP's");
-        std::ranges::copy(parts, migration.parts.begin());
+        std::ranges::copy(fractions, migration.fractions.begin());
     }
     return migrations;
 }
 
-// Parses a line. Returns nothing if it has "no_change".
-std::optional<Decision> decision_of(const std::string& text, const std::string& place) {
-    const nlohmann::json line = parse_json<nlohmann::json>(text, place);
+// Parses a line. Returns nothing if the line has the key "no_change", i.e. if it records that the plan was
+// kept. `location` is the file and the line number.
+std::optional<Decision> parse_decision(const std::string& text, const std::string& location) {
+    const nlohmann::json line = parse_json<nlohmann::json>(text, location);
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
-    const JsonNode node(line, place);
+    const JsonNode node(line, location);
     const std::array<std::string, 2> needed{"step", "layout"};
     const std::array<std::string, 10> optional{"policy",   "from",       "to",     "microbatches", "schedule",
                                                "left_out", "migrations", "reason", "terms",        "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
-                      .layout = layout_from_json(text, place),
-                      .policy = text_at(node, "policy"),
-                      .reason = text_at(node, "reason"),
-                      .from = text_at(node, "from"),
-                      .to = text_at(node, "to"),
-                      .terms = terms_of(line, node)};
-    take_seconds(node, decision);
+                      .layout = parse_layout(text, location),
+                      .policy = read_text(node, "policy"),
+                      .reason = read_text(node, "reason"),
+                      .from = read_text(node, "from"),
+                      .to = read_text(node, "to"),
+                      .terms = parse_terms(line, node)};
+    read_seconds(node, decision);
     if (node.has("microbatches")) {
         decision.microbatches = static_cast<int>(node.at("microbatches").whole_number());
         if (*decision.microbatches == 0) node.at("microbatches").refuse("at least 1");
     }
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
-    if (node.has("left_out")) decision.left_out = parts_of(node.at("left_out"));
-    if (node.has("migrations")) decision.migrations = migrations_of(node.at("migrations"));
+    if (node.has("left_out")) decision.skipped = parse_fractions(node.at("left_out"));
+    if (node.has("migrations")) decision.migrations = parse_migrations(node.at("migrations"));
     return decision;
 }
 
-// Writes whole numbers without a fraction: 8, not 8.0.
-Json json_value_of(const std::map<std::string, double>& terms) {
-    constexpr double most_counted = 9e15;
+// Whole numbers are written as 8, not 8.0.
+Json to_json_value(const std::map<std::string, double>& terms) {
+    constexpr double max_whole_number = 9e15;
     Json value = Json::object();
     for (const auto& [name, number] : terms) {
-        if (number == std::floor(number) && number < most_counted) {
+        if (number == std::floor(number) && number < max_whole_number) {
             value[name] = static_cast<std::uint64_t>(number);
         } else {
             value[name] = number;
@@ -108,18 +111,18 @@ Json json_value_of(const std::map<std::string, double>& terms) {
 
 }  // namespace
 
-std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file) {
+std::vector<Decision> parse_decisions(std::string_view text, const std::string& file) {
     std::vector<Decision> decisions;
     std::istringstream lines{std::string(text)};
     lines.exceptions(std::ios::badbit);  // running out of memory is an error, not the end of the text
-    std::size_t number = 0;
+    std::size_t line_number = 0;
     for (std::string line; std::getline(lines, line);) {
-        ++number;
+        ++line_number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        std::optional<Decision> decision = decision_of(line, cat(file, ", line ", number));
+        std::optional<Decision> decision = parse_decision(line, cat(file, ", line ", line_number));
         if (!decision) continue;
         if (!decisions.empty() && decision->step <= decisions.back().step) {
-            throw ConfigError(cat(file, ", line ", number, " is of step ", decision->step,
+            throw ConfigError(cat(file, ", line ", line_number, " is of step ", decision->step,
                                   ", and the one before it of step ", decisions.back().step,
                                   "; a plan changes at most once after a step, and steps must increase"));
         }
@@ -128,23 +131,23 @@ std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::str
     return decisions;
 }
 
-std::string json_of_no_change(std::size_t step, const std::string& why) {
+std::string plan_kept_to_json(std::size_t step, const std::string& why) {
     const Json line{{"step", step}, {"no_change", why}};
     return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string json_of(const Decision& decision) {
+std::string to_json(const Decision& decision) {
     Json line{{"step", decision.step}};
     if (!decision.policy.empty()) line["policy"] = decision.policy;
     if (!decision.from.empty()) line["from"] = decision.from;
     if (!decision.to.empty()) line["to"] = decision.to;
-    line["layout"] = json_value_of(decision.layout);
+    line["layout"] = to_json_value(decision.layout);
     if (decision.microbatches) line["microbatches"] = *decision.microbatches;
     if (decision.schedule) line["schedule"] = *decision.schedule;
-    if (!decision.left_out.empty()) line["left_out"] = decision.left_out;
-    if (!decision.migrations.empty()) line["migrations"] = json_value_of(decision.migrations);
+    if (!decision.skipped.empty()) line["left_out"] = decision.skipped;
+    if (!decision.migrations.empty()) line["migrations"] = to_json_value(decision.migrations);
     if (!decision.reason.empty()) line["reason"] = decision.reason;
-    if (!decision.terms.empty()) line["terms"] = json_value_of(decision.terms);
+    if (!decision.terms.empty()) line["terms"] = to_json_value(decision.terms);
     if (decision.predicted_seconds) line["seconds"]["predicted"] = *decision.predicted_seconds;
     if (decision.measured_seconds) line["seconds"]["measured"] = *decision.measured_seconds;
     return line.dump();

@@ -8,46 +8,49 @@
 namespace trireme::plan {
 namespace {
 
-constexpr std::uint64_t most_counted = std::uint64_t{1} << 24;  // far beyond any machine
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;  // exact as a double, which other JSON readers use
-constexpr std::size_t most_shown = 40;                        // bytes of a value in a message
+constexpr std::uint64_t max_whole_number = std::uint64_t{1} << 24;  // far beyond any machine
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 53;  // exact as a double, which other JSON readers use
+constexpr std::size_t max_shown_bytes = 40;                  // bytes of a value in a message
 
 bool is_among(const std::string& key, std::span<const std::string> keys) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-std::string joined(const std::vector<std::string>& words) {
-    std::string all;
-    for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-    return all;
+std::string join_keys(const std::vector<std::string>& keys) {
+    std::string text;
+    for (const std::string& key : keys) text += (text.empty() ? "" : ", ") + key;
+    return text;
 }
 
-std::string shown(const nlohmann::json& value) {
+std::string format_value(const nlohmann::json& value) {
     const std::string text = value.dump(-1, ' ', true);
-    return text.size() <= most_shown ? text : text.substr(0, most_shown) + "...";
+    return text.size() <= max_shown_bytes ? text : text.substr(0, max_shown_bytes) + "...";
 }
 
 }  // namespace
 
-std::string JsonNode::place() const { return path_.empty() ? std::string(file_) : cat(file_, ": ", path_); }
+std::string JsonNode::describe_location() const {
+    return path_.empty() ? std::string(file_) : cat(file_, ": ", path_);
+}
 
-void JsonNode::refuse(std::string_view must) const {
-    throw ConfigError(cat(place(), " is ", shown(*value_), "; it must be ", must));
+void JsonNode::refuse(std::string_view requirement) const {
+    throw ConfigError(cat(describe_location(), " is ", format_value(*value_), "; it must be ", requirement));
 }
 
 void JsonNode::require_keys(std::span<const std::string> needed, std::span<const std::string> optional) const {
-    std::vector<std::string> known(needed.begin(), needed.end());
-    known.insert(known.end(), optional.begin(), optional.end());
-    if (!value_->is_object()) refuse(cat("an object with ", joined(known)));
+    std::vector<std::string> all_keys(needed.begin(), needed.end());
+    all_keys.insert(all_keys.end(), optional.begin(), optional.end());
+    if (!value_->is_object()) refuse(cat("an object with ", join_keys(all_keys)));
     for (const auto& [key, value] : value_->items()) {
-        if (is_among(key, known)) continue;
-        const std::string meant = did_you_mean(key, known);
-        throw ConfigError(cat(place(), " has an unknown key ", shown(key),
-                              meant.empty() ? cat("; its keys are ", joined(known)) : meant));
+        if (is_among(key, all_keys)) continue;
+        const std::string suggestion = suggest_word(key, all_keys);
+        throw ConfigError(cat(describe_location(), " has an unknown key ", format_value(key),
+                              suggestion.empty() ? cat("; its keys are ", join_keys(all_keys)) : suggestion));
     }
     for (const std::string& key : needed) {
         if (!value_->contains(key)) {
-            throw ConfigError(cat(place(), " has no \"", key, "\"; its keys are ", joined(known)));
+            throw ConfigError(
+                cat(describe_location(), " has no \"", key, "\"; its keys are ", join_keys(all_keys)));
         }
     }
 }
@@ -63,19 +66,19 @@ std::vector<JsonNode> JsonNode::items() const {
     return nodes;
 }
 
-std::size_t JsonNode::whole_number_up_to(std::uint64_t most) const {
-    const bool is_whole = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= most;
-    if (!is_whole) refuse(cat("a whole number from 0 to ", most));
+std::size_t JsonNode::whole_number_up_to(std::uint64_t limit) const {
+    const bool is_whole = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= limit;
+    if (!is_whole) refuse(cat("a whole number from 0 to ", limit));
     return value_->get<std::size_t>();
 }
 
-std::size_t JsonNode::whole_number() const { return whole_number_up_to(most_counted); }
-std::size_t JsonNode::bytes() const { return whole_number_up_to(most_bytes); }
+std::size_t JsonNode::whole_number() const { return whole_number_up_to(max_whole_number); }
+std::size_t JsonNode::bytes() const { return whole_number_up_to(max_bytes); }
 
 double JsonNode::number() const {
-    constexpr double most = 1e30;  // beyond any rate or time; sums of such numbers stay finite
+    constexpr double limit = 1e30;  // beyond any rate or time; sums of such numbers stay finite
     if (!value_->is_number() || value_->get<double>() < 0) refuse("a number of at least 0");
-    if (value_->get<double>() > most) refuse(cat("a number of at most ", most));
+    if (value_->get<double>() > limit) refuse(cat("a number of at most ", limit));
     return value_->get<double>();
 }
 

@@ -1,4 +1,4 @@
-// A value in a JSON file written by hand, with its path for error messages.
+// A value in a JSON file that users write, with its path in the file for error messages.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,35 @@
 
 namespace trireme::plan {
 
-// All errors are ConfigErrors that name the file, the path in it and the value found there.
+// All errors are ConfigErrors that name the file, the path of the value in the file, and the value.
 class JsonNode {
 public:
     using Json = nlohmann::json;
 
-    // The node of the whole file. `value` must outlive all nodes made from it.
+    // Makes the node of the whole file. `value` must outlive this node and all nodes that at() and items()
+    // return.
     JsonNode(const Json& value, std::string_view file) : value_(&value), file_(file) {}
 
     // Requires an object with the `needed` keys, possibly the `optional` ones, and no others.
     void require_keys(std::span<const std::string> needed, std::span<const std::string> optional = {}) const;
 
     bool has(const char* key) const { return value_->contains(key); }
-    JsonNode at(const char* key) const;
-    std::vector<JsonNode> items() const;                    // requires a list
-    std::size_t whole_number() const;                       // 0 to 2^24: layers, ranks, shares
-    std::size_t bytes() const;                              // 0 to 2^53
-    double number() const;                                  // finite, at least 0
-    std::string text() const;                               // requires a string
-    bool is_true() const;                                   // requires true or false
-    [[noreturn]] void refuse(std::string_view must) const;  // "FILE: stages[0] is 3; it must be <must>"
+    JsonNode at(const char* key) const;   // the key must exist
+    std::vector<JsonNode> items() const;  // requires a list
+    std::size_t whole_number() const;     // 0 to 2^24: layers, ranks, shares
+    std::size_t bytes() const;            // 0 to 2^53: bytes, and other large counts
+    double number() const;                // finite, at least 0
+    std::string text() const;             // requires a string
+    bool is_true() const;                 // requires true or false
+    // Throws ConfigError: "FILE: stages[0] is 3; it must be <requirement>".
+    [[noreturn]] void refuse(std::string_view requirement) const;
 
 private:
     JsonNode(const Json& value, std::string_view file, std::string path)
         : value_(&value), file_(file), path_(std::move(path)) {}
 
-    std::string place() const;
-    std::size_t whole_number_up_to(std::uint64_t most) const;
+    std::string describe_location() const;
+    std::size_t whole_number_up_to(std::uint64_t limit) const;
 
     const Json* value_;
     std::string_view file_;

@@ -3,83 +3,90 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/scattered.hpp"
+#include "plan/interpolate.hpp"
 
 namespace trireme::plan {
 namespace {
 
-BestRates best_of(const std::vector<KernelProfile>& measured) {
+BestRates find_best_rates(const std::vector<KernelProfile>& measured) {
     BestRates best;
     for (const KernelProfile& each : measured) {
         best.flops = std::max(best.flops, each.call.flops / each.seconds);
         best.bandwidth = std::max(best.bandwidth, each.call.bytes / each.seconds);
-        best.shortest = best.shortest == 0 ? each.seconds : std::min(best.shortest, each.seconds);
+        best.min_seconds = best.min_seconds == 0 ? each.seconds : std::min(best.min_seconds, each.seconds);
     }
     return best;
 }
 
 }  // namespace
 
-double BestRates::seconds(const KernelCall& call, double clock) const {
+double BestRates::predict_seconds(const KernelCall& call, double clock) const {
     const double arithmetic = flops > 0 ? call.flops / (flops * clock) : 0;
     const double memory = bandwidth > 0 ? call.bytes / bandwidth : 0;
-    return std::max(arithmetic, memory) + shortest;
+    return std::max(arithmetic, memory) + min_seconds;
 }
 
-// A matmul is described by its shape. Attention consists of many matmuls: their number grows with the bytes,
-// their size with the flops per byte.
-std::vector<double> KernelTimes::coordinates_of(const KernelCall& call) {
-    std::vector<double> place;
-    if (call.product[0] > 0) {
-        for (const std::size_t extent : call.product) place.push_back(std::log(static_cast<double>(extent)));
+// Returns the logarithms of the numbers on which the efficiency of a call depends, or nothing if the call has
+// no matmul. For a matmul these are rows, columns and depth. Attention consists of many matmuls, whose number
+// grows with the bytes and whose size grows with the flops per byte.
+std::vector<double> KernelTimes::find_coordinates(const KernelCall& call) {
+    std::vector<double> coordinates;
+    if (call.matmul[0] > 0) {
+        for (const std::size_t extent : call.matmul)
+            coordinates.push_back(std::log(static_cast<double>(extent)));
     } else if (call.flops > 0) {
-        place = {std::log(call.bytes), std::log(call.flops / call.bytes)};
+        coordinates = {std::log(call.bytes), std::log(call.flops / call.bytes)};
     }
-    return place;
+    return coordinates;
 }
 
-KernelTimes::KernelTimes(const std::vector<KernelProfile>& measured) : best_(best_of(measured)) {
+KernelTimes::KernelTimes(const std::vector<KernelProfile>& measured) : best_rates_(find_best_rates(measured)) {
     for (const KernelProfile& each : measured) {
-        kernels_[each.kernel].push_back({.place = coordinates_of(each.call),
-                                         .bytes = each.call.bytes,
-                                         .seconds = each.seconds,
-                                         .log_reached = std::log(best_.seconds(each.call) / each.seconds)});
+        kernels_[each.kernel].push_back(
+            {.coordinates = find_coordinates(each.call),
+             .bytes = each.call.bytes,
+             .seconds = each.seconds,
+             .log_efficiency = std::log(best_rates_.predict_seconds(each.call) / each.seconds)});
     }
     for (auto& [kernel, knots] : kernels_) std::ranges::stable_sort(knots, {}, &Knot::bytes);
 }
 
-double KernelTimes::seconds_by_bytes(const Knots& knots, double bytes) {
-    const auto above = std::ranges::lower_bound(knots, bytes, {}, &Knot::bytes);
-    if (above == knots.end()) return knots.back().seconds * bytes / knots.back().bytes;
-    if (above->bytes == bytes) {  // several calls may have equal bytes: take the middle one
+double KernelTimes::interpolate_seconds_by_bytes(const Knots& knots, double bytes) {
+    const auto after = std::ranges::lower_bound(knots, bytes, {}, &Knot::bytes);
+    if (after == knots.end()) return knots.back().seconds * bytes / knots.back().bytes;
+    if (after->bytes == bytes) {  // several calls may have equal bytes: use the one in the middle
         const auto end = std::ranges::upper_bound(knots, bytes, {}, &Knot::bytes);
-        return (above + (end - above) / 2)->seconds;
+        return (after + (end - after) / 2)->seconds;
     }
-    if (above == knots.begin()) return above->seconds * bytes / above->bytes;
-    const auto below = above - 1;
-    const double way = (bytes - below->bytes) / (above->bytes - below->bytes);
-    return below->seconds + way * (above->seconds - below->seconds);
+    if (after == knots.begin()) return after->seconds * bytes / after->bytes;
+    const auto before = after - 1;
+    const double fraction = (bytes - before->bytes) / (after->bytes - before->bytes);
+    return before->seconds + fraction * (after->seconds - before->seconds);
 }
 
-double KernelTimes::log_reached(const Knots& knots, const std::vector<double>& place) {
+double KernelTimes::interpolate_log_efficiency(const Knots& knots, const std::vector<double>& coordinates) {
     std::vector<ScatteredValue> values;
-    for (const Knot& knot : knots) values.push_back({.place = &knot.place, .value = knot.log_reached});
-    return interpolated(values, place);
+    for (const Knot& knot : knots)
+        values.push_back({.coordinates = &knot.coordinates, .value = knot.log_efficiency});
+    return interpolate(values, coordinates);
 }
 
-double KernelTimes::seconds(std::string_view kernel, const KernelCall& call, double clock) const {
-    const double at_best = best_.seconds(call);
+double KernelTimes::predict_seconds(std::string_view kernel, const KernelCall& call, double clock) const {
+    const double seconds_at_best_rates = best_rates_.predict_seconds(call);
     const auto found = kernels_.find(kernel);
-    double seconds = at_best;
+    double seconds = seconds_at_best_rates;
     if (found != kernels_.end()) {
-        const std::vector<double> place = coordinates_of(call);
+        const std::vector<double> coordinates = find_coordinates(call);
         const Knots& knots = found->second;
-        const bool has_places = !place.empty() && knots.front().place.size() == place.size();
-        seconds =
-            has_places ? at_best / std::exp(log_reached(knots, place)) : seconds_by_bytes(knots, call.bytes);
+        const bool is_interpolated_by_shape =
+            !coordinates.empty() && knots.front().coordinates.size() == coordinates.size();
+        seconds = is_interpolated_by_shape
+                      ? seconds_at_best_rates / std::exp(interpolate_log_efficiency(knots, coordinates))
+                      : interpolate_seconds_by_bytes(knots, call.bytes);
     }
-    const double slower = at_best > 0 ? best_.seconds(call, clock) / at_best : 1;
-    return std::max(seconds, best_.shortest) * slower;
+    const double slowdown =
+        seconds_at_best_rates > 0 ? best_rates_.predict_seconds(call, clock) / seconds_at_best_rates : 1;
+    return std::max(seconds, best_rates_.min_seconds) * slowdown;
 }
 
 }  // namespace trireme::plan

@@ -13,27 +13,27 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 template <class Number>
-std::vector<Number> numbers_of(const JsonNode& node) {
+std::vector<Number> parse_numbers(const JsonNode& node) {
     std::vector<Number> numbers;
     for (const JsonNode& item : node.items()) numbers.push_back(static_cast<Number>(item.whole_number()));
     return numbers;
 }
 
-layout::Range layers_of(const JsonNode& node) {
-    const std::vector<std::size_t> ends = numbers_of<std::size_t>(node);
+layout::Range parse_layers(const JsonNode& node) {
+    const std::vector<std::size_t> ends = parse_numbers<std::size_t>(node);
     if (ends.size() != 2 || ends[1] < ends[0]) {
         node.refuse("the first layer and the one after the last, such as [0, 8]");
     }
     return {.begin = ends[0], .count = ends[1] - ends[0]};
 }
 
-layout::ReplicaLayout replica_of(const JsonNode& node) {
+layout::ReplicaLayout parse_replica(const JsonNode& node) {
     const std::array<std::string, 1> needed{"ranks"};
     const std::array<std::string, 2> optional{"shares", "turns"};
     node.require_keys(needed, optional);
-    layout::ReplicaLayout replica{.ranks = numbers_of<int>(node.at("ranks"))};
+    layout::ReplicaLayout replica{.ranks = parse_numbers<int>(node.at("ranks"))};
     if (node.has("shares")) {
-        replica.shares = numbers_of<std::size_t>(node.at("shares"));
+        replica.shares = parse_numbers<std::size_t>(node.at("shares"));
     } else {
         replica.shares.assign(replica.ranks.size(), 1);
     }
@@ -41,56 +41,57 @@ layout::ReplicaLayout replica_of(const JsonNode& node) {
     return replica;
 }
 
-layout::StageLayout stage_of(const JsonNode& node) {
+layout::StageLayout parse_stage(const JsonNode& node) {
     const std::array<std::string, 2> needed{"layers", "replicas"};
     node.require_keys(needed);
-    layout::StageLayout stage{.layers = layers_of(node.at("layers"))};
-    for (const JsonNode& replica : node.at("replicas").items()) stage.replicas.push_back(replica_of(replica));
+    layout::StageLayout stage{.layers = parse_layers(node.at("layers"))};
+    for (const JsonNode& replica : node.at("replicas").items())
+        stage.replicas.push_back(parse_replica(replica));
     return stage;
 }
 
-Json json_value_of(const layout::ReplicaLayout& replica) {
+Json to_json_value(const layout::ReplicaLayout& replica) {
     Json value{{"ranks", replica.ranks}};
     const auto is_one = [](std::size_t share) { return share == 1; };
-    const bool are_ones = replica.shares.size() == replica.ranks.size() &&
-                          std::all_of(replica.shares.begin(), replica.shares.end(), is_one);
-    if (!are_ones) value["shares"] = replica.shares;
+    const bool are_all_one = replica.shares.size() == replica.ranks.size() &&
+                             std::all_of(replica.shares.begin(), replica.shares.end(), is_one);
+    if (!are_all_one) value["shares"] = replica.shares;
     if (replica.turns != 1) value["turns"] = replica.turns;
     return value;
 }
 
 }  // namespace
 
-layout::Layout layout_from_json(std::string_view text, const std::string& place) {
-    const nlohmann::json file = parse_json<nlohmann::json>(text, place);
-    const JsonNode all(file, place);
-    const JsonNode whole = all.has("layout") ? all.at("layout") : all;
+layout::Layout parse_layout(std::string_view text, const std::string& file_name) {
+    const nlohmann::json file = parse_json<nlohmann::json>(text, file_name);
+    const JsonNode root(file, file_name);
+    const JsonNode layout_node = root.has("layout") ? root.at("layout") : root;
     const std::array<std::string, 2> needed{"layers", "stages"};
     const std::array<std::string, 1> optional{"idle"};
-    whole.require_keys(needed, optional);
-    layout::Layout layout{.layers = whole.at("layers").whole_number()};
-    for (const JsonNode& stage : whole.at("stages").items()) layout.stages.push_back(stage_of(stage));
-    if (whole.has("idle")) layout.idle = numbers_of<int>(whole.at("idle"));
+    layout_node.require_keys(needed, optional);
+    layout::Layout layout{.layers = layout_node.at("layers").whole_number()};
+    for (const JsonNode& stage : layout_node.at("stages").items()) layout.stages.push_back(parse_stage(stage));
+    if (layout_node.has("idle")) layout.idle = parse_numbers<int>(layout_node.at("idle"));
     return layout;
 }
 
-nlohmann::ordered_json json_value_of(const layout::Layout& layout) {
+nlohmann::ordered_json to_json_value(const layout::Layout& layout) {
     Json stages = Json::array();
     for (const layout::StageLayout& stage : layout.stages) {
         Json replicas = Json::array();
-        for (const layout::ReplicaLayout& replica : stage.replicas) replicas.push_back(json_value_of(replica));
+        for (const layout::ReplicaLayout& replica : stage.replicas) replicas.push_back(to_json_value(replica));
         stages.push_back({{"layers", {stage.layers.begin, stage.layers.end()}}, {"replicas", replicas}});
     }
     return {{"layers", layout.layers}, {"stages", stages}, {"idle", layout.idle}};
 }
 
-std::string json_of(const layout::Layout& layout) { return json_value_of(layout).dump(); }
+std::string to_json(const layout::Layout& layout) { return to_json_value(layout).dump(); }
 
-Json json_value_of(const std::vector<layout::Migration>& migrations) {
-    Json all = Json::array();
+Json to_json_value(const std::vector<layout::Migration>& migrations) {
+    Json values = Json::array();
     for (const layout::Migration& each : migrations)
-        all.push_back({{"from", each.from}, {"to", each.to}, {"parts", each.parts}});
-    return all;
+        values.push_back({{"from", each.from}, {"to", each.to}, {"parts", each.fractions}});
+    return values;
 }
 
 }  // namespace trireme::plan

@@ -1,4 +1,4 @@
-// A layout and migrations as JSON values, to be embedded in larger ones.
+// Layouts and migrations as JSON values, to be embedded in larger ones.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,10 +8,10 @@
 
 namespace trireme::plan {
 
-// Keys come in a readable order. Shares are omitted if all of them are 1.
-nlohmann::ordered_json json_value_of(const layout::Layout& layout);
+// Returns the JSON that parse_layout() parses. The shares of a replica are omitted if all of them are 1.
+nlohmann::ordered_json to_json_value(const layout::Layout& layout);
 
-// [{"from": 0, "to": 2, "parts": [0.25, 0.25, 0.25, 0.25]}, ...]
-nlohmann::ordered_json json_value_of(const std::vector<layout::Migration>& migrations);
+// Returns [{"from": 0, "to": 2, "parts": [0.25, 0.25, 0.25, 0.25]}, ...]
+nlohmann::ordered_json to_json_value(const std::vector<layout::Migration>& migrations);
 
 }  // namespace trireme::plan

@@ -2,12 +2,13 @@
 
 namespace trireme::plan {
 
-std::vector<std::vector<SampleVisit>> cut_evenly(const std::vector<SampleVisit>& samples, std::size_t parts) {
-    std::vector<std::vector<SampleVisit>> cut(parts);
-    for (std::size_t p = 0; p < parts; ++p) {
-        const auto begin = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * p / parts);
-        const auto end = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * (p + 1) / parts);
-        cut[p].assign(begin, end);
+std::vector<std::vector<SampleVisit>> cut_into_microbatches(const std::vector<SampleVisit>& samples,
+                                                            std::size_t microbatches) {
+    std::vector<std::vector<SampleVisit>> cut(microbatches);
+    for (std::size_t m = 0; m < microbatches; ++m) {
+        const auto begin = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * m / microbatches);
+        const auto end = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * (m + 1) / microbatches);
+        cut[m].assign(begin, end);
     }
     return cut;
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "plan/own_programs.hpp"
+#include "plan/file_programs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/layout/shares.hpp"
 #include "trireme/schedule/check.hpp"
@@ -15,22 +15,27 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int few_slots = 4;                // up to this number all slot counts are tried
-constexpr int most_microbatches = 1 << 16;  // per step: far beyond any use, and programs still fit in memory
+constexpr int max_consecutive_slots = 4;   // slot counts up to this one are all tried, then each power of two
+constexpr int max_microbatches = 1 << 16;  // per step: far beyond any use, and programs still fit in memory
 
-// Returns the number of pipeline rows of a grid or a V: the replicas of each stage.
-int rows_of(const layout::Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
-
-schedule::PipelineShape shape_of_rows(const PlanWish& wish, const std::vector<layout::Team>& teams,
-                                      int microbatches_each) {
-    const int rows = rows_of(wish.layout);
-    const int pipe = static_cast<int>(teams.size()) / rows;
-    const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
-    return is_grid(wish.layout) ? schedule::grid_shape(pipe, rows, chunks, microbatches_each)
-                                : schedule::v_shape(pipe, rows, microbatches_each);
+// Returns the number of data-parallel replicas of the pipeline in a grid or a V-shaped layout.
+int count_pipelines(const layout::Layout& layout) {
+    return static_cast<int>(layout.stages.front().replicas.size());
 }
 
-schedule::PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<layout::Team>& teams) {
+// Returns the shape of a step in a grid or a V-shaped layout, where each pipeline executes `microbatches_each`
+// micro-batches.
+schedule::PipelineShape make_even_shape(const PlanWish& wish, const std::vector<layout::Team>& teams,
+                                        int microbatches_each) {
+    const int pipelines = count_pipelines(wish.layout);
+    const int pipe = static_cast<int>(teams.size()) / pipelines;
+    const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
+    return is_grid(wish.layout) ? schedule::make_grid_shape(pipe, pipelines, chunks, microbatches_each)
+                                : schedule::make_v_shape(pipe, pipelines, microbatches_each);
+}
+
+// Returns the shape of a step in which the replicas of each stage take turns.
+schedule::PipelineShape make_uneven_shape(const PlanWish& wish, const std::vector<layout::Team>& teams) {
     schedule::PipelineShape shape{.teams = static_cast<int>(teams.size()),
                                   .microbatches = wish.microbatches,
                                   .holders = {},
@@ -39,42 +44,46 @@ schedule::PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<
         std::vector<int>& holders = shape.holders.emplace_back();
         std::vector<double> turns;
         for (const layout::ReplicaLayout& replica : wish.layout.stages[s].replicas) {
-            const int number = static_cast<int>(turns.size());
-            holders.push_back(team_of(teams, wish.layout, static_cast<int>(s), number));
+            const int replica_index = static_cast<int>(turns.size());
+            holders.push_back(find_team(teams, wish.layout, static_cast<int>(s), replica_index));
             turns.push_back(static_cast<double>(replica.turns));
         }
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (const std::size_t replica : layout::take_turns(turns, static_cast<std::size_t>(wish.microbatches)))
+        for (const std::size_t replica :
+             layout::assign_turns(turns, static_cast<std::size_t>(wish.microbatches)))
             executor.push_back(holders[replica]);
     }
     return shape;
 }
 
+// True if any team holds several stages. All stages must have the same number of replicas.
 bool has_chunks(const layout::Layout& layout, const std::vector<layout::Team>& teams) {
     return teams.size() < layout.stages.size() * layout.stages.front().replicas.size();
 }
 
-schedule::PipelineShape forward_only(schedule::PipelineShape shape) {
+schedule::PipelineShape make_forward_only(schedule::PipelineShape shape) {
     shape.is_training = false;
-    shape.validates = false;
+    shape.has_speculative_updates = false;
     return shape;
 }
 
-// Proves the programs with `slots` slots. Returns nothing if they cannot run with them; `fault` says why.
-std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::PipelineShape shape, int slots,
-                                    std::string& fault) {
+// Adds the messages to the compute instructions `compute`, and proves the programs with `slots` slots per
+// channel. If the programs cannot run with this number of slots, returns nothing and sets `fault` to the
+// reason.
+std::optional<ProvedPrograms> try_slots(const schedule::Phases& compute, schedule::PipelineShape shape,
+                                        int slots, std::string& fault) {
     shape.slots = slots;
-    fault = obstacle_to_lowering(compute, shape);
+    fault = find_lowering_obstacle(compute, shape);
     if (!fault.empty()) return std::nullopt;
     schedule::Phases phases = lower_phases(compute, shape);
-    schedule::PipelineShape many = shape;
-    many.steps = enough_steps(phases, shape.microbatches);
-    schedule::Verdict verdict = check(unrolled(phases, shape, many.steps), many);
+    schedule::PipelineShape unrolled_shape = shape;
+    unrolled_shape.steps = count_representative_steps(phases, shape.microbatches);
+    schedule::Verdict verdict = verify_programs(unroll(phases, shape, unrolled_shape.steps), unrolled_shape);
     if (!verdict.is_proved()) {
         fault = verdict.fault->what;
         return std::nullopt;
     }
-    const int ahead = look_ahead(phases, shape.microbatches);
+    const int ahead = count_look_ahead_steps(phases, shape.microbatches);
     return ProvedPrograms{.shape = std::move(shape),
                           .prologue = std::move(phases.prologue),
                           .programs = std::move(phases.body),
@@ -82,158 +91,169 @@ std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::P
                           .proof = std::move(verdict.proof)};
 }
 
-// Returns the time of enough_steps() steps.
-double duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
-    schedule::PipelineShape many = proved.shape;
-    many.steps = enough_steps(proved.phases(), many.microbatches);
-    return predict(unrolled(proved.phases(), proved.shape, many.steps), many, costs).makespan;
+// Returns the predicted seconds of count_representative_steps() steps.
+double predict_duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
+    schedule::PipelineShape unrolled_shape = proved.shape;
+    unrolled_shape.steps = count_representative_steps(proved.phases(), unrolled_shape.microbatches);
+    return predict(unroll(proved.phases(), proved.shape, unrolled_shape.steps), unrolled_shape, costs).makespan;
 }
 
-int most_stages_of_a_team(const schedule::PipelineShape& shape) {
-    std::vector<int> held(static_cast<std::size_t>(shape.teams));
+int count_max_stages_per_team(const schedule::PipelineShape& shape) {
+    std::vector<int> stages_per_team(static_cast<std::size_t>(shape.teams));
     for (const std::vector<int>& holders : shape.holders) {
-        for (const int team : holders) ++held[static_cast<std::size_t>(team)];
+        for (const int team : holders) ++stages_per_team[static_cast<std::size_t>(team)];
     }
-    return *std::max_element(held.begin(), held.end());
+    return *std::max_element(stages_per_team.begin(), stages_per_team.end());
 }
 
-// Returns as many slots as a channel can use: its messages of a step. If work is in flight across the end of a
-// step, these are the messages of a step and of a full pipeline.
-int enough_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
-    const bool is_in_flight = keeps_work_in_flight(compute, shape.microbatches);
-    if (!is_in_flight) return shape.microbatches * shape.stages();
-    return shape.microbatches * most_stages_of_a_team(shape) + shape.stages();
+// Returns a number of slots that no channel can exceed: an upper bound of its messages in a step. If
+// micro-batches are in flight at the end of a step, the bound includes the messages of a full pipeline.
+int compute_max_useful_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
+    const bool overlaps_steps = keeps_work_in_flight(compute, shape.microbatches);
+    if (!overlaps_steps) return shape.microbatches * shape.stages();
+    return shape.microbatches * count_max_stages_per_team(shape) + shape.stages();
 }
 
-int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
+int find_next_slots(int slots) { return slots < max_consecutive_slots ? slots + 1 : 2 * slots; }
 
-// Proves the programs with the fewest slots that do not slow them down. Orders that send several micro-batches
-// before the first of them is read need many slots, others one. `place` is the name of the schedule or its
-// file.
-ProvedPrograms proved(const schedule::Phases& compute, const schedule::PipelineShape& shape,
-                      const std::vector<schedule::StageCost>& costs, const std::string& place) {
-    const int enough = enough_slots(compute, shape);
+// Proves the programs with the smallest number of slots that does not slow them down. Programs in which a team
+// sends several micro-batches before the receiver reads the first of them need several slots; others need one.
+// `place` is the name of the schedule or of its file, for messages.
+ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape,
+                                       const std::vector<schedule::StageCost>& costs,
+                                       const std::string& place) {
+    const int max_slots = compute_max_useful_slots(compute, shape);
     std::string fault;
-    std::optional<ProvedPrograms> roomy = tried(compute, shape, enough, fault);
-    if (!roomy) throw ConfigError(cat(place, " cannot be run: ", fault));
-    const double shortest = duration(*roomy, costs);
-    for (int slots = 1; slots < enough; slots = next_slots(slots)) {
-        std::optional<ProvedPrograms> narrow = tried(compute, shape, slots, fault);
-        if (narrow && duration(*narrow, costs) <= shortest) return *std::move(narrow);
+    std::optional<ProvedPrograms> with_max_slots = try_slots(compute, shape, max_slots, fault);
+    if (!with_max_slots) throw ConfigError(cat(place, " cannot be run: ", fault));
+    const double min_duration = predict_duration(*with_max_slots, costs);
+    for (int slots = 1; slots < max_slots; slots = find_next_slots(slots)) {
+        std::optional<ProvedPrograms> with_fewer_slots = try_slots(compute, shape, slots, fault);
+        if (with_fewer_slots && predict_duration(*with_fewer_slots, costs) <= min_duration)
+            return *std::move(with_fewer_slots);
     }
-    return *std::move(roomy);
+    return *std::move(with_max_slots);
 }
 
-// Returns phases without prologue, from one program of a step per team.
-schedule::Phases of_one_step(std::vector<schedule::Program> programs) {
-    std::vector<schedule::Program> none(programs.size());
-    return {.prologue = std::move(none), .body = std::move(programs)};
+// Returns phases with an empty prologue. `programs` has the program of a step per team.
+schedule::Phases make_phases(std::vector<schedule::Program> programs) {
+    std::vector<schedule::Program> empty_prologue(programs.size());
+    return {.prologue = std::move(empty_prologue), .body = std::move(programs)};
 }
 
-std::vector<schedule::StageCost> equal_costs(const schedule::PipelineShape& shape) {
+std::vector<schedule::StageCost> make_equal_costs(const schedule::PipelineShape& shape) {
     return std::vector<schedule::StageCost>(shape.holders.size());
 }
 
-// All stages of a team are updated at the first of their STEPs, so that the STEPs of a step must be adjacent.
-void refuse_scattered_updates(const schedule::Phases& phases, const std::string& place) {
-    for (const std::vector<schedule::Program>* part : {&phases.prologue, &phases.body}) {
-        for (const schedule::Program& program : *part) {
+// Throws ConfigError if STEP instructions of a program are not adjacent. The first of them updates all stages
+// of the team.
+void check_updates_are_adjacent(const schedule::Phases& phases, const std::string& place) {
+    for (const std::vector<schedule::Program>* phase : {&phases.prologue, &phases.body}) {
+        for (const schedule::Program& program : *phase) {
             const auto is_step = [](const schedule::Instruction& i) { return i.op == schedule::Op::step; };
             const auto first = std::find_if(program.begin(), program.end(), is_step);
-            const auto behind = std::find_if_not(first, program.end(), is_step);
-            const auto apart = std::find_if(behind, program.end(), is_step);
-            if (apart == program.end()) continue;
-            throw ConfigError(cat(place, " has ", to_string(*behind), " between ", to_string(*first), " and ",
-                                  to_string(*apart), "; let the updates of a step stand together"));
+            const auto between = std::find_if_not(first, program.end(), is_step);
+            const auto later_step = std::find_if(between, program.end(), is_step);
+            if (later_step == program.end()) continue;
+            throw ConfigError(cat(place, " has ", to_string(*between), " between ", to_string(*first), " and ",
+                                  to_string(*later_step), "; put all updates of a step next to each other"));
         }
     }
 }
 
-void add_own(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
-    const schedule::Phases own = programs_of_teams(wish.own_programs, plan.teams, shape, wish.schedule);
-    refuse_scattered_updates(own, wish.schedule);
-    shape.validates = validates(own, wish.schedule);
-    const std::vector<schedule::StageCost> costs = equal_costs(shape);
+void add_file_programs(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
+    const schedule::Phases programs = order_by_team(wish.file_programs, plan.teams, shape, wish.schedule);
+    check_updates_are_adjacent(programs, wish.schedule);
+    shape.has_speculative_updates = validates_updates(programs, wish.schedule);
+    const std::vector<schedule::StageCost> costs = make_equal_costs(shape);
     std::string fault;
-    const bool runs_together = tried(own, shape, enough_slots(own, shape), fault).has_value();
-    shape.updates_alone = !runs_together && !shape.validates && look_ahead(own, shape.microbatches) > 0;
-    plan.training = proved(own, shape, costs, wish.schedule);
-    const schedule::Phases forwards = forward_part(plan.training.phases(), shape);
-    plan.evaluation = proved(forwards, forward_only(shape), costs, wish.schedule);
+    const bool can_update_together =
+        try_slots(programs, shape, compute_max_useful_slots(programs, shape), fault).has_value();
+    shape.updates_stages_independently = !can_update_together && !shape.has_speculative_updates &&
+                                         count_look_ahead_steps(programs, shape.microbatches) > 0;
+    plan.training = prove_with_fewest_slots(programs, shape, costs, wish.schedule);
+    const schedule::Phases forwards = extract_forwards(plan.training.phases(), shape);
+    plan.evaluation = prove_with_fewest_slots(forwards, make_forward_only(shape), costs, wish.schedule);
 }
 
-void add_generated(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
-    const schedule::Schedule& schedule = schedule::schedule_named(wish.schedule);
-    const std::vector<schedule::StageCost> costs = equal_costs(shape);
+void add_generated_programs(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
+    const schedule::Schedule& schedule = schedule::require_schedule(wish.schedule);
+    const std::vector<schedule::StageCost> costs = make_equal_costs(shape);
     const std::string place = cat("schedule ", wish.schedule);
-    const schedule::PipelineShape forwards = forward_only(shape);
-    plan.evaluation = proved(of_one_step(generate(schedule, forwards)), forwards, costs, place);
-    plan.training = proved(generate_phases(schedule, shape), with_updates_of(schedule, shape), costs, place);
+    const schedule::PipelineShape forwards = make_forward_only(shape);
+    plan.evaluation =
+        prove_with_fewest_slots(make_phases(generate(schedule, forwards)), forwards, costs, place);
+    plan.training = prove_with_fewest_slots(generate_phases(schedule, shape),
+                                            apply_update_rule(schedule, shape), costs, place);
 }
 
-// Stages with full recompute are not split: recomputed activations serve the whole backward of a layer.
-std::vector<bool> divisible_stages(const PlanWish& wish, const std::vector<Recompute>& recompute) {
-    std::vector<bool> divisible;
+// Returns per stage whether its backward passes may be split. Under full recomputation they may not: the
+// recomputed activations of a layer are gone after its backward pass.
+std::vector<bool> find_divisible_stages(const PlanWish& wish, const std::vector<Recompute>& recompute) {
+    std::vector<bool> is_divisible;
     for (std::size_t stage = 0; stage < recompute.size(); ++stage) {
-        const bool may = wish.may_split.empty() || wish.may_split[stage];
-        divisible.push_back(may && recompute[stage] != Recompute::full);
+        const bool is_allowed = wish.may_split.empty() || wish.may_split[stage];
+        is_divisible.push_back(is_allowed && recompute[stage] != Recompute::full);
     }
-    return divisible;
+    return is_divisible;
 }
 
-bool keeps_to_bounds(const ProvedPrograms& proved) {
-    const std::vector<int>& most = proved.shape.most_activations;
-    return std::equal(most.begin(), most.end(), proved.proof.peak_activations.begin(),
-                      [](int bound, int kept) { return kept <= bound; });
+bool is_within_activation_bounds(const ProvedPrograms& proved) {
+    const std::vector<int>& bounds = proved.shape.max_activations;
+    return std::equal(bounds.begin(), bounds.end(), proved.proof.peak_activations.begin(),
+                      [](int bound, int peak) { return peak <= bound; });
 }
 
-double seconds_of_step(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
+double predict_step_seconds(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
     return predict_step(proved.phases(), proved.shape, costs).seconds;
 }
 
-// Returns the programs of `phases` if they can run, keep to the bounds and have shorter steps than `known`.
-std::optional<ProvedPrograms> shorter(const ProvedPrograms& known, const schedule::Phases& phases,
-                                      const schedule::PipelineShape& shape,
-                                      const std::vector<schedule::StageCost>& costs) {
+// Proves the programs of `phases`. Returns nothing if they cannot run, exceed the bounds on activations, or
+// take at least as long per step as `best`.
+std::optional<ProvedPrograms> prove_if_faster(const ProvedPrograms& best, const schedule::Phases& phases,
+                                              const schedule::PipelineShape& shape,
+                                              const std::vector<schedule::StageCost>& costs) {
     std::string fault;
-    const auto roomy = tried(phases, shape, enough_slots(phases, shape), fault);
-    if (!roomy || !keeps_to_bounds(*roomy)) return std::nullopt;
-    if (seconds_of_step(*roomy, costs) >= seconds_of_step(known, costs)) return std::nullopt;
-    return proved(phases, shape, costs, "schedule auto");
+    const auto with_max_slots = try_slots(phases, shape, compute_max_useful_slots(phases, shape), fault);
+    if (!with_max_slots || !is_within_activation_bounds(*with_max_slots)) return std::nullopt;
+    if (predict_step_seconds(*with_max_slots, costs) >= predict_step_seconds(best, costs)) return std::nullopt;
+    return prove_with_fewest_slots(phases, shape, costs, "schedule auto");
 }
 
-void add_searched(const PlanWish& wish, const schedule::PipelineShape& shape, Plan& plan) {
-    const std::vector<bool> divisible = divisible_stages(wish, plan.recompute);
-    const auto searched = [&](const schedule::PipelineShape& of,
-                              const std::vector<schedule::StageCost>& costs) {
-        return proved(of_one_step(search_programs(of, costs, divisible)), of, costs, "schedule auto");
+void add_searched_programs(const PlanWish& wish, const schedule::PipelineShape& shape, Plan& plan) {
+    const std::vector<bool> is_divisible = find_divisible_stages(wish, plan.recompute);
+    const auto search = [&](const schedule::PipelineShape& searched_shape,
+                            const std::vector<schedule::StageCost>& costs) {
+        return prove_with_fewest_slots(make_phases(search_programs(searched_shape, costs, is_divisible)),
+                                       searched_shape, costs, "schedule auto");
     };
-    const std::vector<schedule::StageCost> costs = wish.costs.empty() ? equal_costs(shape) : wish.costs;
-    plan.training = searched(shape, costs);
-    plan.evaluation = searched(forward_only(shape), equal_costs(shape));
-    if (!wish.may_go_ahead) return;
-    schedule::PipelineShape ahead = shape;
-    ahead.validates = true;
+    const std::vector<schedule::StageCost> costs = wish.costs.empty() ? make_equal_costs(shape) : wish.costs;
+    plan.training = search(shape, costs);
+    plan.evaluation = search(make_forward_only(shape), make_equal_costs(shape));
+    if (!wish.may_speculate) return;
+    schedule::PipelineShape speculative_shape = shape;
+    speculative_shape.has_speculative_updates = true;
     for (const schedule::Phases& phases :
-         programs_ahead(compute_only(plan.training.programs), ahead, divisible)) {
-        if (auto other = shorter(plan.training, phases, ahead, costs)) plan.training = *std::move(other);
+         make_speculative_programs(extract_compute(plan.training.programs), speculative_shape, is_divisible)) {
+        if (auto faster = prove_if_faster(plan.training, phases, speculative_shape, costs))
+            plan.training = *std::move(faster);
     }
 }
 
 void add_programs(const PlanWish& wish, Plan& plan) {
-    schedule::PipelineShape shape = shape_of(wish, plan.teams);
-    shape.most_activations = wish.most_activations;
-    shape.ties_ends = wish.ties_ends;
-    if (!wish.own_programs.body.empty()) {
-        add_own(wish, shape, plan);
-    } else if (wish.schedule == schedule::searched_schedule) {
-        add_searched(wish, shape, plan);
+    schedule::PipelineShape shape = make_shape(wish, plan.teams);
+    shape.max_activations = wish.max_activations;
+    shape.has_tied_embeddings = wish.has_tied_embeddings;
+    if (!wish.file_programs.body.empty()) {
+        add_file_programs(wish, shape, plan);
+    } else if (wish.schedule == schedule::searched_schedule_name) {
+        add_searched_programs(wish, shape, plan);
     } else {
-        add_generated(wish, shape, plan);
+        add_generated_programs(wish, shape, plan);
     }
 }
 
-std::vector<Recompute> recompute_of_stages(const PlanWish& wish) {
+std::vector<Recompute> expand_recompute_option(const PlanWish& wish) {
     const std::size_t stages = wish.layout.stages.size();
     if (wish.recompute.empty()) return std::vector<Recompute>(stages, Recompute::none);
     if (wish.recompute.size() == 1) return std::vector<Recompute>(stages, wish.recompute.front());
@@ -244,40 +264,42 @@ std::vector<Recompute> recompute_of_stages(const PlanWish& wish) {
 
 }  // namespace
 
-schedule::Program ProvedPrograms::long_program(int team) const {
-    return unrolled_of(team, phases(), shape, enough_steps(phases(), shape.microbatches));
+schedule::Program ProvedPrograms::unroll_program(int team) const {
+    return unroll_team(team, phases(), shape, count_representative_steps(phases(), shape.microbatches));
 }
 
-std::string obstacle_to_shape(const PlanWish& wish, const std::vector<layout::Team>& teams) {
+std::string find_shape_obstacle(const PlanWish& wish, const std::vector<layout::Team>& teams) {
     const int count = wish.microbatches;
-    const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
-    const int rows = has_rows ? rows_of(wish.layout) : 1;
-    const int max_count = std::max(1, most_microbatches / (wish.is_each ? rows : 1));
+    const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
+    const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
+    const int max_count = std::max(1, max_microbatches / (wish.is_per_replica ? pipelines : 1));
     if (count < 1 || count > max_count)
         return cat("--microbatches ", count, " cannot be used; it must be from 1 to ", max_count);
-    if (!has_rows || !has_chunks(wish.layout, teams)) return {};
-    if (!wish.is_each && count % rows != 0)
-        return cat("--microbatches ", count, " does not divide among the ", rows,
-                   " replicas of a layout with several stages on a rank; use a multiple of ", rows);
-    if (!takes_even_turns(wish.layout))
-        return "replicas of a layout with several stages on a rank take as many turns each; omit \"turns\"";
+    if (!is_regular || !has_chunks(wish.layout, teams)) return {};
+    if (!wish.is_per_replica && count % pipelines != 0)
+        return cat("--microbatches ", count, " does not divide among the ", pipelines,
+                   " replicas of a layout with several stages on a rank; use a multiple of ", pipelines);
+    if (!has_even_turns(wish.layout))
+        return "replicas of a layout with several stages on a rank must have equal numbers of turns; omit "
+               "\"turns\"";
     return {};
 }
 
-schedule::PipelineShape shape_of(const PlanWish& wish, const std::vector<layout::Team>& teams) {
-    if (const std::string obstacle = obstacle_to_shape(wish, teams); !obstacle.empty())
+schedule::PipelineShape make_shape(const PlanWish& wish, const std::vector<layout::Team>& teams) {
+    if (const std::string obstacle = find_shape_obstacle(wish, teams); !obstacle.empty())
         throw ConfigError(obstacle);
-    const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
-    const int rows = has_rows ? rows_of(wish.layout) : 1;
-    const bool divides = wish.is_each || wish.microbatches % rows == 0;
-    if (!has_rows || !divides || !takes_even_turns(wish.layout)) return uneven_shape_of(wish, teams);
-    return shape_of_rows(wish, teams, wish.is_each ? wish.microbatches : wish.microbatches / rows);
+    const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
+    const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
+    const bool divides = wish.is_per_replica || wish.microbatches % pipelines == 0;
+    if (!is_regular || !divides || !has_even_turns(wish.layout)) return make_uneven_shape(wish, teams);
+    return make_even_shape(wish, teams,
+                           wish.is_per_replica ? wish.microbatches : wish.microbatches / pipelines);
 }
 
-Plan plan_without_programs(const PlanWish& wish) {
+Plan make_plan_without_programs(const PlanWish& wish) {
     return {.layout = wish.layout,
-            .teams = teams_of(wish.layout),
-            .recompute = recompute_of_stages(wish),
+            .teams = make_teams(wish.layout),
+            .recompute = expand_recompute_option(wish),
             .cuts_rows = wish.cuts_rows,
             .shards_optimizer = wish.shards_optimizer,
             .schedule = wish.schedule,
@@ -286,7 +308,7 @@ Plan plan_without_programs(const PlanWish& wish) {
 }
 
 Plan make_plan(const PlanWish& wish) {
-    Plan plan = plan_without_programs(wish);
+    Plan plan = make_plan_without_programs(wish);
     add_programs(wish, plan);
     return plan;
 }

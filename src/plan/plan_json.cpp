@@ -9,43 +9,44 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t hash_digits = 16;
 
-Json texts_of(const std::vector<schedule::Program>& programs) {
-    Json texts = Json::array();
-    for (const schedule::Program& program : programs) texts.push_back(to_string(program));
-    return texts;
+Json to_json_values(const std::vector<schedule::Program>& programs) {
+    Json values = Json::array();
+    for (const schedule::Program& program : programs) values.push_back(to_string(program));
+    return values;
 }
 
-// Synchronous schedules keep their original form, so that the hashes of their plans do not change.
-Json json_value_of(const ProvedPrograms& proved) {
-    Json value{{"slots", proved.shape.slots}, {"programs", texts_of(proved.programs)}};
-    if (proved.ends_with_step()) return value;
-    value["prologue"] = texts_of(proved.prologue);
-    value["updates_alone"] = proved.shape.updates_alone;
-    if (proved.shape.validates) value["validates"] = true;
+// Programs whose steps are independent omit the keys that were added later, so that the hashes of older plans
+// do not change.
+Json to_json_value(const ProvedPrograms& proved) {
+    Json value{{"slots", proved.shape.slots}, {"programs", to_json_values(proved.programs)}};
+    if (proved.are_steps_independent()) return value;
+    value["prologue"] = to_json_values(proved.prologue);
+    value["updates_alone"] = proved.shape.updates_stages_independently;
+    if (proved.shape.has_speculative_updates) value["validates"] = true;
     return value;
 }
 
 }  // namespace
 
-std::string json_of(const Plan& plan) {
+std::string to_json(const Plan& plan) {
     Json recompute = Json::array();
-    for (const Recompute way : plan.recompute) recompute.push_back(name_of(way));
-    Json value{{"layout", json_value_of(plan.layout)},
+    for (const Recompute choice : plan.recompute) recompute.push_back(to_string(choice));
+    Json value{{"layout", to_json_value(plan.layout)},
                {"recompute", recompute},
                {"cuts_rows", plan.cuts_rows},
                {"shards_optimizer", plan.shards_optimizer},
                {"schedule", plan.schedule},
                {"micro_batches", plan.microbatches()},
-               {"training", json_value_of(plan.training)},
-               {"evaluation", json_value_of(plan.evaluation)}};
-    if (!plan.left_out.empty()) value["left_out"] = plan.left_out;
+               {"training", to_json_value(plan.training)},
+               {"evaluation", to_json_value(plan.evaluation)}};
+    if (!plan.skipped.empty()) value["left_out"] = plan.skipped;
     if (!plan.migrations.empty()) {
-        value["migrations"] = json_value_of(plan.migrations);
+        value["migrations"] = to_json_value(plan.migrations);
         value["spread"] = plan.spread == layout::Spread::tree ? "tree" : "direct";
     }
     return value.dump();
 }
 
-std::string hash_of(const Plan& plan) { return sha256_hex(json_of(plan)).substr(0, hash_digits); }
+std::string compute_hash(const Plan& plan) { return sha256_hex(to_json(plan)).substr(0, hash_digits); }
 
 }  // namespace trireme::plan

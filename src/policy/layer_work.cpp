@@ -5,21 +5,21 @@
 namespace trireme::policy {
 namespace {
 
-LayerWork joined(const LayerWork& run, const LayerWork& next) {
-    return {.products = run.products + next.products,
-            .others = run.others + next.others,
-            .held_bytes = run.held_bytes + next.held_bytes,
-            .kept_bytes = run.kept_bytes + next.kept_bytes,
-            .workspace_bytes = std::max(run.workspace_bytes, next.workspace_bytes)};
+LayerWork append_layer(const LayerWork& run, const LayerWork& layer) {
+    return {.matmuls = run.matmuls + layer.matmuls,
+            .other_kernels = run.other_kernels + layer.other_kernels,
+            .state_bytes = run.state_bytes + layer.state_bytes,
+            .activation_bytes = run.activation_bytes + layer.activation_bytes,
+            .workspace_bytes = std::max(run.workspace_bytes, layer.workspace_bytes)};
 }
 
 }  // namespace
 
-RunWork::RunWork(const std::vector<LayerWork>& layers) {
+LayerRunWork::LayerRunWork(const std::vector<LayerWork>& layers) {
     for (std::size_t begin = 0; begin < layers.size(); ++begin) {
         std::vector<LayerWork>& runs = runs_.emplace_back();
         for (std::size_t end = begin; end < layers.size(); ++end)
-            runs.push_back(runs.empty() ? layers[end] : joined(runs.back(), layers[end]));
+            runs.push_back(runs.empty() ? layers[end] : append_layer(runs.back(), layers[end]));
     }
 }
 

@@ -3,57 +3,62 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policy/of_ranks.hpp"
-#include "policy/slowness_words.hpp"
+#include "policy/describe_slowness.hpp"
+#include "policy/select_rank_values.hpp"
 
 namespace trireme::policy {
 namespace {
 
-// Returns the rank's time without skipping.
-double whole_seconds(const plan::RankTimes& times) { return times.whole_products() + times.others; }
-
-// Returns the time of the slowest rank.
-double seconds_of(const std::vector<plan::RankTimes>& times, const std::vector<double>& left_out) {
-    double most = 0;
-    for (std::size_t r = 0; r < times.size(); ++r)
-        most = std::max(most, whole_seconds(times[r]) - left_out[r] * times[r].whole_products());
-    return most;
+// Returns the seconds that the rank would need without skipped channels.
+double compute_unskipped_seconds(const plan::RankTimes& times) {
+    return times.unskipped_matmul_seconds() + times.others;
 }
 
-class ResizedProducts {
+// Returns the seconds of the slowest rank of a team in which rank r skips the fraction skipped[r] of its
+// matmuls.
+double predict_seconds(const std::vector<plan::RankTimes>& times, const std::vector<double>& skipped) {
+    double max_seconds = 0;
+    for (std::size_t r = 0; r < times.size(); ++r)
+        max_seconds = std::max(max_seconds, compute_unskipped_seconds(times[r]) -
+                                                skipped[r] * times[r].unskipped_matmul_seconds());
+    return max_seconds;
+}
+
+class ResizePolicy {
 public:
-    explicit ResizedProducts(const ResizeRules& rules) : rules_(rules) {}
+    explicit ResizePolicy(const ResizeRules& rules) : rules_(rules) {}
 
     std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Plan& current) const {
-        if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
-        std::vector<double> left_out(observed.ranks.size(), 0);
-        double now = 0;
-        double then = 0;
+        if (observed.step % rules_.period != 0 || observed.ranks.empty()) return std::nullopt;
+        std::vector<double> skipped(observed.ranks.size(), 0);
+        double current_seconds = 0;
+        double next_seconds = 0;
         for (const layout::Team& team : current.teams) {
             std::vector<plan::RankTimes> times;
             for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
-            const auto parts =
-                parts_to_leave_out(times, of_ranks(team.ranks, observed.slowness, 1), rules_.limit);
-            for (std::size_t r = 0; r < parts.size(); ++r)
-                left_out[static_cast<std::size_t>(team.ranks[r])] = parts[r];
-            now = std::max(now, seconds_of(times, of_ranks(team.ranks, current.left_out, 0)));
-            then = std::max(then, seconds_of(times, parts));
+            const auto fractions = balance_skipped_fractions(
+                times, select_rank_values(team.ranks, observed.slowness, 1), rules_.max_skipped_fraction);
+            for (std::size_t r = 0; r < fractions.size(); ++r)
+                skipped[static_cast<std::size_t>(team.ranks[r])] = fractions[r];
+            current_seconds = std::max(
+                current_seconds, predict_seconds(times, select_rank_values(team.ranks, current.skipped, 0)));
+            next_seconds = std::max(next_seconds, predict_seconds(times, fractions));
         }
-        if (!is_worth(left_out, current.left_out)) return std::nullopt;
+        if (!is_worthwhile(skipped, current.skipped)) return std::nullopt;
         plan::Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
-        const bool is_whole = std::ranges::all_of(left_out, [](double part) { return part == 0; });
-        if (!is_whole) decision.left_out = left_out;
-        decision.reason = words_of_slowness(observed);
-        decision.terms = terms_of_gain(observed, std::max(0.0, now - then));
+        const bool skips_nothing = std::ranges::all_of(skipped, [](double fraction) { return fraction == 0; });
+        if (!skips_nothing) decision.skipped = skipped;
+        decision.reason = describe_slowness(observed);
+        decision.terms = make_gain_terms(observed, std::max(0.0, current_seconds - next_seconds));
         return decision;
     }
 
 private:
-    bool is_worth(const std::vector<double>& next, const std::vector<double>& current) const {
+    bool is_worthwhile(const std::vector<double>& next, const std::vector<double>& current) const {
         for (std::size_t rank = 0; rank < next.size(); ++rank) {
             const double before = current.empty() ? 0 : current[rank];
-            if (std::abs(next[rank] - before) > rules_.least_change) return true;
-            if (next[rank] == 0 && before > 0) return true;
+            if (std::abs(next[rank] - before) > rules_.min_change) return true;
+            if (next[rank] == 0 && before > 0) return true;  // the rank has recovered and need not skip
         }
         return false;
     }
@@ -63,22 +68,27 @@ private:
 
 }  // namespace
 
-std::vector<double> parts_to_leave_out(const std::vector<plan::RankTimes>& times,
-                                       const std::vector<double>& slowness, double limit) {
-    double goal = whole_seconds(times.front());
-    for (const plan::RankTimes& each : times) goal = std::min(goal, whole_seconds(each));
-    std::vector<double> parts;
+std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>& times,
+                                              const std::vector<double>& slowness,
+                                              double max_skipped_fraction) {
+    double target_seconds = compute_unskipped_seconds(times.front());
+    for (const plan::RankTimes& each : times)
+        target_seconds = std::min(target_seconds, compute_unskipped_seconds(each));
+    std::vector<double> fractions;
     for (std::size_t r = 0; r < times.size(); ++r) {
-        const double products = times[r].whole_products();
-        const bool leaves_out = slowness[r] > 1 && products > 0;
-        parts.push_back(leaves_out ? std::clamp((whole_seconds(times[r]) - goal) / products, 0.0, limit) : 0);
+        const double matmuls = times[r].unskipped_matmul_seconds();
+        const bool may_skip = slowness[r] > 1 && matmuls > 0;
+        fractions.push_back(may_skip
+                                ? std::clamp((compute_unskipped_seconds(times[r]) - target_seconds) / matmuls,
+                                             0.0, max_skipped_fraction)
+                                : 0);
     }
-    return parts;
+    return fractions;
 }
 
-Policy resized_products(ResizeRules rules) {
-    return [resized = ResizedProducts(rules)](const plan::Observation& observed, const plan::Plan& current) {
-        return resized.decide(observed, current);
+Policy make_resize_policy(ResizeRules rules) {
+    return [policy = ResizePolicy(rules)](const plan::Observation& observed, const plan::Plan& current) {
+        return policy.decide(observed, current);
     };
 }
 

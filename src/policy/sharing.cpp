@@ -7,249 +7,276 @@
 namespace trireme::policy {
 namespace {
 
-constexpr double most_given = 0.98;  // of a rank's matmuls: the owner keeps a fraction of each
-constexpr double dust = 1e-6;        // of a rank's matmuls: smaller fractions are ignored
+// Largest fraction of its matmuls that a slow rank may release (offload or skip): it keeps a small part of
+// each.
+constexpr double max_released_fraction = 0.98;
+constexpr double negligible_fraction = 1e-6;  // of a rank's matmuls: smaller fractions count as 0
 
-double sum(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+double compute_sum(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
 
-// The matmuls that helper ranks may compute in part.
-struct Way {
-    layout::ProductParts is_helped = {};  // 1 or 0 per matmul
-    double work = 0;                      // fraction of all matmul work
-    double seconds = 0;                   // upper limit of the time that offloading adds
+// The matmuls that slow ranks offload to helper ranks, and the cost of offloading them.
+struct OffloadMethod {
+    layout::MatmulFractions is_offloaded = {};  // 1 or 0 per matmul
+    double work = 0;                            // fraction of all matmul work
+    double seconds = 0;                         // per step: upper bound of the time that messages add
 
-    bool helps() const { return work > 0; }
-    bool helps_all() const {
-        return std::ranges::all_of(is_helped, [](double each) { return each > 0; });
+    bool offloads_any_matmul() const { return work > 0; }
+    bool offloads_all_matmuls() const {
+        return std::ranges::all_of(is_offloaded, [](double each) { return each > 0; });
     }
 };
 
-Way way_of(const layout::ProductParts& is_helped, const HelpCosts& costs, std::size_t ranks) {
-    Way way{.is_helped = is_helped};
-    const layout::Circle circle{.ranks = std::vector<int>(ranks), .spread = costs.spread};
-    for (std::size_t p = 0; p < layout::product_count; ++p) {
-        way.work += is_helped[p] * costs.work[p];
-        way.seconds += is_helped[p] * (circle.rounds() * costs.round_seconds[p] + costs.whole_seconds[p]);
+OffloadMethod make_method(const layout::MatmulFractions& is_offloaded, const OffloadCosts& costs,
+                          std::size_t ranks) {
+    OffloadMethod method{.is_offloaded = is_offloaded};
+    const layout::BroadcastTree tree{.ranks = std::vector<int>(ranks), .spread = costs.spread};
+    for (std::size_t m = 0; m < layout::block_matmul_count; ++m) {
+        method.work += is_offloaded[m] * costs.work[m];
+        method.seconds +=
+            is_offloaded[m] * (tree.count_rounds() * costs.round_seconds[m] + costs.weight_seconds[m]);
     }
-    return way;
+    return method;
 }
 
-// The matmuls attention_in and mlp_in read inputs that all ranks have. Offloading them needs rounds of
-// broadcasts and reductions.
-constexpr layout::ProductParts every_product{1, 1, 1, 1};
-constexpr layout::ProductParts without_rounds{0, 1, 0, 1};
+// The matmuls attention_in and mlp_in read inputs that all ranks have. If one of these two is offloaded, output
+// gradients are broadcast and partial outputs are reduced, in rounds of messages. The other two matmuls need no
+// rounds.
+constexpr layout::MatmulFractions all_matmuls{1, 1, 1, 1};
+constexpr layout::MatmulFractions matmuls_without_rounds{0, 1, 0, 1};
 
-// A team for which work is counted in FLOPs, independent of the rank that does it.
+// A team with slow ranks and a method of offloading. Work is measured in FLOPs, which do not depend on the
+// rank.
 class SlowTeam {
 public:
-    SlowTeam(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness, double limit,
-             Way way)
-        : times_(times), slowness_(slowness), limit_(limit), way_(way) {}
+    SlowTeam(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
+             double max_skipped_fraction, OffloadMethod method)
+        : times_(times), slowness_(slowness), max_skipped_fraction_(max_skipped_fraction), method_(method) {}
 
     std::size_t size() const { return times_.size(); }
-    const Way& way() const { return way_; }
-    bool is_slow(std::size_t rank) const { return slowness_[rank] > 1 && times_[rank].whole_products() > 0; }
-    double work(std::size_t rank) const { return times_[rank].whole_flops; }
+    const OffloadMethod& method() const { return method_; }
+    bool is_slow(std::size_t rank) const {
+        return slowness_[rank] > 1 && times_[rank].unskipped_matmul_seconds() > 0;
+    }
+    double work(std::size_t rank) const { return times_[rank].full_flops; }
 
     // Returns the fraction of its matmuls that a slow rank cannot finish within `seconds`.
-    double given(std::size_t rank, double seconds) const {
-        return is_slow(rank) ? std::max(0.0, 1 - capacity(rank, seconds) / work(rank)) : 0;
+    double released_fraction(std::size_t rank, double seconds) const {
+        return is_slow(rank) ? std::max(0.0, 1 - max_work_within(rank, seconds) / work(rank)) : 0;
     }
-    // Returns the part of this fraction that exceeds the skipping limit, so must be offloaded.
-    double must_lend(std::size_t rank, double seconds) const {
-        return std::max(0.0, given(rank, seconds) - limit_);
+    // Returns the part of released_fraction() that must be offloaded, because it exceeds the skipping limit.
+    double min_offloaded_fraction(std::size_t rank, double seconds) const {
+        return std::max(0.0, released_fraction(rank, seconds) - max_skipped_fraction_);
     }
-    // Returns the work that a rank can do within `seconds` beyond its own. Slightly slow ranks may help slower
-    // ones.
-    double spare(std::size_t rank, double seconds) const {
-        return way_.helps() ? std::max(0.0, capacity(rank, seconds) - work(rank)) : 0;
-    }
-
-    bool can_be_done_by(double seconds) const {
-        double needed = 0;
-        double spared = 0;
-        for (std::size_t r = 0; r < size(); ++r) {
-            const double lent = must_lend(r, seconds);
-            if (given(r, seconds) > most_given || (lent > 0 && !way_.helps_all())) return false;
-            needed += lent * work(r);
-            spared += spare(r, seconds);
-        }
-        return needed <= spared;
+    // Returns the work that a rank can do within `seconds` for other ranks. Slightly slow ranks may help slower
+    // ranks.
+    double spare_work(std::size_t rank, double seconds) const {
+        return method_.offloads_any_matmul() ? std::max(0.0, max_work_within(rank, seconds) - work(rank)) : 0;
     }
 
-    // Returns the shortest possible time. With skipping, it is at least the time that the fastest rank needs
-    // for all of its own work.
-    double shortest() const {
-        double fastest = std::numeric_limits<double>::infinity();
-        double low = 0;
-        double high = 0;
+    bool can_finish_within(double seconds) const {
+        double needed_work = 0;
+        double total_spare_work = 0;
         for (std::size_t r = 0; r < size(); ++r) {
-            const double whole = times_[r].whole_products() + times_[r].others + way_.seconds;
-            fastest = std::min(fastest, whole);
-            high = std::max(high, whole);
-            if (!is_slow(r)) low = std::max(low, whole);
+            const double offloaded = min_offloaded_fraction(r, seconds);
+            if (released_fraction(r, seconds) > max_released_fraction ||
+                (offloaded > 0 && !method_.offloads_all_matmuls()))
+                return false;
+            needed_work += offloaded * work(r);
+            total_spare_work += spare_work(r, seconds);
         }
-        if (limit_ > 0) low = std::max(low, fastest);
+        return needed_work <= total_spare_work;
+    }
+
+    // Returns the shortest possible time of the team. If ranks may skip, the result is at least the time that
+    // the fastest rank needs for all of its own work.
+    double min_seconds() const {
+        double min_unskipped_seconds = std::numeric_limits<double>::infinity();
+        double lower_bound = 0;
+        double upper_bound = 0;
+        for (std::size_t r = 0; r < size(); ++r) {
+            const double unskipped_seconds =
+                times_[r].unskipped_matmul_seconds() + times_[r].others + method_.seconds;
+            min_unskipped_seconds = std::min(min_unskipped_seconds, unskipped_seconds);
+            upper_bound = std::max(upper_bound, unskipped_seconds);
+            if (!is_slow(r)) lower_bound = std::max(lower_bound, unskipped_seconds);
+        }
+        if (max_skipped_fraction_ > 0) lower_bound = std::max(lower_bound, min_unskipped_seconds);
         for (int halving = 0; halving < 60; ++halving) {
-            const double middle = (low + high) / 2;
-            (can_be_done_by(middle) ? high : low) = middle;
+            const double middle = (lower_bound + upper_bound) / 2;
+            (can_finish_within(middle) ? upper_bound : lower_bound) = middle;
         }
-        return high;
+        return upper_bound;
     }
 
 private:
-    double capacity(std::size_t rank, double seconds) const {
-        const double rate = times_[rank].whole_products() / work(rank);  // seconds per FLOP
-        return rate > 0 ? (seconds - times_[rank].others - way_.seconds) / rate : work(rank);
+    // Returns the work that a rank can do within `seconds`, or its own work if its speed is unknown.
+    double max_work_within(std::size_t rank, double seconds) const {
+        const double seconds_per_flop = times_[rank].unskipped_matmul_seconds() / work(rank);
+        return seconds_per_flop > 0 ? (seconds - times_[rank].others - method_.seconds) / seconds_per_flop
+                                    : work(rank);
     }
 
     const std::vector<plan::RankTimes>& times_;
     const std::vector<double>& slowness_;
-    double limit_;
-    Way way_;
+    double max_skipped_fraction_;
+    OffloadMethod method_;
 };
 
-// Returns the ranks sorted by descending size.
-std::vector<std::size_t> by_size(const std::vector<double>& sizes) {
+// Returns the indices of `sizes`, sorted by descending size.
+std::vector<std::size_t> sort_by_size(const std::vector<double>& sizes) {
     std::vector<std::size_t> ranks(sizes.size());
     std::iota(ranks.begin(), ranks.end(), std::size_t{0});
     std::ranges::stable_sort(ranks, std::ranges::greater{}, [&](std::size_t rank) { return sizes[rank]; });
     return ranks;
 }
 
-// Returns the fraction of each helped matmul that each slow rank offloads: the fraction that it must offload,
-// and from the remaining capacity of the helpers as much as it needs, the slowest rank first.
-std::vector<double> lent_parts(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
-    std::vector<double> lent;
-    double spare = 0;
+// Returns, per rank, the fraction that it offloads of each offloaded matmul. Each slow rank first gets the
+// fraction that it must offload. Then ranks offload more as long as helpers have spare work, the slowest rank
+// first.
+std::vector<double> compute_offloaded_fractions(const SlowTeam& team, const std::vector<double>& slowness,
+                                                double seconds) {
+    std::vector<double> offloaded;
+    double spare_work = 0;
     for (std::size_t r = 0; r < team.size(); ++r) {
-        lent.push_back(team.must_lend(r, seconds));
-        spare += team.spare(r, seconds) - lent.back() * team.work(r) * team.way().work;
+        offloaded.push_back(team.min_offloaded_fraction(r, seconds));
+        spare_work += team.spare_work(r, seconds) - offloaded.back() * team.work(r) * team.method().work;
     }
-    if (!team.way().helps()) return lent;
-    for (const std::size_t rank : by_size(slowness)) {
-        const double work = team.work(rank) * team.way().work;
+    if (!team.method().offloads_any_matmul()) return offloaded;
+    for (const std::size_t rank : sort_by_size(slowness)) {
+        const double work = team.work(rank) * team.method().work;
         if (work == 0) continue;
-        const double more =
-            std::clamp(team.given(rank, seconds) - lent[rank], 0.0, std::max(0.0, spare / work));
-        lent[rank] += more;
-        spare -= more * work;
+        const double added_fraction = std::clamp(team.released_fraction(rank, seconds) - offloaded[rank], 0.0,
+                                                 std::max(0.0, spare_work / work));
+        offloaded[rank] += added_fraction;
+        spare_work -= added_fraction * work;
     }
-    return lent;
+    return offloaded;
 }
 
-// Fills the helpers one after another. If they could do more than is needed, their capacities are scaled down
-// evenly.
-std::vector<layout::Migration> migrations_of(const SlowTeam& team, const std::vector<double>& lent,
-                                             double seconds) {
-    std::vector<double> spare;
-    double needed = 0;
+// Assigns offloaded work to the helpers, one helper after the other. If helpers could do more than is needed,
+// each does the same fraction of what it could do.
+std::vector<layout::Migration> make_migrations(const SlowTeam& team, const std::vector<double>& offloaded,
+                                               double seconds) {
+    std::vector<double> spare_work;
+    double needed_work = 0;
     for (std::size_t r = 0; r < team.size(); ++r) {
-        spare.push_back(team.spare(r, seconds));
-        needed += lent[r] * team.work(r) * team.way().work;
+        spare_work.push_back(team.spare_work(r, seconds));
+        needed_work += offloaded[r] * team.work(r) * team.method().work;
     }
-    const double all = sum(spare);
-    for (double& each : spare) each *= all > 0 ? std::min(1.0, needed / all) : 0;
-    const std::vector<std::size_t> helpers = by_size(spare);
+    const double total_spare_work = compute_sum(spare_work);
+    for (double& each : spare_work)
+        each *= total_spare_work > 0 ? std::min(1.0, needed_work / total_spare_work) : 0;
+    const std::vector<std::size_t> helpers = sort_by_size(spare_work);
     std::vector<layout::Migration> migrations;
     std::size_t helper = 0;
-    for (const std::size_t owner : by_size(lent)) {
-        const double work = team.work(owner) * team.way().work;
-        for (double left = lent[owner]; left > dust && helper < helpers.size();) {
-            double& room = spare[helpers[helper]];
-            const double part = std::min(left, room / work);
-            layout::Migration migration{.from = static_cast<int>(owner),
+    for (const std::size_t slow_rank : sort_by_size(offloaded)) {
+        const double work = team.work(slow_rank) * team.method().work;
+        for (double remaining_fraction = offloaded[slow_rank];
+             remaining_fraction > negligible_fraction && helper < helpers.size();) {
+            double& helper_capacity = spare_work[helpers[helper]];
+            const double fraction = std::min(remaining_fraction, helper_capacity / work);
+            layout::Migration migration{.from = static_cast<int>(slow_rank),
                                         .to = static_cast<int>(helpers[helper])};
-            for (std::size_t p = 0; p < layout::product_count; ++p)
-                migration.parts[p] = part * team.way().is_helped[p];
-            if (part > dust) migrations.push_back(migration);
-            left -= part;
-            room -= part * work;
-            if (room <= dust * work) ++helper;
+            for (std::size_t m = 0; m < layout::block_matmul_count; ++m)
+                migration.fractions[m] = fraction * team.method().is_offloaded[m];
+            if (fraction > negligible_fraction) migrations.push_back(migration);
+            remaining_fraction -= fraction;
+            helper_capacity -= fraction * work;
+            if (helper_capacity <= negligible_fraction * work) ++helper;
         }
     }
     return migrations;
 }
 
-// Returns the fraction of each matmul of each rank that helper ranks compute.
-std::vector<layout::ProductParts> lent_of(const Sharing& sharing, std::size_t ranks) {
-    std::vector<layout::ProductParts> lent(ranks, layout::ProductParts{});
+// Returns, per rank, the fraction of each of its matmuls that helper ranks compute.
+std::vector<layout::MatmulFractions> sum_offloaded_fractions(const Sharing& sharing, std::size_t ranks) {
+    std::vector<layout::MatmulFractions> offloaded(ranks, layout::MatmulFractions{});
     for (const layout::Migration& each : sharing.migrations) {
-        for (std::size_t p = 0; p < layout::product_count; ++p)
-            lent[static_cast<std::size_t>(each.from)][p] += each.parts[p];
+        for (std::size_t m = 0; m < layout::block_matmul_count; ++m)
+            offloaded[static_cast<std::size_t>(each.from)][m] += each.fractions[m];
     }
-    return lent;
+    return offloaded;
 }
 
-double part_of_work(const layout::ProductParts& parts, const HelpCosts& costs) {
-    return std::inner_product(parts.begin(), parts.end(), costs.work.begin(), 0.0);
+double compute_work_fraction(const layout::MatmulFractions& fractions, const OffloadCosts& costs) {
+    return std::inner_product(fractions.begin(), fractions.end(), costs.work.begin(), 0.0);
 }
 
-Sharing sharing_by(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
-    const std::vector<double> lent = lent_parts(team, slowness, seconds);
-    Sharing sharing{.migrations = migrations_of(team, lent, seconds)};
+Sharing make_sharing(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
+    const std::vector<double> offloaded = compute_offloaded_fractions(team, slowness, seconds);
+    Sharing sharing{.migrations = make_migrations(team, offloaded, seconds)};
     for (std::size_t r = 0; r < team.size(); ++r) {
-        const double given = team.given(r, seconds);
-        const bool is_all_lent = team.way().helps_all() && given <= lent[r] + dust;
-        sharing.left_out.push_back(is_all_lent || given <= dust ? 0 : given);
+        const double released_fraction = team.released_fraction(r, seconds);
+        // A skipped fraction is what the rank itself does not compute: it includes the offloaded fraction.
+        const bool is_all_offloaded =
+            team.method().offloads_all_matmuls() && released_fraction <= offloaded[r] + negligible_fraction;
+        sharing.skipped.push_back(
+            is_all_offloaded || released_fraction <= negligible_fraction ? 0 : released_fraction);
     }
     return sharing;
 }
 
 }  // namespace
 
-double all_left_out(const Sharing& sharing, const HelpCosts& costs) {
-    double all = 0;
-    for (std::size_t r = 0; r < sharing.left_out.size(); ++r)
-        all +=
-            part_of_work(left_out_beside(sharing.migrations, static_cast<int>(r), sharing.left_out[r]), costs);
-    return all;
+double sum_skipped_work(const Sharing& sharing, const OffloadCosts& costs) {
+    double skipped_work = 0;
+    for (std::size_t r = 0; r < sharing.skipped.size(); ++r)
+        skipped_work += compute_work_fraction(
+            compute_skipped_fractions(sharing.migrations, static_cast<int>(r), sharing.skipped[r]), costs);
+    return skipped_work;
 }
 
-double seconds_of_helping(const std::vector<layout::Migration>& migrations, std::size_t ranks,
-                          const HelpCosts& costs) {
-    layout::ProductParts is_helped{};
+double predict_offload_seconds(const std::vector<layout::Migration>& migrations, std::size_t ranks,
+                               const OffloadCosts& costs) {
+    layout::MatmulFractions is_offloaded{};
     for (const layout::Migration& each : migrations) {
-        for (std::size_t p = 0; p < layout::product_count; ++p)
-            is_helped[p] = is_helped[p] > 0 || each.parts[p] > 0 ? 1 : 0;
+        for (std::size_t m = 0; m < layout::block_matmul_count; ++m)
+            is_offloaded[m] = is_offloaded[m] > 0 || each.fractions[m] > 0 ? 1 : 0;
     }
-    return way_of(is_helped, costs, ranks).seconds;
+    return make_method(is_offloaded, costs, ranks).seconds;
 }
 
-double seconds_of_team(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
-                       const HelpCosts& costs) {
-    const std::vector<layout::ProductParts> lent = lent_of(sharing, times.size());
+double predict_team_seconds(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
+                            const OffloadCosts& costs) {
+    const std::vector<layout::MatmulFractions> offloaded = sum_offloaded_fractions(sharing, times.size());
     std::vector<double> work;
     for (std::size_t r = 0; r < times.size(); ++r) {
-        layout::ProductParts given = lent[r];
-        for (double& part : given) part = std::max(part, sharing.left_out.empty() ? 0 : sharing.left_out[r]);
-        work.push_back(times[r].whole_flops * (1 - part_of_work(given, costs)));
+        layout::MatmulFractions released_fractions = offloaded[r];
+        for (double& fraction : released_fractions)
+            fraction = std::max(fraction, sharing.skipped.empty() ? 0 : sharing.skipped[r]);
+        work.push_back(times[r].full_flops * (1 - compute_work_fraction(released_fractions, costs)));
     }
     for (const layout::Migration& each : sharing.migrations)
-        work[static_cast<std::size_t>(each.to)] +=
-            part_of_work(each.parts, costs) * times[static_cast<std::size_t>(each.from)].whole_flops;
-    double most = 0;
+        work[static_cast<std::size_t>(each.to)] += compute_work_fraction(each.fractions, costs) *
+                                                   times[static_cast<std::size_t>(each.from)].full_flops;
+    double max_seconds = 0;
     for (std::size_t r = 0; r < times.size(); ++r) {
-        const double flops = times[r].whole_flops;
-        const double products = flops > 0 ? times[r].whole_products() * work[r] / flops : 0;
-        most = std::max(most, products + times[r].others);
+        const double flops = times[r].full_flops;
+        const double matmuls = flops > 0 ? times[r].unskipped_matmul_seconds() * work[r] / flops : 0;
+        max_seconds = std::max(max_seconds, matmuls + times[r].others);
     }
-    return most + seconds_of_helping(sharing.migrations, times.size(), costs);
+    return max_seconds + predict_offload_seconds(sharing.migrations, times.size(), costs);
 }
 
-Sharing best_sharing(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
-                     const SharingRules& rules) {
+Sharing find_best_offload(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
+                          const OffloadRules& rules) {
     std::vector<SlowTeam> teams;
-    for (const layout::ProductParts& products : {layout::ProductParts{}, without_rounds, every_product})
-        teams.emplace_back(times, slowness, rules.limit, way_of(products, rules.costs, times.size()));
-    double shortest = teams.front().shortest();
-    for (const SlowTeam& team : teams) shortest = std::min(shortest, team.shortest());
+    for (const layout::MatmulFractions& matmuls :
+         {layout::MatmulFractions{}, matmuls_without_rounds, all_matmuls})
+        teams.emplace_back(times, slowness, rules.max_skipped_fraction,
+                           make_method(matmuls, rules.costs, times.size()));
+    double min_seconds = teams.front().min_seconds();
+    for (const SlowTeam& team : teams) min_seconds = std::min(min_seconds, team.min_seconds());
     std::optional<Sharing> best;
     for (const SlowTeam& team : teams) {
-        const double own = team.shortest();
-        if (own > shortest * (1 + rules.slack)) continue;
-        const Sharing sharing = sharing_by(team, slowness, std::max(own, shortest * (1 + rules.slack)));
-        if (!best || all_left_out(sharing, rules.costs) < all_left_out(*best, rules.costs) - dust)
+        const double team_seconds = team.min_seconds();
+        if (team_seconds > min_seconds * (1 + rules.max_step_slowdown)) continue;
+        const Sharing sharing =
+            make_sharing(team, slowness, std::max(team_seconds, min_seconds * (1 + rules.max_step_slowdown)));
+        if (!best ||
+            sum_skipped_work(sharing, rules.costs) < sum_skipped_work(*best, rules.costs) - negligible_fraction)
             best = sharing;
     }
     return *best;

@@ -9,21 +9,21 @@
 namespace trireme::policy {
 namespace {
 
-double mean_of(const std::vector<double>& values) {
+double compute_mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Returns the seconds per FLOP of a rank's matmuls, or nothing if it had none.
-std::optional<double> pace_of(const plan::RankTimes& times) {
-    if (times.product_flops <= 0 || times.products <= 0) return std::nullopt;
-    return times.products / times.product_flops;
+// Returns the seconds per FLOP of a rank's matmuls; empty if it had none.
+std::optional<double> compute_pace(const plan::RankTimes& times) {
+    if (times.matmul_flops <= 0 || times.matmuls <= 0) return std::nullopt;
+    return times.matmuls / times.matmul_flops;
 }
 
 // Returns the lower median of the paces; with two ranks, the pace of the faster one.
-std::optional<double> usual_pace(const std::vector<plan::RankTimes>& step) {
+std::optional<double> compute_median_pace(const std::vector<plan::RankTimes>& step) {
     std::vector<double> paces;
     for (const plan::RankTimes& times : step) {
-        if (const auto pace = pace_of(times)) paces.push_back(*pace);
+        if (const auto pace = compute_pace(times)) paces.push_back(*pace);
     }
     if (paces.empty()) return std::nullopt;
     std::ranges::sort(paces);
@@ -35,68 +35,73 @@ std::optional<double> usual_pace(const std::vector<plan::RankTimes>& step) {
 SlownessWatch::SlownessWatch(int ranks, const SlownessRules& rules)
     : rules_(rules), ranks_(static_cast<std::size_t>(ranks)) {}
 
-void SlownessWatch::shapes_change() {
+void SlownessWatch::announce_new_shapes() {
     for (Rank& rank : ranks_) {
-        rank.unlike.clear();
-        rank.of_shapes.clear();
+        rank.outliers.clear();
+        rank.shape_samples.clear();
     }
-    are_shapes_new_ = true;
+    have_shapes_changed_ = true;
 }
 
-void SlownessWatch::go_on_from(const std::vector<double>& factors) {
+void SlownessWatch::resume_from(const std::vector<double>& factors) {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-        ranks_[r] = {.level = factors[r], .is_slow = factors[r] > 1, .told = factors[r]};
-    shapes_change();
+        ranks_[r] = {.level = factors[r], .is_slow = factors[r] > 1, .reported_factor = factors[r]};
+    announce_new_shapes();
 }
 
-// In the first steps after a change of shapes, deviations from the level are attributed to the shapes, unless
-// they are larger than shapes can explain. An error in this decays over the next steps.
-void SlownessWatch::judge_shapes(Rank& rank, double sample) const {
-    constexpr double most = 1.25;
-    constexpr double forgotten = 0.02;  // per step
-    if (are_shapes_new_ && rank.of_shapes.size() < rules_.lasting) {
-        rank.of_shapes.push_back(sample);
-        const double found = mean_of(rank.of_shapes) / rank.level;
-        rank.shape = found < most && found > 1 / most ? found : 1;
+// In the first steps after a change of shapes, attributes deviations from the level to the shapes, unless they
+// are larger than shapes can explain. In later steps the shape factor decays to 1, so that a wrong attribution
+// disappears.
+void SlownessWatch::update_shape_factor(Rank& rank, double sample) const {
+    constexpr double max_shape_factor = 1.25;
+    constexpr double decay = 0.02;  // per step
+    if (have_shapes_changed_ && rank.shape_samples.size() < rules_.min_outliers) {
+        rank.shape_samples.push_back(sample);
+        const double measured_factor = compute_mean(rank.shape_samples) / rank.level;
+        rank.shape_factor =
+            measured_factor < max_shape_factor && measured_factor > 1 / max_shape_factor ? measured_factor : 1;
     } else {
-        rank.shape += forgotten * (1 - rank.shape);
+        rank.shape_factor += decay * (1 - rank.shape_factor);
     }
 }
 
-void SlownessWatch::follow(Rank& rank, double sample) const {
+void SlownessWatch::update_level(Rank& rank, double sample) const {
     const double difference = sample / rank.level - 1;
-    if (std::abs(difference) <= rules_.jump) {
-        rank.unlike.clear();
-        rank.level += rules_.weight_of_new * (sample - rank.level);
+    if (std::abs(difference) <= rules_.max_normal_deviation) {
+        rank.outliers.clear();
+        rank.level += rules_.new_sample_weight * (sample - rank.level);
         return;
     }
-    const bool is_other_side = !rank.unlike.empty() && (rank.unlike.back() > rank.level) != (difference > 0);
-    if (is_other_side) rank.unlike.clear();
-    rank.unlike.push_back(sample);
-    if (rank.unlike.size() < rules_.lasting) return;
-    rank.level = mean_of(rank.unlike);
-    rank.unlike.clear();
+    const bool changes_side = !rank.outliers.empty() && (rank.outliers.back() > rank.level) != (difference > 0);
+    if (changes_side) rank.outliers.clear();
+    rank.outliers.push_back(sample);
+    if (rank.outliers.size() < rules_.min_outliers) return;
+    rank.level = compute_mean(rank.outliers);
+    rank.outliers.clear();
 }
 
-bool SlownessWatch::has_news(Rank& rank) const {
+// Returns true if the factor has changed enough to be reported.
+bool SlownessWatch::update_reported_factor(Rank& rank) const {
     const bool was_slow = rank.is_slow;
-    rank.is_slow = rank.level > (was_slow ? rules_.recovered : rules_.slow);
+    rank.is_slow = rank.level > (was_slow ? rules_.recovered_factor : rules_.slow_factor);
     const double factor = rank.is_slow ? rank.level : 1;
-    if (rank.is_slow == was_slow && std::abs(factor / rank.told - 1) <= rules_.news) return false;
-    rank.told = factor;
+    if (rank.is_slow == was_slow && std::abs(factor / rank.reported_factor - 1) <= rules_.min_reported_change)
+        return false;
+    rank.reported_factor = factor;
     return true;
 }
 
 std::vector<SlownessChange> SlownessWatch::add(const std::vector<plan::RankTimes>& step) {
     std::vector<SlownessChange> changes;
-    if (!std::exchange(has_begun_, true)) return changes;
-    const auto usual = usual_pace(step);
-    for (std::size_t r = 0; usual && r < ranks_.size(); ++r) {
-        const auto pace = pace_of(step[r]);
+    if (!std::exchange(has_seen_first_step_, true)) return changes;
+    const auto median_pace = compute_median_pace(step);
+    for (std::size_t r = 0; median_pace && r < ranks_.size(); ++r) {
+        const auto pace = compute_pace(step[r]);
         if (!pace) continue;
-        judge_shapes(ranks_[r], *pace / *usual);
-        follow(ranks_[r], *pace / *usual / ranks_[r].shape);
-        if (has_news(ranks_[r])) changes.push_back({static_cast<int>(r), ranks_[r].told});
+        update_shape_factor(ranks_[r], *pace / *median_pace);
+        update_level(ranks_[r], *pace / *median_pace / ranks_[r].shape_factor);
+        if (update_reported_factor(ranks_[r]))
+            changes.push_back({static_cast<int>(r), ranks_[r].reported_factor});
     }
     return changes;
 }

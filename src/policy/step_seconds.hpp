@@ -1,13 +1,14 @@
-// Predicts the time of a step for a given layout and given team speeds.
+// Predicts the time of a step for a layout and the paces of its teams.
 #pragma once
 
-#include "policy/spread.hpp"
+#include "policy/distribute_layers.hpp"
 
 namespace trireme::policy {
 
-// Simulates the programs of the current plan's schedule. Messages and updates take no time, so the result only
-// serves for comparisons. Returns `impossible` if the schedule does not support the layout.
-double step_seconds(const layout::Layout& layout, const StagePaces& paces, const RunWork& work,
-                    const plan::Plan& current);
+// Simulates the programs that the current plan's schedule generates for `layout`, and returns the seconds of a
+// step. Messages and updates are assumed to take no time, so the result only serves to compare layouts. Returns
+// layout::infinite_cost if the schedule does not support the layout.
+double predict_step_seconds(const layout::Layout& layout, const StagePaces& paces, const LayerRunWork& work,
+                            const plan::Plan& current);
 
 }  // namespace trireme::policy

@@ -4,21 +4,21 @@
 #include <limits>
 #include <numeric>
 
-#include "policy/of_ranks.hpp"
+#include "policy/select_rank_values.hpp"
 
 namespace trireme::policy {
 namespace {
 
-double ratio(double seconds, double work) { return work > 0 ? seconds / work : 0; }
+double divide_or_zero(double seconds, double work) { return work > 0 ? seconds / work : 0; }
 
 }  // namespace
 
-double part_of_even(const Shares& shares, std::size_t rank) {
+double compute_relative_share(const Shares& shares, std::size_t rank) {
     const auto sum = std::accumulate(shares.begin(), shares.end(), std::size_t{0});
     return static_cast<double>(shares[rank] * shares.size()) / static_cast<double>(sum);
 }
 
-Shares shares_of(const std::vector<int>& ranks, const layout::Layout& layout) {
+Shares find_shares(const std::vector<int>& ranks, const layout::Layout& layout) {
     for (const layout::StageLayout& stage : layout.stages) {
         const auto replica = std::ranges::find(stage.replicas, ranks, &layout::ReplicaLayout::ranks);
         if (replica != stage.replicas.end()) return replica->shares;
@@ -26,89 +26,96 @@ Shares shares_of(const std::vector<int>& ranks, const layout::Layout& layout) {
     return Shares(ranks.size(), 1);
 }
 
-TeamPaces::TeamPaces(const plan::Observation& observed, const plan::Plan& current, const RunWork& work,
+TeamPaces::TeamPaces(const plan::Observation& observed, const plan::Plan& current, const LayerRunWork& work,
                      const UnevenRules& rules)
     : observed_(observed), current_(current), work_(work), rules_(rules), ranks_(observed.ranks.size()) {
     for (std::size_t team = 0; team < current.teams.size(); ++team) add(current.teams[team], team);
-    take_for_granted();
+    fill_unknown_paces();
 }
 
-// Ranks without observed work get the average of the others.
-void TeamPaces::take_for_granted() {
-    for (double RankPace::*const field : {&RankPace::products, &RankPace::others}) {
+// Ranks without observed work get the average pace of the other ranks.
+void TeamPaces::fill_unknown_paces() {
+    for (double RankPace::*const field : {&RankPace::matmuls, &RankPace::other_kernels}) {
         double sum = 0;
-        double known = 0;
+        double known_count = 0;
         for (const RankPace& rank : ranks_) {
             sum += rank.*field;
-            known += rank.*field > 0 ? 1 : 0;
+            known_count += rank.*field > 0 ? 1 : 0;
         }
         for (RankPace& rank : ranks_) {
-            if (rank.*field == 0 && known > 0) rank.*field = sum / known;
+            if (rank.*field == 0 && known_count > 0) rank.*field = sum / known_count;
         }
     }
 }
 
 // Returns the team's work per step.
-LayerWork TeamPaces::done_by(std::size_t team) const {
-    LayerWork all{.products = 0};
+LayerWork TeamPaces::compute_team_work(std::size_t team) const {
+    LayerWork team_work{.matmuls = 0};
     for (const int stage : current_.teams[team].stages) {
-        const LayerWork& each = work_.of(current_.layout.stages[static_cast<std::size_t>(stage)].layers);
-        const int turns = current_.training.shape.turns_of(static_cast<int>(team), stage);
-        all.products += turns * each.products;
-        all.others += turns * each.others;
+        const LayerWork& each = work_.find(current_.layout.stages[static_cast<std::size_t>(stage)].layers);
+        const int turns = current_.training.shape.count_turns(static_cast<int>(team), stage);
+        team_work.matmuls += turns * each.matmuls;
+        team_work.other_kernels += turns * each.other_kernels;
     }
-    return all;
+    return team_work;
 }
 
-void TeamPaces::add(const layout::Team& team, std::size_t number) {
-    const LayerWork done = done_by(number);
-    const Shares shares = shares_of(team.ranks, current_.layout);
+void TeamPaces::add(const layout::Team& team, std::size_t team_index) {
+    const LayerWork team_work = compute_team_work(team_index);
+    const Shares shares = find_shares(team.ranks, current_.layout);
     const auto size = static_cast<double>(team.ranks.size());
-    const std::vector<double> slowness = of_ranks(team.ranks, observed_.slowness, 1);
-    double products = 0;  // seconds of one healthy device for the team's matmuls
+    const std::vector<double> slowness = select_rank_values(team.ranks, observed_.slowness, 1);
+    double matmuls = 0;  // seconds of one healthy device for the team's matmuls
     for (std::size_t r = 0; r < team.ranks.size(); ++r)
-        products += observed_.ranks[static_cast<std::size_t>(team.ranks[r])].products / slowness[r];
+        matmuls += observed_.ranks[static_cast<std::size_t>(team.ranks[r])].matmuls / slowness[r];
     for (std::size_t r = 0; r < team.ranks.size(); ++r) {
         const auto rank = static_cast<std::size_t>(team.ranks[r]);
-        ranks_[rank] = {.products = ratio(products, done.products),
-                        .others = size * ratio(observed_.ranks[rank].others, done.others),
-                        .share = part_of_even(shares, r)};
+        ranks_[rank] = {
+            .matmuls = divide_or_zero(matmuls, team_work.matmuls),
+            .other_kernels = size * divide_or_zero(observed_.ranks[rank].others, team_work.other_kernels),
+            .share = compute_relative_share(shares, r)};
     }
 }
 
-// All ranks share the time of the fastest rank. The excess of a rank over this time is proportional to its
-// share.
-double TeamPaces::others_of(const std::vector<int>& ranks, const Shares& shares) const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const int rank : ranks) least = std::min(least, pace(rank).others);
-    double most = 0;
+// Returns the seconds of the slowest rank in other kernels, per second of work and multiplied by the number of
+// ranks. The time of the fastest rank does not depend on shares. What another rank needs in addition is
+// proportional to its share.
+double TeamPaces::predict_other_kernels(const std::vector<int>& ranks, const Shares& shares) const {
+    double min_seconds = std::numeric_limits<double>::infinity();
+    for (const int rank : ranks) min_seconds = std::min(min_seconds, pace(rank).other_kernels);
+    double max_seconds = 0;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        const RankPace& own = pace(ranks[r]);
-        most = std::max(most, least + (own.others - least) * part_of_even(shares, r) / own.share);
+        const RankPace& rank_pace = pace(ranks[r]);
+        max_seconds =
+            std::max(max_seconds, min_seconds + (rank_pace.other_kernels - min_seconds) *
+                                                    compute_relative_share(shares, r) / rank_pace.share);
     }
-    return most;
+    return max_seconds;
 }
 
-TeamPace TeamPaces::of(const std::vector<int>& ranks, const Shares& shares) const {
+TeamPace TeamPaces::predict_pace(const std::vector<int>& ranks, const Shares& shares) const {
     const auto size = static_cast<double>(ranks.size());
-    double products = 0;
-    for (const int rank : ranks) products += pace(rank).products / size;
-    const double stretch = stretch_of(rules_.widths, shares, of_ranks(ranks, observed_.slowness, 1));
-    return {.products = products / size * stretch, .others = others_of(ranks, shares) / size};
+    double matmuls = 0;
+    for (const int rank : ranks) matmuls += pace(rank).matmuls / size;
+    const double slowdown =
+        compute_slowdown(rules_.widths, shares, select_rank_values(ranks, observed_.slowness, 1));
+    return {.matmuls = matmuls / size * slowdown, .other_kernels = predict_other_kernels(ranks, shares) / size};
 }
 
-TeamPace TeamPaces::now(const layout::Team& team, const Shares& shares) const {
-    const TeamPace alone = of(team.ranks, shares);
-    const std::vector<layout::Migration> help = within(current_.migrations, team.ranks);
-    if (help.empty()) return alone;
-    double busy = 0;
+TeamPace TeamPaces::compute_current_pace(const layout::Team& team, const Shares& shares) const {
+    const TeamPace unaided_pace = predict_pace(team.ranks, shares);
+    const std::vector<layout::Migration> migrations = find_team_migrations(current_.migrations, team.ranks);
+    if (migrations.empty()) return unaided_pace;
+    // The measured time includes the effect of offloaded work: both paces are scaled to this time.
+    double max_busy_seconds = 0;
     for (const int rank : team.ranks)
-        busy = std::max(busy, observed_.ranks[static_cast<std::size_t>(rank)].busy());
-    busy += seconds_of_helping(help, team.ranks.size(), rules_.costs);
-    const double by_itself =
-        alone.seconds(done_by(static_cast<std::size_t>(current_.team_of(team.ranks.front()))));
-    const double longer = by_itself > 0 ? busy / by_itself : 1;
-    return {.products = alone.products * longer, .others = alone.others * longer};
+        max_busy_seconds = std::max(max_busy_seconds, observed_.ranks[static_cast<std::size_t>(rank)].busy());
+    max_busy_seconds += predict_offload_seconds(migrations, team.ranks.size(), rules_.costs);
+    const double unaided_seconds = unaided_pace.seconds(
+        compute_team_work(static_cast<std::size_t>(current_.find_team(team.ranks.front()))));
+    const double time_ratio = unaided_seconds > 0 ? max_busy_seconds / unaided_seconds : 1;
+    return {.matmuls = unaided_pace.matmuls * time_ratio,
+            .other_kernels = unaided_pace.other_kernels * time_ratio};
 }
 
 }  // namespace trireme::policy

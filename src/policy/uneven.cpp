@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "policy/gathering.hpp"
-#include "policy/of_ranks.hpp"
-#include "policy/slowness_words.hpp"
-#include "policy/spread.hpp"
+#include "policy/describe_slowness.hpp"
+#include "policy/distribute_layers.hpp"
+#include "policy/gather_slow_ranks.hpp"
+#include "policy/select_rank_values.hpp"
 #include "policy/step_seconds.hpp"
 #include "policy/team_pace.hpp"
 #include "trireme/layout/best_cut.hpp"
@@ -16,29 +16,31 @@
 namespace trireme::policy {
 namespace {
 
-// Returns shares as the smallest integers, e.g. 8, 1.
-Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& slowness) {
-    if (std::ranges::all_of(slowness, [](double factor) { return factor == 1; })) return healthy;
-    constexpr double of_the_largest = 1000;
+// Returns `healthy_shares` divided by `slowness`, as the smallest integers in approximately this ratio, such as
+// 8 and 1.
+Shares scale_shares_by_speed(const Shares& healthy_shares, const std::vector<double>& slowness) {
+    if (std::ranges::all_of(slowness, [](double factor) { return factor == 1; })) return healthy_shares;
+    constexpr double max_share = 1000;
     std::vector<double> speeds;
-    for (std::size_t r = 0; r < healthy.size(); ++r)
-        speeds.push_back(static_cast<double>(healthy[r]) / slowness[r]);
-    const double most = *std::ranges::max_element(speeds);
+    for (std::size_t r = 0; r < healthy_shares.size(); ++r)
+        speeds.push_back(static_cast<double>(healthy_shares[r]) / slowness[r]);
+    const double max_speed = *std::ranges::max_element(speeds);
     Shares shares;
     std::size_t divisor = 0;
     for (const double speed : speeds) {
-        shares.push_back(static_cast<std::size_t>(std::max(1L, std::lround(of_the_largest * speed / most))));
+        shares.push_back(static_cast<std::size_t>(std::max(1L, std::lround(max_share * speed / max_speed))));
         divisor = std::gcd(divisor, shares.back());
     }
     for (std::size_t& share : shares) share /= divisor;
     return shares;
 }
 
-bool nobody_is_slow(const plan::Observation& observed) {
+bool is_no_rank_slow(const plan::Observation& observed) {
     return std::ranges::all_of(observed.slowness, [](double factor) { return factor == 1; });
 }
 
-layout::Layout with_even_shares(layout::Layout layout) {
+// Returns the layout with even shares, and with equal turns for all replicas.
+layout::Layout make_even_shares(layout::Layout layout) {
     for (layout::StageLayout& stage : layout.stages) {
         for (layout::ReplicaLayout& replica : stage.replicas) {
             std::ranges::fill(replica.shares, 1);
@@ -48,153 +50,160 @@ layout::Layout with_even_shares(layout::Layout layout) {
     return layout;
 }
 
-std::size_t all_layers(const UnevenRules& rules, const plan::Plan& plan) {
+std::size_t count_layers(const UnevenRules& rules, const plan::Plan& plan) {
     return rules.layers.empty() ? plan.layout.layers : rules.layers.size();
 }
 
-// The evaluation of one decision.
-class Look {
+// The search for the layout of one decision.
+class LayoutSearch {
 public:
-    Look(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
+    LayoutSearch(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
         : rules_(rules),
           observed_(observed),
           current_(current),
-          healthy_(rules.healthy.stages.empty() ? with_even_shares(current.layout) : rules.healthy),
-          work_(rules.layers.empty() ? std::vector<LayerWork>(all_layers(rules, current)) : rules.layers),
+          healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_shares(current.layout)
+                                                              : rules.healthy_layout),
+          work_(rules.layers.empty() ? std::vector<LayerWork>(count_layers(rules, current)) : rules.layers),
           paces_(observed, current, work_, rules) {}
 
-    double seconds_now() const {
+    double predict_current_seconds() const {
         StagePaces paces;
         for (const layout::StageLayout& stage : current_.layout.stages) {
             auto& replicas = paces.emplace_back();
             for (const layout::ReplicaLayout& replica : stage.replicas) {
-                const auto team = static_cast<std::size_t>(current_.team_of(replica.ranks.front()));
-                replicas.push_back(paces_.now(current_.teams[team], replica.shares));
+                const auto team = static_cast<std::size_t>(current_.find_team(replica.ranks.front()));
+                replicas.push_back(paces_.compute_current_pace(current_.teams[team], replica.shares));
             }
         }
-        return seconds_of(current_.layout, paces);
+        return predict_seconds(current_.layout, paces);
     }
 
-    // Returns the layout with the shortest step. Layouts that move more must be faster by more than the
-    // measuring error.
-    std::pair<layout::Layout, double> best() const {
-        constexpr double clearly = 0.99;
-        std::pair<layout::Layout, double> best{healthy_, seconds_then(healthy_)};
-        if (nobody_is_slow(observed_)) return best;
-        for (layout::Layout& layout : possible_layouts()) {
-            const double seconds = seconds_then(layout);
-            if (seconds < clearly * best.second) best = {std::move(layout), seconds};
+    // Returns the layout with the shortest step, and the seconds of its step. Later candidates differ more from
+    // the healthy layout, so they replace an earlier one only if they are faster by more than the measuring
+    // error.
+    std::pair<layout::Layout, double> find_best() const {
+        constexpr double max_time_ratio = 0.99;
+        std::pair<layout::Layout, double> best{healthy_layout_, predict_layout_seconds(healthy_layout_)};
+        if (is_no_rank_slow(observed_)) return best;
+        for (layout::Layout& layout : make_candidates()) {
+            const double seconds = predict_layout_seconds(layout);
+            if (seconds < max_time_ratio * best.second) best = {std::move(layout), seconds};
         }
         return best;
     }
 
 private:
-    std::vector<layout::Layout> possible_layouts() const {
-        const Places places = places_of(healthy_);
-        const bool is_one_each = has_one_stage_each(places);
-        const bool may_cut = rules_.may_cut && is_one_each && places.size() > 1;
-        const bool may_take_turns = rules_.may_take_turns && is_one_each;
-        std::vector<layout::Layout> layouts{with(places, false, false)};
-        if (!may_cut && !may_take_turns) return layouts;
-        std::vector<Places> all = gathered(places, observed_.slowness, rules_.nodes);
-        all.insert(all.begin(), places);
-        for (const Places& each : all) {
-            if (may_take_turns) layouts.push_back(with(each, false, true));
-            if (may_cut) layouts.push_back(with(each, true, false));
-            if (may_cut && may_take_turns) layouts.push_back(with(each, true, true));
+    std::vector<layout::Layout> make_candidates() const {
+        const TeamPlacement placement = find_placement(healthy_layout_);
+        const bool have_one_stage = have_teams_one_stage(placement);
+        const bool may_move_layers = rules_.may_move_layers && have_one_stage && placement.size() > 1;
+        const bool may_change_turns = rules_.may_change_turns && have_one_stage;
+        std::vector<layout::Layout> layouts{make_layout(placement, false, false)};
+        if (!may_move_layers && !may_change_turns) return layouts;
+        std::vector<TeamPlacement> placements = gather_slow_ranks(placement, observed_.slowness, rules_.nodes);
+        placements.insert(placements.begin(), placement);
+        for (const TeamPlacement& each : placements) {
+            if (may_change_turns) layouts.push_back(make_layout(each, false, true));
+            if (may_move_layers) layouts.push_back(make_layout(each, true, false));
+            if (may_move_layers && may_change_turns) layouts.push_back(make_layout(each, true, true));
         }
         return layouts;
     }
 
-    // Returns a layout with these ranks, with shares in proportion to their speed.
-    layout::Layout with(const Places& places, bool may_cut, bool may_take_turns) const {
-        layout::Layout layout = healthy_;
-        for (std::size_t s = 0; s < places.size(); ++s) {
-            for (std::size_t r = 0; r < places[s].size(); ++r) {
+    // Returns a layout with the ranks of `placement`, and with shares in proportion to the speeds of these
+    // ranks.
+    layout::Layout make_layout(const TeamPlacement& placement, bool may_move_layers,
+                               bool may_change_turns) const {
+        layout::Layout layout = healthy_layout_;
+        for (std::size_t s = 0; s < placement.size(); ++s) {
+            for (std::size_t r = 0; r < placement[s].size(); ++r) {
                 layout::ReplicaLayout& replica = layout.stages[s].replicas[r];
-                replica.ranks = places[s][r];
-                replica.shares = in_proportion_to_speed(shares_of(replica.ranks, healthy_),
-                                                        of_ranks(replica.ranks, observed_.slowness, 1));
+                replica.ranks = placement[s][r];
+                replica.shares =
+                    scale_shares_by_speed(find_shares(replica.ranks, healthy_layout_),
+                                          select_rank_values(replica.ranks, observed_.slowness, 1));
             }
         }
-        spread(layout, paces_of(layout), work_,
-               {.microbatches = microbatches(),
-                .may_cut = may_cut,
-                .may_take_turns = may_take_turns,
-                .in_flight = in_flight(),
-                .memory_limit = rules_.memory_limit});
+        distribute_layers_and_turns(layout, compute_paces(layout), work_,
+                                    {.microbatches = microbatches(),
+                                     .may_move_layers = may_move_layers,
+                                     .may_change_turns = may_change_turns,
+                                     .in_flight = max_in_flight(),
+                                     .memory_limit = rules_.memory_limit});
         return layout;
     }
 
     std::size_t microbatches() const { return static_cast<std::size_t>(current_.microbatches()); }
 
-    // Returns the maximum number of in-flight micro-batches per stage in the current plan.
-    std::vector<std::size_t> in_flight() const {
-        std::vector<std::size_t> most(current_.layout.stages.size(), 1);
-        for (const std::vector<int>& of_team : current_.training.proof.peak_of_stage) {
-            for (std::size_t s = 0; s < of_team.size(); ++s)
-                most[s] = std::max(most[s], static_cast<std::size_t>(of_team[s]));
+    // Returns, per stage, the maximum number of in-flight micro-batches under the current plan.
+    std::vector<std::size_t> max_in_flight() const {
+        std::vector<std::size_t> max_counts(current_.layout.stages.size(), 1);
+        for (const std::vector<int>& team_peaks : current_.training.proof.peak_activations_of_stage) {
+            for (std::size_t s = 0; s < team_peaks.size(); ++s)
+                max_counts[s] = std::max(max_counts[s], static_cast<std::size_t>(team_peaks[s]));
         }
-        return most;
+        return max_counts;
     }
 
-    StagePaces paces_of(const layout::Layout& layout) const {
+    StagePaces compute_paces(const layout::Layout& layout) const {
         StagePaces paces;
         for (const layout::StageLayout& stage : layout.stages) {
             auto& replicas = paces.emplace_back();
             for (const layout::ReplicaLayout& replica : stage.replicas)
-                replicas.push_back(paces_.of(replica.ranks, replica.shares));
+                replicas.push_back(paces_.predict_pace(replica.ranks, replica.shares));
         }
         return paces;
     }
 
-    double seconds_of(const layout::Layout& layout, const StagePaces& paces) const {
-        return step_seconds(layout, paces, work_, current_);
+    double predict_seconds(const layout::Layout& layout, const StagePaces& paces) const {
+        return predict_step_seconds(layout, paces, work_, current_);
     }
-    double seconds_then(const layout::Layout& layout) const { return seconds_of(layout, paces_of(layout)); }
+    double predict_layout_seconds(const layout::Layout& layout) const {
+        return predict_seconds(layout, compute_paces(layout));
+    }
 
     const UnevenRules& rules_;
     const plan::Observation& observed_;
     const plan::Plan& current_;
-    layout::Layout healthy_;
-    RunWork work_;
+    layout::Layout healthy_layout_;
+    LayerRunWork work_;
     TeamPaces paces_;
 };
 
 std::optional<plan::Decision> decide(const UnevenRules& rules, const plan::Observation& observed,
                                      const plan::Plan& current) {
-    if (observed.step % rules.every != 0 || observed.ranks.empty()) return std::nullopt;
-    if (nobody_is_slow(observed) && current.layout == rules.healthy) return std::nullopt;
-    const Look look(rules, observed, current);
-    auto [layout, seconds] = look.best();
-    if (layout == current.layout || seconds == layout::impossible) return std::nullopt;
-    const double gain = look.seconds_now() - seconds;
-    const double least = nobody_is_slow(observed) ? rules.least_of_return : rules.least_gain;
-    if (gain <= least * observed.step_seconds) return std::nullopt;
+    if (observed.step % rules.period != 0 || observed.ranks.empty()) return std::nullopt;
+    if (is_no_rank_slow(observed) && current.layout == rules.healthy_layout) return std::nullopt;
+    const LayoutSearch search(rules, observed, current);
+    auto [layout, seconds] = search.find_best();
+    if (layout == current.layout || seconds == layout::infinite_cost) return std::nullopt;
+    const double gain = search.predict_current_seconds() - seconds;
+    const double min_gain = is_no_rank_slow(observed) ? rules.min_return_gain : rules.min_gain;
+    if (gain <= min_gain * observed.step_seconds) return std::nullopt;
     return plan::Decision{.step = observed.step,
                           .layout = std::move(layout),
                           .policy = "uneven",
-                          .reason = words_of_slowness(observed),
-                          .terms = terms_of_gain(observed, gain)};
+                          .reason = describe_slowness(observed),
+                          .terms = make_gain_terms(observed, gain)};
 }
 
 }  // namespace
 
-double stretch_of(const std::vector<SharedWidth>& widths, const Shares& shares,
-                  const std::vector<double>& slowness) {
-    double stretch = 0;
+double compute_slowdown(const std::vector<SharedWidth>& widths, const Shares& shares,
+                        const std::vector<double>& slowness) {
+    double slowdown = 0;
     for (const SharedWidth& width : widths) {
-        const std::vector<layout::Range> cut = layout::cut_in_shares(width.units, shares, "units");
-        double last = 0;
+        const std::vector<layout::Range> cut = layout::cut_by_weights(width.units, shares, "units");
+        double max_time = 0;
         for (std::size_t r = 0; r < cut.size(); ++r) {
-            last = std::max(last, slowness[r] * static_cast<double>(cut[r].count));
+            max_time = std::max(max_time, slowness[r] * static_cast<double>(cut[r].count));
         }
-        stretch += width.work * last * static_cast<double>(cut.size()) / static_cast<double>(width.units);
+        slowdown += width.work * max_time * static_cast<double>(cut.size()) / static_cast<double>(width.units);
     }
-    return stretch;
+    return slowdown;
 }
 
-Policy uneven_shares(UnevenRules rules) {
+Policy make_uneven_policy(UnevenRules rules) {
     return [rules = std::move(rules)](const plan::Observation& observed, const plan::Plan& current) {
         return decide(rules, observed, current);
     };

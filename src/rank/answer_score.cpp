@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words words_of(const std::string& text) {
+Words split_words(const std::string& text) {
     std::string plain;
     for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
@@ -24,40 +24,40 @@ Words words_of(const std::string& text) {
     return words;
 }
 
-// Returns the size of the intersection of both multisets of words.
-std::size_t shared_words(const Words& predicted, const Words& right) {
-    std::map<std::string, std::size_t> left;
-    for (const std::string& word : right) ++left[word];
-    std::size_t shared = 0;
+// Returns the number of words that both answers have in common; a repeated word counts repeatedly.
+std::size_t count_shared_words(const Words& predicted, const Words& correct) {
+    std::map<std::string, std::size_t> unmatched_counts;
+    for (const std::string& word : correct) ++unmatched_counts[word];
+    std::size_t shared_count = 0;
     for (const std::string& word : predicted) {
-        const auto found = left.find(word);
-        if (found == left.end() || found->second == 0) continue;
-        --found->second;
-        ++shared;
+        const auto match = unmatched_counts.find(word);
+        if (match == unmatched_counts.end() || match->second == 0) continue;
+        --match->second;
+        ++shared_count;
     }
-    return shared;
+    return shared_count;
 }
 
-AnswerScore score_one(const Words& predicted, const Words& right) {
-    const bool is_equal = predicted == right;
-    if (predicted.empty() || right.empty()) return {is_equal ? 1.0 : 0.0, is_equal ? 1.0 : 0.0};
-    const auto shared = static_cast<double>(shared_words(predicted, right));
-    return {is_equal ? 1.0 : 0.0, 2 * shared / static_cast<double>(predicted.size() + right.size())};
+AnswerScore score_one(const Words& predicted, const Words& correct) {
+    const bool is_equal = predicted == correct;
+    if (predicted.empty() || correct.empty()) return {is_equal ? 1.0 : 0.0, is_equal ? 1.0 : 0.0};
+    const auto shared_count = static_cast<double>(count_shared_words(predicted, correct));
+    return {is_equal ? 1.0 : 0.0, 2 * shared_count / static_cast<double>(predicted.size() + correct.size())};
 }
 
 }  // namespace
 
-std::string normalised_answer(const std::string& text) {
-    std::string joined;
-    for (const std::string& word : words_of(text)) joined += (joined.empty() ? "" : " ") + word;
-    return joined;
+std::string normalize_answer(const std::string& text) {
+    std::string normalized;
+    for (const std::string& word : split_words(text)) normalized += (normalized.empty() ? "" : " ") + word;
+    return normalized;
 }
 
-AnswerScore score_answer(const std::string& predicted, const std::vector<std::string>& right) {
+AnswerScore score_answer(const std::string& predicted, const std::vector<std::string>& correct_answers) {
     AnswerScore best;
-    const Words words = words_of(predicted);
-    for (const std::string& answer : right) {
-        const AnswerScore score = score_one(words, words_of(answer));
+    const Words words = split_words(predicted);
+    for (const std::string& answer : correct_answers) {
+        const AnswerScore score = score_one(words, split_words(answer));
         best.exact = std::max(best.exact, score.exact);
         best.f1 = std::max(best.f1, score.f1);
     }

@@ -4,14 +4,15 @@ namespace trireme::rank {
 namespace {
 
 template <class T>
-device::ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) {
+device::ConstTensor make_view(const std::vector<T>& values, std::size_t rows = 1) {
     const std::size_t columns = rows == 0 ? 0 : values.size() / rows;
-    return {values.data(), device::dtype_of<T>(), rows, columns, columns};
+    return {values.data(), device::to_dtype<T>(), rows, columns, columns};
 }
 
 }  // namespace
 
-stage::BatchShape shape_of(const plan::Microbatch& microbatch, const std::vector<data::Sample>& samples) {
+stage::BatchShape make_batch_shape(const plan::Microbatch& microbatch,
+                                   const std::vector<data::Sample>& samples) {
     stage::BatchShape shape;
     for (const plan::SampleVisit& visit : microbatch.samples) {
         const bool is_packed = microbatch.padded_length == 0;
@@ -22,34 +23,34 @@ stage::BatchShape shape_of(const plan::Microbatch& microbatch, const std::vector
     return shape;
 }
 
-BatchView::BatchView(const data::Batch& batch, device::ByteSender* sender) {
+BatchView::BatchView(const data::Batch& batch, device::GpuUploader* uploader) {
     for (const data::TokenSpan& span : batch.spans) {
         shape_.segments.push_back({.begin = span.begin, .length = span.length, .sample = span.visit});
     }
-    for (const std::int32_t row : batch.predicted) {
+    for (const std::int32_t row : batch.predicted_rows) {
         targets_.push_back(batch.targets[static_cast<std::size_t>(row)]);
     }
     const std::size_t segments = shape_.segments.size();
     const std::size_t patches = batch.rows() - segments;  // for images: all rows except the class tokens
-    view_ = {.tokens = view_of(batch.tokens),
-             .positions = view_of(batch.positions),
-             .types = view_of(batch.types),
-             .visits = view_of(batch.visits),
+    view_ = {.tokens = make_view(batch.tokens),
+             .positions = make_view(batch.positions),
+             .types = make_view(batch.types),
+             .visits = make_view(batch.visits),
              .segments = shape_.segments,
-             .predicted = view_of(batch.predicted),
-             .targets = view_of(targets_),
-             .answers = view_of(batch.answers, segments),
-             .contexts = view_of(batch.contexts, segments),
-             .pixels = view_of(batch.pixels, batch.pixels.empty() ? 0 : patches)};
-    if (sender == nullptr || batch.rows() == 0) return;
-    stage::SentBatch sent = stage::send(view_, *sender);
+             .predicted_rows = make_view(batch.predicted_rows),
+             .targets = make_view(targets_),
+             .answers = make_view(batch.answers, segments),
+             .contexts = make_view(batch.contexts, segments),
+             .pixels = make_view(batch.pixels, batch.pixels.empty() ? 0 : patches)};
+    if (uploader == nullptr || batch.rows() == 0) return;
+    stage::UploadedBatch sent = stage::upload(view_, *uploader);
     view_ = sent.batch;
-    on_gpu_ = std::move(sent.memory);
+    gpu_copy_ = std::move(sent.memory);
 }
 
 BatchView::BatchView(const model::ModelConfig& model, stage::BatchShape shape) : shape_(std::move(shape)) {
     device::Arena inputs("input", 0, device::MemorySpace::ghost);
-    view_ = ghost_batch(model, shape_, inputs);
+    view_ = make_ghost_batch(model, shape_, inputs);
 }
 
 }  // namespace trireme::rank

@@ -8,26 +8,26 @@
 namespace trireme::rank {
 namespace {
 
-constexpr double departure_seconds = 5;  // time limit for all ranks to give up
+constexpr double departure_seconds = 5;  // how long confirm_joint_exit() waits for other ranks
 
-std::unique_ptr<comm::Communicator> departure_group(const comm::Session& session) {
-    auto group =
-        session.all_ranks("departure", {.stall_seconds = session.stall_seconds(), .stall_is_answer = true});
-    group->give_up_after(departure_seconds);
+std::unique_ptr<comm::Communicator> make_departure_group(const comm::Session& session) {
+    auto group = session.make_group_of_all_ranks(
+        "departure", {.stall_seconds = session.stall_seconds(), .expects_stall = true});
+    group->set_stall_seconds(departure_seconds);
     return group;
 }
 
 }  // namespace
 
-Departure::Departure(const comm::Session& session) : Departure(departure_group(session)) {}
+Departure::Departure(const comm::Session& session) : Departure(make_departure_group(session)) {}
 
 Departure::Departure(std::unique_ptr<comm::Communicator> group) : group_(std::move(group)) {}
 
-bool Departure::is_joint() {
+bool Departure::confirm_joint_exit() {
     try {
         barrier(*group_);
     } catch (const ResourceError&) {
-        return false;  // the stall means that some ranks have not given up
+        return false;  // the barrier stalled: some ranks do not want to leave
     }
     return true;
 }

@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <set>
 
-#include "trireme/comm/gpu_messages.hpp"
+#include "trireme/comm/transport_choice.hpp"
 #include "trireme/device/gpu_times.hpp"
 
 namespace trireme::rank {
 namespace {
 
-int place_in(const std::vector<int>& pipe, int rank) {
+int find_index(const std::vector<int>& pipe, int rank) {
     return static_cast<int>(std::ranges::lower_bound(pipe, rank) - pipe.begin());
 }
 
-// In teams of equal size each rank sends to its counterpart. Otherwise rows are redistributed among all ranks.
+// Between teams of equal size, each rank sends to the rank with the same index. Otherwise any rank of a team
+// may send rows to any rank of the other team.
 void add_pairs(const std::vector<int>& from, const std::vector<int>& to, const std::vector<int>& pipe,
                std::set<comm::RankPair>& pairs) {
-    for (std::size_t a = 0; a < from.size(); ++a) {
-        for (std::size_t b = 0; b < to.size(); ++b) {
-            if (from.size() == to.size() && a != b) continue;
-            pairs.insert({place_in(pipe, from[a]), place_in(pipe, to[b])});
+    for (std::size_t sender = 0; sender < from.size(); ++sender) {
+        for (std::size_t receiver = 0; receiver < to.size(); ++receiver) {
+            if (from.size() == to.size() && sender != receiver) continue;
+            pairs.insert({find_index(pipe, from[sender]), find_index(pipe, to[receiver])});
         }
     }
 }
@@ -28,8 +29,8 @@ void add_pairs(const schedule::PipelineShape& shape, const std::vector<layout::T
                const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
     for (int stage = 1; stage < shape.stages(); ++stage) {
         for (int m = 0; m < shape.microbatches; ++m) {
-            const int from = shape.executor_of(stage - 1, m);
-            const int to = shape.executor_of(stage, m);
+            const int from = shape.find_executor(stage - 1, m);
+            const int to = shape.find_executor(stage, m);
             const std::vector<int>& senders = teams[static_cast<std::size_t>(from)].ranks;
             if (from == to || !std::ranges::binary_search(pipe, senders.front())) continue;
             add_pairs(senders, teams[static_cast<std::size_t>(to)].ranks, pipe, pairs);
@@ -39,49 +40,53 @@ void add_pairs(const schedule::PipelineShape& shape, const std::vector<layout::T
 
 }  // namespace
 
-GpuRoad gpu_road(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control) {
+GpuTransport choose_gpu_transport(const config::RunConfig& config, const comm::Session& session,
+                                  comm::Communicator& control) {
     if (config.precision.device != config::DeviceKind::cuda || session.size() == 1) return {};
     const comm::NcclSearch nccl = comm::find_nccl();
-    GpuRoad road{.messages = choose_gpu_messages(control, session.host(), device::gpu_in_use(), nccl)};
-    if (road.messages.is_by_nccl) road.nccl = nccl.library;
-    return road;
+    GpuTransport transport{.choice =
+                               comm::choose_transport(control, session.host(), device::selected_gpu(), nccl)};
+    if (transport.choice.uses_nccl) transport.nccl = nccl.library;
+    return transport;
 }
 
-GroupWiring wiring_for(device::Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
-    GroupWiring wiring{.patience = watchdog.patience()};
-    if (!stream.is_on_gpu()) return wiring;
-    wiring.queue = &stream.gpu_times->queue();
-    wiring.queue->have_patience(wiring.patience);
-    wiring.postman = &watchdog.postman();
-    wiring.nccl = road.nccl;
-    return wiring;
+GroupResources make_group_resources(device::Stream& stream, const GpuTransport& transport, Watchdog& watchdog) {
+    GroupResources resources{.wait_policy = watchdog.wait_policy()};
+    if (!stream.is_on_gpu()) return resources;
+    resources.queue = &stream.gpu_times->queue();
+    resources.queue->set_wait_policy(resources.wait_policy);
+    resources.progress_engine = &watchdog.progress_engine();
+    resources.nccl = transport.nccl;
+    return resources;
 }
 
-void carry_tensors(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
-                   std::vector<comm::RankPair> pairs, const comm::Session& session, const GroupWiring& wiring) {
+void extend_to_gpu(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
+                   std::vector<comm::RankPair> pairs, const comm::Session& session,
+                   const GroupResources& resources) {
     if (!group || ranks.size() == 1) return;
-    if (!wiring.nccl) {
-        group = staged_group(std::move(group), *wiring.queue, *wiring.postman, wiring.patience);
+    if (!resources.nccl) {
+        group = make_staged_group(std::move(group), *resources.queue, *resources.progress_engine,
+                                  resources.wait_policy);
         return;
     }
-    auto signals = session.group_of(ranks, group->name() + " signals", wiring.patience);
-    group = comm::nccl_group({.library = wiring.nccl,
-                              .ranks = std::move(group),
-                              .signals = std::move(signals),
-                              .pairs = std::move(pairs),
-                              .queue = *wiring.queue,
-                              .postman = *wiring.postman},
-                             wiring.patience);
+    auto signals = session.make_group(ranks, group->name() + " signals", resources.wait_policy);
+    group = comm::make_nccl_group({.library = resources.nccl,
+                                   .ranks = std::move(group),
+                                   .signals = std::move(signals),
+                                   .pairs = std::move(pairs),
+                                   .queue = *resources.queue,
+                                   .progress_engine = *resources.progress_engine},
+                                  resources.wait_policy);
 }
 
-std::vector<comm::RankPair> pairs_between_stages(const plan::Plan& plan, const std::vector<int>& pipe) {
+std::vector<comm::RankPair> find_stage_pairs(const plan::Plan& plan, const std::vector<int>& pipe) {
     std::set<comm::RankPair> pairs;
     for (const plan::ProvedPrograms* const programs : {&plan.training, &plan.evaluation})
         add_pairs(programs->shape, plan.teams, pipe, pairs);
     return {pairs.begin(), pairs.end()};
 }
 
-std::vector<comm::RankPair> the_other_way(std::vector<comm::RankPair> pairs) {
+std::vector<comm::RankPair> reverse_pairs(std::vector<comm::RankPair> pairs) {
     for (auto& [from, to] : pairs) std::swap(from, to);
     std::ranges::sort(pairs);
     return pairs;

@@ -11,55 +11,63 @@
 namespace trireme::rank {
 namespace {
 
-// Returns the seconds of a message of `count` numbers between two ranks: half the best of several round trips.
-double message_seconds(comm::Communicator& group, int peer, std::size_t count) {
+// Returns the seconds of a message of `count` floats between this rank and `peer`: half of the shortest of
+// several round trips.
+double measure_message_seconds(comm::Communicator& group, int peer, std::size_t count) {
     device::Buffer buffer(count * sizeof(float), device::MemorySpace::host);
-    const device::Tensor numbers{buffer.data(), device::DType::f32, 1, count, count};
-    double best = std::numeric_limits<double>::infinity();
+    const device::Tensor message{buffer.data(), device::DType::f32, 1, count, count};
+    double min_seconds = std::numeric_limits<double>::infinity();
     for (int repeat = 0; repeat < 5; ++repeat) {
         const double begin = device::now_seconds();
         for (const int sender : {std::min(group.rank(), peer), std::max(group.rank(), peer)}) {
             const bool sends = group.rank() == sender;
             group.wait(
-                std::array{sends ? group.start_send(numbers, peer) : group.start_receive(numbers, peer)});
+                std::array{sends ? group.start_send(message, peer) : group.start_receive(message, peer)});
         }
-        best = std::min(best, device::now_seconds() - begin);
+        min_seconds = std::min(min_seconds, device::now_seconds() - begin);
     }
-    return best / 2;
+    return min_seconds / 2;
 }
 
-constexpr double typical_bytes = 1 << 22;  // size of the message for which links are compared
+constexpr double typical_bytes = 1 << 22;  // message size for which two links are compared
 
-// Collective over `all`. Returns the slowest of the links between ranks and their peers in `group`. `peer` is
-// -1 on ranks without a peer.
-layout::Link slowest_link(comm::Communicator* group, int peer, comm::Communicator& all) {
-    constexpr std::size_t few = 16;
-    constexpr std::size_t many = std::size_t{1} << 20;
+// Collective over `all`. Each rank measures its link to the rank `peer` of `group`; with a `peer` of -1 it
+// measures none. Returns the slowest measured link, or a default link if no rank measures one.
+layout::Link measure_slowest_link(comm::Communicator* group, int peer, comm::Communicator& all) {
+    constexpr std::size_t small_count = 16;
+    constexpr std::size_t large_count = std::size_t{1} << 20;
     std::array<double, 2> seconds{};
-    if (peer >= 0) seconds = {message_seconds(*group, peer, few), message_seconds(*group, peer, many)};
-    const std::vector<double> measured = gather_all(all, seconds);
+    if (peer >= 0)
+        seconds = {measure_message_seconds(*group, peer, small_count),
+                   measure_message_seconds(*group, peer, large_count)};
+    const std::vector<double> measured = all_gather(all, seconds);
     for (std::size_t rank = 0; rank < measured.size() / 2; ++rank) {
         seconds[0] = std::max(seconds[0], measured[2 * rank]);
         seconds[1] = std::max(seconds[1], measured[2 * rank + 1]);
     }
     if (seconds[1] == 0) return {};
-    const double more = std::max(seconds[1] - seconds[0], 1e-12);
-    return {.latency = seconds[0], .bandwidth = static_cast<double>((many - few) * sizeof(float)) / more};
+    const double extra_seconds = std::max(seconds[1] - seconds[0], 1e-12);
+    return {.latency = seconds[0],
+            .bandwidth = static_cast<double>((large_count - small_count) * sizeof(float)) / extra_seconds};
 }
 
 }  // namespace
 
-layout::RankLinks measured_links(comm::Communicator* team, comm::Communicator& all) {
-    const int last = all.size() - 1;
-    const auto peer = [&](int one, int other) {
+layout::RankLinks measure_rank_links(comm::Communicator* team, comm::Communicator& all) {
+    const int last_rank = all.size() - 1;
+    const auto choose_peer = [&](int one, int other) {
         if (one >= other || (all.rank() != one && all.rank() != other)) return -1;
         return all.rank() == one ? other : one;
     };
-    const int in_team = team != nullptr && team->rank() < 2 ? 1 - team->rank() : -1;
-    const layout::Link near = slowest_link(&all, peer(0, std::min(1, last)), all);
-    const layout::Link far = slowest_link(&all, peer(0, last), all);
-    return {.team = slowest_link(team, in_team, all),
-            .all = far.seconds(typical_bytes) > near.seconds(typical_bytes) ? far : near};
+    const int team_peer = team != nullptr && team->rank() < 2 ? 1 - team->rank() : -1;
+    const layout::Link link_to_next_rank =
+        measure_slowest_link(&all, choose_peer(0, std::min(1, last_rank)), all);
+    const layout::Link link_to_last_rank = measure_slowest_link(&all, choose_peer(0, last_rank), all);
+    return {.team = measure_slowest_link(team, team_peer, all),
+            .all = link_to_last_rank.predict_seconds(typical_bytes) >
+                           link_to_next_rank.predict_seconds(typical_bytes)
+                       ? link_to_last_rank
+                       : link_to_next_rank};
 }
 
 }  // namespace trireme::rank

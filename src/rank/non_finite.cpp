@@ -11,32 +11,36 @@
 namespace trireme::rank {
 namespace {
 
-// Numbers that ranks gather to choose the finding that is described, in the order of comparison.
-struct FindingFields {
-    enum : std::size_t { is_none, is_derived, microbatch, is_backward, stage, count };
+// The values that ranks gather to find the earliest finding, which is the lexicographically smallest. `count`
+// is the number of values.
+struct FindingField {
+    enum : std::size_t { is_absent, is_derived, microbatch, is_backward, stage, count };
 };
 
-// A kernel is an origin if its inputs are finite, or if its non-finite input is a parameter. In all other
-// findings the input came from a message, a reduction over ranks or the data.
-bool is_origin(const NonFiniteFinding& finding) { return !finding.what.input || !finding.parameter.empty(); }
+// A kernel is the origin of non-finite values if its inputs are finite, or if its non-finite input is a
+// parameter. Otherwise the input came from a message, a reduction over ranks or the data.
+bool is_origin(const NonFiniteFinding& finding) {
+    return !finding.kernel_output.input || !finding.parameter.empty();
+}
 
-// Orders findings as a micro-batch passes the stages. Gradient reductions come after all micro-batches.
-std::array<double, FindingFields::count> fields_of(const std::optional<NonFiniteFinding>& finding) {
+// Findings compare in the order in which a micro-batch passes the stages, and gradient reductions (with a
+// negative micro-batch) come after all micro-batches.
+std::array<double, FindingField::count> to_fields(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
-    const kernels::KernelPlace& place = finding->what.place;
-    std::array<double, FindingFields::count> fields{};
-    fields[FindingFields::is_derived] = is_origin(*finding) ? 0 : 1;
-    fields[FindingFields::microbatch] =
-        place.microbatch < 0 ? std::numeric_limits<double>::max() : place.microbatch;
-    fields[FindingFields::is_backward] = place.is_backward ? 1 : 0;
-    fields[FindingFields::stage] = place.is_backward ? -place.stage : place.stage;
+    const kernels::KernelContext& context = finding->kernel_output.context;
+    std::array<double, FindingField::count> fields{};
+    fields[FindingField::is_derived] = is_origin(*finding) ? 0 : 1;
+    fields[FindingField::microbatch] =
+        context.microbatch < 0 ? std::numeric_limits<double>::max() : context.microbatch;
+    fields[FindingField::is_backward] = context.is_backward ? 1 : 0;
+    fields[FindingField::stage] = context.is_backward ? -context.stage : context.stage;
     return fields;
 }
 
-std::string describe(const kernels::KernelPlace& place) {
-    if (place.microbatch < 0) return place.layer;
-    return cat("layer ", place.layer, ", micro-batch ", place.microbatch, ", ",
-               place.is_backward ? "backward" : "forward");
+std::string describe(const kernels::KernelContext& context) {
+    if (context.microbatch < 0) return context.layer;
+    return cat("layer ", context.layer, ", micro-batch ", context.microbatch, ", ",
+               context.is_backward ? "backward" : "forward");
 }
 
 std::string describe(const kernels::NonFiniteValue& value) {
@@ -44,18 +48,18 @@ std::string describe(const kernels::NonFiniteValue& value) {
 }
 
 std::string describe_cause(const NonFiniteFinding& finding) {
-    if (!finding.what.input) return " although its inputs are finite";
-    const kernels::NonFiniteValue& input = *finding.what.input;
+    if (!finding.kernel_output.input) return " although its inputs are finite";
+    const kernels::NonFiniteValue& input = *finding.kernel_output.input;
     std::string source = "which another rank or the data brought";
     if (!finding.parameter.empty()) source = cat("parameter ", finding.parameter);
     if (!finding.gradient.empty()) source = cat("the summed gradient of ", finding.gradient);
-    return cat(" because its ", input.tensor, ", ", source, ", ", describe(input));
+    return cat(" because its ", input.tensor_name, ", ", source, ", ", describe(input));
 }
 
 std::string describe(const NonFiniteFinding& finding, int rank) {
-    const auto& [place, kernel, output, input] = finding.what;
-    const std::string stage = place.stage < 0 ? "" : cat(" (stage ", place.stage, ")");
-    return cat("rank ", rank, stage, ", ", describe(place), ": ", output.tensor, " of ", kernel, " ",
+    const auto& [context, kernel, output, input] = finding.kernel_output;
+    const std::string stage = context.stage < 0 ? "" : cat(" (stage ", context.stage, ")");
+    return cat("rank ", rank, stage, ", ", describe(context), ": ", output.tensor_name, " of ", kernel, " ",
                describe(output), describe_cause(finding));
 }
 
@@ -73,34 +77,37 @@ std::string find_name(const void* address, const std::vector<model::ParameterSpe
 
 }  // namespace
 
-NonFiniteFinding name_input(const kernels::NonFiniteOutput& what, const stage::LocalParameters& held) {
-    NonFiniteFinding finding{.what = what};
-    if (!what.input) return finding;
-    finding.parameter = find_name(what.input->data, held.specs(), held.values());
-    finding.gradient = find_name(what.input->data, held.specs(), held.gradients());
+NonFiniteFinding make_finding(const kernels::NonFiniteOutput& kernel_output,
+                              const stage::LocalParameters& parameters) {
+    NonFiniteFinding finding{.kernel_output = kernel_output};
+    if (!kernel_output.input) return finding;
+    finding.parameter = find_name(kernel_output.input->data, parameters.specs(), parameters.values());
+    finding.gradient = find_name(kernel_output.input->data, parameters.specs(), parameters.gradients());
     return finding;
 }
 
 bool can_repeat_step(const plan::ProvedPrograms& training, config::OnNan on_nan) {
-    if (training.ends_with_step()) return true;
+    if (training.are_steps_independent()) return true;
     const auto uses_old_weights = [](const schedule::Program& program) {
         return std::ranges::any_of(program, [](const schedule::Instruction& each) { return each.age > 0; });
     };
-    return training.shape.validates && on_nan == config::OnNan::stop &&
+    return training.shape.has_speculative_updates && on_nan == config::OnNan::stop &&
            std::ranges::none_of(training.programs, uses_old_weights);
 }
 
-std::string describe_first(comm::Communicator& control, const std::optional<NonFiniteFinding>& own) {
-    constexpr std::size_t width = FindingFields::count;
-    const std::vector<double> all = gather_all(control, fields_of(own));
-    const std::vector<std::string> texts = gather_all(control, own ? describe(*own, control.rank()) : "");
-    std::size_t first = 0;
+std::string describe_first_finding(comm::Communicator& control,
+                                   const std::optional<NonFiniteFinding>& own_finding) {
+    constexpr std::size_t width = FindingField::count;
+    const std::vector<double> all = all_gather(control, to_fields(own_finding));
+    const std::vector<std::string> texts =
+        all_gather(control, own_finding ? describe(*own_finding, control.rank()) : "");
+    std::size_t first_rank = 0;
     for (std::size_t rank = 1; rank < texts.size(); ++rank) {
-        const auto* const its = &all[rank * width];
-        const auto* const best = &all[first * width];
-        if (std::lexicographical_compare(its, its + width, best, best + width)) first = rank;
+        const auto* const candidate = &all[rank * width];
+        const auto* const best = &all[first_rank * width];
+        if (std::lexicographical_compare(candidate, candidate + width, best, best + width)) first_rank = rank;
     }
-    return texts[first];
+    return texts[first_rank];
 }
 
 }  // namespace trireme::rank

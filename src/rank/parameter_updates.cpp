@@ -9,16 +9,16 @@
 namespace trireme::rank {
 namespace {
 
-// The numbers that each rank posts before the update of a step.
+// The numbers that each rank posts before the update of a step. `count` is the number of fields.
 struct NormFields {
-    enum : std::size_t { loss, squares, count };
+    enum : std::size_t { loss, square_sum, count };
 };
 
 }  // namespace
 
-comm::Gathered take_traced(comm::Tally& tally, device::Trace* trace, const char* wait) {
+comm::GatheredNumbers take_traced(comm::StepGather& gather, device::Trace* trace, const char* wait) {
     const device::TraceSpan span(trace, device::TraceLane::messages, wait);
-    return tally.take();
+    return gather.take();
 }
 
 ParameterUpdates::ParameterUpdates(const setup::Job& job, const setup::PlanState& current, RankModel& model,
@@ -28,134 +28,138 @@ ParameterUpdates::ParameterUpdates(const setup::Job& job, const setup::PlanState
       model_(model),
       stream_(stream),
       trace_(trace),
-      norms_(*model.groups().update, NormFields::count) {
+      norm_gather_(*model.groups().update, NormFields::count) {
     if (model_.is_idle()) return;
-    const stage::LocalParameters& held = model_.stages().parameters();
-    sum_bytes_ = bytes_of_sums(current.gradients, model_.rank(), wide_of(job.dtype));
-    for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
-        exchanges_.emplace_back(current.gradients, model_.rank(), held.specs(), held.values(),
-                                held.gradients(copy), model_.groups().data, job.place);
-        if (stream_.is_on_gpu()) exchanges_.back().wait_for(stream_.gpu_times->queue());
+    const stage::LocalParameters& parameters = model_.stages().parameters();
+    sum_bytes_ = count_sum_bytes(current.gradients, model_.rank(), accumulator_type(job.dtype));
+    for (std::size_t copy = 0; copy < parameters.copy_counts().gradients; ++copy) {
+        exchanges_.emplace_back(current.gradients, model_.rank(), parameters.specs(), parameters.values(),
+                                parameters.gradients(copy), model_.groups().data, job.memory_space);
+        if (stream_.is_on_gpu()) exchanges_.back().set_compute_queue(stream_.gpu_times->queue());
     }
     const std::vector<optim::ParameterShard>& own_shards = exchanges_.front().own_shards();
-    optimizer_.emplace(job.config.optimizer, held.specs(),
-                       setup::updated_shards({job, current}, exchanges_.front(), held.specs()), job.dtype,
-                       job.place, current.plan.training.shape.validates);
-    scratch_.emplace("norm",
-                     job.place == device::MemorySpace::ghost ? 0 : optim::norm_scratch_bytes(own_shards.size()),
-                     job.place);
-    model_.stages().sum_with(&exchanges_);
+    optimizer_.emplace(job.config.optimizer, parameters.specs(),
+                       setup::list_updated_shards({job, current}, exchanges_.front(), parameters.specs()),
+                       job.dtype, job.memory_space, current.plan.training.shape.has_speculative_updates);
+    scratch_.emplace(
+        "norm",
+        job.memory_space == device::MemorySpace::ghost ? 0 : optim::count_norm_scratch_bytes(own_shards.size()),
+        job.memory_space);
+    model_.stages().set_gradient_exchanges(&exchanges_);
 }
 
-void ParameterUpdates::begin_stretch() {
+void ParameterUpdates::begin_segment() {
     steps_.clear();
-    forgotten_ = contributed_ = 0;
+    forgotten_steps_ = posted_steps_ = 0;
 }
 
-void ParameterUpdates::add_step(double rate) { steps_.push_back({.rate = rate}); }
+void ParameterUpdates::add_step(double learning_rate) { steps_.push_back({.learning_rate = learning_rate}); }
 
 void ParameterUpdates::forget_first() {
     steps_.pop_front();
-    ++forgotten_;
+    ++forgotten_steps_;
 }
 
-void ParameterUpdates::contribute() {
-    for (; model_.has_summed(contributed_); ++contributed_) {
-        StepUpdate& step = at(contributed_);
-        const std::size_t copy = copy_of(contributed_);
-        step.squares = sum_of_squares(stream_, model_.stages().parameters().gradients(copy),
-                                      exchanges_[copy].own_shards(), *scratch_);
-        norms_.post(std::array{model_.own_loss(contributed_), step.squares});
+void ParameterUpdates::post_norms() {
+    for (; model_.has_summed(posted_steps_); ++posted_steps_) {
+        StepUpdate& step = mutable_update(posted_steps_);
+        const std::size_t copy = find_copy(posted_steps_);
+        step.square_sum = compute_sum_of_squares(stream_, model_.stages().parameters().gradients(copy),
+                                                 exchanges_[copy].own_shards(), *scratch_);
+        norm_gather_.post(std::array{model_.sum_own_losses(posted_steps_), step.square_sum});
     }
-    if (!awaited_) return;
-    awaited_->advance();
-    if (awaited_->is_over()) arrival_.reset();
+    if (!awaited_moments_) return;
+    awaited_moments_->advance();
+    if (awaited_moments_->is_complete()) arrival_span_.reset();
 }
 
-void ParameterUpdates::await(std::unique_ptr<MomentJourney> moments) {
-    awaited_ = std::move(moments);
-    arrival_.emplace(trace_, device::TraceLane::state, "moments");
+void ParameterUpdates::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
+    awaited_moments_ = std::move(moments);
+    arrival_span_.emplace(trace_, device::TraceLane::state, "moments");
 }
 
-// A rank waits here only after its gradients have been reduced, so there is no circular wait.
+// A rank waits for moments only after its gradients have been reduced, so ranks cannot wait for each other in a
+// circle.
 void ParameterUpdates::finish_moments() {
-    if (!awaited_) return;
+    if (!awaited_moments_) return;
     const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for moments");
-    awaited_->finish();
-    awaited_.reset();
-    arrival_.reset();
+    awaited_moments_->finish();
+    awaited_moments_.reset();
+    arrival_span_.reset();
 }
 
-void ParameterUpdates::update(int number) {
-    StepUpdate& step = at(number);
-    const std::size_t copy = copy_of(number);
+void ParameterUpdates::update(int step_index) {
+    StepUpdate& step = mutable_update(step_index);
+    const std::size_t copy = find_copy(step_index);
     {
         const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
     }
     charge_sums(stream_, sum_bytes_);
-    contribute();
+    post_norms();
     finish_moments();
-    const bool goes_ahead = current_.plan.training.shape.validates && may_go_ahead_;
-    if (goes_ahead) {
-        optimizer_->back_up(stream_, model_.stages().parameters().values());
+    const bool is_speculative = current_.plan.training.shape.has_speculative_updates && may_speculate_;
+    if (is_speculative) {
+        optimizer_->save_backup(stream_, model_.stages().parameters().values());
     } else {
-        judge(step);
+        receive_norm(step);
     }
     if (step.is_skipped) return;
-    if (!current_.plan.shards_optimizer) exchanges_[copy].share_gradients();
+    if (!current_.plan.shards_optimizer) exchanges_[copy].all_gather_gradients();
     apply(step, copy);
 }
 
-// The result is the same on all ranks.
-bool ParameterUpdates::validate(int number) {
-    StepUpdate& step = at(number);
-    if (step.is_judged) return true;
-    judge(step);
-    if (may_go_ahead_) return true;
-    take_back(step, copy_of(number));
+// Returns the same value on all ranks.
+bool ParameterUpdates::validate(int step_index) {
+    StepUpdate& step = mutable_update(step_index);
+    if (step.is_norm_known) return true;
+    receive_norm(step);
+    if (may_speculate_) return true;
+    roll_back(step, find_copy(step_index));
     step.is_rolled_back = true;
     return false;
 }
 
-// Loss and norm have equal bits on all ranks, so either all ranks skip the update or none does.
-void ParameterUpdates::judge(StepUpdate& step) {
-    const comm::Gathered all = take_traced(norms_, trace_, "wait for norms");
-    const double norm = std::sqrt(all.sum(NormFields::squares));
+// The summed loss and the global norm have equal bits on all ranks, so either all ranks skip the update or none
+// does.
+void ParameterUpdates::receive_norm(StepUpdate& step) {
+    const comm::GatheredNumbers all = take_traced(norm_gather_, trace_, "wait for norms");
+    const double norm = std::sqrt(all.sum(NormFields::square_sum));
     const bool is_finite = std::isfinite(all.sum(NormFields::loss)) && std::isfinite(norm);
     if (!is_finite && job_.config.run.on_nan == config::OnNan::stop) has_diverged_ = true;
     step.is_skipped = !is_finite || has_diverged_;
-    step.scale = optim::clip_scale(norm, job_.config.optimizer.clip);
-    step.is_judged = true;
-    may_go_ahead_ = step.scale == 1 && !step.is_skipped;
+    step.clip_scale = optim::compute_clip_scale(norm, job_.config.optimizer.clip);
+    step.is_norm_known = true;
+    may_speculate_ = step.clip_scale == 1 && !step.is_skipped;
 }
 
 void ParameterUpdates::apply(const StepUpdate& step, std::size_t copy) {
-    const stage::LocalParameters& held = model_.stages().parameters();
+    const stage::LocalParameters& parameters = model_.stages().parameters();
     before_update_();
-    optimizer_->update(stream_, held.values(), held.gradients(copy), step.rate, step.scale, &spared_);
-    if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
+    optimizer_->update(stream_, parameters.values(), parameters.gradients(copy), step.learning_rate,
+                       step.clip_scale, &undecayed_channels_);
+    if (current_.plan.shards_optimizer) exchanges_[copy].all_gather_values();
 }
 
-void ParameterUpdates::take_back(const StepUpdate& step, std::size_t copy) {
-    optimizer_->restore(stream_, model_.stages().parameters().values());
+void ParameterUpdates::roll_back(const StepUpdate& step, std::size_t copy) {
+    optimizer_->restore_backup(stream_, model_.stages().parameters().values());
     if (!step.is_skipped) return apply(step, copy);
-    if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
+    if (current_.plan.shards_optimizer) exchanges_[copy].all_gather_values();
 }
 
-void ParameterUpdates::update_nothing() {
+void ParameterUpdates::join_update() {
     finish_moments();
-    norms_.post(std::array{0.0, 0.0});
-    norms_.take();
+    norm_gather_.post(std::array{0.0, 0.0});
+    norm_gather_.take();
 }
 
-// The value check has not seen the reduced gradients yet; the kernels of their norm read them.
+// No kernel has read the reduced gradients yet. The kernels that compute their norm do, so `check` sees them.
 void ParameterUpdates::check_gradients(kernels::ValueCheck& check) {
     stage::GradientExchange& exchange = exchanges_.front();
     exchange.finish();
     check.begin_pass(-1, -1, true);
     check.begin_layer("gradient norm");
-    sum_of_squares(stream_, model_.stages().parameters().gradients(), exchange.own_shards(), *scratch_);
+    compute_sum_of_squares(stream_, model_.stages().parameters().gradients(), exchange.own_shards(), *scratch_);
 }
 
 }  // namespace trireme::rank

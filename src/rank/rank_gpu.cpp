@@ -15,90 +15,92 @@
 namespace trireme::rank {
 namespace {
 
-using GpuPlace = std::pair<int, std::string>;
+using GpuId = std::pair<int, std::string>;  // node, and bus ID within the node
 
-GpuPlace gpu_of(const GpusOfRanks& gpus, std::size_t rank) { return {gpus.nodes[rank], gpus.bus_ids[rank]}; }
+GpuId make_gpu_id(const GpusOfRanks& gpus, std::size_t rank) { return {gpus.nodes[rank], gpus.bus_ids[rank]}; }
 
-std::vector<int> sharers_of(const GpusOfRanks& gpus) {
-    std::map<GpuPlace, int> counts;
-    for (std::size_t rank = 0; rank < gpus.bus_ids.size(); ++rank) counts[gpu_of(gpus, rank)] += 1;
-    std::vector<int> sharers;
+std::vector<int> count_sharers(const GpusOfRanks& gpus) {
+    std::map<GpuId, int> counts;
+    for (std::size_t rank = 0; rank < gpus.bus_ids.size(); ++rank) counts[make_gpu_id(gpus, rank)] += 1;
+    std::vector<int> sharer_counts;
     for (std::size_t rank = 0; rank < gpus.bus_ids.size(); ++rank)
-        sharers.push_back(counts.at(gpu_of(gpus, rank)));
-    return sharers;
+        sharer_counts.push_back(counts.at(make_gpu_id(gpus, rank)));
+    return sharer_counts;
 }
 
 }  // namespace
 
 RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods periods)
-    : gpus_(std::move(gpus)), library_(library), sharers_(sharers_of(gpus_)) {
+    : gpus_(std::move(gpus)), library_(library), sharer_counts_(count_sharers(gpus_)) {
     device::GpuMeterSearch search =
         device::find_gpu_meter(gpus_.bus_ids[static_cast<std::size_t>(gpus_.rank)], library);
     meter_ = std::move(search.meter);
     if (meter_) samples_.emplace(*meter_, periods);
-    complaint_ = std::move(search.complaint);
+    no_meter_reason_ = std::move(search.complaint);
 }
 
 RankGpu::~RankGpu() {
-    at_signal_.reset();
-    if (!holds_) return;
-    if (std::uncaught_exceptions() > 0) give_back_node();
-    if (is_first()) meter_->give_clock_back();
+    signal_call_.reset();
+    if (!is_clock_locked_) return;
+    if (std::uncaught_exceptions() > 0) unlock_node_clocks();
+    if (is_first_sharer()) meter_->unlock_clock();
 }
 
 std::optional<double> RankGpu::joules() const {
     const std::optional<double> joules = samples_ ? samples_->joules() : std::nullopt;
     if (!joules) return std::nullopt;
-    return *joules / sharers_[static_cast<std::size_t>(gpus_.rank)];
+    return *joules / sharer_counts_[static_cast<std::size_t>(gpus_.rank)];
 }
 
 device::GpuReading RankGpu::state() const { return samples_ ? samples_->state() : device::GpuReading{}; }
 
-bool RankGpu::is_first() const {
-    const auto own = static_cast<std::size_t>(gpus_.rank);
-    for (std::size_t rank = 0; rank < own; ++rank)
-        if (gpu_of(gpus_, rank) == gpu_of(gpus_, own)) return false;
+bool RankGpu::is_first_sharer() const {
+    const auto own_rank = static_cast<std::size_t>(gpus_.rank);
+    for (std::size_t rank = 0; rank < own_rank; ++rank)
+        if (make_gpu_id(gpus_, rank) == make_gpu_id(gpus_, own_rank)) return false;
     return true;
 }
 
-const device::GpuMeter& RankGpu::meter_of_clock(int mhz) const {
+const device::GpuMeter& RankGpu::require_clock_meter(int mhz) const {
     if (meter_) return *meter_;
-    throw ConfigError(cat("--gpu-clock ", mhz, " cannot be set on rank ", gpus_.rank, ": ", complaint_));
+    throw ConfigError(cat("--gpu-clock ", mhz, " cannot be set on rank ", gpus_.rank, ": ", no_meter_reason_));
 }
 
-void RankGpu::check_clock(int mhz) const { meter_of_clock(mhz).check_clock(mhz); }
+void RankGpu::check_clock(int mhz) const { require_clock_meter(mhz).check_clock(mhz); }
 
-void RankGpu::hold_clock(int mhz) {
-    const device::GpuMeter& meter = meter_of_clock(mhz);
-    if (is_first()) meter.hold_clock(mhz);
-    holds_ = true;
+void RankGpu::lock_clock(int mhz) {
+    const device::GpuMeter& meter = require_clock_meter(mhz);
+    if (is_first_sharer()) meter.lock_clock(mhz);
+    is_clock_locked_ = true;
 }
 
-// Skips GPUs that cannot be opened: their own ranks unlock their clocks, unless they are killed.
-void RankGpu::open_neighbours() {
-    const auto own = static_cast<std::size_t>(gpus_.rank);
-    std::set<std::string> known{gpus_.bus_ids[own]};
+// Skips GPUs that cannot be opened. The ranks that use these GPUs unlock the clocks themselves, unless these
+// ranks are killed.
+void RankGpu::open_neighbour_meters() {
+    const auto own_rank = static_cast<std::size_t>(gpus_.rank);
+    std::set<std::string> opened_bus_ids{gpus_.bus_ids[own_rank]};
     for (std::size_t rank = 0; rank < gpus_.bus_ids.size(); ++rank) {
-        if (gpus_.nodes[rank] != gpus_.nodes[own] || !known.insert(gpus_.bus_ids[rank]).second) continue;
+        if (gpus_.nodes[rank] != gpus_.nodes[own_rank] || !opened_bus_ids.insert(gpus_.bus_ids[rank]).second)
+            continue;
         device::GpuMeterSearch search = device::find_gpu_meter(gpus_.bus_ids[rank], library_);
-        if (search.meter) neighbours_.push_back(std::move(*search.meter));
+        if (search.meter) neighbour_meters_.push_back(std::move(*search.meter));
     }
 }
 
-void RankGpu::let_go_at(device::StopSignals* signals) {
-    open_neighbours();
-    if (signals != nullptr) at_signal_.emplace(*signals, [this] { give_back_node(); });
+void RankGpu::unlock_clocks_on(device::StopSignals* signals) {
+    open_neighbour_meters();
+    if (signals != nullptr) signal_call_.emplace(*signals, [this] { unlock_node_clocks(); });
 }
 
-void RankGpu::give_back_node() const noexcept {
-    meter_->give_clock_back();
-    for (const device::GpuMeter& neighbour : neighbours_) neighbour.give_clock_back();
+void RankGpu::unlock_node_clocks() const noexcept {
+    meter_->unlock_clock();
+    for (const device::GpuMeter& neighbour : neighbour_meters_) neighbour.unlock_clock();
 }
 
-std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& session,
-                                    comm::Communicator& control, device::StopSignals* signals) {
+std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
+                                       comm::Communicator& control, device::StopSignals* signals) {
     const int mhz = job.config.run.gpu_clock;
-    if (job.place != device::MemorySpace::gpu) {
+    if (job.memory_space != device::MemorySpace::gpu) {
         if (mhz == 0) return nullptr;
         throw ConfigError(
             cat("--gpu-clock ", mhz,
@@ -107,12 +109,12 @@ std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& 
     auto gpu =
         std::make_shared<RankGpu>(GpusOfRanks{.rank = session.rank(),
                                               .nodes = session.nodes(),
-                                              .bus_ids = gather_all(control, device::gpu_in_use().bus_id)});
+                                              .bus_ids = all_gather(control, device::selected_gpu().bus_id)});
     if (mhz == 0) return gpu;
-    agree(control, [&] { gpu->check_clock(mhz); });  // checks all clocks before any is locked
+    run_or_fail_together(control, [&] { gpu->check_clock(mhz); });  // checks all clocks before any is locked
     if (job.config.run.dry_run) return gpu;
-    agree(control, [&] { gpu->hold_clock(mhz); });
-    gpu->let_go_at(signals);
+    run_or_fail_together(control, [&] { gpu->lock_clock(mhz); });
+    gpu->unlock_clocks_on(signals);
     return gpu;
 }
 

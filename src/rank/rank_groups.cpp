@@ -12,8 +12,8 @@ bool contains(const std::vector<int>& ranks, int rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-// Returns the ranks of all replicas of a stage, ascending.
-std::vector<int> ranks_of_stage(const layout::StageLayout& stage) {
+// Returns the ranks of all replicas of a stage, sorted.
+std::vector<int> list_stage_ranks(const layout::StageLayout& stage) {
     std::vector<int> ranks;
     for (const layout::ReplicaLayout& replica : stage.replicas) {
         ranks.insert(ranks.end(), replica.ranks.begin(), replica.ranks.end());
@@ -22,90 +22,93 @@ std::vector<int> ranks_of_stage(const layout::StageLayout& stage) {
     return ranks;
 }
 
-std::unique_ptr<comm::Communicator> update_group(const comm::Session& session, const plan::Plan& plan,
-                                                 device::Patience patience) {
-    if (!plan.training.shape.updates_alone) return session.all_ranks("update", patience);
-    std::unique_ptr<comm::Communicator> own;
+std::unique_ptr<comm::Communicator> make_update_group(const comm::Session& session, const plan::Plan& plan,
+                                                      device::WaitPolicy wait_policy) {
+    if (!plan.training.shape.updates_stages_independently)
+        return session.make_group_of_all_ranks("update", wait_policy);
+    std::unique_ptr<comm::Communicator> stage_group;
     for (const layout::StageLayout& stage : plan.layout.stages) {
-        const std::vector<int> ranks = ranks_of_stage(stage);
-        if (contains(ranks, session.rank())) own = session.group_of(ranks, "update", patience);
+        const std::vector<int> ranks = list_stage_ranks(stage);
+        if (contains(ranks, session.rank())) stage_group = session.make_group(ranks, "update", wait_policy);
     }
-    return own ? std::move(own) : comm::single_rank("update");
+    return stage_group ? std::move(stage_group) : comm::make_single_rank_group("update");
 }
 
 // Extends the groups that carry tensors to GPU memory, in the same order on all ranks.
-void carry_tensors(RankGroups& groups, const comm::Session& session, const plan::Plan& plan,
-                   const GroupWiring& wiring) {
-    const std::vector<comm::RankPair> onward = pairs_between_stages(plan, groups.pipe);
-    carry_tensors(groups.activations, groups.pipe, onward, session, wiring);
-    carry_tensors(groups.gradients, groups.pipe, the_other_way(onward), session, wiring);
+void extend_to_gpu(RankGroups& groups, const comm::Session& session, const plan::Plan& plan,
+                   const GroupResources& resources) {
+    const std::vector<comm::RankPair> activation_pairs = find_stage_pairs(plan, groups.pipe);
+    extend_to_gpu(groups.activations, groups.pipe, activation_pairs, session, resources);
+    extend_to_gpu(groups.gradients, groups.pipe, reverse_pairs(activation_pairs), session, resources);
     for (const layout::Team& team : plan.teams) {
         if (!contains(team.ranks, session.rank())) continue;
-        carry_tensors(groups.tensor, team.ranks, comm::every_pair_of(static_cast<int>(team.ranks.size())),
-                      session, wiring);
+        extend_to_gpu(groups.tensor, team.ranks, comm::make_all_pairs(static_cast<int>(team.ranks.size())),
+                      session, resources);
     }
     for (auto& [ranks, group] : groups.data)
-        carry_tensors(group, ranks, comm::every_pair_of(static_cast<int>(ranks.size())), session, wiring);
+        extend_to_gpu(group, ranks, comm::make_all_pairs(static_cast<int>(ranks.size())), session, resources);
 }
 
-// Disjoint sets of connected teams. The lowest team represents its set.
-class Connections {
+// Disjoint sets of connected teams (union-find). The lowest team of a set represents it.
+class ConnectedTeams {
 public:
-    explicit Connections(std::size_t teams) : first_(teams) { std::iota(first_.begin(), first_.end(), 0); }
+    explicit ConnectedTeams(std::size_t teams) : parent_(teams) {
+        std::iota(parent_.begin(), parent_.end(), 0);
+    }
 
-    int first_of(int team) const {
-        while (first_[static_cast<std::size_t>(team)] != team) team = first_[static_cast<std::size_t>(team)];
+    int find_lowest_team(int team) const {
+        while (parent_[static_cast<std::size_t>(team)] != team) team = parent_[static_cast<std::size_t>(team)];
         return team;
     }
     void connect(int a, int b) {
-        const int low = std::min(first_of(a), first_of(b));
-        const int high = std::max(first_of(a), first_of(b));
-        first_[static_cast<std::size_t>(high)] = low;
+        const int low = std::min(find_lowest_team(a), find_lowest_team(b));
+        const int high = std::max(find_lowest_team(a), find_lowest_team(b));
+        parent_[static_cast<std::size_t>(high)] = low;
     }
 
 private:
-    std::vector<int> first_;
+    std::vector<int> parent_;  // per team: a lower team of its set, or the team itself if it is the lowest
 };
 
 }  // namespace
 
 RankGroups make_groups(const comm::Session& session, const plan::Plan& plan,
-                       const std::vector<layout::Bucket>& buckets, const GroupWiring& wiring) {
-    const device::Patience patience = wiring.patience;
+                       const std::vector<layout::Bucket>& buckets, const GroupResources& resources) {
+    const device::WaitPolicy wait_policy = resources.wait_policy;
     RankGroups groups;
-    for (const std::vector<int>& pipe : pipes_of(plan)) {
+    for (const std::vector<int>& pipe : find_pipes(plan)) {
         if (!contains(pipe, session.rank())) continue;
         groups.pipe = pipe;
-        groups.activations = session.group_of(pipe, "activations", patience);
-        groups.gradients = session.group_of(pipe, "gradients", patience);
+        groups.activations = session.make_group(pipe, "activations", wait_policy);
+        groups.gradients = session.make_group(pipe, "gradients", wait_policy);
     }
     for (const layout::Team& team : plan.teams) {
         if (team.ranks.size() == 1 || !contains(team.ranks, session.rank())) continue;
-        groups.tensor = session.group_of(team.ranks, "tensor", patience);
+        groups.tensor = session.make_group(team.ranks, "tensor", wait_policy);
     }
-    groups.update = update_group(session, plan, patience);
-    groups.record = session.all_ranks("record", patience);
-    groups.data = stage::make_data_groups(session, buckets, patience);
-    if (wiring.queue != nullptr) carry_tensors(groups, session, plan, wiring);
+    groups.update = make_update_group(session, plan, wait_policy);
+    groups.record = session.make_group_of_all_ranks("record", wait_policy);
+    groups.data = stage::make_data_groups(session, buckets, wait_policy);
+    if (resources.queue != nullptr) extend_to_gpu(groups, session, plan, resources);
     return groups;
 }
 
-std::vector<std::vector<int>> pipes_of(const plan::Plan& plan) {
+std::vector<std::vector<int>> find_pipes(const plan::Plan& plan) {
     const schedule::PipelineShape& shape = plan.training.shape;
-    Connections connections(plan.teams.size());
+    ConnectedTeams connected_teams(plan.teams.size());
     for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
         for (int m = 0; m < shape.microbatches; ++m) {
-            connections.connect(shape.executor_of(stage, m), shape.executor_of(stage + 1, m));
+            connected_teams.connect(shape.find_executor(stage, m), shape.find_executor(stage + 1, m));
         }
     }
-    std::vector<std::vector<int>> by_first(plan.teams.size());
+    std::vector<std::vector<int>> pipes(plan.teams.size());
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
-        auto& ranks = by_first[static_cast<std::size_t>(connections.first_of(static_cast<int>(team)))];
+        auto& ranks = pipes[static_cast<std::size_t>(connected_teams.find_lowest_team(static_cast<int>(team)))];
         ranks.insert(ranks.end(), plan.teams[team].ranks.begin(), plan.teams[team].ranks.end());
     }
-    std::erase_if(by_first, [](const std::vector<int>& ranks) { return ranks.empty(); });
-    for (std::vector<int>& ranks : by_first) std::sort(ranks.begin(), ranks.end());
-    return by_first;
+    std::erase_if(pipes, [](const std::vector<int>& ranks) { return ranks.empty(); });
+    for (std::vector<int>& ranks : pipes) std::sort(ranks.begin(), ranks.end());
+    return pipes;
 }
 
 }  // namespace trireme::rank

@@ -17,7 +17,7 @@
 
 namespace trireme::rank {
 
-// A step whose micro-batches have been prepared and whose outcome is not yet known.
+// A step whose micro-batches have been prepared and which is not settled.
 struct RankTrainer::StepInFlight {
     records::StepOutcome outcome;
     std::vector<data::Batch> batches;
@@ -26,16 +26,16 @@ struct RankTrainer::StepInFlight {
 
 namespace {
 
-double sum_of_losses(const std::map<int, model::LossState>& outcomes) {
+double sum_losses(const std::map<int, model::LossState>& outcomes) {
     double sum = 0;
     for (const auto& [microbatch, outcome] : outcomes) sum += outcome.loss;
     return sum;
 }
 
-// Ghosts have a target for every token.
-std::size_t targets_of(const setup::Job& job, const std::vector<plan::SampleVisit>& visits,
-                       std::size_t tokens) {
-    if (job.place == device::MemorySpace::ghost) return tokens;
+// In a ghost run every token is a target.
+std::size_t count_targets(const setup::Job& job, const std::vector<plan::SampleVisit>& visits,
+                          std::size_t tokens) {
+    if (job.memory_space == device::MemorySpace::ghost) return tokens;
     return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
 }
 
@@ -51,11 +51,12 @@ private:
     kernels::ValueCheck& check_;
 };
 
-// Returns the bytes of the moments in `views`, which checkpoints store in the type that they have in memory.
-std::size_t moment_bytes(const std::vector<checkpoint::StateView>& views) {
+// Returns the bytes of the moments in `views`. Checkpoints store moments with their type in memory.
+std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views) {
     std::size_t bytes = 0;
     for (const checkpoint::StateView& view : views)
-        if (view.field != checkpoint::StateField::value) bytes += view.box.size() * bytes_of(view.memory.dtype);
+        if (view.field != checkpoint::StateField::value)
+            bytes += view.box.size() * byte_size(view.memory.dtype);
     return bytes;
 }
 
@@ -68,222 +69,230 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       trace_(rank.trace),
       stopping_(rank.stopping),
       stream_(rank.stream),
-      model_(job, current, rank.number, std::move(groups), trace_),
+      model_(job, current, rank.rank, std::move(groups), trace_),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       sampler_(job.samples.train.size(), job.config.run.seed),
-      records_(*model_.groups().record, records::fields_of_record(job.place)) {
+      record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)) {
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
-    model_.groups().update->never_give_up();
-    model_.groups().record->never_give_up();
+    model_.groups().update->disable_stall_limit();
+    model_.groups().record->disable_stall_limit();
 }
 
 RankTrainer::~RankTrainer() = default;
 
-std::size_t RankTrainer::updates() const { return model_.is_idle() ? 0 : updates_->optimizer()->updates(); }
-
-void RankTrainer::call_before_update(std::function<void()> call) {
-    updates_->call_before_update(std::move(call));
+std::size_t RankTrainer::update_count() const {
+    return model_.is_idle() ? 0 : updates_->optimizer()->updates();
 }
 
-void RankTrainer::await(std::unique_ptr<MomentJourney> moments) { updates_->await(std::move(moments)); }
+void RankTrainer::set_before_update_callback(std::function<void()> call) {
+    updates_->set_before_update_callback(std::move(call));
+}
+
+void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
+    updates_->await_moments(std::move(moments));
+}
 
 // A resumed run may begin with a plan that already skips or offloads matmuls. Later changes are announced by
-// share_products().
-void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
-    const bool is_new = !model_.may_share_products();
-    prepare_to_share_products();
-    const bool shares_already = !current_.plan.left_out.empty() || !current_.plan.migrations.empty();
-    if (is_new && shares_already) share_products();
-    if (has_gone_on_) {
-        model_.go_on_sharing_products();
-        know_spared();
+// rebalance_matmuls().
+void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
+    const bool is_first_segment = !model_.may_rebalance();
+    prepare_rebalancing();
+    const bool has_rebalanced_matmuls = !current_.plan.skipped.empty() || !current_.plan.migrations.empty();
+    if (is_first_segment && has_rebalanced_matmuls) rebalance_matmuls();
+    if (has_restored_channels_) {
+        model_.resume_rebalancing();
+        set_undecayed_channels();
     }
-    first_ = first;
-    end_ = end;
-    executed_ = settled_ = 0;
-    updates_->begin_stretch();
+    segment_begin_ = first;
+    segment_end_ = end;
+    executed_steps_ = settled_steps_ = 0;
+    updates_->begin_segment();
     model_.begin(stream_, current_.plan.training,
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
                   .events = this});
 }
 
-// Adds the steps into which the programs of the current step reach.
+// Adds the steps into which the current step's programs reach.
 void RankTrainer::look_ahead() {
-    const auto current = first_ + static_cast<std::size_t>(executed_);
+    const auto current = segment_begin_ + static_cast<std::size_t>(executed_steps_);
     const std::size_t last = current + static_cast<std::size_t>(current_.plan.training.look_ahead);
-    const std::size_t end = std::min(end_, last + 1);
-    for (std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size(); step < end; ++step) {
+    const std::size_t add_end = std::min(segment_end_, last + 1);
+    for (std::size_t step = segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
+         step < add_end; ++step) {
         add_step(step);
     }
 }
 
 void RankTrainer::add_step(std::size_t step) {
-    const bool is_known = next_ && next_->outcome.step == step;
-    const StepInFlight& added = *steps_.emplace_back(is_known ? std::move(next_) : prepared(step));
-    updates_->add_step(added.outcome.rate);
+    const bool is_prepared = next_step_ && next_step_->outcome.step == step;
+    const StepInFlight& added =
+        *unsettled_steps_.emplace_back(is_prepared ? std::move(next_step_) : prepare_step(step));
+    updates_->add_step(added.outcome.learning_rate);
     model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets));
 }
 
 // Prepares the next step while the GPU still executes the current one.
-void RankTrainer::prepare_next() {
-    const std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size();
-    const bool is_prepared = next_ && next_->outcome.step == step;
-    if (stream_.is_on_gpu() && step < job_.steps && !is_prepared) next_ = prepared(step);
+void RankTrainer::prepare_next_step() {
+    const std::size_t step =
+        segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
+    const bool is_prepared = next_step_ && next_step_->outcome.step == step;
+    if (stream_.is_on_gpu() && step < job_.steps && !is_prepared) next_step_ = prepare_step(step);
 }
 
-std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
-    const auto visits = sampler_.visits(step * job_.config.run.batch, job_.config.run.batch);
-    auto made = std::make_unique<StepInFlight>();
-    records::StepOutcome& outcome = made->outcome;
+std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t step) {
+    const auto visits = sampler_.list_visits(step * job_.config.run.batch, job_.config.run.batch);
+    auto step_in_flight = std::make_unique<StepInFlight>();
+    records::StepOutcome& outcome = step_in_flight->outcome;
     outcome.step = step;
-    outcome.rate = learning_rate(job_.config.optimizer, step, job_.steps);
+    outcome.learning_rate = compute_learning_rate(job_.config.optimizer, step, job_.steps);
     for (const plan::SampleVisit& visit : visits) {
         const std::size_t length = job_.samples.train[visit.sample].length;
         outcome.size.tokens += length;
         outcome.size.square_length_sum += std::pow(length, 2);
     }
-    outcome.size.targets = targets_of(job_, visits, outcome.size.tokens);
-    add_batches(*made, visits);
-    return made;
+    outcome.size.targets = count_targets(job_, visits, outcome.size.tokens);
+    add_batches(*step_in_flight, visits);
+    return step_in_flight;
 }
 
 // Builds the micro-batches that this rank executes; the others stay empty.
 void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
     const schedule::PipelineShape& shape = current_.plan.training.shape;
-    const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.microbatches));
-    step.batches.resize(is_of_ghosts() ? 0 : cut.size());
-    for (std::size_t m = 0; m < cut.size(); ++m) {
+    const auto microbatch_visits = cut_into_microbatches(visits, static_cast<std::size_t>(shape.microbatches));
+    step.batches.resize(is_ghost_run() ? 0 : microbatch_visits.size());
+    for (std::size_t m = 0; m < microbatch_visits.size(); ++m) {
         const std::vector<data::Sample>& samples = job_.samples.train;
         plan::Microbatch microbatch;
-        const bool is_needed = model_.needs(shape, static_cast<int>(m));
+        const bool is_needed = model_.executes_microbatch(shape, static_cast<int>(m));
         if (is_needed)
-            microbatch = make_microbatch(cut[m], samples, job_.config.schedule.length, job_.samples.longest);
-        if (is_of_ghosts()) {
-            step.views.emplace_back(job_.model, shape_of(microbatch, samples));
+            microbatch = make_microbatch(microbatch_visits[m], samples, job_.config.schedule.length,
+                                         job_.samples.max_length);
+        if (is_ghost_run()) {
+            step.views.emplace_back(job_.model, make_batch_shape(microbatch, samples));
         } else {
             if (is_needed) step.batches[m] = build_batch(*job_.corpus, samples, job_.train_rules, microbatch);
-            step.views.emplace_back(step.batches[m], model_.sender_to(stream_));
+            step.views.emplace_back(step.batches[m], model_.get_uploader(stream_));
         }
     }
 }
 
 void RankTrainer::after_layer() {
-    updates_->contribute();
-    if (progress_) progress_->advance_to(100 * model_.part_done());
+    updates_->post_norms();
+    if (progress_) progress_->advance_to(100 * model_.compute_executed_fraction());
 }
 
 void RankTrainer::update(int step) {
-    prepare_next();
+    prepare_next_step();
     updates_->update(step);
 }
 
 bool RankTrainer::validate(int step) { return updates_->validate(step); }
 
 // Sends this rank's record of the executed step to all ranks.
-void RankTrainer::report(const RoundResult& result, double begin) {
-    stream_.settle();
-    std::vector<double> own(records::fields_of_record(job_.place));
-    own[records::RecordFields::loss] = sum_of_losses(result.outcomes);
-    const StepUpdate& update = updates_->of(executed_);
-    own[records::RecordFields::squares] = update.squares;
-    own[records::RecordFields::skipped] = update.is_skipped ? 1 : 0;
-    own[records::RecordFields::rolled_back] = update.is_rolled_back ? 1 : 0;
-    own[records::RecordFields::products] = stream_.products.seconds;
-    own[records::RecordFields::product_flops] = stream_.products.flops;
-    own[records::RecordFields::whole_flops] = stream_.products.whole_flops;
-    own[records::RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
-    const plan::RankWaits waits = model_.waits();
-    own[records::RecordFields::wait_pipeline] = waits.pipeline;
-    own[records::RecordFields::wait_tensor] = waits.tensor;
-    own[records::RecordFields::wait_data] = waits.data;
-    own[records::RecordFields::wait_others] = waits.others;
-    own[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
-    if (!is_of_ghosts())
-        own[records::RecordFields::peak_bytes] = static_cast<double>(setup::peak_bytes(job_.place));
-    own[records::RecordFields::joules] = energy_.take();
-    if (job_.place == device::MemorySpace::gpu) say_state_of(job_.gpu.get(), own);
-    own[records::RecordFields::stop] = static_cast<double>(wish_to_stop());
-    own[records::RecordFields::seconds] = device::now_seconds() - begin;
-    records_.post(own);
+void RankTrainer::post_record(const StepResult& result, double begin) {
+    stream_.synchronize();
+    std::vector<double> record(records::count_record_fields(job_.memory_space));
+    record[records::RecordFields::loss] = sum_losses(result.outcomes);
+    const StepUpdate& update = updates_->find_update(executed_steps_);
+    record[records::RecordFields::squares] = update.square_sum;
+    record[records::RecordFields::is_skipped] = update.is_skipped ? 1 : 0;
+    record[records::RecordFields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
+    record[records::RecordFields::matmuls] = stream_.matmuls.seconds;
+    record[records::RecordFields::matmul_flops] = stream_.matmuls.flops;
+    record[records::RecordFields::full_flops] = stream_.matmuls.full_flops;
+    record[records::RecordFields::other_kernels] = stream_.ledger.seconds() - stream_.matmuls.seconds;
+    const plan::RankWaits waits = model_.measure_waits();
+    record[records::RecordFields::wait_pipeline] = waits.pipeline;
+    record[records::RecordFields::wait_tensor] = waits.tensor;
+    record[records::RecordFields::wait_data] = waits.data;
+    record[records::RecordFields::wait_other] = waits.others;
+    record[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
+    if (!is_ghost_run())
+        record[records::RecordFields::peak_bytes] =
+            static_cast<double>(setup::read_peak_bytes(job_.memory_space));
+    record[records::RecordFields::joules] = step_energy_.take();
+    if (job_.memory_space == device::MemorySpace::gpu) record_gpu_state(job_.gpu.get(), record);
+    record[records::RecordFields::stop] = static_cast<double>(request_stop());
+    record[records::RecordFields::seconds] = device::now_seconds() - begin;
+    record_gather_.post(record);
 }
 
-// If steps overlap, ranks receive a request to stop some steps later, and then finish the steps that have
-// begun.
-records::StopReason RankTrainer::wish_to_stop() {
+// A rank that waits for the next call delays the stop by one step. If steps overlap, the other ranks receive a
+// request after `ahead` + 1 more steps, and then finish the `ahead` steps that have begun.
+records::StopReason RankTrainer::request_stop() {
     if (stopping_ == nullptr) return records::StopReason::none;
     const int ahead = current_.plan.training.look_ahead;
-    return stopping_->wish(ahead == 0 ? 1 : 2 * (ahead + 1));
+    return stopping_->find_stop_reason(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
 // Collective over all ranks. Waits for all records of the earliest unsettled step and returns its outcome.
-records::StepOutcome RankTrainer::settle() {
-    const comm::Gathered all = take_traced(records_, trace_, "wait for all ranks");
-    records::StepOutcome outcome = std::move(steps_.front()->outcome);
-    add_records(all, outcome);
-    if (is_of_ghosts()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-    if (current_.plan.training.shape.validates)
-        outcome.is_rolled_back = all.sum(records::RecordFields::rolled_back) > 0;
-    steps_.pop_front();
+records::StepOutcome RankTrainer::settle_step() {
+    const comm::GatheredNumbers gathered = take_traced(record_gather_, trace_, "wait for all ranks");
+    records::StepOutcome outcome = std::move(unsettled_steps_.front()->outcome);
+    add_records(gathered, outcome);
+    if (is_ghost_run()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    if (current_.plan.training.shape.has_speculative_updates)
+        outcome.is_rolled_back = gathered.sum(records::RecordFields::is_rolled_back) > 0;
+    unsettled_steps_.pop_front();
     updates_->forget_first();
-    ++settled_;
+    ++settled_steps_;
     return outcome;
 }
 
 std::vector<records::StepOutcome> RankTrainer::step() {
     const double begin = device::now_seconds();
-    energy_.begin();
+    step_energy_.begin();
     stream_.ledger.clear();
-    stream_.products = {};
-    const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
-    stream_.slowness.set(slowness_in(job_.slow, model_.rank(), number));
+    stream_.matmuls = {};
+    const std::size_t step_number = segment_begin_ + static_cast<std::size_t>(executed_steps_) + 1;
+    stream_.slowness.set(find_slowness(job_.slow_run, model_.rank(), step_number));
     stage::GhostPasses* const ghosts = model_.is_idle() ? nullptr : model_.stages().ghosts();
-    if (ghosts != nullptr && changes_slowness(job_.slow, number)) ghosts->forget();
+    if (ghosts != nullptr && has_slowness_change(job_.slow_run, step_number)) ghosts->forget_times();
     model_.reset_traffic();
     look_ahead();
-    progress_.emplace(cat("step ", number), "%", 100, job_.config.run.quiet || model_.rank() != 0);
-    if (executed_ == 0) model_.begin_steps();
-    const RoundResult result = model_.execute_step(executed_);
+    progress_.emplace(cat("step ", step_number), "%", 100, job_.config.run.quiet || model_.rank() != 0);
+    if (executed_steps_ == 0) model_.begin_steps();
+    const StepResult result = model_.execute_step(executed_steps_);
     progress_.reset();
-    if (model_.is_idle()) updates_->update_nothing();
-    prepare_next();
-    report(result, begin);
-    ++executed_;
-    const bool is_last = first_ + static_cast<std::size_t>(executed_) == end_;
+    if (model_.is_idle()) updates_->join_update();
+    prepare_next_step();
+    post_record(result, begin);
+    ++executed_steps_;
+    const bool is_last = segment_begin_ + static_cast<std::size_t>(executed_steps_) == segment_end_;
     if (is_last) model_.finish();
 
-    // If steps overlap, ranks may be `ahead` steps apart. Outcomes are settled so much later that no rank has
-    // to wait.
+    // If steps overlap, ranks may be `ahead` steps apart. Each step is settled `ahead` + 1 steps later, when
+    // the records of all ranks have arrived, so that no rank waits for records.
     const int ahead = current_.plan.training.look_ahead;
-    const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
-    std::vector<records::StepOutcome> known;
-    while (settled_ + behind < executed_) known.push_back(settle());
-    energy_.look();
-    return known;
+    const int delay = is_last || ahead == 0 ? 0 : ahead + 1;
+    std::vector<records::StepOutcome> outcomes;
+    while (settled_steps_ + delay < executed_steps_) outcomes.push_back(settle_step());
+    step_energy_.add_reading();
+    return outcomes;
 }
 
-// Mentions a busy GPU, because a rank whose GPU hangs may itself wait for a rank that waits for that GPU's
-// data.
-std::string RankTrainer::position() const {
-    const bool is_behind = stream_.is_on_gpu() && !stream_.gpu_times->queue().is_idle();
-    return model_.position() + (is_behind ? ", and its GPU has not done all that it was given" : "");
+// Mentions a busy GPU: a rank whose GPU hangs may stand in a wait for a rank that waits for data of this GPU.
+std::string RankTrainer::describe_position() const {
+    const bool is_gpu_busy = stream_.is_on_gpu() && !stream_.gpu_times->queue().is_idle();
+    return model_.describe_position() + (is_gpu_busy ? ", and its GPU has not done all that it was given" : "");
 }
 
-std::size_t RankTrainer::end_stretch_early() {
-    const int begun = executed_ + current_.plan.training.look_ahead;
-    end_ = std::min(end_, first_ + static_cast<std::size_t>(begun));
-    return end_;
+std::size_t RankTrainer::end_segment_early() {
+    const int begun_steps = executed_steps_ + current_.plan.training.look_ahead;
+    segment_end_ = std::min(segment_end_, segment_begin_ + static_cast<std::size_t>(begun_steps));
+    return segment_end_;
 }
 
 void RankTrainer::drain() {
-    end_stretch_early();
-    while (first_ + static_cast<std::size_t>(executed_) < end_) step();
+    end_segment_early();
+    while (segment_begin_ + static_cast<std::size_t>(executed_steps_) < segment_end_) step();
 }
 
 std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step) {
     if (model_.is_idle()) return std::nullopt;
-    const std::unique_ptr<StepInFlight> repeated = prepared(step);
+    const std::unique_ptr<StepInFlight> repeated = prepare_step(step);
     kernels::ValueCheck check;
     stream_.check = &check;
     GradientCheck gradients(*updates_, check);
@@ -297,88 +306,89 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
     model_.finish();
     stream_.check = nullptr;
     if (!check.finding()) return std::nullopt;
-    return name_input(*check.finding(), model_.stages().parameters());
+    return make_finding(*check.finding(), model_.stages().parameters());
 }
 
-void RankTrainer::fill(const FirstValues& values) {
+void RankTrainer::fill(const InitialValues& values) {
     std::optional<checkpoint::ReadProgress> progress;
     if (values.stored != nullptr) {
-        const std::size_t bytes =
-            model_.stored_bytes(*values.stored) + (values.resumes ? moment_bytes(views()) : 0);
+        const std::size_t bytes = model_.count_stored_bytes(*values.stored) +
+                                  (values.resumes ? count_moment_bytes(list_state_views()) : 0);
         progress.emplace(*values.stored, bytes, job_.config.run.quiet || model_.rank() != 0);
     }
     model_.fill(stream_, job_.config.run.seed, values, updates_->optimizer());
     if (values.resumes && !model_.is_idle())
-        restore(*values.stored, model_.stages().parameters().specs(), *updates_->optimizer(),
-                threads_of(stream_));
-    if (values.goes_on_resizing) go_on_resizing(*values.stored);
+        restore_optimizer(*values.stored, model_.stages().parameters().specs(), *updates_->optimizer(),
+                          count_stream_threads(stream_));
+    if (values.resumes_resizing) restore_pruned_channels(*values.stored);
 }
 
-void RankTrainer::go_on_resizing(const checkpoint::StoredModel& stored) {
+void RankTrainer::restore_pruned_channels(const checkpoint::StoredModel& stored) {
     auto state = resizing_state();
     if (!state) return;
-    checkpoint::read_resizing(stored.place(), stored.state()->save, model_.rank(), *state);
-    model_.restore(*state);
-    has_gone_on_ = true;
+    checkpoint::read_resizing(stored.path(), stored.state()->save_id, model_.rank(), *state);
+    model_.restore_resizing(*state);
+    has_restored_channels_ = true;
 }
 
 std::optional<model::ResizingState> RankTrainer::resizing_state() {
-    prepare_to_share_products();
+    prepare_rebalancing();
     return model_.resizing_state();
 }
 
-std::vector<checkpoint::StateView> RankTrainer::views() const {
+std::vector<checkpoint::StateView> RankTrainer::list_state_views() const {
     if (model_.is_idle()) return {};
-    return views_of(model_.stages().parameters(), *updates_->optimizer());
+    return make_state_views(model_.stages().parameters(), *updates_->optimizer());
 }
 
-void RankTrainer::charge_whole_passes(std::shared_ptr<stage::PassTimes> shared) {
-    if (!model_.is_idle()) model_.stages().charge_whole_passes(std::move(shared));
+void RankTrainer::charge_passes_as_whole(std::shared_ptr<stage::PassTimes> shared_times) {
+    if (!model_.is_idle()) model_.stages().charge_passes_as_whole(std::move(shared_times));
 }
 
-void RankTrainer::rehearse() {
-    const int team = current_.plan.team_of(model_.rank());
+void RankTrainer::measure_team_passes() {
+    const int team = current_.plan.find_team(model_.rank());
     const schedule::Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
-    const auto has = [&](schedule::Op op) {
+    const auto has_instruction = [&](schedule::Op op) {
         return std::ranges::any_of(program, [&](const schedule::Instruction& each) { return each.op == op; });
     };
-    const BatchView batch(job_.model, current_.largest.front());
-    if (has(schedule::Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
-    if (has(schedule::Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
+    const BatchView batch(job_.model, current_.largest_microbatches.front());
+    if (has_instruction(schedule::Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
+    if (has_instruction(schedule::Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
 }
 
-void RankTrainer::prepare_to_share_products() {
-    if (!setup::shares_products(current_.plan) || model_.may_share_products()) return;
-    model_.prepare_to_share_products(stream_, job_.config.policy.resize, job_.config.run.seed);
+void RankTrainer::prepare_rebalancing() {
+    if (!setup::may_offload_or_skip(current_.plan) || model_.may_rebalance()) return;
+    model_.prepare_rebalancing(stream_, job_.config.policy.resize, job_.config.run.seed);
 }
 
-void RankTrainer::share_products() {
-    prepare_to_share_products();
-    model_.share_products(stream_);
-    know_spared();
+void RankTrainer::rebalance_matmuls() {
+    prepare_rebalancing();
+    model_.rebalance_matmuls(stream_);
+    set_undecayed_channels();
 }
 
-void RankTrainer::know_spared() {
-    has_gone_on_ = false;
-    if (!job_.config.policy.resize.decays_all) updates_->spare(model_.left_out());
+void RankTrainer::set_undecayed_channels() {
+    has_restored_channels_ = false;
+    if (!job_.config.policy.resize.decays_skipped_weights)
+        updates_->exempt_from_decay(model_.skipped_channels());
 }
 
 layout::RankLinks RankTrainer::measure_links(comm::Communicator& all) {
-    return measured_links(model_.groups().tensor.get(), all);
+    return measure_rank_links(model_.groups().tensor.get(), all);
 }
 
 RankState RankTrainer::take_state() {
     updates_->finish_moments();
     if (model_.is_idle()) return {};
-    stage::LocalParameters& held = model_.stages().parameters();
+    stage::LocalParameters& parameters = model_.stages().parameters();
     optim::Optimizer& optimizer = *updates_->optimizer();
-    RankState state{.specs = held.specs(), .shards = optimizer.shards(), .updates = optimizer.updates()};
-    state.values = held.take_values();
-    state.kept = optimizer.take_kept();
+    RankState state{.specs = parameters.specs(), .shards = optimizer.shards(), .updates = optimizer.updates()};
+    state.values = parameters.take_values();
+    state.optimizer_state = optimizer.take_state();
     return state;
 }
 
-StatePlace RankTrainer::state_place() {
+StateDestination RankTrainer::state_destination() {
     if (model_.is_idle()) return {};
     return {.parameters = &model_.stages().parameters(), .optimizer = updates_->optimizer()};
 }

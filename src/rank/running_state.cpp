@@ -14,33 +14,35 @@ void add_shards(std::vector<checkpoint::StateView>& views, const std::vector<mod
 
 void add_moments(std::vector<checkpoint::StateView>& views, const std::vector<model::ParameterSpec>& specs,
                  const optim::Optimizer& optimizer) {
-    const std::size_t moments = optimizer.kept().size() - (optimizer.masters() == nullptr ? 0 : 1);
+    // Master weights are the last tensors of state(); field 0 is the value, so the moments begin at 1.
+    const std::size_t moments = optimizer.state().size() - (optimizer.master_weights() == nullptr ? 0 : 1);
     for (std::size_t m = 0; m < moments; ++m)
-        add_shards(views, specs, optimizer, checkpoint::state_field(1 + m), optimizer.kept()[m]);
+        add_shards(views, specs, optimizer, checkpoint::to_state_field(1 + m), optimizer.state()[m]);
 }
 
 }  // namespace
 
-std::vector<checkpoint::StateView> views_of(const stage::LocalParameters& held,
-                                            const optim::Optimizer& optimizer) {
+std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters& parameters,
+                                                    const optim::Optimizer& optimizer) {
     std::vector<checkpoint::StateView> views;
-    if (optimizer.masters() != nullptr)
-        add_shards(views, held.specs(), optimizer, checkpoint::StateField::value, *optimizer.masters());
-    for (std::size_t i = 0; optimizer.masters() == nullptr && i < held.specs().size(); ++i) {
-        const model::ParameterSpec& spec = held.specs()[i];
+    if (optimizer.master_weights() != nullptr)
+        add_shards(views, parameters.specs(), optimizer, checkpoint::StateField::value,
+                   *optimizer.master_weights());
+    for (std::size_t i = 0; optimizer.master_weights() == nullptr && i < parameters.specs().size(); ++i) {
+        const model::ParameterSpec& spec = parameters.specs()[i];
         add_views(views, spec, checkpoint::StateField::value, {{0, spec.rows}, {0, spec.columns}},
-                  held.values()[i]);
+                  parameters.values()[i]);
     }
-    add_moments(views, held.specs(), optimizer);
+    add_moments(views, parameters.specs(), optimizer);
     return views;
 }
 
-void restore(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-             optim::Optimizer& optimizer, int threads) {
+void restore_optimizer(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
+                       optim::Optimizer& optimizer, int threads) {
     std::vector<checkpoint::StateView> views;
     add_moments(views, specs, optimizer);
     stored.read(views, threads);
-    optimizer.go_on_from(stored.updates_behind(views));
+    optimizer.resume_from(stored.read_update_count(views));
 }
 
 }  // namespace trireme::rank

@@ -1,4 +1,4 @@
-// Connects the state of a run on one rank with checkpoints.
+// The views of a rank's state from which checkpoints are written, and the reading of this state.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace trireme::rank {
 
-// Returns views of all parameters of the rank, or of the master weights that it updates if there are any, and
-// of all its moments.
-std::vector<checkpoint::StateView> views_of(const stage::LocalParameters& held,
-                                            const optim::Optimizer& optimizer);
+// Returns views of the rank's parameters and moments. If the optimizer has master weights, their views replace
+// those of the parameters.
+std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters& parameters,
+                                                    const optim::Optimizer& optimizer);
 
-// Reads the rank's moments and the number of updates from a checkpoint, whichever ranks wrote it. Throws
-// ConfigError if a part cannot be read.
-void restore(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-             optim::Optimizer& optimizer, int threads);
+// Reads the rank's moments and the number of updates from a checkpoint. The run that wrote the checkpoint may
+// have had another layout. Throws ConfigError if a part of the checkpoint cannot be read.
+void restore_optimizer(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
+                       optim::Optimizer& optimizer, int threads);
 
 }  // namespace trireme::rank

@@ -1,4 +1,5 @@
-// The simulated time of summing the ranks' gradients, which no kernel does.
+// The simulated time that a rank needs to sum gradients of several ranks. The messages compute these sums, not
+// kernels, so without this charge the sums would take no simulated time.
 #pragma once
 
 #include "trireme/device/stream.hpp"
@@ -7,11 +8,12 @@
 
 namespace trireme::rank {
 
-// Returns the bytes that the rank reads and writes to sum its shards of the buckets that it holds with others.
-double bytes_of_sums(const stage::GradientPlan& gradients, int rank, device::DType dtype);
+// Returns the bytes that the rank reads and writes to sum its gradient shards. A bucket that only this rank
+// holds needs no sum. `dtype` is the type of gradients.
+double count_sum_bytes(const stage::GradientPlan& gradients, int rank, device::DType dtype);
 
-// Charges a simulated device with the time of copying as many bytes. No-op on real devices, where the sums have
-// already taken their time.
+// Charges a simulated device with the time of copying `bytes` bytes. No-op on real devices, where the time of
+// the sums has already passed.
 void charge_sums(device::Stream& stream, double bytes);
 
 }  // namespace trireme::rank

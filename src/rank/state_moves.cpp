@@ -10,47 +10,52 @@
 namespace trireme::rank {
 namespace {
 
-void move_values(const RankState& from, const StatePlace& to, const mover::Move& move, device::DType dtype,
-                 comm::Communicator& control) {
-    carry_out(move, boxes_of_values(from), boxes_of_values(to), dtype, control);
+void move_values(const RankState& from, const StateDestination& to, const mover::Move& move,
+                 device::DType dtype, comm::Communicator& control) {
+    execute_move(move, find_value_boxes(from), find_value_boxes(to), dtype, control);
 }
 
 }  // namespace
 
-std::size_t take_over_updates(const RankState& from, const StatePlace& to, comm::Communicator& control) {
-    const std::array own{static_cast<double>(from.kept.size()), static_cast<double>(from.updates)};
-    const std::vector<double> all = gather_all(control, own);
-    std::size_t moments = 0;
+std::size_t restore_update_count(const RankState& from, const StateDestination& to,
+                                 comm::Communicator& control) {
+    const std::array own_counts{static_cast<double>(from.optimizer_state.size()),
+                                static_cast<double>(from.updates)};
+    const std::vector<double> all_counts = all_gather(control, own_counts);
+    std::size_t tensors_per_parameter = 0;
     std::size_t updates = 0;
-    for (std::size_t rank = 0; rank < all.size() / own.size(); ++rank) {
-        moments = std::max(moments, static_cast<std::size_t>(all[2 * rank]));
-        updates = std::max(updates, static_cast<std::size_t>(all[2 * rank + 1]));
+    for (std::size_t rank = 0; rank < all_counts.size() / own_counts.size(); ++rank) {
+        tensors_per_parameter = std::max(tensors_per_parameter, static_cast<std::size_t>(all_counts[2 * rank]));
+        updates = std::max(updates, static_cast<std::size_t>(all_counts[2 * rank + 1]));
     }
-    if (to.optimizer != nullptr) to.optimizer->go_on_from(updates);
-    return moments;
+    if (to.optimizer != nullptr) to.optimizer->resume_from(updates);
+    return tensors_per_parameter;
 }
 
-std::vector<mover::BoxInMemory> boxes_of_values(const RankState& state) {
+std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state) {
     if (!state.values) return {};
-    return boxes_of(state.specs, *state.values);
+    return list_boxes(state.specs, *state.values);
 }
 
-std::vector<mover::BoxInMemory> boxes_of_values(const StatePlace& place) {
-    if (place.parameters == nullptr) return {};
-    return boxes_of(place.parameters->specs(), place.parameters->values());
+std::vector<mover::BoxInMemory> find_value_boxes(const StateDestination& destination) {
+    if (destination.parameters == nullptr) return {};
+    return list_boxes(destination.parameters->specs(), destination.parameters->values());
 }
 
-std::vector<mover::BoxInMemory> boxes_of_kept(const RankState& state, std::size_t number) {
-    if (state.kept.empty()) return {};
-    return boxes_of(state.specs, state.shards, state.kept[number]);
+std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t tensor_index) {
+    if (state.optimizer_state.empty()) return {};
+    return list_boxes(state.specs, state.shards, state.optimizer_state[tensor_index]);
 }
 
-std::vector<mover::BoxInMemory> boxes_of_kept(const StatePlace& place, std::size_t number) {
-    if (place.optimizer == nullptr) return {};
-    return boxes_of(place.parameters->specs(), place.optimizer->shards(), place.optimizer->kept()[number]);
+std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& destination,
+                                                     std::size_t tensor_index) {
+    if (destination.optimizer == nullptr) return {};
+    return list_boxes(destination.parameters->specs(), destination.optimizer->shards(),
+                      destination.optimizer->state()[tensor_index]);
 }
 
-std::vector<layout::HeldTensor> updated_tensors(const plan::Plan& plan, const stage::GradientPlan& gradients) {
+std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
+                                                     const stage::GradientPlan& gradients) {
     std::vector<layout::HeldTensor> tensors = gradients.tensors;
     if (!plan.shards_optimizer) return tensors;
     for (layout::HeldTensor& tensor : tensors) tensor.slices.clear();
@@ -62,71 +67,81 @@ std::vector<layout::HeldTensor> updated_tensors(const plan::Plan& plan, const st
     return tensors;
 }
 
-StateMoves state_moves(const plan::Plan& from, const stage::GradientPlan& held, const plan::Plan& to,
-                       const stage::GradientPlan& to_hold, const mover::MoveRules& rules) {
-    return {.values = plan_move(held.tensors, to_hold.tensors, rules),
-            .moments = plan_move(updated_tensors(from, held), updated_tensors(to, to_hold), rules)};
+StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
+                            const plan::Plan& to, const stage::GradientPlan& to_gradients,
+                            const mover::MoveRules& rules) {
+    return {.values = plan_move(from_gradients.tensors, to_gradients.tensors, rules),
+            .moments = plan_move(find_updated_tensors(from, from_gradients),
+                                 find_updated_tensors(to, to_gradients), rules)};
 }
 
-MomentJourney::MomentJourney(RankState from, const StatePlace& to, mover::Move move, std::size_t moments,
-                             device::DType dtype, comm::Communicator& group)
-    : from_(std::move(from)), to_(to), move_(std::move(move)), left_(moments), dtype_(dtype), group_(group) {
-    begin_next();
+OptimizerStateMove::OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move,
+                                       std::size_t state_tensors, device::DType dtype,
+                                       comm::Communicator& group)
+    : from_(std::move(from)),
+      to_(to),
+      move_(std::move(move)),
+      tensors_left_(state_tensors),
+      dtype_(dtype),
+      group_(group) {
+    begin_next_tensor();
 }
 
-void MomentJourney::begin_next() {
-    if (left_ == 0) return;
-    --left_;
-    current_.emplace(move_, boxes_of_kept(from_, left_), boxes_of_kept(to_, left_), wide_of(dtype_), group_);
+void OptimizerStateMove::begin_next_tensor() {
+    if (tensors_left_ == 0) return;
+    --tensors_left_;
+    current_.emplace(move_, find_optimizer_boxes(from_, tensors_left_),
+                     find_optimizer_boxes(to_, tensors_left_), accumulator_type(dtype_), group_);
 }
 
-void MomentJourney::end() {
+void OptimizerStateMove::end_current() {
     current_.reset();
-    if (!from_.kept.empty()) from_.kept.pop_back();
-    begin_next();
+    if (!from_.optimizer_state.empty()) from_.optimizer_state.pop_back();
+    begin_next_tensor();
 }
 
-void MomentJourney::advance() {
-    while (current_ && current_->advance()) end();
+void OptimizerStateMove::advance() {
+    while (current_ && current_->advance()) end_current();
 }
 
-void MomentJourney::finish() {
+void OptimizerStateMove::finish() {
     while (current_) {
         current_->finish();
-        end();
+        end_current();
     }
 }
 
-void move_state(RankState from, const StatePlace& to, StateMoves moves, device::DType dtype,
+void move_state(RankState from, const StateDestination& to, StateMoves moves, device::DType dtype,
                 comm::Communicator& control) {
-    const std::size_t moments = take_over_updates(from, to, control);
+    const std::size_t state_tensors = restore_update_count(from, to, control);
     RankState values{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
-    MomentJourney(std::move(from), to, std::move(moves.moments), moments, dtype, control).finish();
+    OptimizerStateMove(std::move(from), to, std::move(moves.moments), state_tensors, dtype, control).finish();
     move_values(values, to, moves.values, dtype, control);
 }
 
-std::unique_ptr<MomentJourney> move_values_first(RankState from, const StatePlace& to, StateMoves moves,
-                                                 device::DType dtype, comm::Communicator& control) {
-    const std::size_t moments = take_over_updates(from, to, control);
+std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const StateDestination& to,
+                                                      StateMoves moves, device::DType dtype,
+                                                      comm::Communicator& control) {
+    const std::size_t state_tensors = restore_update_count(from, to, control);
     move_values(from, to, moves.values, dtype, control);
     from.values.reset();
-    return std::make_unique<MomentJourney>(std::move(from), to, std::move(moves.moments), moments, dtype,
-                                           control);
+    return std::make_unique<OptimizerStateMove>(std::move(from), to, std::move(moves.moments), state_tensors,
+                                                dtype, control);
 }
 
-std::vector<mover::BoxInMemory> boxes_of(const std::vector<model::ParameterSpec>& specs,
-                                         const model::ParameterTensors& tensors) {
-    return boxes_of(specs, optim::whole_parameters(specs), tensors);
+std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
+                                           const model::ParameterTensors& tensors) {
+    return list_boxes(specs, optim::make_whole_shards(specs), tensors);
 }
 
-std::vector<mover::BoxInMemory> boxes_of(const std::vector<model::ParameterSpec>& specs,
-                                         const std::vector<optim::ParameterShard>& shards,
-                                         const model::ParameterTensors& kept) {
+std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
+                                           const std::vector<optim::ParameterShard>& shards,
+                                           const model::ParameterTensors& tensors) {
     std::vector<mover::BoxInMemory> boxes;
     for (std::size_t s = 0; s < shards.size(); ++s) {
         const model::ParameterSpec& spec = specs[shards[s].parameter];
-        for (const layout::Placement& own : placements_within(spec.placements, shards[s].box)) {
-            boxes.push_back({spec.name, own, kept[s]});
+        for (const layout::Placement& placement : find_placements_within(spec.placements, shards[s].box)) {
+            boxes.push_back({spec.name, placement, tensors[s]});
         }
     }
     return boxes;

@@ -8,31 +8,31 @@
 
 namespace trireme::rank {
 
-double StepEnergy::meter() const {
-    const std::optional<double> joules = gpu_ == nullptr ? device::consumed_joules() : gpu_->joules();
+double StepEnergy::read_joules() const {
+    const std::optional<double> joules = gpu_ == nullptr ? device::read_energy_joules() : gpu_->joules();
     return joules.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-void StepEnergy::begin() { since_ = meter(); }
+void StepEnergy::begin() { last_reading_ = read_joules(); }
 
-void StepEnergy::look() {
-    const double now = meter();
-    before_ += now - std::exchange(since_, now);
+void StepEnergy::add_reading() {
+    const double now = read_joules();
+    joules_ += now - std::exchange(last_reading_, now);
 }
 
 double StepEnergy::take() {
-    look();
-    return std::exchange(before_, 0);
+    add_reading();
+    return std::exchange(joules_, 0);
 }
 
-void say_state_of(RankGpu* gpu, std::span<double> own) {
+void record_gpu_state(RankGpu* gpu, std::span<double> record) {
     const device::GpuReading state = gpu == nullptr ? device::GpuReading{} : gpu->state();
-    constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-    own[records::RecordFields::watts] = state.watts.value_or(nothing);
-    own[records::RecordFields::clock_mhz] = state.clock_mhz.value_or(nothing);
-    own[records::RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(nothing);
-    own[records::RecordFields::celsius] = state.celsius.value_or(nothing);
-    own[records::RecordFields::used_bytes] = state.used_bytes.value_or(nothing);
+    constexpr double not_reported = std::numeric_limits<double>::quiet_NaN();
+    record[records::RecordFields::watts] = state.watts.value_or(not_reported);
+    record[records::RecordFields::clock_mhz] = state.clock_mhz.value_or(not_reported);
+    record[records::RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(not_reported);
+    record[records::RecordFields::celsius] = state.celsius.value_or(not_reported);
+    record[records::RecordFields::used_bytes] = state.used_bytes.value_or(not_reported);
 }
 
 }  // namespace trireme::rank

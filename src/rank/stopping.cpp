@@ -9,19 +9,19 @@
 namespace trireme::rank {
 namespace {
 
-// Seconds before the end of the job that are reserved for MPI's shutdown and for differences of the nodes'
-// clocks.
-constexpr double reserve_of_job = 30;
-// Minimum seconds assumed for a checkpoint, because the duration of the first one is unknown.
-constexpr double least_saving = 5;
+// Seconds before the end of the job that are reserved for MPI_Finalize and for differences between the clocks
+// of nodes.
+constexpr double job_end_reserve_seconds = 30;
+// Minimum duration that is assumed for a checkpoint, because the duration of the first one is unknown.
+constexpr double min_save_seconds = 5;
 
-std::optional<double> end_of(const SlurmJob& job, double now) {
-    const std::optional<double> left = seconds_left(job);
-    if (!left) return std::nullopt;
-    return now + *left - reserve_of_job;
+std::optional<double> predict_job_end(const SlurmJob& job, double now) {
+    const std::optional<double> remaining_seconds = compute_seconds_left(job);
+    if (!remaining_seconds) return std::nullopt;
+    return now + *remaining_seconds - job_end_reserve_seconds;
 }
 
-records::StopReason reason_of(int signal) {
+records::StopReason find_reason(int signal) {
     switch (signal) {
         case 0:
             return records::StopReason::none;
@@ -38,12 +38,12 @@ records::StopReason reason_of(int signal) {
 
 }  // namespace
 
-std::string words_of(const records::Stop& stop, const config::RunConfig& config) {
+std::string describe(const records::Stop& stop, const config::RunConfig& config) {
     switch (stop.reason) {
         case records::StopReason::none:
             return "";
         case records::StopReason::time_limit:
-            return cat("--time-limit ", duration_text(config.run.time_limit), " is near");
+            return cat("--time-limit ", format_duration(config.run.time_limit), " is near");
         case records::StopReason::end_of_job:
             return cat("the end of Slurm's job ", config.job.id, " is near");
         case records::StopReason::user_signal:
@@ -59,27 +59,30 @@ std::string words_of(const records::Stop& stop, const config::RunConfig& config)
 }
 
 Stopping::Stopping(const config::RunConfig& config, const device::StopSignals* signals)
-    : signals_(signals), end_of_job_(end_of(config.job, device::now_seconds())), last_(device::now_seconds()) {
-    if (config.run.time_limit > 0) end_of_limit_ = last_ + config.run.time_limit;
+    : signals_(signals),
+      job_end_(predict_job_end(config.job, device::now_seconds())),
+      last_call_time_(device::now_seconds()) {
+    if (config.run.time_limit > 0) time_limit_end_ = last_call_time_ + config.run.time_limit;
 }
 
-records::StopReason Stopping::wish(int steps_to_stop) {
+records::StopReason Stopping::find_stop_reason(int steps_to_stop) {
     const double now = device::now_seconds();
-    longest_step_ = std::max(longest_step_, now - last_);
-    last_ = now;
-    const records::StopReason asked = reason_of(signals_ == nullptr ? 0 : signals_->received());
-    if (asked != records::StopReason::none) return asked;
-    if (end_of_job_ && is_time_up(*end_of_job_, steps_to_stop)) return records::StopReason::end_of_job;
-    if (end_of_limit_ && is_time_up(*end_of_limit_, steps_to_stop)) return records::StopReason::time_limit;
+    max_step_seconds_ = std::max(max_step_seconds_, now - last_call_time_);
+    last_call_time_ = now;
+    const records::StopReason signal_reason = find_reason(signals_ == nullptr ? 0 : signals_->first_signal());
+    if (signal_reason != records::StopReason::none) return signal_reason;
+    if (job_end_ && is_time_up(*job_end_, steps_to_stop)) return records::StopReason::end_of_job;
+    if (time_limit_end_ && is_time_up(*time_limit_end_, steps_to_stop)) return records::StopReason::time_limit;
     return records::StopReason::none;
 }
 
-void Stopping::saved_in(double seconds) { longest_saving_ = std::max(longest_saving_, seconds); }
+void Stopping::note_save_seconds(double seconds) { max_save_seconds_ = std::max(max_save_seconds_, seconds); }
 
-bool Stopping::is_time_up(double end, int steps_to_stop) const {
-    const double saving =
-        device::time_is_simulated() ? longest_saving_ : std::max(least_saving, 1.5 * longest_saving_);
-    return last_ + steps_to_stop * longest_step_ + saving > end;
+bool Stopping::is_time_up(double end_time, int steps_to_stop) const {
+    // On a real file system, the next checkpoint may take longer than the earlier ones.
+    const double save_seconds =
+        device::time_is_simulated() ? max_save_seconds_ : std::max(min_save_seconds, 1.5 * max_save_seconds_);
+    return last_call_time_ + steps_to_stop * max_step_seconds_ + save_seconds > end_time;
 }
 
 }  // namespace trireme::rank

@@ -21,12 +21,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr int writer = 0;     // rank that writes the file
-constexpr int readings = 16;  // readings of a clock, of which the fastest counts
+constexpr int writing_rank = 0;         // rank that writes the file
+constexpr int readings_per_clock = 16;  // the reading with the shortest round trip counts
 
 std::string dump_json(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-device::Tensor number_at(double& number) { return {&number, device::DType::f64, 1, 1, 1}; }
+device::Tensor make_scalar_view(double& number) { return {&number, device::DType::f64, 1, 1, 1}; }
 
 void send(comm::Communicator& group, device::Tensor tensor, int peer) {
     group.wait(std::array{group.start_send(tensor, peer)});
@@ -36,71 +36,71 @@ void receive(comm::Communicator& group, device::Tensor tensor, int peer) {
 }
 
 // Rank 0 answers the requests for its time, one rank after the other.
-void tell_time(comm::Communicator& control, const std::function<double()>& now) {
+void answer_clock_requests(comm::Communicator& control, const std::function<double()>& now) {
     for (int peer = 1; peer < control.size(); ++peer) {
-        for (int r = 0; r < readings; ++r) {
-            double time = 0;
-            receive(control, number_at(time), peer);
-            time = now();
-            send(control, number_at(time), peer);
+        for (int r = 0; r < readings_per_clock; ++r) {
+            double own_time = 0;
+            receive(control, make_scalar_view(own_time), peer);
+            own_time = now();
+            send(control, make_scalar_view(own_time), peer);
         }
     }
 }
 
 ClockReading ask_time(comm::Communicator& control, const std::function<double()>& now) {
     ClockReading best{.round_trip = std::numeric_limits<double>::infinity()};
-    for (int r = 0; r < readings; ++r) {
-        double time = 0;
+    for (int r = 0; r < readings_per_clock; ++r) {
+        double time_of_rank_zero = 0;
         const double begin = now();
-        send(control, number_at(time), writer);
-        receive(control, number_at(time), writer);
+        send(control, make_scalar_view(time_of_rank_zero), writing_rank);
+        receive(control, make_scalar_view(time_of_rank_zero), writing_rank);
         const double end = now();
         if (end - begin >= best.round_trip) continue;
-        best = {.at = end, .ahead = (begin + end) / 2 - time, .round_trip = end - begin};
+        best = {.at = end, .ahead = (begin + end) / 2 - time_of_rank_zero, .round_trip = end - begin};
     }
     return best;
 }
 
-// Texts travel as numbers of four bytes, after their length.
-std::vector<std::int32_t> letters_for(std::size_t bytes) {
+// A text travels as 32-bit integers of four characters each, after its length in bytes.
+std::vector<std::int32_t> make_text_buffer(std::size_t bytes) {
     return std::vector<std::int32_t>(std::max<std::size_t>(1, (bytes + 3) / 4));
 }
-device::Tensor tensor_of(std::vector<std::int32_t>& letters) {
-    return {letters.data(), device::DType::i32, 1, letters.size(), letters.size()};
+device::Tensor make_buffer_view(std::vector<std::int32_t>& buffer) {
+    return {buffer.data(), device::DType::i32, 1, buffer.size(), buffer.size()};
 }
 
 void send_text(comm::Communicator& control, const std::string& text) {
     auto bytes = static_cast<double>(text.size());
-    std::vector<std::int32_t> letters = letters_for(text.size());
-    std::memcpy(letters.data(), text.data(), text.size());
-    send(control, number_at(bytes), writer);
-    send(control, tensor_of(letters), writer);
+    std::vector<std::int32_t> buffer = make_text_buffer(text.size());
+    std::memcpy(buffer.data(), text.data(), text.size());
+    send(control, make_scalar_view(bytes), writing_rank);
+    send(control, make_buffer_view(buffer), writing_rank);
 }
 
 std::string receive_text(comm::Communicator& control, int peer) {
     double bytes = 0;
-    receive(control, number_at(bytes), peer);
-    std::vector<std::int32_t> letters = letters_for(static_cast<std::size_t>(bytes));
-    receive(control, tensor_of(letters), peer);
-    return {reinterpret_cast<const char*>(letters.data()), static_cast<std::size_t>(bytes)};
+    receive(control, make_scalar_view(bytes), peer);
+    std::vector<std::int32_t> buffer = make_text_buffer(static_cast<std::size_t>(bytes));
+    receive(control, make_buffer_view(buffer), peer);
+    return {reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(bytes)};
 }
 
-std::string name_event(const char* what, int rank, int lane, const Json& arguments) {
+std::string format_metadata_event(const char* what, int rank, int lane, const Json& arguments) {
     return dump_json({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
 // Returns the instruction that an event shows, such as "2F0"; empty for "wait for 2RECV_F0", and for "STEP2",
 // which has no micro-batch.
-std::optional<schedule::Instruction> instruction_of(const device::TraceEvent& event) {
+std::optional<schedule::Instruction> parse_instruction(const device::TraceEvent& event) {
     if (event.microbatch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
     return schedule::parse_instruction(event.name, "a traced event");
 }
 
 // Returns a name of Chrome's palette. Perfetto chooses colours by the event's name without its digits, which
 // also distinguishes the kinds of passes.
-const char* colour_of(const device::TraceEvent& event) {
+const char* choose_colour(const device::TraceEvent& event) {
     if (event.name.rfind("wait", 0) == 0) return "grey";
-    const std::optional<schedule::Instruction> instruction = instruction_of(event);
+    const std::optional<schedule::Instruction> instruction = parse_instruction(event);
     if (!instruction) return "generic_work";
     switch (instruction->op) {
         case schedule::Op::forward:
@@ -122,8 +122,8 @@ const char* colour_of(const device::TraceEvent& event) {
     throw BugError("an instruction without a colour");
 }
 
-std::string json_of(const device::TraceEvent& event, int rank, const ClockLine& line) {
-    constexpr double micro = 1e6;
+std::string to_json(const device::TraceEvent& event, int rank, const ClockLine& clock_line) {
+    constexpr double microseconds_per_second = 1e6;
     std::string arguments = fmt::format("\"step\":{}", event.step);
     if (event.stage >= 0) arguments += fmt::format(",\"stage\":{}", event.stage);
     if (event.microbatch >= 0) arguments += fmt::format(",\"microbatch\":{}", event.microbatch);
@@ -131,43 +131,45 @@ std::string json_of(const device::TraceEvent& event, int rank, const ClockLine& 
     return fmt::format(
         "{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},\"pid\":{},\"tid\":{},"
         "\"cname\":\"{}\",\"args\":{{{}}}}}",
-        event.name, name_of(event.lane), micro * line(event.begin),
-        micro * (line(event.end) - line(event.begin)), rank, static_cast<int>(event.lane), colour_of(event),
-        arguments);
+        event.name, to_string(event.lane), microseconds_per_second * clock_line(event.begin),
+        microseconds_per_second * (clock_line(event.end) - clock_line(event.begin)), rank,
+        static_cast<int>(event.lane), choose_colour(event), arguments);
 }
 
-std::string json_of(const device::TraceMemory& memory, int rank, const ClockLine& line) {
+std::string to_json(const device::TraceMemorySample& memory, int rank, const ClockLine& clock_line) {
     return fmt::format(R"({{"name":"memory","ph":"C","ts":{:.3f},"pid":{},"args":{{"MB":{:.1f}}}}})",
-                       1e6 * line(memory.at), rank, 1e-6 * static_cast<double>(memory.bytes));
+                       1e6 * clock_line(memory.seconds), rank, 1e-6 * static_cast<double>(memory.bytes));
 }
 
-// A message between two adjacent stages, identified by the lower one.
-struct Crossing {
+// A message between two adjacent stages, of which `lower_stage` is the one closer to the embedding.
+struct StageMessage {
     std::size_t step = 0;
     int microbatch = 0, lower_stage = 0;
     bool is_forward = true;
 
-    friend auto operator<=>(const Crossing&, const Crossing&) = default;
+    friend auto operator<=>(const StageMessage&, const StageMessage&) = default;
 };
 
-// Returns the message that an instruction sends, receives or reads; empty if its kind has none. A pass that
-// reads the corpus or the loss gets the number of a message that no rank sends.
-std::optional<Crossing> crossing_of(const device::TraceEvent& event, const schedule::Instruction& instruction) {
-    const auto at = [&](int lower_stage, bool is_forward) {
-        return Crossing{event.step, event.microbatch, lower_stage, is_forward};
+// Returns the message that an instruction sends, receives or reads; empty for kinds of instructions that read
+// no message. For a forward pass of the first stage and a backward pass of the last stage, which read no
+// message either, the result is a message that no rank sends.
+std::optional<StageMessage> find_stage_message(const device::TraceEvent& event,
+                                               const schedule::Instruction& instruction) {
+    const auto make_message = [&](int lower_stage, bool is_forward) {
+        return StageMessage{event.step, event.microbatch, lower_stage, is_forward};
     };
     switch (instruction.op) {
         case schedule::Op::send_forward:
-            return at(instruction.stage, true);
+            return make_message(instruction.stage, true);
         case schedule::Op::forward:
         case schedule::Op::receive_forward:
-            return at(instruction.stage - 1, true);
+            return make_message(instruction.stage - 1, true);
         case schedule::Op::send_backward:
-            return at(instruction.stage - 1, false);
+            return make_message(instruction.stage - 1, false);
         case schedule::Op::backward:
         case schedule::Op::backward_input:
         case schedule::Op::receive_backward:
-            return at(instruction.stage, false);
+            return make_message(instruction.stage, false);
         case schedule::Op::backward_weight:
         case schedule::Op::reduce:
         case schedule::Op::step:
@@ -177,60 +179,64 @@ std::optional<Crossing> crossing_of(const device::TraceEvent& event, const sched
     throw BugError("an instruction of an unknown kind");
 }
 
-// Arrows begin at sends and end at the passes that read the message, because receives are posted long before.
-std::string arrows_of(const std::vector<device::TraceEvent>& events, int rank, int place,
-                      const ClockLine& line) {
-    std::set<Crossing> received;
+// An arrow begins at a send and ends at the pass that reads the message. It does not end at the receive, which
+// is posted long before the message arrives.
+std::string format_message_arrows(const std::vector<device::TraceEvent>& events, int rank, int team_index,
+                                  const ClockLine& clock_line) {
+    std::set<StageMessage> received_messages;
     std::string text;
     for (const device::TraceEvent& event : events) {
-        const std::optional<schedule::Instruction> instruction = instruction_of(event);
-        if (instruction && is_receive(instruction->op)) received.insert(*crossing_of(event, *instruction));
+        const std::optional<schedule::Instruction> instruction = parse_instruction(event);
+        if (instruction && is_receive(instruction->op))
+            received_messages.insert(*find_stage_message(event, *instruction));
     }
     for (const device::TraceEvent& event : events) {
-        const std::optional<schedule::Instruction> instruction = instruction_of(event);
-        const std::optional<Crossing> crossing = instruction ? crossing_of(event, *instruction) : std::nullopt;
-        if (!crossing || is_receive(instruction->op)) continue;
-        const bool begins = is_send(instruction->op);
-        if (!begins && !received.contains(*crossing)) continue;
-        const double at = begins ? event.begin : (event.begin + event.end) / 2;
+        const std::optional<schedule::Instruction> instruction = parse_instruction(event);
+        const std::optional<StageMessage> message =
+            instruction ? find_stage_message(event, *instruction) : std::nullopt;
+        if (!message || is_receive(instruction->op)) continue;
+        const bool is_arrow_start = is_send(instruction->op);
+        if (!is_arrow_start && !received_messages.contains(*message)) continue;
+        const double time = is_arrow_start ? event.begin : (event.begin + event.end) / 2;
         text += fmt::format(
             ",\n{{\"name\":\"{}\",\"cat\":\"messages\",\"ph\":\"{}\",{}\"id\":\"{}.{}.{}.{}.{}\",\"ts\":{:.3f},"
             "\"pid\":{},\"tid\":{}}}",
-            crossing->is_forward ? "activations" : "gradients", begins ? "s" : "f",
-            begins ? "" : "\"bp\":\"e\",", crossing->is_forward ? "f" : "b", crossing->step,
-            crossing->microbatch, crossing->lower_stage, place, 1e6 * line(at), rank,
+            message->is_forward ? "activations" : "gradients", is_arrow_start ? "s" : "f",
+            is_arrow_start ? "" : "\"bp\":\"e\",", message->is_forward ? "f" : "b", message->step,
+            message->microbatch, message->lower_stage, team_index, 1e6 * clock_line(time), rank,
             static_cast<int>(event.lane));
     }
     return text;
 }
 
-// Returns the facts about a plan that a prediction needs, except the costs of its instructions.
-Json json_of(const plan::Plan& plan, std::size_t step) {
+// Returns the facts about a plan from which a tool can predict a step, except the costs of its instructions.
+// Programs are absent if steps overlap, because such a step cannot be predicted alone.
+Json to_json(const plan::Plan& plan, std::size_t step) {
     const schedule::PipelineShape& shape = plan.training.shape;
     Json teams = Json::array();
     for (const layout::Team& team : plan.teams) teams.push_back(team.ranks);
     Json json{{"step", step},
-              {"plan", hash_of(plan)},
+              {"plan", compute_hash(plan)},
               {"schedule", plan.schedule},
               {"microbatches", shape.microbatches},
               {"teams", teams}};
-    if (!plan.training.ends_with_step()) return json;
-    json["programs"] = csv_of(plan.training.programs);
+    if (!plan.training.are_steps_independent()) return json;
+    json["programs"] = to_csv(plan.training.programs);
     json["holders"] = shape.holders;
     json["executor"] = shape.executor;
     json["slots"] = shape.slots;
-    json["ties_ends"] = shape.ties_ends;
+    json["ties_ends"] = shape.has_tied_embeddings;
     return json;
 }
 
-// Compares only what a decision can change.
-bool are_alike(const plan::Plan& a, const plan::Plan& b) {
+// Compares only what a decision can change: layout, schedule and number of micro-batches.
+bool have_equal_programs(const plan::Plan& a, const plan::Plan& b) {
     return a.layout == b.layout && a.schedule == b.schedule && a.microbatches() == b.microbatches();
 }
 
-fs::path path_in(const fs::path& folder, std::size_t first_step) {
-    const fs::path usual = folder / "trace.json";
-    return fs::exists(usual) ? folder / cat("trace-", first_step, ".json") : usual;
+fs::path choose_trace_path(const fs::path& folder, std::size_t first_step) {
+    const fs::path default_path = folder / "trace.json";
+    return fs::exists(default_path) ? folder / cat("trace-", first_step, ".json") : default_path;
 }
 
 }  // namespace
@@ -241,85 +247,88 @@ void check_traced_steps(device::TracedSteps traced, std::size_t steps) {
                           " steps; trace earlier ones"));
 }
 
-ClockReading read_clock(comm::Communicator& control, const std::function<double()>& now) {
+ClockReading compare_clocks(comm::Communicator& control, const std::function<double()>& now) {
     if (device::time_is_simulated()) return {.at = now()};  // all ranks have one clock
-    if (control.rank() != writer) return ask_time(control, now);
-    tell_time(control, now);
+    if (control.rank() != writing_rank) return ask_time(control, now);
+    answer_clock_requests(control, now);
     return {.at = now()};
 }
 
 double ClockLine::operator()(double time) const {
-    const double between = last.at > first.at ? (time - first.at) / (last.at - first.at) : 0;
-    return time - (first.ahead + between * (last.ahead - first.ahead)) - origin;
+    const double fraction = last.at > first.at ? (time - first.at) / (last.at - first.at) : 0;
+    return time - (first.ahead + fraction * (last.ahead - first.ahead)) - origin;
 }
 
-std::string json_of(const device::Trace& trace, int rank, int place, const std::string& host,
-                    const ClockLine& line) {
-    std::string text = name_event("process_name", rank, 0,
-                                  {{"name", cat("rank ", rank, " (", host, ")")},
-                                   {"clock_ahead_s", {line.first.ahead, line.last.ahead}},
-                                   {"round_trip_s", {line.first.round_trip, line.last.round_trip}},
-                                   {"left_out", trace.left_out()}});
-    text += ",\n" + name_event("process_sort_index", rank, 0, {{"sort_index", rank}});
+std::string to_json(const device::Trace& trace, int rank, int team_index, const std::string& host,
+                    const ClockLine& clock_line) {
+    std::string text =
+        format_metadata_event("process_name", rank, 0,
+                              {{"name", cat("rank ", rank, " (", host, ")")},
+                               {"clock_ahead_s", {clock_line.first.ahead, clock_line.last.ahead}},
+                               {"round_trip_s", {clock_line.first.round_trip, clock_line.last.round_trip}},
+                               {"left_out", trace.count_dropped()}});
+    text += ",\n" + format_metadata_event("process_sort_index", rank, 0, {{"sort_index", rank}});
     for (std::size_t lane = 0; lane < device::trace_lanes; ++lane) {
-        const auto number = static_cast<int>(lane);
-        const char* const name = name_of(static_cast<device::TraceLane>(lane));
-        text += ",\n" + name_event("thread_name", rank, number, {{"name", name}});
-        text += ",\n" + name_event("thread_sort_index", rank, number, {{"sort_index", number}});
+        const auto lane_id = static_cast<int>(lane);
+        const char* const name = to_string(static_cast<device::TraceLane>(lane));
+        text += ",\n" + format_metadata_event("thread_name", rank, lane_id, {{"name", name}});
+        text += ",\n" + format_metadata_event("thread_sort_index", rank, lane_id, {{"sort_index", lane_id}});
     }
     const std::vector<device::TraceEvent> events = trace.events();
-    for (const device::TraceEvent& event : events) text += ",\n" + json_of(event, rank, line);
-    for (const device::TraceMemory& memory : trace.memory()) text += ",\n" + json_of(memory, rank, line);
-    return text + arrows_of(events, rank, place, line);
+    for (const device::TraceEvent& event : events) text += ",\n" + to_json(event, rank, clock_line);
+    for (const device::TraceMemorySample& memory : trace.memory_samples())
+        text += ",\n" + to_json(memory, rank, clock_line);
+    return text + format_message_arrows(events, rank, team_index, clock_line);
 }
 
 Tracing::Tracing(device::TracedSteps steps, comm::Communicator& control) : control_(control), trace_(steps) {
     if (steps.last == 0) return;
-    first_ = read_clock(control);
-    origin_ = gather_all(control, std::array{first_.at}).front();
+    first_reading_ = compare_clocks(control);
+    origin_time_ = all_gather(control, std::array{first_reading_.at}).front();
 }
 
-void Tracing::begin_step(std::size_t step, std::size_t in_stretch) {
-    trace_.begin_step(step, in_stretch);
+void Tracing::begin_step(std::size_t step, std::size_t step_in_segment) {
+    trace_.begin_step(step, step_in_segment);
     if (!trace_.is_on()) return;
-    if (traced_.last == 0) traced_.first = step;
-    traced_.last = step;
+    if (traced_steps_.last == 0) traced_steps_.first = step;
+    traced_steps_.last = step;
 }
 
-void Tracing::made_with(const plan::Plan& plan) {
+void Tracing::set_plan(const plan::Plan& plan) {
     if (!trace_.is_on()) return;
-    if (const int team = plan.team_of(control_.rank()); team >= 0) {
+    if (const int team = plan.find_team(control_.rank()); team >= 0) {
         const std::vector<int>& ranks = plan.teams[static_cast<std::size_t>(team)].ranks;
-        place_ = static_cast<int>(std::ranges::find(ranks, control_.rank()) - ranks.begin());
+        team_index_ = static_cast<int>(std::ranges::find(ranks, control_.rank()) - ranks.begin());
     }
-    if (control_.rank() != writer) return;
-    if (plan_ && are_alike(*plan_, plan)) return;
-    plan_ = plan;
-    plans_.push_back(dump_json(json_of(plan, trace_.step())));
+    if (control_.rank() != writing_rank) return;
+    if (last_plan_ && have_equal_programs(*last_plan_, plan)) return;
+    last_plan_ = plan;
+    plan_texts_.push_back(dump_json(to_json(plan, trace_.step())));
 }
 
-std::string Tracing::head() const {
+std::string Tracing::format_head() const {
     std::string plans;
-    for (const std::string& plan : plans_) plans += (plans.empty() ? "" : ",\n") + plan;
+    for (const std::string& plan : plan_texts_) plans += (plans.empty() ? "" : ",\n") + plan;
     return cat("{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"clock\":\"",
-               device::time_is_simulated() ? "simulated" : "wall", "\",\"first_step\":", traced_.first,
-               ",\"last_step\":", traced_.last, ",\n\"plans\":[", plans, "]},\n\"traceEvents\":[\n");
+               device::time_is_simulated() ? "simulated" : "wall", "\",\"first_step\":", traced_steps_.first,
+               ",\"last_step\":", traced_steps_.last, ",\n\"plans\":[", plans, "]},\n\"traceEvents\":[\n");
 }
 
 void Tracing::write(const fs::path& folder, const std::string& host) {
-    if (traced_.last == 0) return;
-    const ClockLine line{.first = first_, .last = read_clock(control_), .origin = origin_};
-    const std::string own = json_of(trace_, control_.rank(), place_, host, line);
-    if (control_.rank() != writer) return send_text(control_, own);
-    archive::PartialFile file(path_in(folder, traced_.first));
+    if (traced_steps_.last == 0) return;
+    const ClockLine clock_line{
+        .first = first_reading_, .last = compare_clocks(control_), .origin = origin_time_};
+    const std::string own_events = to_json(trace_, control_.rank(), team_index_, host, clock_line);
+    if (control_.rank() != writing_rank) return send_text(control_, own_events);
+    archive::PartialFile file(choose_trace_path(folder, traced_steps_.first));
     std::ofstream out(file.partial_path(), std::ios::binary);
-    out << head() << own;
+    out << format_head() << own_events;
     for (int peer = 0; peer < control_.size(); ++peer) {
-        if (peer != writer) out << ",\n" << receive_text(control_, peer);
+        if (peer != writing_rank) out << ",\n" << receive_text(control_, peer);
     }
     out << "\n]}\n" << std::flush;
     if (!out) throw ResourceError(cat(file.final_path().string(), " could not be written; is the disk full?"));
-    file.keep(static_cast<std::uint64_t>(out.tellp()));
+    file.commit(static_cast<std::uint64_t>(out.tellp()));
 }
 
 }  // namespace trireme::rank

@@ -15,20 +15,21 @@
 namespace trireme::rank {
 namespace {
 
-constexpr double seconds_between_looks = 0.1;
+constexpr double min_seconds_between_observations = 0.1;
 
-template <class Note>
-device::Tensor view_of(Note& note) {
-    constexpr std::size_t words = sizeof(Note) / sizeof(std::int32_t);
-    static_assert(words * sizeof(std::int32_t) == sizeof(Note));
-    return {&note, device::DType::i32, 1, words, words};
+template <class Message>
+device::Tensor make_view(Message& message) {
+    constexpr std::size_t count = sizeof(Message) / sizeof(std::int32_t);
+    static_assert(count * sizeof(std::int32_t) == sizeof(Message));
+    return {&message, device::DType::i32, 1, count, count};
 }
 
 }  // namespace
 
 Watchdog::Watchdog(const comm::Session& session, double stall_seconds)
-    : Watchdog(device::time_is_simulated() ? nullptr
-                                           : session.all_ranks("watchdog", {.stall_seconds = stall_seconds}),
+    : Watchdog(device::time_is_simulated()
+                   ? nullptr
+                   : session.make_group_of_all_ranks("watchdog", {.stall_seconds = stall_seconds}),
                session.host(), {.stall = stall_seconds}) {}
 
 Watchdog::Watchdog(std::unique_ptr<comm::Communicator> group, const std::string& host,
@@ -36,138 +37,144 @@ Watchdog::Watchdog(std::unique_ptr<comm::Communicator> group, const std::string&
     : seconds_(seconds), group_(std::move(group)) {
     if (!group_) return;
     seconds_.answer = std::max(seconds_.answer, seconds_.stall / 2);
-    hosts_ = gather_all(*group_, host);
+    hosts_ = all_gather(*group_, host);
     for (int rank = 0; rank < group_->size(); ++rank) {
-        if (rank != group_->rank()) others_.push_back(rank);
+        if (rank != group_->rank()) other_ranks_.push_back(rank);
     }
 }
 
-device::Patience Watchdog::patience() const {
+device::WaitPolicy Watchdog::wait_policy() const {
     return {.stall_seconds = seconds_.stall,
-            .lookout = group_ ? &lookout_ : nullptr,
-            .meanwhile = group_ ? postman_.meanwhile() : nullptr};
+            .observer = group_ ? &observer_ : nullptr,
+            .between_polls = group_ ? progress_engine_.between_polls() : nullptr};
 }
 
-void Watchdog::look(double seconds_waited) {
+void Watchdog::observe_wait(double seconds_waited) {
     const double now = device::now_seconds();
-    const double passed = now - last_look_;
-    if (passed < seconds_between_looks) return;
-    last_look_ = now;
-    moves_ = seconds_waited < seconds_.stall;
-    if (moves_) question_.reset();  // the awaited event has come
-    take_notes();
-    if (!lines_.empty()) end();
+    const double seconds_since_last = now - last_observation_time_;
+    if (seconds_since_last < min_seconds_between_observations) return;
+    last_observation_time_ = now;
+    makes_progress_ = seconds_waited < seconds_.stall;
+    if (makes_progress_) question_.reset();  // the event for which this rank waited has come
+    receive_messages();
+    if (!positions_.empty()) end_job();
     if (!question_) return;
-    // Time in which this rank was not scheduled does not count, because the others may not have run either.
-    question_->seconds += std::min(passed, 2 * seconds_between_looks);
-    judge();
+    // A longer time between two polls means that this rank was not scheduled. That time does not count, because
+    // the other ranks may not have run either.
+    question_->run_seconds += std::min(seconds_since_last, 2 * min_seconds_between_observations);
+    judge_answers();
 }
 
-void Watchdog::pose(const std::string& stall) {
+void Watchdog::ask_others(const std::string& stall) {
     if (question_) return;  // an answer may take longer than a stall
     question_ = {.stall = stall};
-    drop_sent();
-    send({.kind = Kind::question, .question = ++questions_}, others_);
+    forget_completed_sends();
+    send({.kind = MessageKind::question, .question = ++question_count_}, other_ranks_);
 }
 
-void Watchdog::judge() {
-    const bool have_all_answered = question_->answered.size() == others_.size();
-    if (have_all_answered && question_->somebody_moves) {
+void Watchdog::judge_answers() {
+    const bool have_all_answered = question_->answering_ranks.size() == other_ranks_.size();
+    if (have_all_answered && question_->any_progress) {
         question_.reset();
-    } else if (have_all_answered || question_->seconds > seconds_.answer) {
-        end();
+    } else if (have_all_answered || question_->run_seconds > seconds_.answer) {
+        end_job();
     }
 }
 
-// The lowest rank that has sent a line reports at once. The others wait in turn for the ranks before them. A
-// rank that learns of a report only waits for the end of the job.
-void Watchdog::end() {
-    Note own{.kind = Kind::line};
-    std::string& line = lines_[group_->rank()] = position_();
-    if (question_) line += "; " + question_->stall;
-    line.copy(own.text.data(), own.text.size() - 1);
-    send(own, others_);
-    listen(seconds_.answer, hosts_.size());
-    const auto before = std::distance(lines_.begin(), lines_.find(group_->rank()));
-    listen(seconds_.turn * static_cast<double>(before), hosts_.size() + 1);
-    if (another_speaks_) std::this_thread::sleep_for(std::chrono::duration<double>(seconds_.end_of_job));
-    send({.kind = Kind::speaking}, others_);
-    throw ResourceError(block());
+// The lowest rank that has sent its position reports at once. Each other rank first gives all lower ranks time
+// to report. A rank that learns of a report waits until the reporting rank ends the job, and reports itself
+// only if that does not happen in time.
+void Watchdog::end_job() {
+    Message own_message{.kind = MessageKind::position};
+    std::string& position = positions_[group_->rank()] = describe_position_();
+    if (question_) position += "; " + question_->stall;
+    position.copy(own_message.text.data(), own_message.text.size() - 1);
+    send(own_message, other_ranks_);
+    receive_positions(seconds_.answer, hosts_.size());
+    const auto lower_ranks = std::distance(positions_.begin(), positions_.find(group_->rank()));
+    // There are only hosts_.size() positions, so this call ends when another rank reports or time is up.
+    receive_positions(seconds_.report_turn * static_cast<double>(lower_ranks), hosts_.size() + 1);
+    if (another_rank_reports_) std::this_thread::sleep_for(std::chrono::duration<double>(seconds_.end_of_job));
+    send({.kind = MessageKind::report}, other_ranks_);
+    throw ResourceError(describe_all_positions());
 }
 
 // The sender never waits for these messages, because dead or stopped ranks never receive them.
-void Watchdog::send(const Note& note, const std::vector<int>& peers) {
-    Dispatch& dispatch = sent_.emplace_back(Dispatch{note, {}});
-    for (const int peer : peers) dispatch.tickets.push_back(group_->start_send(view_of(dispatch.note), peer));
+void Watchdog::send(const Message& message, const std::vector<int>& peers) {
+    SentMessage& sent = sent_messages_.emplace_back(SentMessage{message, {}});
+    for (const int peer : peers) sent.ids.push_back(group_->start_send(make_view(sent.message), peer));
 }
 
-void Watchdog::drop_sent() {
-    for (Dispatch& dispatch : sent_) {
-        std::erase_if(dispatch.tickets,
-                      [&](comm::Communicator::Ticket ticket) { return group_->is_done(ticket); });
+void Watchdog::forget_completed_sends() {
+    for (SentMessage& sent : sent_messages_) {
+        std::erase_if(sent.ids, [&](comm::Communicator::RequestId id) { return group_->is_done(id); });
     }
-    std::erase_if(sent_, [](const Dispatch& dispatch) { return dispatch.tickets.empty(); });
+    std::erase_if(sent_messages_, [](const SentMessage& sent) { return sent.ids.empty(); });
 }
 
-// Waits until `enough` lines have arrived or another rank reports, for at most `seconds`.
-void Watchdog::listen(double seconds, std::size_t enough) {
-    const auto has_heard = [&] {
-        take_notes();
-        return another_speaks_ || lines_.size() >= enough;
+// Waits for at most `seconds` until `min_positions` positions are known or another rank reports.
+void Watchdog::receive_positions(double seconds, std::size_t min_positions) {
+    const auto has_received = [&] {
+        receive_messages();
+        return another_rank_reports_ || positions_.size() >= min_positions;
     };
     try {
-        device::wait_until(has_heard, {.stall_seconds = seconds}, [] { return "the other ranks' lines"; });
+        device::wait_until(has_received, {.stall_seconds = seconds}, [] { return "the other ranks' lines"; });
     } catch (const ResourceError&) {  // the stall means that some ranks do not answer
     }
 }
 
-void Watchdog::take_notes() {
-    while (const std::optional<int> sender = group_->unasked_sender()) {
-        Note note;
-        group_->wait(std::array{group_->start_receive(view_of(note), *sender)});
-        take(note, *sender);
+void Watchdog::receive_messages() {
+    while (const std::optional<int> sender = group_->probe_sender()) {
+        Message message;
+        group_->wait(std::array{group_->start_receive(make_view(message), *sender)});
+        handle(message, *sender);
     }
 }
 
-void Watchdog::take(const Note& note, int sender) {
-    switch (note.kind) {
-        case Kind::question:
-            drop_sent();
-            send({.kind = Kind::answer, .question = note.question, .moves = moves_ ? 1 : 0}, {sender});
+void Watchdog::handle(const Message& message, int sender) {
+    switch (message.kind) {
+        case MessageKind::question:
+            forget_completed_sends();
+            send({.kind = MessageKind::answer,
+                  .question = message.question,
+                  .makes_progress = makes_progress_ ? 1 : 0},
+                 {sender});
             break;
-        case Kind::answer:
-            if (!question_ || note.question != questions_) break;
-            question_->answered.insert(sender);
-            question_->somebody_moves = question_->somebody_moves || note.moves != 0;
+        case MessageKind::answer:
+            if (!question_ || message.question != question_count_) break;
+            question_->answering_ranks.insert(sender);
+            question_->any_progress = question_->any_progress || message.makes_progress != 0;
             break;
-        case Kind::line:
-            lines_[sender] = note.text.data();
+        case MessageKind::position:
+            positions_[sender] = message.text.data();
             break;
-        case Kind::speaking:
-            another_speaks_ = true;
+        case MessageKind::report:
+            another_rank_reports_ = true;
             break;
     }
 }
 
-std::string Watchdog::block() const {
+std::string Watchdog::describe_all_positions() const {
     std::string text = cat("there has been no progress for ", seconds_.stall,
                            " s; a rank is dead or stuck, or --stall-timeout is too short");
     for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
-        const auto line = lines_.find(static_cast<int>(rank));
+        const auto position = positions_.find(static_cast<int>(rank));
         text += cat("\n  rank ", rank, " (", hosts_[rank], ") ",
-                    line == lines_.end() ? "does not answer" : line->second);
+                    position == positions_.end() ? "does not answer" : position->second);
     }
     return text;
 }
 
-double stall_limit(const plan::Plan& plan, int rank, double stall_timeout) {
-    return plan.team_of(rank) < 0 ? std::numeric_limits<double>::infinity() : stall_timeout;
+double choose_stall_limit(const plan::Plan& plan, int rank, double stall_timeout) {
+    return plan.find_team(rank) < 0 ? std::numeric_limits<double>::infinity() : stall_timeout;
 }
 
-void read_together(comm::Communicator& control, double stall_limit, const std::function<void()>& read) {
-    control.never_give_up();
-    agree(control, read);
-    control.give_up_after(stall_limit);
+void read_with_unlimited_wait(comm::Communicator& control, double stall_limit,
+                              const std::function<void()>& read) {
+    control.disable_stall_limit();
+    run_or_fail_together(control, read);
+    control.set_stall_seconds(stall_limit);
 }
 
 }  // namespace trireme::rank

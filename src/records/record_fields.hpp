@@ -1,6 +1,9 @@
-// The fields of every record, for the writer, the reader and tests. Each visit() names a field of the file and
-// the member that holds it, in the order of the file. "loss/first" is the field "first" of the object "loss".
-// Fields of count() are whole numbers, and fields of constant() are the same in every file.
+// The fields of every record, for the writer, the reader and tests. Each call of the visitor `visit` names a
+// field of the file and the member that holds it, in the order of the file. "loss/first" is the field "first"
+// of the object "loss". visit.count() is for whole numbers, visit.constant() for a value that is equal in every
+// file, and visit.json() for a member that holds JSON text. visit.keyword() stands for a field that has the
+// given text if the member has the given value. visit.visit_one_of() writes a number to the first of two fields
+// if the flag is true, otherwise to the second.
 #pragma once
 
 #include <concepts>
@@ -10,22 +13,23 @@
 
 namespace trireme::records {
 
+// True if Type is Record, const or not: the writer visits const records.
 template <class Type, class Record>
 concept As = std::same_as<std::remove_const_t<Type>, Record>;
 
-// A trace file replaces all other fields. "turn" or "random" takes the place of the rank's number.
+// A SlowRank with a trace file has no other fields. The field "rank" is a rank's number, "turn" or "random".
 void visit_fields(auto& visit, As<config::SlowRank> auto& slow) {
     visit("trace", slow.trace);
     if (!slow.trace.empty()) return;
-    visit.word("rank", slow.choice, config::SlowChoice::turn, "turn");
-    visit.word("rank", slow.choice, config::SlowChoice::random, "random");
+    visit.keyword("rank", slow.choice, config::SlowChoice::turn, "turn");
+    visit.keyword("rank", slow.choice, config::SlowChoice::random, "random");
     if (slow.choice == config::SlowChoice::named) visit("rank", slow.rank);
     visit("factor", slow.factor);
     visit("highest_factor", slow.highest_factor);
     visit("first_step", slow.first_step);
     visit("last_step", slow.last_step);
     visit("every", slow.every);
-    visit.word("on", slow.on, config::SlowKernels::products, "products");
+    visit.keyword("on", slow.kernels, config::SlowKernels::matmuls, "products");
 }
 
 void visit_fields(auto& visit, As<Manifest> auto& manifest) {
@@ -37,8 +41,8 @@ void visit_fields(auto& visit, As<Manifest> auto& manifest) {
     visit("hosts", manifest.hosts);
     visit("device", manifest.device);
     visit("threads_per_rank", manifest.threads);
-    visit.either("measured_peak_flops", "peak_flops", manifest.peak.is_measured, manifest.peak.flops);
-    visit("peak_is", manifest.peak.is);
+    visit.visit_one_of("measured_peak_flops", "peak_flops", manifest.peak.is_measured, manifest.peak.flops);
+    visit("peak_is", manifest.peak.description);
     visit("model", manifest.model);
     visit("parameters", manifest.parameters);
     visit("batch", manifest.batch);
@@ -64,7 +68,7 @@ void visit_fields(auto& visit, As<StartLine> auto& start) {
     visit("started", start.started);
     visit("job", start.job);
     visit("restarts", start.restarts);
-    visit("behind_step", start.behind_step);
+    visit("behind_step", start.after_step);
 }
 
 void visit_fields(auto& visit, As<StepLine> auto& line) {
@@ -83,7 +87,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit("wait_data", line.wait_data);
     visit("wait_other", line.wait_other);
     visit("compute_s", line.ranks.compute_s);
-    visit("products_s", line.ranks.products_s);
+    visit("products_s", line.ranks.matmuls_s);
     visit("wait_s", line.ranks.wait_s);
     visit("wait_pipeline_s", line.ranks.wait_pipeline_s);
     visit("wait_tensor_s", line.ranks.wait_tensor_s);
@@ -100,7 +104,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit("lr", line.lr);
     visit.count("peak_bytes", line.peak_bytes);
     visit("skipped", line.is_skipped);
-    visit("non_finite", line.non_finite);
+    visit("non_finite", line.first_non_finite);
     visit("rolled_back", line.is_rolled_back);
     visit("plan", line.plan);
 }
@@ -115,7 +119,7 @@ void visit_fields(auto& visit, As<EvaluationLine> auto& line) {
 
 void visit_fields(auto& visit, As<EarlyEnd> auto& end) {
     visit("step", end.step);
-    visit("because", end.because);
+    visit("because", end.reason);
 }
 
 }  // namespace trireme::records

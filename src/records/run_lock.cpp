@@ -15,12 +15,12 @@
 namespace trireme::records {
 namespace {
 
-std::string host_name() {
+std::string read_host_name() {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
-std::string text_in(int descriptor) {
+std::string read_text(int descriptor) {
     std::array<char, 512> text{};
     const auto length = ::pread(descriptor, text.data(), text.size(), 0);
     return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
@@ -28,15 +28,15 @@ std::string text_in(int descriptor) {
 
 void replace_text(int descriptor, const std::string& text) {
     const auto size = static_cast<ssize_t>(text.size());
-    // The lock also works if its description cannot be written.
+    // Errors are ignored, because the lock also works if its description cannot be written.
     if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, text.data(), text.size(), 0) != size) return;
 }
 
 }  // namespace
 
-std::string words_of_holder(const SlurmJob& job) {
+std::string describe_holder(const SlurmJob& job) {
     return cat(job.id.empty() ? "" : cat("Slurm's job ", job.id, ", "), "process ", ::getpid(), " on ",
-               host_name(), ", since ", now_text());
+               read_host_name(), ", since ", format_now());
 }
 
 void refuse_link(const std::filesystem::path& path) {
@@ -53,16 +53,16 @@ RunLock::RunLock(const std::filesystem::path& path, const std::string& holder)
         throw ConfigError(
             cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
     }
-    const int refusal = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-    if (refusal == EWOULDBLOCK) {
-        const std::string other = text_in(descriptor_);
+    const int lock_error = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (lock_error == EWOULDBLOCK) {
+        const std::string holder_of_lock = read_text(descriptor_);
         ::close(descriptor_);
         throw ConfigError(cat("the run directory ", path.parent_path().string(), " is in use by ",
-                              other.empty() ? "another job" : other,
+                              holder_of_lock.empty() ? "another job" : holder_of_lock,
                               "; wait until that has ended, or choose another --run-dir"));
     }
-    if (refusal != 0)
-        complaint_ = cat(path.string(), " cannot be locked (", std::strerror(refusal),
+    if (lock_error != 0)
+        complaint_ = cat(path.string(), " cannot be locked (", std::strerror(lock_error),
                          "): a second job in this run directory would not be refused");
     replace_text(descriptor_, holder);
 }

@@ -11,11 +11,11 @@
 namespace trireme::records {
 namespace {
 
-using Written = nlohmann::ordered_json;
-using Read = nlohmann::json;
+using OutputJson = nlohmann::ordered_json;
+using InputJson = nlohmann::json;
 
 template <class Record>
-Written write_fields(const Record& record);
+OutputJson write_fields(const Record& record);
 
 // Writes the fields of a record that are set.
 class FieldWriter {
@@ -41,22 +41,23 @@ public:
     }
     void constant(const char* name, const auto& value) { field(name) = value; }
     void json(const char* name, const std::string& text) {
-        if (!text.empty()) field(name) = Written::parse(text);
+        if (!text.empty()) field(name) = OutputJson::parse(text);
     }
     template <class Value>
-    void word(const char* name, const Value& value, std::type_identity_t<Value> meant, const char* word) {
-        write_if(value == meant, name, word);
+    void keyword(const char* name, const Value& value, std::type_identity_t<Value> keyword_value,
+                 const char* keyword) {
+        write_if(value == keyword_value, name, keyword);
     }
-    void either(const char* name, const char* other, bool is_first, double number) {
+    void visit_one_of(const char* name, const char* other, bool is_first, double number) {
         field(is_first ? name : other) = number;
     }
 
-    Written written = Written::object();
+    OutputJson record_json = OutputJson::object();
 
 private:
-    Written& field(const char* name) {
+    OutputJson& field(const char* name) {
         const char* const slash = std::strchr(name, '/');
-        return slash == nullptr ? written[name] : written[std::string(name, slash)][slash + 1];
+        return slash == nullptr ? record_json[name] : record_json[std::string(name, slash)][slash + 1];
     }
     void write_if(bool is_set, const char* name, const auto& value) {
         if (is_set) field(name) = value;
@@ -64,30 +65,32 @@ private:
 };
 
 template <class Record>
-Written write_fields(const Record& record) {
+OutputJson write_fields(const Record& record) {
     FieldWriter writer;
     visit_fields(writer, record);
-    return std::move(writer.written);
+    return std::move(writer.record_json);
 }
 
-// Reads those fields of a record that the JSON has, and remembers the first one with another type than its
-// member.
+// Reads those fields of a record that the JSON has. If a field has another type than its member, `complaint`
+// describes the first such field.
 class FieldReader {
 public:
-    explicit FieldReader(const Read& json, std::string prefix = {}) : json_(json), prefix_(std::move(prefix)) {}
+    explicit FieldReader(const InputJson& json, std::string prefix = {})
+        : json_(json), prefix_(std::move(prefix)) {}
 
-    void operator()(const char* name, auto& member) { take(find(name), name, member); }
+    void operator()(const char* name, auto& member) { read_member(find(name), name, member); }
     void count(const char* name, Figure& number) { (*this)(name, number); }
     void constant(const char*, const auto&) {}
     void json(const char* name, std::string& text) {
-        if (const Read* found = find(name)) text = found->dump();
+        if (const InputJson* found = find(name)) text = found->dump();
     }
     template <class Value>
-    void word(const char* name, Value& value, std::type_identity_t<Value> meant, const char* word) {
-        const Read* found = find(name);
-        if (found != nullptr && *found == word) value = meant;
+    void keyword(const char* name, Value& value, std::type_identity_t<Value> keyword_value,
+                 const char* keyword) {
+        const InputJson* found = find(name);
+        if (found != nullptr && *found == keyword) value = keyword_value;
     }
-    void either(const char* name, const char* other, bool& is_first, double& number) {
+    void visit_one_of(const char* name, const char* other, bool& is_first, double& number) {
         is_first = find(other) == nullptr;
         (*this)(is_first ? name : other, number);
     }
@@ -95,68 +98,68 @@ public:
     std::string complaint;  // empty if every field has the type of its member
 
 private:
-    const Read* find(const char* name) const {
+    const InputJson* find(const char* name) const {
         const char* const slash = std::strchr(name, '/');
         if (slash == nullptr) return find(json_, name);
-        const Read* const object = find(json_, std::string(name, slash));
+        const InputJson* const object = find(json_, std::string(name, slash));
         return object == nullptr ? nullptr : find(*object, slash + 1);
     }
-    static const Read* find(const Read& json, const std::string& name) {
+    static const InputJson* find(const InputJson& json, const std::string& name) {
         const auto found = json.find(name);  // end() if `json` is not an object
         return found == json.end() || found->is_null() ? nullptr : &*found;
     }
 
     template <class Value>
-    void take(const Read* found, const char* name, std::optional<Value>& member) {
-        if (found != nullptr) take(found, name, member.emplace());
+    void read_member(const InputJson* found, const char* name, std::optional<Value>& member) {
+        if (found != nullptr) read_member(found, name, member.emplace());
     }
     template <class Value>
-    void take(const Read* found, const char* name, std::vector<Value>& list) {
+    void read_member(const InputJson* found, const char* name, std::vector<Value>& list) {
         if (found == nullptr) return;
         if (!found->is_array()) return refuse(name, "list");
-        for (const Read& each : *found) take(&each, name, list.emplace_back());
+        for (const InputJson& each : *found) read_member(&each, name, list.emplace_back());
     }
-    void take(const Read* found, const char* name, config::SlowRank& record) {
+    void read_member(const InputJson* found, const char* name, config::SlowRank& record) {
         if (!found->is_object()) return refuse(name, "list of objects");
         FieldReader reader(*found, cat(prefix_, name, "/"));
         visit_fields(reader, record);
         if (complaint.empty()) complaint = reader.complaint;
     }
-    void take(const Read* found, const char* name, std::string& text) {
-        copy(found, name, text, found != nullptr && found->is_string(), "text");
+    void read_member(const InputJson* found, const char* name, std::string& text) {
+        read_if(found, name, text, found != nullptr && found->is_string(), "text");
     }
-    void take(const Read* found, const char* name, bool& value) {
-        copy(found, name, value, found != nullptr && found->is_boolean(), "true or false");
+    void read_member(const InputJson* found, const char* name, bool& value) {
+        read_if(found, name, value, found != nullptr && found->is_boolean(), "true or false");
     }
-    void take(const Read* found, const char* name, double& number) {
-        copy(found, name, number, found != nullptr && found->is_number(), "number");
+    void read_member(const InputJson* found, const char* name, double& number) {
+        read_if(found, name, number, found != nullptr && found->is_number(), "number");
     }
-    void take(const Read* found, const char* name, std::size_t& number) {
-        copy(found, name, number, found != nullptr && found->is_number_unsigned(), "whole number");
+    void read_member(const InputJson* found, const char* name, std::size_t& number) {
+        read_if(found, name, number, found != nullptr && found->is_number_unsigned(), "whole number");
     }
-    void take(const Read* found, const char* name, int& number) {
-        constexpr int most = std::numeric_limits<int>::max();
-        copy(found, name, number, found != nullptr && found->is_number_unsigned() && *found <= most,
-             "whole number");
+    void read_member(const InputJson* found, const char* name, int& number) {
+        constexpr int max_int = std::numeric_limits<int>::max();
+        read_if(found, name, number, found != nullptr && found->is_number_unsigned() && *found <= max_int,
+                "whole number");
     }
-    void copy(const Read* found, const char* name, auto& member, bool is_of_kind, const char* kind) {
-        if (is_of_kind) {
+    void read_if(const InputJson* found, const char* name, auto& member, bool has_type, const char* type_name) {
+        if (has_type) {
             found->get_to(member);
         } else if (found != nullptr) {
-            refuse(name, kind);
+            refuse(name, type_name);
         }
     }
-    void refuse(const char* name, const char* kind) {
-        if (complaint.empty()) complaint = cat("'", prefix_, name, "' is no ", kind);
+    void refuse(const char* name, const char* type_name) {
+        if (complaint.empty()) complaint = cat("'", prefix_, name, "' is no ", type_name);
     }
 
-    const Read& json_;
+    const InputJson& json_;
     std::string prefix_;
 };
 
 // Returns the first complaint; empty if every field has the type of its member.
 template <class Record>
-std::string read_fields(const Read& json, Record& record) {
+std::string read_fields(const InputJson& json, Record& record) {
     FieldReader reader(json);
     visit_fields(reader, record);
     return reader.complaint;
@@ -165,37 +168,37 @@ std::string read_fields(const Read& json, Record& record) {
 }  // namespace
 
 template <class Record>
-Written to_json(const Record& record) {
+OutputJson to_json(const Record& record) {
     return write_fields(record);
 }
 
 template <class Record>
-Record read_record(const Read& json, const std::string& place) {
+Record read_record(const InputJson& json, const std::string& source) {
     Record record;
     const std::string complaint = read_fields(json, record);
     if (complaint.empty()) return record;
     throw ConfigError(
-        cat(place, ": ", complaint, "; the records are damaged, or of another version of trireme"));
+        cat(source, ": ", complaint, "; the records are damaged, or of another version of trireme"));
 }
 
 template <class Record>
-std::optional<Record> try_read_record(const Read& json) {
+std::optional<Record> try_read_record(const InputJson& json) {
     Record record;
     return read_fields(json, record).empty() ? std::optional(std::move(record)) : std::nullopt;
 }
 
-template Written to_json(const Manifest&);
-template Manifest read_record(const Read&, const std::string&);
-template Written to_json(const StartLine&);
-template StartLine read_record(const Read&, const std::string&);
-template Written to_json(const StepLine&);
-template StepLine read_record(const Read&, const std::string&);
-template Written to_json(const EvaluationLine&);
-template EvaluationLine read_record(const Read&, const std::string&);
-template Written to_json(const EarlyEnd&);
-template EarlyEnd read_record(const Read&, const std::string&);
-template Written to_json(const Summary&);
-template Summary read_record(const Read&, const std::string&);
-template std::optional<StartLine> try_read_record(const Read&);
+template OutputJson to_json(const Manifest&);
+template Manifest read_record(const InputJson&, const std::string&);
+template OutputJson to_json(const StartLine&);
+template StartLine read_record(const InputJson&, const std::string&);
+template OutputJson to_json(const StepLine&);
+template StepLine read_record(const InputJson&, const std::string&);
+template OutputJson to_json(const EvaluationLine&);
+template EvaluationLine read_record(const InputJson&, const std::string&);
+template OutputJson to_json(const EarlyEnd&);
+template EarlyEnd read_record(const InputJson&, const std::string&);
+template OutputJson to_json(const Summary&);
+template Summary read_record(const InputJson&, const std::string&);
+template std::optional<StartLine> try_read_record(const InputJson&);
 
 }  // namespace trireme::records

@@ -8,11 +8,12 @@
 
 namespace trireme::records {
 
-// Maximum number of starts of a Slurm job at the same step, without progress, before another start is refused.
-constexpr std::size_t most_starts_without_progress = 3;
+// A Slurm job may start this many times at the same step, that is, without progress. The next start is refused.
+constexpr std::size_t max_starts_without_progress = 3;
 
-// Adds a line for the present start, which begins after `first_step` steps. Throws ConfigError if Slurm has
-// requeued the job and its last starts all began at the same step: it would restart forever.
-void note_start(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step);
+// Adds a line to `file` for the present start, which begins after `completed_steps` steps. Throws ConfigError
+// if Slurm has requeued the job and its last starts all began at the same step, because it would restart
+// forever.
+void record_start(const std::filesystem::path& file, const SlurmJob& job, std::size_t completed_steps);
 
 }  // namespace trireme::records

@@ -11,14 +11,14 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit("reason", summary.reason);
     visit("approximate", summary.approximations);
     visit("remarks", summary.remarks);
-    visit("slowed_on_purpose", summary.slowed);
-    visit.count("stopped/behind_step", summary.stopped_behind);
-    visit("stopped/because", summary.stopped_because);
+    visit("slowed_on_purpose", summary.emulated_slowness);
+    visit.count("stopped/behind_step", summary.stopped_after);
+    visit("stopped/because", summary.stop_reason);
     visit("clock", summary.clock);
     visit.count("steps", summary.steps);
     visit.count("earlier_steps", summary.earlier_steps);
     visit.count("skipped_steps", summary.skipped_steps);
-    visit.count("rolled_back_updates", summary.rolled_back);
+    visit.count("rolled_back_updates", summary.rolled_back_updates);
     visit("loss/first", summary.first_loss);
     visit("loss/last", summary.last_loss);
     visit("loss/validation", summary.validation_loss);
@@ -35,8 +35,8 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit.constant("padding/limit", 0);
     visit("model_flops_per_s/value", summary.flops_per_s);
     visit("model_flops_per_s/limit", summary.peak_flops_per_s);
-    visit("model_flops_per_s/limit_is", summary.peak_is);
-    visit("peak_is", summary.peak_is);
+    visit("model_flops_per_s/limit_is", summary.peak_description);
+    visit("peak_is", summary.peak_description);
     visit("mfu", summary.mfu);
     visit("mfu_causal", summary.mfu_causal);
     visit("mfu_formula", summary.mfu_formula);
@@ -64,7 +64,7 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit.count("looks/count", summary.looks);
     visit("looks/seconds", summary.look_s);
     visit("looks/share_of_steps", summary.look_share);
-    visit.count("memory_bytes/growth", summary.grown_bytes);
+    visit.count("memory_bytes/growth", summary.growth_bytes);
     visit.count("memory_bytes/predicted", summary.predicted_bytes);
 }
 

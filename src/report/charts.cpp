@@ -9,33 +9,35 @@
 namespace trireme::report {
 namespace {
 
-constexpr std::size_t most_points = 1000;  // points per drawn curve
-constexpr std::size_t smooth_share = 50;  // a smoothed point averages over a fiftieth of the run on either side
-constexpr double farthest = 1e100;        // larger values are drawn here
+constexpr std::size_t max_points = 1000;  // points per drawn curve
+// A smoothed point averages over 1 / 50 of the points of the run on either side.
+constexpr std::size_t smoothing_divisor = 50;
+constexpr double max_drawn_value = 1e100;  // larger values are drawn as this value
 
 template <class Line>
-Curve curve_of(const std::vector<Line>& lines, records::Figure Line::*field, double unit = 1) {
+Curve make_curve(const std::vector<Line>& lines, records::Figure Line::*field, double unit = 1) {
     Curve curve;
     for (const Line& line : lines) {
-        if (line.*field) curve.push_back({*line.step, std::clamp(*(line.*field) / unit, -farthest, farthest)});
+        if (line.*field)
+            curve.push_back({*line.step, std::clamp(*(line.*field) / unit, -max_drawn_value, max_drawn_value)});
     }
     return curve;
 }
 
-Curve calm(const Curve& curve) {
-    return smoothed(curve, std::max<std::size_t>(2, curve.size() / smooth_share), most_points / 2);
+Curve smooth_for_drawing(const Curve& curve) {
+    return smooth_curve(curve, std::max<std::size_t>(2, curve.size() / smoothing_divisor), max_points / 2);
 }
 
-std::vector<Series> as_recorded_and_smoothed(const Curve& curve, const char* name, int colour) {
-    std::vector<Series> series{{name, Mark::faint_line, colour, thinned(curve, most_points)}};
-    if (curve.size() > 2) series.push_back({"smoothed", Mark::line, colour, calm(curve)});
+std::vector<Series> make_series(const Curve& curve, const char* name, int colour) {
+    std::vector<Series> series{{name, Mark::faint_line, colour, thin_curve(curve, max_points)}};
+    if (curve.size() > 2) series.push_back({"smoothed", Mark::line, colour, smooth_for_drawing(curve)});
     return series;
 }
 
-// Slow ranks and changes of plan are rare and explain a curve, so their lines are tall. Evaluations and
-// checkpoints are short marks at the top.
-std::vector<Event> events_of(const RunRecords& records) {
-    constexpr std::size_t most_marks = 200;  // per kind
+// Slow ranks and changes of plan are rare and explain the form of a curve, so they are drawn over the whole
+// height. Evaluations and checkpoints are short marks at the top.
+std::vector<Event> make_events(const RunRecords& records) {
+    constexpr std::size_t max_marks = 200;  // per kind
     const std::array<const char*, 4> kinds{"slow rank", "change of plan", "evaluation", "checkpoint"};
     std::vector<Event> events;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -43,8 +45,8 @@ std::vector<Event> events_of(const RunRecords& records) {
             return static_cast<std::size_t>(event.kind) == kind;
         };
         const auto count = static_cast<std::size_t>(std::ranges::count_if(records.events, is_of_kind));
-        const bool is_tall = kind <= RunEvent::plan_change;
-        if (!is_tall && count > most_marks) continue;
+        const bool is_tall = kind <= RunEvent::plan_change;  // slow ranks and changes of plan
+        if (!is_tall && count > max_marks) continue;
         for (const RunEvent& event : records.events)
             if (is_of_kind(event))
                 events.push_back({event.step, kinds[kind], event.text, static_cast<int>(kind), is_tall});
@@ -52,137 +54,136 @@ std::vector<Event> events_of(const RunRecords& records) {
     return events;
 }
 
-BarPart time_part(const char* name, double seconds, double all, int colour) {
-    return {name, seconds, cat(duration(seconds), " (", percent(seconds / all), ")"), colour};
+BarPart make_time_part(const char* name, double seconds, double total, int colour) {
+    return {name, seconds, cat(format_duration(seconds), " (", format_percent(seconds / total), ")"), colour};
 }
 
-BarPart token_part(const char* name, double tokens, double all, int colour) {
-    return {name, tokens, cat(with_commas(tokens), " (", percent(tokens / all), ")"), colour};
+BarPart make_token_part(const char* name, double tokens, double total, int colour) {
+    return {name, tokens, cat(format_with_commas(tokens), " (", format_percent(tokens / total), ")"), colour};
 }
 
 }  // namespace
 
-std::string loss_chart(const RunRecords& records) {
+std::string draw_loss_chart(const RunRecords& records) {
     Chart chart{.title = "Loss", .y_label = "loss", .may_be_log = true, .is_wide = true, .series = {}};
-    chart.series =
-        as_recorded_and_smoothed(curve_of(records.steps, &records::StepLine::loss), "training, each step", 0);
+    chart.series = make_series(make_curve(records.steps, &records::StepLine::loss), "training, each step", 0);
     if (chart.series.size() > 1) chart.series.back().name = "training, smoothed";
-    const Curve validation = curve_of(records.evaluations, &records::EvaluationLine::loss);
+    const Curve validation = make_curve(records.evaluations, &records::EvaluationLine::loss);
     if (!validation.empty())
-        chart.series.push_back({"validation", Mark::dots, 1, thinned(validation, most_points)});
-    chart.events = events_of(records);
-    return svg_chart(chart);
+        chart.series.push_back({"validation", Mark::dots, 1, thin_curve(validation, max_points)});
+    chart.events = make_events(records);
+    return draw_chart(chart);
 }
 
-std::string score_chart(const RunRecords& records) {
+std::string draw_score_chart(const RunRecords& records) {
     Chart chart{.title = "Right on validation samples",
                 .y_label = "%",
-                .from_zero = true,
+                .starts_at_zero = true,
                 .is_wide = true,
                 .series = {}};
     const auto add = [&](const char* name, records::Figure records::EvaluationLine::*field, int colour) {
-        const Curve curve = curve_of(records.evaluations, field, 0.01);
-        if (!curve.empty()) chart.series.push_back({name, Mark::line, colour, thinned(curve, most_points)});
+        const Curve curve = make_curve(records.evaluations, field, 0.01);
+        if (!curve.empty()) chart.series.push_back({name, Mark::line, colour, thin_curve(curve, max_points)});
     };
     if (!records.steps.empty()) chart.first_step = *records.steps.front().step;
     add("accuracy", &records::EvaluationLine::accuracy, 0);
     add("exact match", &records::EvaluationLine::exact_match, 0);
     add("F1", &records::EvaluationLine::f1, 1);
     if (chart.series.size() == 1) chart.y_label = chart.series.front().name + ", %";
-    return svg_chart(chart);
+    return draw_chart(chart);
 }
 
-std::string speed_charts(const RunRecords& records) {
+std::string draw_speed_charts(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     const bool has_images = manifest.tokens_of_image.value_or(0) > 0;
     const double unit = has_images ? static_cast<double>(*manifest.tokens_of_image) : 1;
     const auto chart = [&](const char* title, const char* label, records::Figure records::StepLine::*field,
-                           double of_unit) {
-        return svg_chart(
-            {.title = title,
-             .y_label = label,
-             .from_zero = true,
-             .series = as_recorded_and_smoothed(curve_of(records.steps, field, of_unit), "each step", 0),
-             .events = events_of(records)});
+                           double divisor) {
+        return draw_chart({.title = title,
+                           .y_label = label,
+                           .starts_at_zero = true,
+                           .series = make_series(make_curve(records.steps, field, divisor), "each step", 0),
+                           .events = make_events(records)});
     };
     return chart(has_images ? "Images per second" : "Tokens per second", has_images ? "images/s" : "tokens/s",
                  &records::StepLine::tokens_per_s, unit) +
            chart("Model FLOP utilisation (MFU)", "% of peak", &records::StepLine::mfu, 0.01);
 }
 
-std::string optimizer_charts(const RunRecords& records) {
-    const Chart norm{.title = "Gradient norm, before clipping",
-                     .y_label = "norm",
-                     .may_be_log = true,
-                     .series = as_recorded_and_smoothed(curve_of(records.steps, &records::StepLine::grad_norm),
-                                                        "each step", 0)};
-    const Curve rate = thinned(curve_of(records.steps, &records::StepLine::lr), most_points);
-    return svg_chart(norm) + svg_chart({.title = "Learning rate",
-                                        .y_label = "rate",
-                                        .from_zero = true,
-                                        .series = {{"learning rate", Mark::line, 0, rate}}});
+std::string draw_optimizer_charts(const RunRecords& records) {
+    const Chart norm{
+        .title = "Gradient norm, before clipping",
+        .y_label = "norm",
+        .may_be_log = true,
+        .series = make_series(make_curve(records.steps, &records::StepLine::grad_norm), "each step", 0)};
+    const Curve rate = thin_curve(make_curve(records.steps, &records::StepLine::lr), max_points);
+    return draw_chart(norm) + draw_chart({.title = "Learning rate",
+                                          .y_label = "rate",
+                                          .starts_at_zero = true,
+                                          .series = {{"learning rate", Mark::line, 0, rate}}});
 }
 
-std::string time_bars(const records::Summary& s) {
+std::string draw_time_bars(const records::Summary& s) {
     if (!s.seconds || !s.bubble || *s.seconds <= 0) return "";
     const double kernels = std::clamp(1 - *s.bubble, 0.0, 1.0) * *s.seconds;
-    Bar bar{"", {time_part("in kernels", kernels, *s.seconds, 0)}};
+    Bar bar{"", {make_time_part("in kernels", kernels, *s.seconds, 0)}};
     double rest = *s.seconds - kernels;
     int colour = 1;
-    const auto add = [&](const char* what, records::Figure seconds) {
+    const auto add = [&](const char* label, records::Figure seconds) {
         const double wait = std::clamp(seconds.value_or(0), 0.0, rest);
-        if (seconds) bar.parts.push_back(time_part(what, wait, *s.seconds, colour++));
+        if (seconds) bar.parts.push_back(make_time_part(label, wait, *s.seconds, colour++));
         rest -= wait;
     };
-    const auto seconds_of = [&](records::Figure share) {
-        return share ? records::Figure(*share * *s.seconds) : records::Figure();
+    const auto to_seconds = [&](records::Figure fraction) {
+        return fraction ? records::Figure(*fraction * *s.seconds) : records::Figure();
     };
     if (s.bubble_schedule) {
-        add("waiting for other stages", seconds_of(s.bubble_schedule));
-        add("waiting for tensor ranks", seconds_of(s.wait_tensor));
-        add("waiting for gradient sums", seconds_of(s.wait_data));
+        add("waiting for other stages", to_seconds(s.bubble_schedule));
+        add("waiting for tensor ranks", to_seconds(s.wait_tensor));
+        add("waiting for gradient sums", to_seconds(s.wait_data));
     } else {
         add("waiting for other ranks", s.comm_wait_s);
     }
-    bar.parts.push_back(time_part("the rest", rest, *s.seconds, colour));
-    return svg_bars("Where the time of the steps goes, mean over the ranks", {bar});
+    bar.parts.push_back(make_time_part("the rest", rest, *s.seconds, colour));
+    return draw_bars("Where the time of the steps goes, mean over the ranks", {bar});
 }
 
-std::string rank_bars(const RunRecords& records) {
-    constexpr std::size_t most_ranks = 64;
+std::string draw_rank_bars(const RunRecords& records) {
+    constexpr std::size_t max_ranks = 64;
     std::vector<Bar> bars;
-    for (std::size_t rank = 0; rank < std::min(records.ranks.size(), most_ranks); ++rank) {
+    for (std::size_t rank = 0; rank < std::min(records.ranks.size(), max_ranks); ++rank) {
         const RankSeconds& s = records.ranks[rank];
         const auto part = [](const char* name, double seconds, int colour) {
-            return BarPart{name, seconds, duration(seconds), colour};
+            return BarPart{name, seconds, format_duration(seconds), colour};
         };
         bars.push_back({cat("rank ", rank),
                         {part("in kernels", s.compute, 0), part("waiting for other stages", s.stages, 1),
                          part("waiting for tensor ranks", s.tensor, 2),
                          part("waiting for gradient sums", s.data, 3), part("the rest", s.rest, 4)}});
     }
-    const std::string more = records.ranks.size() > most_ranks
-                                 ? cat(", the first ", most_ranks, " of ", records.ranks.size(), " ranks")
-                                 : "";
-    return svg_bars(cat("Seconds of each rank", more), bars);
+    const std::string suffix = records.ranks.size() > max_ranks
+                                   ? cat(", the first ", max_ranks, " of ", records.ranks.size(), " ranks")
+                                   : "";
+    return draw_bars(cat("Seconds of each rank", suffix), bars);
 }
 
-std::string padding_bars(const records::Summary& s) {
+std::string draw_padding_bars(const records::Summary& s) {
     if (!s.tokens || !s.padding || *s.padding < 0 || *s.padding >= 1) return "";
     const double computed = *s.tokens / (1 - *s.padding);
-    return svg_bars("Computed tokens", {{"",
-                                         {token_part("of samples", *s.tokens, computed, 0),
-                                          token_part("padding", computed - *s.tokens, computed, 1)}}});
+    return draw_bars("Computed tokens", {{"",
+                                          {make_token_part("of samples", *s.tokens, computed, 0),
+                                           make_token_part("padding", computed - *s.tokens, computed, 1)}}});
 }
 
-std::string memory_bars(const records::Summary& s) {
+std::string draw_memory_bars(const records::Summary& s) {
     std::vector<Bar> bars;
     const auto add = [&](const char* label, const char* meaning, records::Figure bytes, int colour) {
-        if (bytes && *bytes >= 0) bars.push_back({label, {{meaning, *bytes, megabytes(*bytes), colour}}});
+        if (bytes && *bytes >= 0)
+            bars.push_back({label, {{meaning, *bytes, format_megabytes(*bytes), colour}}});
     };
     add("predicted", "predicted before the start", s.predicted_bytes, 0);
-    add("grown", "what the process grew by", s.grown_bytes, 1);
-    return svg_bars("Memory of a rank", bars);
+    add("grown", "what the process grew by", s.growth_bytes, 1);
+    return draw_bars("Memory of a rank", bars);
 }
 
 }  // namespace trireme::report

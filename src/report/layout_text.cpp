@@ -21,26 +21,27 @@ bool has_equal_teams(const layout::Layout& layout) {
 
 }  // namespace
 
-std::string grid_text(const layout::Layout& layout) {
+std::string describe_grid(const layout::Layout& layout) {
     const std::size_t stages = layout.stages.size();
     if (stages == 0) return "no stages";
-    const std::string idle = layout.idle.empty() ? "" : cat(", ", counted(layout.idle.size(), "idle rank"));
+    const std::string idle =
+        layout.idle.empty() ? "" : cat(", ", format_count(layout.idle.size(), "idle rank"));
     if (is_grid(layout) && has_equal_teams(layout)) {
         const layout::StageLayout& first = layout.stages.front();
-        return cat(counted(stages, "stage"), " x ", counted(first.replicas.size(), "replica"), " x ",
-                   counted(first.replicas.front().ranks.size(), "tensor rank"), idle);
+        return cat(format_count(stages, "stage"), " x ", format_count(first.replicas.size(), "replica"), " x ",
+                   format_count(first.replicas.front().ranks.size(), "tensor rank"), idle);
     }
     std::vector<std::size_t> replicas;
     for (const layout::StageLayout& stage : layout.stages) replicas.push_back(stage.replicas.size());
-    return cat(counted(stages, "stage"), " with ", fmt::format("{}", fmt::join(replicas, ", ")), " replicas",
-               idle);
+    return cat(format_count(stages, "stage"), " with ", fmt::format("{}", fmt::join(replicas, ", ")),
+               " replicas", idle);
 }
 
-std::string stages_text(const layout::Layout& layout) {
-    constexpr std::size_t most_replicas = 16;
+std::string describe_stages(const layout::Layout& layout) {
+    constexpr std::size_t max_replicas = 16;
     std::size_t replicas = 0;
     for (const layout::StageLayout& stage : layout.stages) replicas += stage.replicas.size();
-    if (replicas > most_replicas) return grid_text(layout);
+    if (replicas > max_replicas) return describe_grid(layout);
     return to_string(layout);
 }
 

@@ -10,8 +10,8 @@
 namespace trireme::report {
 namespace {
 
-// Colour-blind readers can tell the three main colours apart, also in grey.
-const char* style_sheet() {
+// Returns the CSS of the page. Colour-blind readers can tell the three main colours apart, also in grey.
+const char* get_style_sheet() {
     return R"css(
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2430; --soft: #5a6675; --rule: #dde2e8;
         --c0: #1f66ad; --c1: #e08214; --c2: #9aa5b1; --good: #1b7f4b; --bad: #b3261e; --open: #8a6100; }
@@ -71,43 +71,46 @@ pre { padding: 12px 14px; border: 1px solid var(--rule); border-radius: 4px; whi
 )css";
 }
 
-// Returns "gpt2-tiny on 2 ranks", as far as it is known.
-std::string title_of(const RunRecords& records) {
+// Returns "gpt2-tiny on 2 ranks", without a part that the records lack.
+std::string make_title(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     const std::string model = manifest.model.empty() ? "A run of Trireme" : manifest.model;
     const auto ranks = static_cast<double>(manifest.hosts.size());
-    return ranks > 0 ? cat(model, " on ", plural(ranks, "rank")) : model;
+    return ranks > 0 ? cat(model, " on ", format_plural(ranks, "rank")) : model;
 }
 
-// Returns "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples in 4 micro-batches · f32".
-std::string plan_facts(const RunRecords& records) {
+// Returns "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples a step in 4 micro-batches · f32".
+std::string describe_plan(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     std::vector<std::string> facts;
-    if (records.layout) facts.push_back(grid_text(*records.layout));
+    if (records.layout) facts.push_back(describe_grid(*records.layout));
     if (!manifest.schedule.empty()) facts.push_back("schedule " + manifest.schedule);
     if (manifest.batch > 0 && manifest.microbatches > 0)
-        facts.push_back(cat(counted(manifest.batch, "sample"), " a step in ",
-                            counted(manifest.microbatches, "micro-batch")));
+        facts.push_back(cat(format_count(manifest.batch, "sample"), " a step in ",
+                            format_count(manifest.microbatches, "micro-batch")));
     if (!manifest.dtype.empty()) {
-        const bool is_wider = !manifest.sums.empty() && manifest.sums != manifest.dtype;
-        facts.push_back(cat(manifest.dtype, is_wider ? ", sums and weights in " + manifest.sums : ""));
+        const bool accumulates_wider = !manifest.sums.empty() && manifest.sums != manifest.dtype;
+        facts.push_back(cat(manifest.dtype, accumulates_wider ? ", sums and weights in " + manifest.sums : ""));
     }
-    return facts.empty() ? "" : element("p", escaped(fmt::format("{}", fmt::join(facts, " · "))), "facts plan");
+    return facts.empty()
+               ? ""
+               : make_element("p", escape_html(fmt::format("{}", fmt::join(facts, " · "))), "facts plan");
 }
 
 // Converts "2026-11-20T17:20:01Z" to "2026-11-20 17:20:01 UTC".
-std::string date_text(std::string started) {
+std::string format_date(std::string started) {
     if (started.size() != 20 || started[10] != 'T' || started.back() != 'Z') return started;
     started[10] = ' ';
     return started.replace(19, 1, " UTC");
 }
 
 // Returns "rank 3" or "each rank in turn (5 steps each)".
-std::string slowed_subject(const config::SlowRank& slow) {
+std::string describe_slow_subject(const config::SlowRank& slow) {
     if (slow.choice == config::SlowChoice::named) return cat("rank ", slow.rank);
-    const std::string period = slow.every ? plural(static_cast<double>(*slow.every), "step") : "an epoch";
+    const std::string period =
+        slow.every ? format_plural(static_cast<double>(*slow.every), "step") : "an epoch";
     if (slow.choice == config::SlowChoice::turn) return cat("each rank in turn (", period, " each)");
-    return cat("a rank drawn anew for ", period);
+    return cat("a random rank, redrawn for ", period);
 }
 
 }  // namespace
@@ -115,33 +118,33 @@ std::string slowed_subject(const config::SlowRank& slow) {
 std::string describe(const config::SlowRank& slow) {
     if (!slow.trace.empty()) return cat("ranks as ", slow.trace, " says");
     const auto text = [](const char* before, std::optional<double> number) {
-        return number ? cat(before, significant(*number)) : std::string();
+        return number ? cat(before, format_significant(*number)) : std::string();
     };
-    return cat(slow.on == config::SlowKernels::products ? "matrix products of " : "", slowed_subject(slow),
-               " to take ", significant(slow.factor), text(" to ", slow.highest_factor),
-               " times as long from step ", significant(static_cast<double>(slow.first_step)),
+    return cat(slow.kernels == config::SlowKernels::matmuls ? "matmuls of " : "", describe_slow_subject(slow),
+               " to take ", format_significant(slow.factor), text(" to ", slow.highest_factor),
+               " times as long from step ", format_significant(static_cast<double>(slow.first_step)),
                text(" to ", slow.last_step));
 }
 
 namespace {
 
-std::string facts(const RunRecords& records, const records::Summary& summary) {
+std::string describe_run(const RunRecords& records, const records::Summary& summary) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     std::string line = cat("run ", records.name);
-    if (!manifest.started.empty()) line += cat(" · started ", date_text(manifest.started));
+    if (!manifest.started.empty()) line += cat(" · started ", format_date(manifest.started));
     if (manifest.parameters > 0)
-        line += cat(" · ", with_commas(static_cast<double>(manifest.parameters)), " parameters");
+        line += cat(" · ", format_with_commas(static_cast<double>(manifest.parameters)), " parameters");
     if (manifest.corpus) line += cat(" · corpus ", *manifest.corpus);
     if (!manifest.device.empty()) line += cat(" · ", manifest.device);
     for (const config::SlowRank& each : manifest.slow) line += cat(" · made slow: ", describe(each));
     if (!summary.clock.empty()) line += cat(" · ", summary.clock, " clock");
-    return element("p", escaped(line), "facts");
+    return make_element("p", escape_html(line), "facts");
 }
 
-std::string verdict(const RunRecords& records, const records::Summary& summary) {
+std::string describe_verdict(const RunRecords& records, const records::Summary& summary) {
     if (!records.summary) {
-        const std::string done = plural(static_cast<double>(records.steps.size()), "step");
-        return element(
+        const std::string done = format_plural(static_cast<double>(records.steps.size()), "step");
+        return make_element(
             "p",
             cat("<b>UNFINISHED</b> This run is still going on, or was stopped before its end: it has no ",
                 "summary.json. What follows is added up from the ", done, " on record."),
@@ -149,56 +152,59 @@ std::string verdict(const RunRecords& records, const records::Summary& summary) 
     }
     if (summary.verdict.empty()) return "";
     const bool is_valid = summary.verdict == "VALID";
-    std::string text = cat("<b>", escaped(summary.verdict));
+    std::string text = cat("<b>", escape_html(summary.verdict));
     if (is_valid && !summary.approximations.empty()) {
-        text += cat(", approximate:</b> ", escaped(fmt::format("{}", fmt::join(summary.approximations, "; "))));
+        text +=
+            cat(", approximate:</b> ", escape_html(fmt::format("{}", fmt::join(summary.approximations, "; "))));
     } else {
-        text += cat("</b>", summary.reason.empty() ? "" : " " + escaped(summary.reason));
+        text += cat("</b>", summary.reason.empty() ? "" : " " + escape_html(summary.reason));
     }
-    for (const std::string& remark : summary.remarks) text += "<br>" + escaped(remark);
-    return element("p", text, is_valid ? "verdict valid" : "verdict invalid");
+    for (const std::string& remark : summary.remarks) text += "<br>" + escape_html(remark);
+    return make_element("p", text, is_valid ? "verdict valid" : "verdict invalid");
 }
 
 // Returns an empty text if there is no content.
-std::string section(const char* title, const std::string& content, const char* kind = "") {
+std::string make_section(const char* title, const std::string& content, const char* kind = "") {
     if (content.empty()) return "";
-    return element("section", cat(element("h2", title), element("div", "\n" + content, kind)));
+    return make_element("section", cat(make_element("h2", title), make_element("div", "\n" + content, kind)));
 }
 
-std::string charts(const RunRecords& records) {
-    return loss_chart(records) + score_chart(records) + speed_charts(records) + optimizer_charts(records);
+std::string draw_charts(const RunRecords& records) {
+    return draw_loss_chart(records) + draw_score_chart(records) + draw_speed_charts(records) +
+           draw_optimizer_charts(records);
 }
 
-std::string configuration(const RunRecords& records) {
+std::string show_configuration(const RunRecords& records) {
     if (!records.config) return "";
     return cat("<details><summary>config.ini: every option with its value</summary>\n",
-               element("pre", escaped(*records.config)), "</details>\n");
+               make_element("pre", escape_html(*records.config)), "</details>\n");
 }
 
-std::string body(const RunRecords& records) {
-    const records::Summary summary = records.summary.value_or(summary_so_far(records.steps));
-    const std::string head =
-        element("h1", escaped(title_of(records))) + plan_facts(records) + facts(records, summary);
-    const std::string bars =
-        time_bars(summary) + rank_bars(records) + padding_bars(summary) + memory_bars(summary);
-    return element("header", head + verdict(records, summary)) +
-           section("Figures of merit", figures_table(summary), "figures") +
-           section("Changes of plan", changes_table(records), "changes") +
-           section("Over the steps", charts(records), "charts") +
-           section("Time, tokens, memory", bars, "charts") +
-           section("What each rank did when", records.trace ? drawn(*records.trace) : "", "trace") +
-           section("Machine and versions", records.manifest ? machine_table(*records.manifest) : "",
-                   "machine") +
-           section("Configuration", configuration(records));
+std::string make_body(const RunRecords& records) {
+    const records::Summary summary = records.summary.value_or(sum_up_steps(records.steps));
+    const std::string head = make_element("h1", escape_html(make_title(records))) + describe_plan(records) +
+                             describe_run(records, summary);
+    const std::string bars = draw_time_bars(summary) + draw_rank_bars(records) + draw_padding_bars(summary) +
+                             draw_memory_bars(summary);
+    return make_element("header", head + describe_verdict(records, summary)) +
+           make_section("Figures of merit", make_figures_table(summary), "figures") +
+           make_section("Changes of plan", make_plan_changes_table(records), "changes") +
+           make_section("Over the steps", draw_charts(records), "charts") +
+           make_section("Time, tokens, memory", bars, "charts") +
+           make_section("What each rank did when", records.trace ? draw_trace(*records.trace) : "", "trace") +
+           make_section("Machine and versions", records.manifest ? make_machine_table(*records.manifest) : "",
+                        "machine") +
+           make_section("Configuration", show_configuration(records));
 }
 
 }  // namespace
 
-std::string page(const RunRecords& records) {
+std::string make_page(const RunRecords& records) {
     return cat("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-               element("title", escaped(title_of(records)) + " &ndash; Trireme"),
-               element("style", style_sheet()), "</head>\n<body>\n", body(records), "</body>\n</html>\n");
+               make_element("title", escape_html(make_title(records)) + " &ndash; Trireme"),
+               make_element("style", get_style_sheet()), "</head>\n<body>\n", make_body(records),
+               "</body>\n</html>\n");
 }
 
 }  // namespace trireme::report

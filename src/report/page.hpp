@@ -12,53 +12,57 @@
 namespace trireme::report {
 
 // Returns a complete HTML file with style sheet and drawings.
-std::string page(const RunRecords& records);
+std::string make_page(const RunRecords& records);
 
-// Returns "rank 3 to take 4 times as long from step 100 to 200".
+// Describes an emulated slow rank: "rank 3 to take 4 times as long from step 100 to 200".
 std::string describe(const config::SlowRank& slow);
 
-// Sums up the steps as the final summary would. Omits figures that some step lacks, and the verdict.
-records::Summary summary_so_far(const std::vector<records::StepLine>& steps);
+// Makes the summary of an unfinished run from its steps. The verdict is unset, and so is each figure that some
+// step lacks.
+records::Summary sum_up_steps(const std::vector<records::StepLine>& steps);
 
 // Return the charts of a report as HTML figures, or an empty text if the records have no data for them.
-std::string loss_chart(const RunRecords& records);
-std::string score_chart(const RunRecords& records);       // accuracy, or exact match and F1
-std::string speed_charts(const RunRecords& records);      // tokens/s and MFU
-std::string optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
+std::string draw_loss_chart(const RunRecords& records);
+std::string draw_score_chart(const RunRecords& records);       // accuracy, or exact match and F1
+std::string draw_speed_charts(const RunRecords& records);      // tokens/s and MFU
+std::string draw_optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
 
-std::string time_bars(const records::Summary& summary);     // kernels, waiting for other ranks, the rest
-std::string rank_bars(const RunRecords& records);           // the same, per rank
-std::string padding_bars(const records::Summary& summary);  // tokens of samples, and padding
-std::string memory_bars(const records::Summary& summary);   // predicted and measured growth
+std::string draw_time_bars(const records::Summary& summary);     // mean seconds in kernels, waiting, other
+std::string draw_rank_bars(const RunRecords& records);           // seconds in kernels, waiting, other; per rank
+std::string draw_padding_bars(const records::Summary& summary);  // tokens of samples, and padding
+std::string draw_memory_bars(const records::Summary& summary);   // predicted and measured growth
 
 // Return the tables of a report in HTML.
-std::string figures_table(const records::Summary& summary);    // figures of merit: value, limit, remark
-std::string machine_table(const records::Manifest& manifest);  // empty if the manifest is
+std::string make_figures_table(const records::Summary& summary);    // figures of merit: value, limit, remark
+std::string make_machine_table(const records::Manifest& manifest);  // program, device, hosts, model
 
 // Returns "2 stages x 3 replicas x 1 tensor rank", or "3 stages with 1, 2, 1 replicas" if
 // the layout is not a grid.
-std::string grid_text(const layout::Layout& layout);
+std::string describe_grid(const layout::Layout& layout);
 
-// Returns one line per stage, as `trireme plan` prints it; for a large layout, grid_text().
-std::string stages_text(const layout::Layout& layout);
+// Returns one line per stage, as `trireme plan` prints it. A layout with more than 16 replicas is described by
+// describe_grid() instead.
+std::string describe_stages(const layout::Layout& layout);
 
-// Returns a table with one row per change: the layouts before and after, and the gain by the median of the
-// first steps after the change. Empty if the plan never changed.
-std::string changes_table(const RunRecords& records);
+// Returns a table with one row per change of plan: the layouts before and after, the moved bytes, and the
+// median time of the first ten steps after the change compared with the time before. Empty if the plan never
+// changed.
+std::string make_plan_changes_table(const RunRecords& records);
 
-// Returns the step to draw: the one after a change of plan, else the one after a
-// checkpoint copy, else the last.
-std::size_t shown_step(const RunTrace& trace);
+// Returns the traced step to draw: the first step after a change of plan. If there is none, the step after a
+// checkpoint copy; otherwise the last step.
+std::size_t choose_drawn_step(const RunTrace& trace);
 
-// Returns the measured timeline of a step, in milliseconds from its first event. Rows are ranks in the order of
-// their teams, then idle ranks.
-Timeline measured(const RunTrace& trace, std::size_t step);
+// Returns the measured timeline of a step, in milliseconds since its first event. There is one row per rank:
+// the ranks of the teams in the order of the teams, then idle ranks.
+Timeline make_measured_timeline(const RunTrace& trace, std::size_t step);
 
-// Returns the predicted timeline of the plan's programs. Instructions take the mean measured time of their kind
-// and stage; messages take no time. Requires plan.programs.
-Timeline predicted(const TracedPlan& plan, const Timeline& measured);
+// Returns the predicted timeline of the plan's programs. An instruction takes the mean time that instructions
+// of its kind and stage took in `measured`; messages take no time. plan.programs must not be empty.
+Timeline make_predicted_timeline(const TracedPlan& plan, const Timeline& measured);
 
-// Returns the drawing and its description as HTML; empty if nothing was traced.
-std::string drawn(const RunTrace& trace);
+// Draws one traced step, as measured and as predicted, with a description, as HTML. Empty if nothing was
+// traced.
+std::string draw_trace(const RunTrace& trace);
 
 }  // namespace trireme::report

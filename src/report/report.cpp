@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Throws ConfigError if `output` is a record of the run, which the report would replace.
 void refuse_record(const fs::path& run_directory, const fs::path& output) {
     for (const char* name :
          {"steps.jsonl", "summary.json", "manifest.json", "config.ini", "decisions.jsonl", "trace.json"}) {
@@ -26,7 +27,7 @@ void refuse_record(const fs::path& run_directory, const fs::path& output) {
 }  // namespace
 
 void write_report(const fs::path& run_directory, const fs::path& output) {
-    const std::string html = report::page(report::read_run(run_directory));
+    const std::string html = report::make_page(report::read_run(run_directory));
     refuse_record(run_directory, output);
     std::ofstream file(output, std::ios::binary);
     if (!file) {

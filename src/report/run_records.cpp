@@ -17,13 +17,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-Words content_of(const fs::path& path) {
+OptionalText read_content(const fs::path& path) {
     if (!fs::exists(path)) return std::nullopt;
     return read_regular_file(path);
 }
 
-std::optional<Json> object_in(const fs::path& path) {
-    const Words text = content_of(path);
+std::optional<Json> read_object(const fs::path& path) {
+    const OptionalText text = read_content(path);
     if (!text) return std::nullopt;
     auto json = try_parse_json<Json>(*text);
     if (!json || !json->is_object()) {
@@ -33,8 +33,9 @@ std::optional<Json> object_in(const fs::path& path) {
     return json;
 }
 
-// Adds the times of ranks in a step. Restarts the sums if the number of ranks changes.
-void add_times_of_ranks(std::vector<RankSeconds>& ranks, const records::RankLists& lists, double seconds) {
+// Adds the times of each rank in a step that took `seconds` to the sums in `ranks`. Restarts the sums if the
+// number of ranks changes.
+void add_rank_times(std::vector<RankSeconds>& ranks, const records::RankLists& lists, double seconds) {
     const std::vector<double>& compute = lists.compute_s;
     const std::vector<double>& stages = lists.wait_pipeline_s;
     const std::vector<double>& tensor = lists.wait_tensor_s;
@@ -53,30 +54,32 @@ void add_times_of_ranks(std::vector<RankSeconds>& ranks, const records::RankList
 }
 
 // Records an event when a rank becomes slow and when it recovers.
-class SlowEvents {
+class SlownessEvents {
 public:
     void add(std::vector<RunEvent>& events, double step, const std::vector<double>& slowness) {
-        slow_.resize(std::max(slow_.size(), slowness.size()));
-        for (std::size_t rank = 0; rank < slow_.size(); ++rank) {
+        was_slow_.resize(std::max(was_slow_.size(), slowness.size()));
+        for (std::size_t rank = 0; rank < was_slow_.size(); ++rank) {
             const double factor = rank < slowness.size() ? slowness[rank] : 1;
             const bool is_slow = factor > 1;
-            if (is_slow != slow_[rank])
-                events.push_back({RunEvent::slow_rank, step,
-                                  is_slow ? cat("rank ", rank, " takes ", significant(factor), " times as long")
-                                          : cat("rank ", rank, " is as fast as others again")});
-            slow_[rank] = is_slow;
+            if (is_slow != was_slow_[rank])
+                events.push_back(
+                    {RunEvent::slow_rank, step,
+                     is_slow ? cat("rank ", rank, " takes ", format_significant(factor), " times as long")
+                             : cat("rank ", rank, " is as fast as others again")});
+            was_slow_[rank] = is_slow;
         }
     }
 
 private:
-    std::vector<bool> slow_;
+    std::vector<bool> was_slow_;
 };
 
-// Returns the number of steps between checkpoints from config.ini; 0 if they are only at the end.
-double checkpoint_period(const Words& config) {
+// Returns the value of --checkpoint-every in config.ini, in steps; 0 if the only checkpoint is at the end, or
+// if the value is unknown.
+double read_checkpoint_period(const OptionalText& config) {
     constexpr std::string_view name = "\ncheckpoint-every = ";
-    const std::size_t at = config ? config->find(name) : std::string::npos;
-    return at == std::string::npos ? 0 : std::strtod(config->c_str() + at + name.size(), nullptr);
+    const std::size_t begin = config ? config->find(name) : std::string::npos;
+    return begin == std::string::npos ? 0 : std::strtod(config->c_str() + begin + name.size(), nullptr);
 }
 
 void add_events(RunRecords& records) {
@@ -84,24 +87,25 @@ void add_events(RunRecords& records) {
         records.events.push_back({RunEvent::plan_change, static_cast<double>(decision.step), decision.reason});
     for (const records::EvaluationLine& line : records.evaluations)
         records.events.push_back({RunEvent::evaluation, *line.step, "evaluation"});
-    const double period = checkpoint_period(records.config);
+    const double period = read_checkpoint_period(records.config);
     if (records.steps.empty() || period < 1) return;
     const double first = *records.steps.front().step, last = *records.steps.back().step;
     for (double step = std::ceil(first / period) * period; step <= last; step += period)
         records.events.push_back({RunEvent::checkpoint, step, "checkpoint"});
 }
 
-void add_line(RunRecords& records, SlowEvents& slow, const Json& json, const std::string& place) {
+void add_line(RunRecords& records, SlownessEvents& slow, const Json& json, const std::string& source) {
     if (!json.is_object())
-        throw ConfigError(cat(place, " is not a JSON object; correct the line or remove it"));
-    records::StepLine line = records::read_record<records::StepLine>(json, place);
-    if (!line.step) throw ConfigError(cat(place, " has no step; correct the line or remove it"));
-    const auto evaluation = records::read_record<records::EvaluationLine>(json, place);
+        throw ConfigError(cat(source, " is not a JSON object; correct the line or remove it"));
+    records::StepLine line = records::read_record<records::StepLine>(json, source);
+    if (!line.step) throw ConfigError(cat(source, " has no step; correct the line or remove it"));
+    const auto evaluation = records::read_record<records::EvaluationLine>(json, source);
+    // Only an evaluation records a validation loss, and only a step records its seconds.
     if (evaluation.loss || !line.seconds) {
         records.evaluations.push_back(evaluation);
         return;
     }
-    add_times_of_ranks(records.ranks, line.ranks, *line.seconds);
+    add_rank_times(records.ranks, line.ranks, *line.seconds);
     slow.add(records.events, *line.step, line.ranks.slowness);
     line.ranks = {};  // large if a run has many ranks and steps
     line.gpus = {};
@@ -109,23 +113,23 @@ void add_line(RunRecords& records, SlowEvents& slow, const Json& json, const std
 }
 
 void add_lines(RunRecords& records, const std::string& text, const fs::path& path) {
-    SlowEvents slow;
+    SlownessEvents slow;
     std::size_t begin = 0;
-    for (std::size_t number = 1; begin < text.size(); ++number) {
+    for (std::size_t line_number = 1; begin < text.size(); ++line_number) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string place = cat(path.string(), ", line ", number);
+        const std::string source = cat(path.string(), ", line ", line_number);
         const auto json = try_parse_json<Json>(std::string_view(text).substr(begin, end - begin));
-        const bool is_unfinished = end == text.size() && !json;
-        if (!is_unfinished) add_line(records, slow, json.value_or(Json()), place);
+        const bool is_cut_off = end == text.size() && !json;
+        if (!is_cut_off) add_line(records, slow, json.value_or(Json()), source);
         begin = end + 1;
     }
 }
 
-// Ignores an incomplete last line.
-std::vector<plan::Decision> decisions_in(const fs::path& path) {
-    const Words text = content_of(path);
+// Reads decisions.jsonl, without an incomplete last line.
+std::vector<plan::Decision> read_decisions(const fs::path& path) {
+    const OptionalText text = read_content(path);
     if (!text) return {};
-    return plan::decisions_from_jsonl(text->substr(0, text->rfind('\n') + 1), path.string());
+    return plan::parse_decisions(text->substr(0, text->rfind('\n') + 1), path.string());
 }
 
 }  // namespace
@@ -136,7 +140,7 @@ RunRecords read_run(const fs::path& directory) {
                               "says at its end where it wrote to"));
     }
     const fs::path steps = directory / "steps.jsonl";
-    const Words lines = content_of(steps);
+    const OptionalText lines = read_content(steps);
     if (!lines) {
         throw ConfigError(cat(directory.string(), " is no run directory: it holds no steps.jsonl; name the ",
                               "directory that `trireme train` wrote to"));
@@ -147,25 +151,25 @@ RunRecords read_run(const fs::path& directory) {
                        .summary = {},
                        .steps = {},
                        .evaluations = {},
-                       .decisions = decisions_in(directory / "decisions.jsonl"),
+                       .decisions = read_decisions(directory / "decisions.jsonl"),
                        .ranks = {},
                        .events = {},
-                       .config = content_of(directory / "config.ini"),
+                       .config = read_content(directory / "config.ini"),
                        .trace = {}};
     add_lines(records, *lines, steps);
     add_events(records);
     const fs::path manifest = directory / "manifest.json";
-    if (const auto json = object_in(manifest)) {
+    if (const auto json = read_object(manifest)) {
         records.manifest = records::read_record<records::Manifest>(*json, manifest.string());
         if (!records.manifest->layout.empty())
-            records.layout = plan::layout_from_json(records.manifest->layout, "manifest.json");
+            records.layout = plan::parse_layout(records.manifest->layout, "manifest.json");
     }
     const fs::path summary = directory / "summary.json";
-    if (const auto json = object_in(summary)) {
+    if (const auto json = read_object(summary)) {
         records.summary = records::read_record<records::Summary>(*json, summary.string());
     }
     const fs::path trace = directory / "trace.json";
-    if (const auto json = object_in(trace)) records.trace = trace_from(*json, trace.string());
+    if (const auto json = read_object(trace)) records.trace = parse_trace(*json, trace.string());
     return records;
 }
 

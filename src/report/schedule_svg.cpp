@@ -11,9 +11,10 @@ namespace trireme::report {
 namespace {
 
 using report::Axis;
-using report::escaped;
-using report::significant;
+using report::escape_html;
+using report::format_significant;
 
+// Lengths in the drawing, in pixels.
 constexpr double title_width = 72;
 constexpr double margin = 12;
 constexpr double head_height = 58;  // title and legend
@@ -21,15 +22,15 @@ constexpr double foot_height = 44;  // the axis
 constexpr double gap_height = 38;   // between two timelines: the title of the second one
 constexpr double row_height = 26;
 constexpr double row_pitch = 32;
-constexpr double line_height = 6;  // of a span below a row
+constexpr double line_height = 6;  // of an extra span that is drawn below a row
 constexpr double line_pitch = 9;
-constexpr double least_width = 700;
-constexpr double least_width_beside = 880;  // leaves room for a longer legend
-constexpr double most_width = 6000;
-constexpr double wanted_cell = 26;  // of the shortest instruction
-constexpr double digit_width = 7;   // of a label, with its spacing
-constexpr double least_beside = 0.4;
-constexpr double least_update = 2;  // pixels; makes an update of no duration visible
+constexpr double min_width = 700;
+constexpr double min_width_measured = 880;  // leaves room for a longer legend
+constexpr double max_width = 6000;
+constexpr double preferred_instruction_width = 26;  // of the shortest instruction
+constexpr double digit_width = 7;                   // of a label, with its spacing
+constexpr double min_extra_span_width = 0.4;
+constexpr double min_update_width = 2;  // makes an update of no duration visible
 
 constexpr const char* style = R"css(<style>
 .schedule { background: #fff; font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -42,18 +43,18 @@ constexpr const char* style = R"css(<style>
 </style>
 )css";
 
-struct Kind {
+struct InstructionStyle {
     const char* colour;  // class in the style sheet
     const char* name;
     bool has_dark_label = false;
 };
 
-Kind kind_of(schedule::Op op) {
+InstructionStyle find_style(schedule::Op op) {
     switch (op) {
         case schedule::Op::forward:
             return {"f", "F, forward"};
         case schedule::Op::backward:
-            return {"b", "B, whole backward"};
+            return {"b", "B, full backward"};
         case schedule::Op::backward_input:
             return {"i", "I, gradient of the input", true};
         case schedule::Op::backward_weight:
@@ -79,7 +80,7 @@ void for_each_span(const schedule::Prediction& prediction, const Visit& visit) {
 }
 
 // Returns true if some team has more than one stage.
-bool names_stages(const schedule::Prediction& prediction) {
+bool has_several_stages(const schedule::Prediction& prediction) {
     return std::any_of(prediction.spans.begin(), prediction.spans.end(),
                        [](const std::vector<schedule::Span>& spans) {
                            return std::any_of(spans.begin(), spans.end(), [&](const schedule::Span& span) {
@@ -91,15 +92,15 @@ bool names_stages(const schedule::Prediction& prediction) {
 // Maps time to pixels, with one scale for all timelines.
 struct TimeScale {
     double end = 0;  // makespan of the longest timeline
-    double width = least_width;
+    double width = min_width;
 
-    double across(double time) const { return title_width + (end > 0 ? time / end : 0) * width; }
-    double right() const { return title_width + width; }
+    double to_pixels(double time) const { return title_width + (end > 0 ? time / end : 0) * width; }
+    double right_edge() const { return title_width + width; }
 };
 
-// Makes the shortest instruction as wide as its label needs. In measured timelines some instructions take
-// almost no time, so there the median one gets this width.
-TimeScale time_scale_of(const std::vector<Timeline>& timelines) {
+// Chooses the width so that the shortest instruction is as wide as its label needs. In measured timelines some
+// instructions take almost no time, so there the median instruction gets this width.
+TimeScale make_time_scale(const std::vector<Timeline>& timelines) {
     TimeScale scale;
     std::vector<double> lengths;
     for (const Timeline& timeline : timelines) {
@@ -109,51 +110,52 @@ TimeScale time_scale_of(const std::vector<Timeline>& timelines) {
             if (is_compute(span.instruction.op) && length > 0) lengths.push_back(length);
         });
     }
-    const auto has_beside = [](const Timeline& timeline) { return !timeline.beside.empty(); };
-    const bool is_measured = std::ranges::any_of(timelines, has_beside);
-    scale.width = is_measured ? least_width_beside : least_width;
+    const auto has_extra_spans = [](const Timeline& timeline) { return !timeline.extra_spans.empty(); };
+    const bool is_measured = std::ranges::any_of(timelines, has_extra_spans);
+    scale.width = is_measured ? min_width_measured : min_width;
     if (lengths.empty()) return scale;
     std::ranges::sort(lengths);
-    const double shown = lengths[is_measured ? lengths.size() / 2 : 0];
-    scale.width = std::clamp(wanted_cell * scale.end / shown, scale.width, most_width);
+    const double reference_length = lengths[is_measured ? lengths.size() / 2 : 0];
+    scale.width =
+        std::clamp(preferred_instruction_width * scale.end / reference_length, scale.width, max_width);
     return scale;
 }
 
-const char* class_of(Beside kind) {
+const char* find_css_class(ExtraSpanKind kind) {
     switch (kind) {
-        case Beside::wait:
+        case ExtraSpanKind::wait:
             return "wait";
-        case Beside::pause:
+        case ExtraSpanKind::pause:
             return "pause";
-        case Beside::state:
+        case ExtraSpanKind::state:
             return "state";
-        case Beside::checkpoint:
+        case ExtraSpanKind::checkpoint:
             return "checkpoint";
     }
     return "";
 }
 
-const char* name_of(Beside kind) {
+const char* to_string(ExtraSpanKind kind) {
     switch (kind) {
-        case Beside::wait:
+        case ExtraSpanKind::wait:
             return "wait";
-        case Beside::pause:
+        case ExtraSpanKind::pause:
             return "all stop";
-        case Beside::state:
+        case ExtraSpanKind::state:
             return "state on its way";
-        case Beside::checkpoint:
+        case ExtraSpanKind::checkpoint:
             return "checkpoint";
     }
     return "";
 }
 
-bool has_kind(const Timeline& timeline, Beside kind) {
-    return std::ranges::any_of(timeline.beside, [&](const std::vector<BesideSpan>& row) {
-        return std::ranges::any_of(row, [&](const BesideSpan& span) { return span.kind == kind; });
+bool has_kind(const Timeline& timeline, ExtraSpanKind kind) {
+    return std::ranges::any_of(timeline.extra_spans, [&](const std::vector<ExtraSpan>& row) {
+        return std::ranges::any_of(row, [&](const ExtraSpan& span) { return span.kind == kind; });
     });
 }
 
-// The rows of one timeline, in pixels from the upper left corner.
+// Draws the rows of one timeline. `top` is the y coordinate of the first row, in pixels.
 class TimelineRows {
 public:
     TimelineRows(const Timeline& timeline, const TimeScale& scale, double top)
@@ -161,67 +163,69 @@ public:
           prediction_(timeline.prediction),
           scale_(scale),
           top_(top),
-          pitch_(row_pitch + (has_kind(timeline, Beside::state) ? line_pitch : 0) +
-                 (has_kind(timeline, Beside::checkpoint) ? line_pitch : 0)),
-          names_stage_(names_stages(timeline.prediction)) {}
+          pitch_(row_pitch + (has_kind(timeline, ExtraSpanKind::state) ? line_pitch : 0) +
+                 (has_kind(timeline, ExtraSpanKind::checkpoint) ? line_pitch : 0)),
+          names_stage_(has_several_stages(timeline.prediction)) {}
 
     double bottom() const { return top_ + pitch_ * static_cast<double>(prediction_.spans.size()); }
 
-    std::string drawn() const {
+    std::string draw() const {
         std::string svg;
-        for (std::size_t team = 0; team < prediction_.spans.size(); ++team) svg += row(team);
+        for (std::size_t row = 0; row < prediction_.spans.size(); ++row) svg += draw_row(row);
         return svg;
     }
 
 private:
-    std::string row(std::size_t team) const {
-        const double top = top_ + pitch_ * static_cast<double>(team);
+    std::string draw_row(std::size_t row) const {
+        const double top = top_ + pitch_ * static_cast<double>(row);
         std::string svg = fmt::format(
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n"
             "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
-            title_width - 10, top + row_height / 2 + 4, name_of_row(team), title_width, top,
-            scale_.across(prediction_.makespan) - title_width, row_height);
-        for (const schedule::Span& span : prediction_.spans[team]) svg += cell(span, top);
-        if (timeline_.beside.empty()) return svg;
-        for (const BesideSpan& span : timeline_.beside[team]) svg += beside(span, top);
+            title_width - 10, top + row_height / 2 + 4, find_row_name(row), title_width, top,
+            scale_.to_pixels(prediction_.makespan) - title_width, row_height);
+        for (const schedule::Span& span : prediction_.spans[row]) svg += draw_instruction(span, top);
+        if (timeline_.extra_spans.empty()) return svg;
+        for (const ExtraSpan& span : timeline_.extra_spans[row]) svg += draw_extra_span(span, top);
         return svg;
     }
 
-    std::string name_of_row(std::size_t team) const {
-        return timeline_.rows.empty() ? fmt::format("team {}", team) : escaped(timeline_.rows[team]);
+    std::string find_row_name(std::size_t row) const {
+        return timeline_.row_names.empty() ? fmt::format("team {}", row)
+                                           : escape_html(timeline_.row_names[row]);
     }
 
-    // Draws a span besides the instructions. Omits spans that are too short to be seen.
-    std::string beside(const BesideSpan& span, double top) const {
-        const double left = scale_.across(span.begin);
-        const double width = scale_.across(span.end) - left;
-        if (width < least_beside) return "";
-        const bool is_below = span.kind == Beside::state || span.kind == Beside::checkpoint;
-        const bool is_second = span.kind == Beside::checkpoint && has_kind(timeline_, Beside::state);
-        if (is_below) top += row_height + 3 + (is_second ? line_pitch : 0);
+    // Draws an extra span. Returns an empty text for a span that is too short to be seen.
+    std::string draw_extra_span(const ExtraSpan& span, double top) const {
+        const double left = scale_.to_pixels(span.begin);
+        const double width = scale_.to_pixels(span.end) - left;
+        if (width < min_extra_span_width) return "";
+        const bool is_below = span.kind == ExtraSpanKind::state || span.kind == ExtraSpanKind::checkpoint;
+        const bool is_second_line =
+            span.kind == ExtraSpanKind::checkpoint && has_kind(timeline_, ExtraSpanKind::state);
+        if (is_below) top += row_height + 3 + (is_second_line ? line_pitch : 0);
         return fmt::format(
             "<rect class=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
             "{}</title></rect>\n",
-            class_of(span.kind), left, top, width, is_below ? line_height : row_height, escaped(span.name),
-            significant(span.begin), significant(span.end));
+            find_css_class(span.kind), left, top, width, is_below ? line_height : row_height,
+            escape_html(span.name), format_significant(span.begin), format_significant(span.end));
     }
 
-    std::string label_of(const schedule::Instruction& instruction) const {
+    std::string make_label(const schedule::Instruction& instruction) const {
         if (!has_microbatch(instruction.op)) return "";
         return names_stage_ ? to_string(instruction) : std::to_string(instruction.microbatch);
     }
 
-    std::string cell(const schedule::Span& span, double top) const {
-        const Kind kind = kind_of(span.instruction.op);
+    std::string draw_instruction(const schedule::Span& span, double top) const {
+        const InstructionStyle kind = find_style(span.instruction.op);
         const bool is_update = !is_compute(span.instruction.op);
-        const double left = scale_.across(span.begin);
-        const double width = std::max(scale_.across(span.end) - left, is_update ? least_update : 0);
+        const double left = scale_.to_pixels(span.begin);
+        const double width = std::max(scale_.to_pixels(span.end) - left, is_update ? min_update_width : 0);
         std::string svg = fmt::format(
             "<rect class=\"cell {}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
             "{}</title></rect>\n",
-            kind.colour, left, top, width, row_height, to_string(span.instruction), significant(span.begin),
-            significant(span.end));
-        const std::string label = label_of(span.instruction);
+            kind.colour, left, top, width, row_height, to_string(span.instruction),
+            format_significant(span.begin), format_significant(span.end));
+        const std::string label = make_label(span.instruction);
         if (label.empty() || width < digit_width * static_cast<double>(label.size()) + 4) return svg;
         return svg + fmt::format(
                          "<text class=\"label{}\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" "
@@ -233,34 +237,34 @@ private:
     const schedule::Prediction& prediction_;
     const TimeScale& scale_;
     double top_;
-    double pitch_;  // from one row to the next
-    bool names_stage_;
+    double pitch_;      // from one row to the next
+    bool names_stage_;  // true if labels name the stage
 };
 
-std::string axis(const TimeScale& scale, double top, const std::string& unit) {
+std::string draw_axis(const TimeScale& scale, double top, const std::string& unit) {
     const Axis time({0, scale.end}, Scale::linear, 11, false);
     std::string svg =
-        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", title_width, top, scale.right());
+        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", title_width, top, scale.right_edge());
     for (const double tick : time.ticks()) {
         svg += fmt::format(
             "<path class=\"axis\" d=\"M{0:.1f} {1}v5\"/><text x=\"{0:.1f}\" y=\"{2}\" "
             "text-anchor=\"middle\">{3}</text>\n",
-            scale.across(tick), top, top + 19, time.label(tick));
+            scale.to_pixels(tick), top, top + 19, time.format_label(tick));
     }
-    return svg + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", title_width, top + 37, escaped(unit));
+    return svg + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", title_width, top + 37, escape_html(unit));
 }
 
 bool has_kind(const std::vector<Timeline>& timelines, schedule::Op op) {
-    bool is_there = false;
+    bool is_present = false;
     for (const Timeline& timeline : timelines) {
         for_each_span(timeline.prediction,
-                      [&](const schedule::Span& span) { is_there |= span.instruction.op == op; });
+                      [&](const schedule::Span& span) { is_present |= span.instruction.op == op; });
     }
-    return is_there;
+    return is_present;
 }
 
-// Draws a legend of the kinds that occur.
-std::string legend(const std::vector<Timeline>& timelines) {
+// Draws a legend of the kinds of spans that occur in the timelines.
+std::string draw_legend(const std::vector<Timeline>& timelines) {
     std::string svg;
     double left = title_width;
     const auto add = [&](const char* colour, const char* name) {
@@ -272,50 +276,52 @@ std::string legend(const std::vector<Timeline>& timelines) {
     };
     for (const schedule::Op op : {schedule::Op::forward, schedule::Op::backward, schedule::Op::backward_input,
                                   schedule::Op::backward_weight, schedule::Op::step}) {
-        if (has_kind(timelines, op)) add(kind_of(op).colour, kind_of(op).name);
+        if (has_kind(timelines, op)) add(find_style(op).colour, find_style(op).name);
     }
-    for (const Beside kind : {Beside::wait, Beside::pause, Beside::state, Beside::checkpoint}) {
-        const auto has = [&](const Timeline& timeline) { return has_kind(timeline, kind); };
-        if (std::ranges::any_of(timelines, has)) add(class_of(kind), name_of(kind));
+    for (const ExtraSpanKind kind :
+         {ExtraSpanKind::wait, ExtraSpanKind::pause, ExtraSpanKind::state, ExtraSpanKind::checkpoint}) {
+        const auto occurs_in = [&](const Timeline& timeline) { return has_kind(timeline, kind); };
+        if (std::ranges::any_of(timelines, occurs_in)) add(find_css_class(kind), to_string(kind));
     }
     return svg;
 }
 
-std::string name_of(const Timeline& timeline) {
-    return fmt::format("{}: time {}, bubble {}", timeline.title, significant(timeline.prediction.makespan),
-                       report::percent(timeline.prediction.bubble()));
+std::string to_string(const Timeline& timeline) {
+    return fmt::format("{}: time {}, bubble {}", timeline.title,
+                       format_significant(timeline.prediction.makespan),
+                       report::format_percent(timeline.prediction.compute_bubble()));
 }
 
-std::string title_text(const Timeline& timeline, double y) {
+std::string draw_title(const Timeline& timeline, double y) {
     return fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", title_width, y,
-                       escaped(name_of(timeline)));
+                       escape_html(to_string(timeline)));
 }
 
 }  // namespace
 
-std::string schedule_svg(const schedule::Prediction& prediction, const std::string& title) {
-    return schedules_svg({{.title = title, .prediction = prediction}});
+std::string draw_schedule(const schedule::Prediction& prediction, const std::string& title) {
+    return draw_timelines({{.title = title, .prediction = prediction}});
 }
 
-std::string schedules_svg(const std::vector<Timeline>& timelines, const std::string& unit) {
-    const TimeScale scale = time_scale_of(timelines);
+std::string draw_timelines(const std::vector<Timeline>& timelines, const std::string& unit) {
+    const TimeScale scale = make_time_scale(timelines);
     double bottom = head_height - gap_height;
     std::string names;
     std::string rows;
     for (const Timeline& timeline : timelines) {
         const double title_y = names.empty() ? 22 : bottom + gap_height - 10;
         const TimelineRows drawing(timeline, scale, bottom + gap_height);
-        rows += title_text(timeline, title_y) + drawing.drawn();
-        names += (names.empty() ? "" : "; ") + name_of(timeline);
+        rows += draw_title(timeline, title_y) + drawing.draw();
+        names += (names.empty() ? "" : "; ") + to_string(timeline);
         bottom = drawing.bottom();
     }
     std::string svg = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"schedule\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} "
         "{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n",
-        scale.right() + margin, bottom + foot_height, escaped(names));
+        scale.right_edge() + margin, bottom + foot_height, escape_html(names));
     svg += style + std::string("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    return svg + legend(timelines) + rows + axis(scale, bottom, unit) + "</svg>\n";
+    return svg + draw_legend(timelines) + rows + draw_axis(scale, bottom, unit) + "</svg>\n";
 }
 
 }  // namespace trireme::report

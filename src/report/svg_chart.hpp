@@ -10,7 +10,7 @@
 
 namespace trireme::report {
 
-// A point of a curve, whose points are in the order of x.
+// A point of a curve. The points of a curve are sorted by x.
 struct Point {
     double x = 0;
     double y = 0;
@@ -18,14 +18,14 @@ struct Point {
 };
 using Curve = std::vector<Point>;
 
-// Returns at most `most` (>= 2) points. The lowest and the highest point of each of most / 2 equal ranges stay,
-// so that no spike is lost.
-Curve thinned(const Curve& curve, std::size_t most);
+// Returns at most `max_points` (>= 2) points of the curve. The curve is divided into max_points / 2 equal
+// ranges. The lowest and the highest point of each range are returned, so that no spike is lost.
+Curve thin_curve(const Curve& curve, std::size_t max_points);
 
-// Returns at most `most` (>= 2) points, evenly picked. Each lies on the least-squares line through its
-// neighbours, up to `reach` on either side. In the middle that is their mean; at the ends the curve
-// neither lags nor jumps.
-Curve smoothed(const Curve& curve, std::size_t reach, std::size_t most);
+// Returns at most `max_points` (>= 2) evenly spaced points of the smoothed curve. A smoothed point lies on the
+// least-squares line through its neighbours, at most `reach` on either side. In the middle of the curve, the
+// value is the mean of the neighbours. At the ends of the curve, the smoothed curve neither lags nor jumps.
+Curve smooth_curve(const Curve& curve, std::size_t reach, std::size_t max_points);
 
 // The style of a series.
 enum class Mark { faint_line, line, dots };
@@ -40,18 +40,18 @@ struct Series {
 // An event after a step: a line over the whole height, or a short mark at the top.
 struct Event {
     double step = 0;
-    std::string kind;  // for the legend
-    std::string text;
-    int colour = 0;  // index in the style sheet: 0 to 3
+    std::string kind;  // for the legend: "evaluation"
+    std::string text;  // shown on hover
+    int colour = 0;    // index in the style sheet: 0 to 3
     bool is_tall = false;
 };
 
-// A chart with two axes. The style sheet has its colours and fonts.
+// A chart with an x axis of steps and a y axis of values. Colours and fonts are defined in the style sheet.
 struct Chart {
     std::string title;
-    std::string y_label;  // with its unit
-    bool from_zero = false;
-    bool may_be_log = false;                // log scale if the values span more than a factor of five
+    std::string y_label;                    // with its unit
+    bool starts_at_zero = false;            // the y axis includes 0
+    bool may_be_log = false;                // log y scale if the values span more than a factor of five
     bool is_wide = false;                   // as wide as the page, not half of it
     std::optional<double> first_step = {};  // start of the x axis, if the series begin later
     std::vector<Series> series;
@@ -67,17 +67,18 @@ struct Frame {
     double top = 12;
     double bottom = 206;
 };
-Frame frame_of(const Chart& chart);
+Frame make_frame(const Chart& chart);
 
-// Returns the log scale if the chart may use it, all values are above 0, and they span
-// more than a factor of five.
-Scale y_scale_of(const Chart& chart);
+// Returns Scale::log if the chart may use it, all values are above 0, and the values span more than a factor of
+// five.
+Scale choose_y_scale(const Chart& chart);
 
-// Returns "76.0,206.0 468.0,12.0": the points of the curve in the frame.
-std::string coordinates(const Curve& curve, const Axis& x, const Axis& y, const Frame& frame);
+// Returns the points of the curve in pixels, as SVG writes them: "76.0,206.0 468.0,12.0".
+std::string format_points(const Curve& curve, const Axis& x, const Axis& y, const Frame& frame);
 
-// Returns a figure with title, legend (for several series) and drawing; empty if no series has points.
-std::string svg_chart(const Chart& chart);
+// Returns an HTML figure with title, drawing, and a legend if there are several series or events. Empty if no
+// series has points.
+std::string draw_chart(const Chart& chart);
 
 // A part of a horizontal bar. All bars of a drawing have the same scale.
 struct BarPart {
@@ -92,7 +93,8 @@ struct Bar {
     std::vector<BarPart> parts;
 };
 
-// Returns a figure with title, bars, and a legend. The legend shows the value of a part that occurs once.
-std::string svg_bars(const std::string& title, const std::vector<Bar>& bars);
+// Returns an HTML figure with title, bars, and a legend. The legend shows the value of a part that occurs in
+// only one bar. Empty if all values are 0.
+std::string draw_bars(const std::string& title, const std::vector<Bar>& bars);
 
 }  // namespace trireme::report

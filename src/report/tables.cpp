@@ -14,146 +14,152 @@ constexpr const char* no_limit = "&ndash;";
 
 void add_losses(Rows& rows, const records::Summary& s) {
     if (s.last_loss) {
-        const std::string first = s.first_loss ? cat("; the first step ", significant(*s.first_loss)) : "";
+        const std::string first =
+            s.first_loss ? cat("; the first step ", format_significant(*s.first_loss)) : "";
         rows.push_back(
-            {"Training loss", significant(*s.last_loss), no_limit, "mean of the last tenth" + first});
+            {"Training loss", format_significant(*s.last_loss), no_limit, "mean of the last tenth" + first});
     }
     if (s.validation_loss) {
         // Perplexity is defined for a loss over tokens. With accuracy or exact match the
         // loss may be over classes.
-        const bool is_of_tokens = !s.accuracy && !s.exact_match;
-        rows.push_back({"Validation loss", significant(*s.validation_loss), no_limit,
-                        is_of_tokens ? cat("perplexity ", significant(std::exp(*s.validation_loss))) : ""});
+        const bool is_loss_over_tokens = !s.accuracy && !s.exact_match;
+        rows.push_back(
+            {"Validation loss", format_significant(*s.validation_loss), no_limit,
+             is_loss_over_tokens ? cat("perplexity ", format_significant(std::exp(*s.validation_loss))) : ""});
     }
 }
 
 void add_scores(Rows& rows, const records::Summary& s) {
-    const auto add = [&](const char* name, records::Figure share, const char* remark) {
-        if (share) rows.push_back({name, percent(*share), "100 %", remark});
+    const auto add = [&](const char* name, records::Figure fraction, const char* remark) {
+        if (fraction) rows.push_back({name, format_percent(*fraction), "100 %", remark});
     };
     add("Accuracy", s.accuracy, "right choices on the validation samples");
     add("Exact match", s.exact_match, "answers to the validation samples that equal a right one");
     add("F1", s.f1, "words that they share with a right one");
 }
 
-void add_amounts(Rows& rows, const records::Summary& s) {
+void add_counts(Rows& rows, const records::Summary& s) {
     if (s.steps) {
         const double skipped = s.skipped_steps.value_or(0);
-        rows.push_back({"Steps", with_commas(*s.steps), no_limit,
-                        skipped > 0 ? cat(with_commas(skipped), " skipped: not finite") : ""});
+        rows.push_back({"Steps", format_with_commas(*s.steps), no_limit,
+                        skipped > 0 ? cat(format_with_commas(skipped), " skipped: not finite") : ""});
     }
-    if (s.rolled_back) {
-        rows.push_back({"Updates rolled back", with_commas(*s.rolled_back), "0",
+    if (s.rolled_back_updates) {
+        rows.push_back({"Updates rolled back", format_with_commas(*s.rolled_back_updates), "0",
                         "speculative updates that the norm clipped"});
     }
     if (s.tokens) {
-        rows.push_back({"Tokens", with_commas(*s.tokens), no_limit,
-                        s.seconds ? cat("in ", duration(*s.seconds), " of steps") : ""});
+        rows.push_back({"Tokens", format_with_commas(*s.tokens), no_limit,
+                        s.seconds ? cat("in ", format_duration(*s.seconds), " of steps") : ""});
     }
 }
 
 void add_speed(Rows& rows, const records::Summary& s) {
     if (s.tokens_per_s) {
         const bool is_bounded = s.mfu.value_or(0) > 0;
-        rows.push_back({"Tokens/s", with_commas(*s.tokens_per_s),
-                        is_bounded ? with_commas(*s.tokens_per_s / *s.mfu) : no_limit,
+        rows.push_back({"Tokens/s", format_with_commas(*s.tokens_per_s),
+                        is_bounded ? format_with_commas(*s.tokens_per_s / *s.mfu) : no_limit,
                         is_bounded ? "at an MFU of 100 %" : ""});
     }
-    if (s.images_per_s) rows.push_back({"Images/s", significant(*s.images_per_s), no_limit, ""});
+    if (s.images_per_s) rows.push_back({"Images/s", format_significant(*s.images_per_s), no_limit, ""});
     if (s.flops_per_s) {
-        rows.push_back({"Model arithmetic", gigaflops(*s.flops_per_s),
-                        s.peak_flops_per_s ? gigaflops(*s.peak_flops_per_s) : no_limit, escaped(s.peak_is)});
+        rows.push_back({"Model arithmetic", format_gigaflops(*s.flops_per_s),
+                        s.peak_flops_per_s ? format_gigaflops(*s.peak_flops_per_s) : no_limit,
+                        escape_html(s.peak_description)});
     }
-    const std::string formula = s.mfu_formula.empty() ? "" : "= " + escaped(s.mfu_formula);
-    if (s.mfu) rows.push_back({"MFU", percent(*s.mfu), "100 %", formula});
+    const std::string formula = s.mfu_formula.empty() ? "" : "= " + escape_html(s.mfu_formula);
+    if (s.mfu) rows.push_back({"MFU", format_percent(*s.mfu), "100 %", formula});
     if (s.mfu_causal) {
-        rows.push_back({"MFU, causal", percent(*s.mfu_causal), "100 %", "with 6 in place of 12"});
+        rows.push_back({"MFU, causal", format_percent(*s.mfu_causal), "100 %", "with 6 in place of 12"});
     }
 }
 
-void add_losses_of_time(Rows& rows, const records::Summary& s) {
+void add_lost_time(Rows& rows, const records::Summary& s) {
     if (s.bubble) {
-        rows.push_back({"Bubble", percent(*s.bubble), percent(s.bubble_limit.value_or(0)),
+        rows.push_back({"Bubble", format_percent(*s.bubble), format_percent(s.bubble_limit.value_or(0)),
                         "of the time not in kernels, mean over the ranks; the limit is the schedule's"});
     }
-    const auto add_part = [&](const char* what, records::Figure share, const std::string& limit,
+    const auto add_part = [&](const char* name, records::Figure fraction, const std::string& limit,
                               const char* remark) {
-        if (share) rows.push_back({what, percent(*share), limit, remark});
+        if (fraction) rows.push_back({name, format_percent(*fraction), limit, remark});
     };
-    add_part("Waiting for other stages", s.bubble_schedule, percent(s.bubble_limit.value_or(0)),
+    add_part("Waiting for other stages", s.bubble_schedule, format_percent(s.bubble_limit.value_or(0)),
              "a part of the bubble; the limit is the schedule's");
     add_part("Waiting for tensor ranks", s.wait_tensor, "0 %", "a part of the bubble");
     add_part("Waiting for gradient sums", s.wait_data, "0 %", "a part of the bubble");
     add_part("Other time outside kernels", s.wait_other, "0 %", "a part of the bubble");
     if (s.comm_wait_s) {
-        rows.push_back({"Waiting for other ranks", duration(*s.comm_wait_s), "0 s", "mean over the ranks"});
+        rows.push_back(
+            {"Waiting for other ranks", format_duration(*s.comm_wait_s), "0 s", "mean over the ranks"});
     }
-    if (s.padding) rows.push_back({"Padding", percent(*s.padding), "0 %", "of the computed tokens"});
+    if (s.padding) rows.push_back({"Padding", format_percent(*s.padding), "0 %", "of the computed tokens"});
 }
 
 void add_energy(Rows& rows, const records::Summary& s) {
     if (!s.energy_j) return;
     const bool has_rates = s.tokens.value_or(0) > 0 && s.seconds.value_or(0) > 0;
-    rows.push_back({"Energy", cat(significant(*s.energy_j), " J"), no_limit,
-                    has_rates ? cat(significant(*s.energy_j / *s.tokens), " J per token; ",
-                                    significant(*s.energy_j / *s.seconds), " W, mean, of all ranks together")
-                              : "of all ranks together"});
+    rows.push_back({"Energy", cat(format_significant(*s.energy_j), " J"), no_limit,
+                    has_rates
+                        ? cat(format_significant(*s.energy_j / *s.tokens), " J per token; ",
+                              format_significant(*s.energy_j / *s.seconds), " W, mean, of all ranks together")
+                        : "of all ranks together"});
 }
 
 void add_memory(Rows& rows, const records::Summary& s) {
-    if (!s.grown_bytes) return;
-    rows.push_back({"Memory of a rank", megabytes(*s.grown_bytes),
-                    s.predicted_bytes ? megabytes(*s.predicted_bytes) : no_limit,
+    if (!s.growth_bytes) return;
+    rows.push_back({"Memory of a rank", format_megabytes(*s.growth_bytes),
+                    s.predicted_bytes ? format_megabytes(*s.predicted_bytes) : no_limit,
                     s.predicted_bytes ? "grown by; the limit is what was predicted" : "grown by"});
 }
 
 // Returns "node1 (4 ranks), node2 (4 ranks)".
-std::string host_list(const std::vector<std::string>& hosts) {
+std::string list_hosts(const std::vector<std::string>& hosts) {
     std::map<std::string, int> ranks;
     for (const std::string& host : hosts) ranks[host] += 1;
     std::string list;
     for (const auto& [host, count] : ranks) {
-        list += cat(list.empty() ? "" : ", ", escaped(host), " (", plural(count, "rank"), ")");
+        list += cat(list.empty() ? "" : ", ", escape_html(host), " (", format_plural(count, "rank"), ")");
     }
     return list;
 }
 
 }  // namespace
 
-std::string figures_table(const records::Summary& summary) {
+std::string make_figures_table(const records::Summary& summary) {
     Rows rows{{"", "Value", "Limit", ""}};
     add_losses(rows, summary);
     add_scores(rows, summary);
     add_speed(rows, summary);
-    add_losses_of_time(rows, summary);
+    add_lost_time(rows, summary);
     add_energy(rows, summary);
     add_memory(rows, summary);
-    add_amounts(rows, summary);
-    return table(rows, true);
+    add_counts(rows, summary);
+    return make_table(rows, true);
 }
 
-std::string machine_table(const records::Manifest& m) {
+std::string make_machine_table(const records::Manifest& m) {
     Rows rows;
     const auto add = [&](const char* name, const std::string& value) {
-        if (!value.empty()) rows.push_back({name, escaped(value)});
+        if (!value.empty()) rows.push_back({name, escape_html(value)});
     };
     const auto add_number = [&](const char* name, auto value) {
-        if (value > 0) rows.push_back({name, with_commas(static_cast<double>(value))});
+        if (value > 0) rows.push_back({name, format_with_commas(static_cast<double>(value))});
     };
     add("Trireme", m.version);
     add("MPI", m.mpi_library);
     add("Device", m.device);
     add_number("Ranks", m.hosts.size());
-    if (!m.hosts.empty()) rows.push_back({"Hosts", host_list(m.hosts)});
+    if (!m.hosts.empty()) rows.push_back({"Hosts", list_hosts(m.hosts)});
     add_number("Threads of a rank", m.threads);
     if (m.peak.is_measured && m.peak.flops > 0)
-        rows.push_back({"Measured peak of all ranks", gigaflops(m.peak.flops)});
+        rows.push_back({"Measured peak of all ranks", format_gigaflops(m.peak.flops)});
     add("Model", m.model);
     add_number("Parameters", m.parameters);
-    if (m.corpus) rows.push_back({"Corpus", escaped(*m.corpus)});
-    if (m.corpus_checksum) rows.push_back({"Corpus, SHA-256", element("code", escaped(*m.corpus_checksum))});
+    if (m.corpus) rows.push_back({"Corpus", escape_html(*m.corpus)});
+    if (m.corpus_checksum)
+        rows.push_back({"Corpus, SHA-256", make_element("code", escape_html(*m.corpus_checksum))});
     add("Started", m.started);
-    return rows.empty() ? "" : table(rows, false);
+    return rows.empty() ? "" : make_table(rows, false);
 }
 
 }  // namespace trireme::report

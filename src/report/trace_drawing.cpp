@@ -10,7 +10,8 @@
 namespace trireme::report {
 namespace {
 
-const TracedPlan* plan_of(const RunTrace& trace, std::size_t step) {
+// Returns the plan of a step; nullptr if the trace does not have it.
+const TracedPlan* find_plan(const RunTrace& trace, std::size_t step) {
     const TracedPlan* found = nullptr;
     for (const TracedPlan& plan : trace.plans) {
         if (plan.first_step <= step) found = &plan;
@@ -18,8 +19,8 @@ const TracedPlan* plan_of(const RunTrace& trace, std::size_t step) {
     return found;
 }
 
-// Returns the row of each rank in the drawing.
-std::vector<std::size_t> rows_of_ranks(const TracedPlan* plan, int ranks) {
+// Returns, per rank, its row in the drawing: see make_measured_timeline().
+std::vector<std::size_t> find_rows_of_ranks(const TracedPlan* plan, int ranks) {
     std::vector<int> order;
     if (plan != nullptr) {
         for (const std::vector<int>& team : plan->teams) order.insert(order.end(), team.begin(), team.end());
@@ -32,13 +33,13 @@ std::vector<std::size_t> rows_of_ranks(const TracedPlan* plan, int ranks) {
     return rows;
 }
 
-// The time span of a step.
+// The begin and the end of a step over all ranks, in milliseconds.
 struct Window {
     double begin = std::numeric_limits<double>::infinity();
     double end = 0;
 };
 
-Window window_of(const RunTrace& trace, std::size_t step) {
+Window find_window(const RunTrace& trace, std::size_t step) {
     Window window;
     for (const TracedEvent& event : trace.events) {
         if (event.step != step || (event.lane != "compute" && event.lane != "steps")) continue;
@@ -48,28 +49,28 @@ Window window_of(const RunTrace& trace, std::size_t step) {
     return window;
 }
 
-// Returns the kind of an event besides instructions; empty if it is not drawn.
-std::optional<Beside> beside_of(const TracedEvent& event) {
-    if (event.lane == "compute") return Beside::pause;
-    if (event.lane == "state on its way") return Beside::state;
-    if (event.lane == "checkpoint") return Beside::checkpoint;
+// Returns the kind of an event that is not an instruction; empty if the event is not drawn.
+std::optional<ExtraSpanKind> find_span_kind(const TracedEvent& event) {
+    if (event.lane == "compute") return ExtraSpanKind::pause;
+    if (event.lane == "state on its way") return ExtraSpanKind::state;
+    if (event.lane == "checkpoint") return ExtraSpanKind::checkpoint;
     const bool is_wait = event.lane == "messages" && event.name.rfind("wait", 0) == 0;
-    return is_wait ? std::optional(Beside::wait) : std::nullopt;
+    return is_wait ? std::optional(ExtraSpanKind::wait) : std::nullopt;
 }
 
-double waited_within(const std::vector<BesideSpan>& beside, double begin, double end) {
+double sum_waits_within(const std::vector<ExtraSpan>& extra_spans, double begin, double end) {
     double sum = 0;
-    for (const BesideSpan& span : beside) {
-        if (span.kind == Beside::wait) {
+    for (const ExtraSpan& span : extra_spans) {
+        if (span.kind == ExtraSpanKind::wait) {
             sum += std::max(0.0, std::min(end, span.end) - std::max(begin, span.begin));
         }
     }
     return sum;
 }
 
-// Returns the time of an instruction without its waits.
-double time_of(const trireme::schedule::Span& span, const std::vector<BesideSpan>& beside) {
-    return span.end - span.begin - waited_within(beside, span.begin, span.end);
+// Returns the duration of an instruction without the waits during it.
+double compute_busy_time(const trireme::schedule::Span& span, const std::vector<ExtraSpan>& extra_spans) {
+    return span.end - span.begin - sum_waits_within(extra_spans, span.begin, span.end);
 }
 
 struct Mean {
@@ -82,41 +83,42 @@ struct Mean {
 // Means per stage and kind of instruction.
 using Means = std::map<std::pair<int, schedule::Op>, Mean>;
 
-Means means_of(const Timeline& measured) {
+Means compute_means(const Timeline& measured) {
     Means means;
     for (std::size_t row = 0; row < measured.prediction.spans.size(); ++row) {
         for (const trireme::schedule::Span& span : measured.prediction.spans[row]) {
             Mean& mean = means[{span.instruction.stage, span.instruction.op}];
-            mean.sum += time_of(span, measured.beside[row]);
+            mean.sum += compute_busy_time(span, measured.extra_spans[row]);
             ++mean.count;
         }
     }
     return means;
 }
 
-schedule::StageCost cost_of(Means& means, int stage) {
+schedule::StageCost make_mean_cost(Means& means, int stage) {
     const auto mean = [&](schedule::Op op) { return means[{stage, op}].value(); };
-    const double half = mean(schedule::Op::backward) / 2;  // if backward passes are whole
-    const bool is_divided = means[{stage, schedule::Op::backward_input}].count > 0;
+    const double half = mean(schedule::Op::backward) / 2;  // used if backward passes are not in two halves
+    const bool has_backward_halves = means[{stage, schedule::Op::backward_input}].count > 0;
     return {.forward = mean(schedule::Op::forward),
-            .backward_input = is_divided ? mean(schedule::Op::backward_input) : half,
-            .backward_weight = is_divided ? mean(schedule::Op::backward_weight) : half,
+            .backward_input = has_backward_halves ? mean(schedule::Op::backward_input) : half,
+            .backward_weight = has_backward_halves ? mean(schedule::Op::backward_weight) : half,
             .step = mean(schedule::Op::step)};
 }
 
-std::string words_of(const RunTrace& trace) {
-    std::string words = trace.first_step == trace.last_step
-                            ? cat("trace.json shows step ", trace.first_step)
-                            : cat("trace.json shows steps ", trace.first_step, " to ", trace.last_step);
-    words += " in full: open it in Perfetto (https://ui.perfetto.dev, \"Open trace file\").";
-    if (trace.left_out > 0)
-        words += cat(" ", plural(static_cast<double>(trace.left_out), "event"), " had no room in it.");
-    return element("p", escaped(words));
+std::string describe(const RunTrace& trace) {
+    std::string text = trace.first_step == trace.last_step
+                           ? cat("trace.json shows step ", trace.first_step)
+                           : cat("trace.json shows steps ", trace.first_step, " to ", trace.last_step);
+    text += " in full: open it in Perfetto (https://ui.perfetto.dev, \"Open trace file\").";
+    if (trace.dropped_events > 0)
+        text +=
+            cat(" ", format_plural(static_cast<double>(trace.dropped_events), "event"), " did not fit in it.");
+    return make_element("p", escape_html(text));
 }
 
 }  // namespace
 
-std::size_t shown_step(const RunTrace& trace) {
+std::size_t choose_drawn_step(const RunTrace& trace) {
     for (const char* name : {"change of plan", "copy"}) {
         for (const TracedEvent& event : trace.events) {
             const std::size_t step = event.name == "copy" ? event.step + 1 : event.step;
@@ -126,15 +128,15 @@ std::size_t shown_step(const RunTrace& trace) {
     return trace.last_step;
 }
 
-Timeline measured(const RunTrace& trace, std::size_t step) {
-    const std::vector<std::size_t> rows = rows_of_ranks(plan_of(trace, step), trace.ranks);
-    const Window window = window_of(trace, step);
+Timeline make_measured_timeline(const RunTrace& trace, std::size_t step) {
+    const std::vector<std::size_t> rows = find_rows_of_ranks(find_plan(trace, step), trace.ranks);
+    const Window window = find_window(trace, step);
     Timeline timeline{.title = cat("step ", step, " as it was"), .prediction = {}};
-    timeline.rows.resize(rows.size());
-    timeline.beside.resize(rows.size());
+    timeline.row_names.resize(rows.size());
+    timeline.extra_spans.resize(rows.size());
     timeline.prediction.spans.resize(rows.size());
     timeline.prediction.makespan = window.end - window.begin;
-    for (std::size_t rank = 0; rank < rows.size(); ++rank) timeline.rows[rows[rank]] = cat("rank ", rank);
+    for (std::size_t rank = 0; rank < rows.size(); ++rank) timeline.row_names[rows[rank]] = cat("rank ", rank);
     for (const TracedEvent& event : trace.events) {
         const double begin = std::max(event.begin, window.begin) - window.begin;
         const double end = std::min(event.end, window.end) - window.begin;
@@ -143,38 +145,39 @@ Timeline measured(const RunTrace& trace, std::size_t step) {
         if (event.is_instruction && event.lane == "compute") {
             timeline.prediction.spans[row].push_back(
                 {schedule::parse_instruction(event.name, "trace.json"), begin, end});
-        } else if (const auto kind = beside_of(event)) {
-            timeline.beside[row].push_back({*kind, event.name, begin, end});
+        } else if (const auto kind = find_span_kind(event)) {
+            timeline.extra_spans[row].push_back({*kind, event.name, begin, end});
         }
     }
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        double& busy = timeline.prediction.busy.emplace_back();
+        double& busy = timeline.prediction.busy_times.emplace_back();
         for (const trireme::schedule::Span& span : timeline.prediction.spans[row])
-            busy += time_of(span, timeline.beside[row]);
+            busy += compute_busy_time(span, timeline.extra_spans[row]);
     }
     return timeline;
 }
 
-Timeline predicted(const TracedPlan& plan, const Timeline& measured) {
-    Means means = means_of(measured);
+Timeline make_predicted_timeline(const TracedPlan& plan, const Timeline& measured) {
+    Means means = compute_means(measured);
     std::vector<schedule::StageCost> costs;
-    for (int stage = 0; stage < plan.shape.stages(); ++stage) costs.push_back(cost_of(means, stage));
+    for (int stage = 0; stage < plan.shape.stages(); ++stage) costs.push_back(make_mean_cost(means, stage));
     Timeline timeline{.title = cat(plan.schedule, ", if nothing but these passes and updates took time"),
                       .prediction = predict(plan.programs, plan.shape, costs)};
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
         const std::vector<int>& ranks = plan.teams[team];
-        timeline.rows.push_back(ranks.size() == 1 ? cat("rank ", ranks.front()) : cat("team ", team));
+        timeline.row_names.push_back(ranks.size() == 1 ? cat("rank ", ranks.front()) : cat("team ", team));
     }
     return timeline;
 }
 
-std::string drawn(const RunTrace& trace) {
+std::string draw_trace(const RunTrace& trace) {
     if (trace.events.empty()) return "";
-    const std::size_t step = shown_step(trace);
-    std::vector<Timeline> timelines{measured(trace, step)};
-    const TracedPlan* const plan = plan_of(trace, step);
-    if (plan != nullptr && !plan->programs.empty()) timelines.push_back(predicted(*plan, timelines.front()));
-    return schedules_svg(timelines, "milliseconds") + words_of(trace);
+    const std::size_t step = choose_drawn_step(trace);
+    std::vector<Timeline> timelines{make_measured_timeline(trace, step)};
+    const TracedPlan* const plan = find_plan(trace, step);
+    if (plan != nullptr && !plan->programs.empty())
+        timelines.push_back(make_predicted_timeline(*plan, timelines.front()));
+    return draw_timelines(timelines, "milliseconds") + describe(trace);
 }
 
 }  // namespace trireme::report

@@ -10,43 +10,43 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double micro_per_milli = 1000;
+constexpr double microseconds_per_millisecond = 1000;
 
-TracedEvent event_from(const Json& json) {
+TracedEvent parse_event(const Json& json) {
     const Json& arguments = json.at("args");
-    const double begin = json.at("ts").get<double>() / micro_per_milli;
+    const double begin = json.at("ts").get<double>() / microseconds_per_millisecond;
     return {.rank = json.at("pid"),
             .lane = json.at("cat"),
             .name = json.at("name"),
             .begin = begin,
-            .end = begin + json.at("dur").get<double>() / micro_per_milli,
+            .end = begin + json.at("dur").get<double>() / microseconds_per_millisecond,
             .step = arguments.at("step"),
             .is_instruction = arguments.contains("stage")};
 }
 
-TracedPlan plan_from(const Json& json, const std::string& path) {
+TracedPlan parse_plan(const Json& json, const std::string& path) {
     TracedPlan plan{.first_step = json.at("step"),
                     .schedule = json.at("schedule"),
                     .teams = json.at("teams").get<std::vector<std::vector<int>>>(),
                     .programs = {},
                     .shape = {}};
     if (!json.contains("programs")) return plan;
-    plan.programs = schedule::phases_from_csv(json.at("programs").get<std::string>(), path).body;
+    plan.programs = schedule::parse_phases_csv(json.at("programs").get<std::string>(), path).body;
     plan.shape = {.teams = static_cast<int>(plan.teams.size()),
                   .microbatches = json.at("microbatches"),
                   .holders = json.at("holders").get<std::vector<std::vector<int>>>(),
                   .executor = json.at("executor").get<std::vector<std::vector<int>>>(),
                   .slots = json.at("slots"),
-                  .ties_ends = json.at("ties_ends")};
+                  .has_tied_embeddings = json.at("ties_ends")};
     return plan;
 }
 
 void add_event(RunTrace& trace, const Json& json) {
     const std::string kind = json.at("ph");
-    if (kind == "X") trace.events.push_back(event_from(json));
+    if (kind == "X") trace.events.push_back(parse_event(json));
     if (kind != "M" || json.at("name") != "process_name") return;
     ++trace.ranks;
-    trace.left_out += json.at("args").at("left_out").get<std::size_t>();
+    trace.dropped_events += json.at("args").at("left_out").get<std::size_t>();
 }
 
 void check_ranks(const RunTrace& trace, const std::string& path) {
@@ -63,14 +63,14 @@ void check_ranks(const RunTrace& trace, const std::string& path) {
 
 }  // namespace
 
-RunTrace trace_from(const Json& json, const std::string& path) {
+RunTrace parse_trace(const Json& json, const std::string& path) {
     try {
         const Json& facts = json.at("otherData");
         RunTrace trace{.first_step = facts.at("first_step"),
                        .last_step = facts.at("last_step"),
                        .plans = {},
                        .events = {}};
-        for (const Json& plan : facts.at("plans")) trace.plans.push_back(plan_from(plan, path));
+        for (const Json& plan : facts.at("plans")) trace.plans.push_back(parse_plan(plan, path));
         for (const Json& event : json.at("traceEvents")) add_event(trace, event);
         check_ranks(trace, path);
         return trace;

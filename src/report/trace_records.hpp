@@ -1,4 +1,4 @@
-// The content of trace.json, as far as a report draws it.
+// The content of trace.json that a report draws.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace trireme::report {
 
 struct TracedEvent {
     int rank = 0;
-    std::string lane, name;
+    std::string lane, name;     // lane: the row of the trace, such as "compute" or "messages"
     double begin = 0, end = 0;  // milliseconds
     std::size_t step = 0;       // from 1
     bool is_instruction = false;
@@ -23,19 +23,19 @@ struct TracedPlan {
     std::size_t first_step = 0;
     std::string schedule;
     std::vector<std::vector<int>> teams;      // ranks per team
-    std::vector<schedule::Program> programs;  // per team; empty if steps overlap
-    schedule::PipelineShape shape;            // unset if `programs` is empty
+    std::vector<schedule::Program> programs;  // per team; empty if the pipeline's steps overlap
+    schedule::PipelineShape shape;            // default if `programs` is empty
 };
 
 struct RunTrace {
     std::size_t first_step = 0, last_step = 0;
-    std::size_t left_out = 0;  // number of events that had no room, over all ranks
+    std::size_t dropped_events = 0;  // number of events that exceeded the limit, over all ranks
     int ranks = 0;
     std::vector<TracedPlan> plans;
     std::vector<TracedEvent> events;
 };
 
-// Throws ConfigError, which names `path`, if the file does not have the form that `train` writes.
-RunTrace trace_from(const nlohmann::json& json, const std::string& path);
+// Interprets the content of the file `path`. Throws ConfigError if it is not in the format that `train` writes.
+RunTrace parse_trace(const nlohmann::json& json, const std::string& path);
 
 }  // namespace trireme::report

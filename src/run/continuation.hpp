@@ -1,4 +1,4 @@
-// The message with which a run that ends early says how it can be continued.
+// The hint that tells a user how to continue a run that ends early.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace trireme::run {
 
 class Continuation {
 public:
-    // On the first of `signals`, a line on standard error says how the run can be continued: a launcher that
-    // has lost a rank sends SIGTERM and kills this process soon after. `signals` must outlive this object; if
-    // null, no line is printed.
+    // When the first of `signals` arrives, prints the hint to standard error, because a launcher that has lost
+    // a rank sends SIGTERM and kills this process soon afterwards. `signals` must outlive this object; if null,
+    // nothing is printed.
     explicit Continuation(device::StopSignals* signals);
 
-    // Sets the run directory and the step of its newest checkpoint; a step of 0 means that there is none.
-    // Thread-safe.
-    void saved(const std::filesystem::path& run_directory, std::uint64_t step);
+    // Sets the run directory and the number of steps after which its newest checkpoint was saved; 0 means that
+    // there is no checkpoint. Thread-safe.
+    void set_checkpoint(const std::filesystem::path& run_directory, std::uint64_t step);
 
-    // Returns `reason` and, if the run has a checkpoint, how it can be continued.
-    std::string after(const std::string& reason) const;
+    // Returns `reason`, followed by the hint if the run has a checkpoint.
+    std::string append_hint(const std::string& reason) const;
 
 private:
-    std::string words() const;  // empty if nothing is saved
-    void say_at(int signal) const;
+    std::string make_hint() const;  // empty if there is no checkpoint
+    void print_hint(int signal) const;
 
-    mutable std::mutex guard_;
-    std::string words_;
-    std::optional<device::SignalCall> at_signal_;
+    mutable std::mutex mutex_;
+    std::string hint_;
+    std::optional<device::SignalCallback> signal_call_;
 };
 
 }  // namespace trireme::run

@@ -14,21 +14,22 @@ class Divergence {
 public:
     explicit Divergence(config::OnNan on_nan) : on_nan_(on_nan) {}
 
-    // Collective over all ranks. Called once the outcome of a step is known. If its update is the first one
-    // that was skipped, repeats the step with value checks and describes the first non-finite value in
-    // `outcome`.
-    void locate(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
-                comm::Communicator& control, device::Trace* trace);
+    // Collective over all ranks. Called for each step in order, as soon as its outcome is known. Acts only on
+    // the first step of the run whose update was skipped: repeats this step, while the inputs and outputs of
+    // each kernel are tested for non-finite values, and writes to `outcome` which kernel produced the first
+    // one. If the schedule does not permit a repetition, writes the ranks whose loss or gradient is not finite.
+    void find_cause(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
+                    comm::Communicator& control, device::Trace* trace);
 
-    // Called for each step in order. Returns why the run cannot continue, and what to do; empty if it
+    // Called for each step in order. Returns why the run must end and what the user can do; empty if the run
     // continues.
-    std::optional<std::string> complaint_about(const records::StepOutcome& outcome);
+    std::optional<std::string> find_complaint(const records::StepOutcome& outcome);
 
 private:
     config::OnNan on_nan_;
-    int skipped_in_a_row_ = 0;
-    std::size_t first_skipped_ = 0;  // counted from 1
-    std::string first_cause_;        // cause of that step; empty if no step was skipped
+    int skipped_in_a_row_ = 0;            // number of consecutive skipped updates
+    std::size_t first_skipped_step_ = 0;  // first step of the run whose update was skipped, from 1
+    std::string first_cause_;             // why its update was skipped; empty if no update was skipped
 };
 
 }  // namespace trireme::run

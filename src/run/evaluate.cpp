@@ -22,37 +22,39 @@
 namespace trireme::run {
 namespace {
 
-void print(const setup::Job& job, const records::Evaluation& e, std::ostream& out) {
-    out << fmt::format("model         {} ({}, {}), step {}\n", job.stored->place(), job.model.name,
-                       name_of(job.model.task), job.stored->step());
-    const checkpoint::LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
-    if (!report.unused.empty()) {
+void print(const setup::Job& job, const records::Evaluation& evaluation, std::ostream& out) {
+    out << fmt::format("model         {} ({}, {}), step {}\n", job.stored_model->path(), job.model.name,
+                       to_string(job.model.task), job.stored_model->step());
+    const checkpoint::LoadReport report =
+        check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
+    if (!report.unused_tensors.empty()) {
         out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
-                           report.unused.size(), report.unused.front());
+                           report.unused_tensors.size(), report.unused_tensors.front());
     }
-    out << fmt::format("corpus        {}: {} samples, {} targets\n", job.corpus->info().path, e.samples,
-                       e.targets);
-    out << fmt::format("loss          {:.6f} per target\n", e.loss);
-    if (e.has_perplexity) out << fmt::format("perplexity    {:.4f}\n", e.perplexity());
-    if (e.accuracy) out << fmt::format("accuracy      {:.2f} %\n", 100 * *e.accuracy);
-    if (e.exact_match) out << fmt::format("exact match   {:.2f} %\n", 100 * *e.exact_match);
-    if (e.f1) out << fmt::format("F1            {:.2f} %\n", 100 * *e.f1);
+    out << fmt::format("corpus        {}: {} samples, {} targets\n", job.corpus->info().path,
+                       evaluation.samples, evaluation.targets);
+    out << fmt::format("loss          {:.6f} per target\n", evaluation.loss);
+    if (evaluation.has_perplexity)
+        out << fmt::format("perplexity    {:.4f}\n", evaluation.compute_perplexity());
+    if (evaluation.accuracy) out << fmt::format("accuracy      {:.2f} %\n", 100 * *evaluation.accuracy);
+    if (evaluation.exact_match) out << fmt::format("exact match   {:.2f} %\n", 100 * *evaluation.exact_match);
+    if (evaluation.f1) out << fmt::format("F1            {:.2f} %\n", 100 * *evaluation.f1);
     out << std::flush;
 }
 
-void write_json(const setup::Job& job, const records::Evaluation& e, const std::string& path) {
-    nlohmann::ordered_json figures{{"model", job.stored->place()},
-                                   {"step", job.stored->step()},
-                                   {"task", name_of(job.model.task)},
+void write_json(const setup::Job& job, const records::Evaluation& evaluation, const std::string& path) {
+    nlohmann::ordered_json figures{{"model", job.stored_model->path()},
+                                   {"step", job.stored_model->step()},
+                                   {"task", to_string(job.model.task)},
                                    {"corpus", job.corpus->info().path},
                                    {"corpus_sha256", job.corpus->info().checksum},
-                                   {"samples", e.samples},
-                                   {"targets", e.targets},
-                                   {"loss", e.loss}};
-    if (e.has_perplexity) figures["perplexity"] = e.perplexity();
-    if (e.accuracy) figures["accuracy"] = *e.accuracy;
-    if (e.exact_match) figures["exact_match"] = *e.exact_match;
-    if (e.f1) figures["f1"] = *e.f1;
+                                   {"samples", evaluation.samples},
+                                   {"targets", evaluation.targets},
+                                   {"loss", evaluation.loss}};
+    if (evaluation.has_perplexity) figures["perplexity"] = evaluation.compute_perplexity();
+    if (evaluation.accuracy) figures["accuracy"] = *evaluation.accuracy;
+    if (evaluation.exact_match) figures["exact_match"] = *evaluation.exact_match;
+    if (evaluation.f1) figures["f1"] = *evaluation.f1;
     std::ofstream file(path);
     file << figures.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n' << std::flush;
     if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
@@ -74,37 +76,40 @@ void check_output(const std::string& path) {
 }
 
 // Returns the name of a parameter with a value that is not finite; empty if all values are finite.
-std::string broken_parameter(device::Stream& stream, const stage::LocalParameters& held) {
-    for (std::size_t i = 0; i < held.specs().size(); ++i) {
-        const std::vector<double> values = kernels::read_values(stream, held.values()[i]);
+std::string find_non_finite_parameter(device::Stream& stream, const stage::LocalParameters& parameters) {
+    for (std::size_t i = 0; i < parameters.specs().size(); ++i) {
+        const std::vector<double> values = kernels::read_values(stream, parameters.values()[i]);
         if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
-            return held.specs()[i].name;
+            return parameters.specs()[i].name;
     }
     return {};
 }
 
-// Throws ConfigError if the loss is not finite. A rank that holds a non-finite parameter names it.
+// Throws ConfigError if the loss is not finite. If this rank holds a non-finite parameter, the message names
+// that parameter.
 void check_finite(const setup::Job& job, rank::RankModel& model, device::Stream& stream,
                   const records::Evaluation& evaluation) {
     if (std::isfinite(evaluation.loss)) return;
-    const std::string broken = model.is_idle() ? "" : broken_parameter(stream, model.stages().parameters());
-    throw ConfigError(
-        cat("the loss of ", job.stored->place(), " is ", evaluation.loss, ": ",
-            broken.empty() ? "its activations overflow" : broken + " holds values that are not finite",
-            "; use an earlier checkpoint"));
+    const std::string non_finite_parameter =
+        model.is_idle() ? "" : find_non_finite_parameter(stream, model.stages().parameters());
+    throw ConfigError(cat("the loss of ", job.stored_model->path(), " is ", evaluation.loss, ": ",
+                          non_finite_parameter.empty()
+                              ? "its activations overflow"
+                              : non_finite_parameter + " holds values that are not finite",
+                          "; use an earlier checkpoint"));
 }
 
 }  // namespace
 
-void evaluate(const config::EvaluateConfig& told, comm::Session& session) {
-    rank::Watchdog watchdog(session, told.run.run.stall_timeout);
-    const auto control = session.all_ranks("control", watchdog.patience());
-    config::EvaluateConfig config = told;
-    config.run = setup::with_profiles_of_ranks(setup::with_device_of_ranks(told.run, session, *control),
-                                               session, *control);
+void evaluate(const config::EvaluateConfig& requested_config, comm::Session& session) {
+    rank::Watchdog watchdog(session, requested_config.run.run.stall_timeout);
+    const auto control = session.make_group_of_all_ranks("control", watchdog.wait_policy());
+    config::EvaluateConfig config = requested_config;
+    config.run = setup::assign_profiles_to_ranks(setup::choose_device(requested_config.run, session, *control),
+                                                 session, *control);
     const config::RunOptions& run = config.run.run;
     std::optional<setup::Setup> setup;
-    agree(*control, [&] {
+    run_or_fail_together(*control, [&] {
         if (session.rank() == 0) check_output(config.output);
         setup = setup::set_up_evaluation(config, session.size());
     });
@@ -112,24 +117,24 @@ void evaluate(const config::EvaluateConfig& told, comm::Session& session) {
     const setup::Job& job = setup->job;
     const setup::PlanState& current = setup->current;
     const std::size_t bytes =
-        setup::plan_memory({job, current}, nullptr, current.gradients, session.rank()).total();
-    setup::refuse_more_than_memory(bytes, job.place, session, *control);
+        setup::predict_rank_memory({job, current}, nullptr, current.gradients, session.rank()).total();
+    setup::require_memory(bytes, job.memory_space, session, *control);
     device::Stream stream =
-        rank::make_stream(config.run.precision.device, setup::threads_per_rank(config.run, session, *control));
-    const rank::GpuRoad road = rank::gpu_road(config.run, session, *control);
-    const rank::GroupWiring wiring = wiring_for(stream, road, watchdog);
+        rank::make_stream(config.run.precision.device, setup::choose_threads(config.run, session, *control));
+    const rank::GpuTransport transport = rank::choose_gpu_transport(config.run, session, *control);
+    const rank::GroupResources resources = make_group_resources(stream, transport, watchdog);
     rank::RankModel model(job, current, session.rank(),
-                          make_groups(session, current.plan, current.gradients.buckets, wiring));
-    const comm::MessagesOfScope messages(watchdog.postman());
-    watchdog.ask([&] { return model.position(); });
-    const double stall_limit = rank::stall_limit(current.plan, session.rank(), run.stall_timeout);
-    rank::read_together(*control, stall_limit, [&] {
-        const checkpoint::ReadProgress progress(*job.stored, model.stored_bytes(*job.stored),
+                          make_groups(session, current.plan, current.gradients.buckets, resources));
+    const comm::AbortMessagesOnException messages(watchdog.progress_engine());
+    watchdog.set_position_callback([&] { return model.describe_position(); });
+    const double stall_limit = rank::choose_stall_limit(current.plan, session.rank(), run.stall_timeout);
+    rank::read_with_unlimited_wait(*control, stall_limit, [&] {
+        const checkpoint::ReadProgress progress(*job.stored_model, model.count_stored_bytes(*job.stored_model),
                                                 run.quiet || session.rank() != 0);
-        model.fill(stream, run.seed, {.stored = &*job.stored});
+        model.fill(stream, run.seed, {.stored = &*job.stored_model});
     });
     const records::Evaluation evaluation = evaluate_samples(model, stream, job, current, *control);
-    agree(*control, [&] { check_finite(job, model, stream, evaluation); });
+    run_or_fail_together(*control, [&] { check_finite(job, model, stream, evaluation); });
     if (session.rank() != 0) return;
     print(job, evaluation, std::cout);
     if (!config.output.empty()) write_json(job, evaluation, config.output);

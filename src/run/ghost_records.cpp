@@ -4,28 +4,28 @@
 
 namespace trireme::run {
 
-void GhostRecords::add(int rank, const records::StepOutcome& own,
+void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
                        const std::function<void(records::StepOutcome&)>& record) {
-    Step& step = steps_[own.step];
-    records::StepOutcome& all = step.outcome;
+    Step& step = steps_[own_outcome.step];
+    records::StepOutcome& combined = step.outcome;
     if (step.ranks++ == 0) {
-        all = own;
-        all.ranks.assign(static_cast<std::size_t>(ranks_), {});
-        all.compute_seconds = all.seconds = 0;
-        all.waits = {};
-        all.padded_tokens = 0;
-        all.joules_of_ranks.resize(own.joules_of_ranks.size() * static_cast<std::size_t>(ranks_));
+        combined = own_outcome;
+        combined.ranks.assign(static_cast<std::size_t>(ranks_), {});
+        combined.compute_seconds = combined.seconds = 0;
+        combined.waits = {};
+        combined.padded_tokens = 0;
+        combined.joules_of_ranks.resize(own_outcome.joules_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
-    if (!all.joules_of_ranks.empty())
-        all.joules_of_ranks[static_cast<std::size_t>(rank)] = own.joules_of_ranks.front();
-    all.seconds = std::max(all.seconds, own.seconds);
-    all.ranks[static_cast<std::size_t>(rank)] = own.ranks.front();
-    all.compute_seconds += own.compute_seconds / ranks_;
-    all.waits += own.waits * (1.0 / ranks_);
-    all.padded_tokens += own.padded_tokens;
+    if (!combined.joules_of_ranks.empty())
+        combined.joules_of_ranks[static_cast<std::size_t>(rank)] = own_outcome.joules_of_ranks.front();
+    combined.seconds = std::max(combined.seconds, own_outcome.seconds);
+    combined.ranks[static_cast<std::size_t>(rank)] = own_outcome.ranks.front();
+    combined.compute_seconds += own_outcome.compute_seconds / ranks_;
+    combined.waits += own_outcome.waits * (1.0 / ranks_);
+    combined.padded_tokens += own_outcome.padded_tokens;
     if (step.ranks < ranks_) return;
-    records::StepOutcome outcome = std::move(all);
-    steps_.erase(own.step);
+    records::StepOutcome outcome = std::move(combined);
+    steps_.erase(own_outcome.step);
     record(outcome);
 }
 

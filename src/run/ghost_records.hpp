@@ -1,4 +1,5 @@
-// Collects the step outcomes of ghosts without messages, since they share one process.
+// Collects the step outcomes of all ranks of a ghost run. No messages are needed, since the ranks share one
+// process.
 #pragma once
 
 #include <functional>
@@ -13,15 +14,15 @@ class GhostRecords {
 public:
     explicit GhostRecords(int ranks) : ranks_(ranks) {}
 
-    // Adds the outcome of a step on `rank`. After the last rank has added its own, calls `record` with the
-    // outcome of all ranks. Steps are recorded in order.
-    void add(int rank, const records::StepOutcome& own,
+    // Adds the outcome of a step on `rank`. If all ranks have now added this step, calls `record` with the
+    // combined outcome of all ranks. Steps are recorded in order.
+    void add(int rank, const records::StepOutcome& own_outcome,
              const std::function<void(records::StepOutcome&)>& record);
 
 private:
     struct Step {
         records::StepOutcome outcome;
-        int ranks = 0;
+        int ranks = 0;  // number of ranks that have added the step
     };
 
     int ranks_;

@@ -15,7 +15,7 @@
 namespace trireme::run {
 
 // The run and the machine that a manifest describes.
-struct RunPlace {
+struct RunDescription {
     const setup::Job& job;
     const plan::Plan& plan;
     const comm::Session& session;
@@ -26,55 +26,57 @@ struct RunPlace {
 };
 
 // Describes the run for its records, except for the measured peak.
-records::Manifest make_manifest(const RunPlace& run);
+records::Manifest make_manifest(const RunDescription& run);
 
 class Recorder {
 public:
-    // Only a recorder with `writes` prints and writes a run directory; every recorder sums up the figures.
-    // `job` must outlive it.
+    // Prints and writes a run directory only if `writes` is true, which it is on rank 0. Always sums up the
+    // figures of merit. `job` must outlive this object.
     Recorder(const setup::Job& job, records::Manifest manifest, bool writes);
 
     void set_hosts(std::vector<std::string> hosts) { manifest_.hosts = std::move(hosts); }
 
-    // Prints the head of the log.
-    void introduce(const setup::PlanState& current, const setup::PlanOrigin& origin,
-                   const setup::RankMemory& memory);
+    // Prints the head of the log: the run, its plan and the memory of the fullest rank.
+    void print_head(const setup::PlanState& current, const setup::PlanOrigin& origin,
+                    const setup::RankMemory& memory);
     // Opens the run directory if this recorder writes. Throws ConfigError.
     void open_directory();
-    // Records the begin of the run. Must be the first event. `peak` is the limit of the run's arithmetic.
-    void begin(const setup::PlanState& current, const setup::PlanOrigin& origin,
-               const setup::RankMemory& memory, const setup::PeakRate& peak);
+    // Records the beginning of the run. Must be the first event. `peak` is the measured or simulated peak rate
+    // of matmuls.
+    void record_begin(const setup::PlanState& current, const setup::PlanOrigin& origin,
+                      const setup::RankMemory& memory, const setup::PeakRate& peak);
 
-    void step(const records::StepOutcome& outcome, const std::vector<policy::SlownessChange>& changes);
-    void evaluation(std::size_t step, const records::Evaluation& evaluation);
-    void change_plan(const plan::Decision& decision, const records::PlanChange& change, const plan::Plan& plan);
-    // Records a decision of the policy, after which the plan stayed.
-    void look(double seconds);
-    // Records the reason why the plan stayed after `step` steps, unless it is empty.
-    void no_change(std::size_t step, const std::string& why);
-    void saved(const records::SaveOutcome& outcome);
-    void waited_to_save(const records::SaveWait& wait);
+    void record_step(const records::StepOutcome& outcome, const std::vector<policy::SlownessChange>& changes);
+    void record_evaluation(std::size_t step, const records::Evaluation& evaluation);
+    void record_plan_change(const plan::Decision& decision, const records::PlanChange& change,
+                            const plan::Plan& plan);
+    // Records the seconds that ranks spent on a decision to keep the plan.
+    void record_decision_time(double seconds);
+    // Records why the plan was kept after `step` steps; no-op if `why` is empty.
+    void record_plan_kept(std::size_t step, const std::string& why);
+    void record_save(const records::SaveOutcome& outcome);
+    void record_save_wait(const records::SaveWait& wait);
     // Records that the run ends because its loss or gradients are not finite.
-    void diverged(const std::string& complaint);
-    // Adds a second measurement of the peak, after the last step; the larger one counts.
-    void measured_peak_again(double flops) { sum_->measure_peak_again(flops); }
-    records::Figures figures(const std::optional<records::Evaluation>& validation) const;
-    // Records the end of the run, after the last checkpoint is on disk or lost. If the run stopped early and
-    // can be resumed, also writes the file `stopped`.
-    void finish(records::Figures figures);
+    void record_divergence(const std::string& complaint);
+    // Adds a second measurement of the peak rate, made after the last step. The higher rate counts.
+    void add_peak_measurement(double flops) { figure_sum_->add_peak_measurement(flops); }
+    records::Figures compute_figures(const std::optional<records::Evaluation>& validation) const;
+    // Must be called after the last checkpoint is on disk or has failed. Records the end of the run. If the run
+    // stopped early and can be resumed, also writes the file `stopped`.
+    void record_end(records::Figures figures);
 
     const setup::PeakRate& peak() const { return manifest_.peak; }
-    setup::EarlierSteps steps_so_far() const { return sum_->so_far(); }
+    setup::EarlierSteps steps_so_far() const { return figure_sum_->summarise_steps(); }
     std::filesystem::path path() const { return directory_ ? directory_->path() : std::filesystem::path(); }
 
 private:
     const setup::Job& job_;
     records::Manifest manifest_;
     setup::ModelFlops flops_;
-    std::optional<records::FigureSum> sum_;
+    std::optional<records::FigureSum> figure_sum_;      // empty until record_begin()
     std::optional<records::Console> console_;           // empty if this recorder does not write
     std::unique_ptr<records::RunDirectory> directory_;  // null if this recorder does not write
-    std::string lost_;  // why the newest completed checkpoint is not on disk; empty if it is
+    std::string last_save_complaint_;  // why the last checkpoint could not be written; empty if it is on disk
 };
 
 }  // namespace trireme::run

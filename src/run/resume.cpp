@@ -24,91 +24,95 @@ namespace fs = std::filesystem;
 constexpr const char* config_key = "config";
 constexpr const char* ranks_key = "ranks";
 
-constexpr const char* steps_key = "--steps";  // key in "options"; also set if --epochs decides
+constexpr const char* steps_key = "--steps";  // key in "options"; also set if --epochs determines the steps
 
 // An option on which the steps of a run depend.
-struct RunFact {
+struct FixedOption {
     std::string option;
     std::string value;
 };
 
-// Returns the options that determine which samples a step visits and in which precision it computes.
-std::vector<RunFact> fixed_facts(const setup::Job& job) {
+// Returns the options that must not change when a run is resumed: they determine which samples a step visits
+// and in which precision it computes.
+std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
             {"--batch", cat(job.config.run.batch)},
-            {"--optimizer", word_of(optim::optimizers, job.config.optimizer.kind)},
-            {"--dtype", name_of(job.dtype)},
-            {"--max-length", cat(setup::longest_sample(job.config, job.model))},
-            {"--long", word_of(data::treatments_of_long_rows, job.config.data.long_rows)},
-            {"--document-end", job.config.data.document_end ? "eos" : "none"},
-            {"--validation-share", cat(job.config.data.validation_share)}};
+            {"--optimizer", find_name(optim::optimizers, job.config.optimizer.kind)},
+            {"--dtype", to_string(job.dtype)},
+            {"--max-length", cat(setup::compute_max_sample_length(job.config, job.model))},
+            {"--long", find_name(data::long_row_choices, job.config.data.long_rows)},
+            {"--document-end", job.config.data.has_document_end ? "eos" : "none"},
+            {"--validation-share", cat(job.config.data.validation_fraction)}};
 }
 
-Json facts_in(const checkpoint::StoredModel& stored) {
+Json parse_run_facts(const checkpoint::StoredModel& stored) {
     const Json run = Json::parse(stored.state()->run, nullptr, false);
     if (run.is_object() && run.contains("options") && run.at("options").is_object()) return run;
     throw ConfigError(
-        cat(stored.place(), " holds no run that could be resumed; start from it with --init ", stored.place()));
+        cat(stored.path(), " holds no run that could be resumed; start from it with --init ", stored.path()));
 }
 
-std::string text_at(const Json& object, const std::string& key) {
+std::string read_text(const Json& object, const std::string& key) {
     return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "";
 }
 
 void refuse_another_run(const setup::Job& job, const Json& run) {
-    const std::string& place = job.stored->place();
-    for (const RunFact& fact : fixed_facts(job)) {
-        const std::string was = text_at(run.at("options"), fact.option);
-        if (was == fact.value) continue;
-        throw ConfigError(cat(place, " was saved by a run with ", fact.option, ' ', was, ", not ", fact.value,
-                              "; use the same value, or start another run from it with --init ", place));
+    const std::string& stored_path = job.stored_model->path();
+    for (const FixedOption& fixed_option : list_fixed_options(job)) {
+        const std::string saved_value = read_text(run.at("options"), fixed_option.option);
+        if (saved_value == fixed_option.value) continue;
+        throw ConfigError(cat(stored_path, " was saved by a run with ", fixed_option.option, ' ', saved_value,
+                              ", not ", fixed_option.value,
+                              "; use the same value, or start another run from it with --init ", stored_path));
     }
     const data::CorpusInfo& corpus = job.corpus->info();
-    if (text_at(run, "corpus_sha256") != corpus.checksum)
-        throw ConfigError(cat(place, " was saved by a run on another corpus than ", corpus.path,
-                              "; use the same corpus, or start another run from it with --init ", place));
+    if (read_text(run, "corpus_sha256") != corpus.checksum)
+        throw ConfigError(cat(stored_path, " was saved by a run on another corpus than ", corpus.path,
+                              "; use the same corpus, or start another run from it with --init ", stored_path));
 }
 
 // Throws ConfigError if the options would change a setting in the config.json of the checkpoint.
 void refuse_another_model(const setup::Job& job) {
-    const checkpoint::StoredModel& stored = *job.stored;
+    const checkpoint::StoredModel& stored = *job.stored_model;
     const std::string dtype = job.dtype == device::DType::f64 ? "float64" : "float32";
-    const Json wanted = Json::parse(config_json_of(job.model, dtype, stored.config_text())).flatten();
-    const Json had = Json::parse(stored.config_text()).flatten();
-    for (const auto& [key, value] : wanted.items()) {
-        const std::string was = had.contains(key) ? had.at(key).dump() : "none";
-        if (was == value.dump()) continue;
+    const Json new_settings = Json::parse(to_config_json(job.model, dtype, stored.config_text())).flatten();
+    const Json saved_settings = Json::parse(stored.config_text()).flatten();
+    for (const auto& [key, value] : new_settings.items()) {
+        const std::string saved_value = saved_settings.contains(key) ? saved_settings.at(key).dump() : "none";
+        if (saved_value == value.dump()) continue;
         throw ConfigError(cat(
-            stored.place(), " holds a model with ", key.substr(1), ' ', was, ", not ", value.dump(),
-            "; remove the option that changes it, or start another run from it with --init ", stored.place()));
+            stored.path(), " holds a model with ", key.substr(1), ' ', saved_value, ", not ", value.dump(),
+            "; remove the option that changes it, or start another run from it with --init ", stored.path()));
     }
 }
 
-void refuse_without_steps_left(const setup::Job& job) {
-    if (job.first_step < job.steps) return;
-    throw ConfigError(cat(job.stored->place(), " has ", job.first_step, " steps done, and the run has ",
-                          job.steps, " in all; raise --steps or --epochs to continue"));
+void refuse_without_remaining_steps(const setup::Job& job) {
+    if (job.completed_steps < job.steps) return;
+    throw ConfigError(cat(job.stored_model->path(), " has ", job.completed_steps,
+                          " steps done, and the run has ", job.steps,
+                          " in all; raise --steps or --epochs to continue"));
 }
 
 void refuse_other_moments(const setup::Job& job) {
-    const std::size_t wanted = moments_of(job.config.optimizer);
-    const std::size_t had = job.stored->state()->moments;
-    if (wanted == had) return;
-    throw ConfigError(cat(job.stored->place(), " has ", had, " moments per parameter, and the optimizer keeps ",
-                          wanted, "; use the --momentum that it was saved with"));
+    const std::size_t needed_moments = count_moments(job.config.optimizer);
+    const std::size_t saved_moments = job.stored_model->state()->moments;
+    if (needed_moments == saved_moments) return;
+    throw ConfigError(cat(job.stored_model->path(), " has ", saved_moments,
+                          " moments per parameter, and the optimizer keeps ", needed_moments,
+                          "; use the --momentum that it was saved with"));
 }
 
 }  // namespace
 
-std::optional<fs::path> checkpoint_to_resume(const config::RunOptions& run) {
+std::optional<fs::path> find_checkpoint_to_resume(const config::RunOptions& run) {
     if (run.resume == "off") return std::nullopt;
-    if (run.resume != "auto") return checkpoint::checkpoint_at(run.resume);
+    if (run.resume != "auto") return checkpoint::find_checkpoint(run.resume);
     if (run.run_dir.empty()) throw ConfigError("--resume auto resumes a run directory; name it with --run-dir");
-    return checkpoint::newest_checkpoint(fs::path(run.run_dir) / checkpoint::checkpoints_folder);
+    return checkpoint::find_newest_checkpoint(fs::path(run.run_dir) / checkpoint::checkpoints_folder);
 }
 
-std::optional<config::SavedOptions> saved_options(const config::RunOptions& run) {
-    const auto checkpoint = checkpoint_to_resume(run);
+std::optional<config::SavedOptions> read_saved_options(const config::RunOptions& run) {
+    const auto checkpoint = find_checkpoint_to_resume(run);
     if (!checkpoint) return std::nullopt;
     const Json facts = Json::parse(checkpoint::read_checkpoint_state(*checkpoint).run, nullptr, false);
     if (!facts.is_object() || !facts.contains(config_key) || !facts.at(config_key).is_object())
@@ -124,8 +128,9 @@ std::optional<config::SavedOptions> saved_options(const config::RunOptions& run)
 
 namespace {
 
-// True if the run continues in the run directory of its checkpoint, whose records up to the checkpoint stay.
-bool goes_on_in_place(const config::RunOptions& run, const std::optional<fs::path>& checkpoint) {
+// True if the run continues in the run directory of its checkpoint. The records of the steps before the
+// checkpoint then stay.
+bool continues_in_place(const config::RunOptions& run, const std::optional<fs::path>& checkpoint) {
     if (run.resume == "off" || run.run_dir.empty()) return false;
     if (run.resume == "auto") return true;
     std::error_code ignored;
@@ -133,74 +138,78 @@ bool goes_on_in_place(const config::RunOptions& run, const std::optional<fs::pat
                                         fs::path(run.run_dir) / checkpoint::checkpoints_folder, ignored);
 }
 
-// Reads the summary of earlier steps. Checkpoints of earlier versions have only their number.
-setup::EarlierSteps earlier_steps(const Json& run, std::size_t count) {
+// Returns a summary of the `count` steps before the checkpoint. Checkpoints of older versions store no summary.
+setup::EarlierSteps read_earlier_steps(const Json& run, std::size_t count) {
     setup::EarlierSteps earlier{.count = count};
     const Json first_loss = run.value("first_loss", Json());
     if (first_loss.is_number()) earlier.first_loss = first_loss.get<double>();
-    for (const Json& part : run.value("left_out", Json::array()))
-        earlier.left_out.push_back(part.is_number() ? part.get<double>() : 0);
+    for (const Json& fraction : run.value("left_out", Json::array()))
+        earlier.skipped.push_back(fraction.is_number() ? fraction.get<double>() : 0);
     return earlier;
 }
 
-// Describes the change of the next learning rate that results from another number of steps; empty if it stays.
-std::string change_of_rate(const setup::Job& job) {
-    const std::string text = text_at(facts_in(*job.stored).at("options"), steps_key);
+// Describes how the next learning rate changes because the run now has another number of steps; empty if it
+// does not change.
+std::string describe_rate_change(const setup::Job& job) {
+    const std::string text = read_text(parse_run_facts(*job.stored_model).at("options"), steps_key);
     std::size_t steps = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
     if (error != std::errc() || steps == 0 || steps == job.steps) return {};
-    const double before = learning_rate(job.config.optimizer, job.first_step, steps);
-    const double now = learning_rate(job.config.optimizer, job.first_step, job.steps);
-    constexpr double worth_a_line = 1e-3;
-    if (std::abs(now - before) <= worth_a_line * before) return {};
+    const double before = compute_learning_rate(job.config.optimizer, job.completed_steps, steps);
+    const double now = compute_learning_rate(job.config.optimizer, job.completed_steps, job.steps);
+    constexpr double min_relative_change = 1e-3;
+    if (std::abs(now - before) <= min_relative_change * before) return {};
     return fmt::format(
         "the run has {} steps instead of {}, so the learning rate of step {} is {:.2e} instead of {:.2e}; "
         "--lr-horizon {} keeps the former schedule",
-        job.steps, steps, job.first_step + 1, now, before, steps);
+        job.steps, steps, job.completed_steps + 1, now, before, steps);
 }
 
-void take_up(setup::Job& job) {
-    const Json run = facts_in(*job.stored);
+void resume_job(setup::Job& job) {
+    const Json run = parse_run_facts(*job.stored_model);
     refuse_another_run(job, run);
     refuse_another_model(job);
     refuse_other_moments(job);
     job.resumes = true;
-    job.first_step = job.stored->step();
-    job.earlier = earlier_steps(run, job.first_step);
-    refuse_without_steps_left(job);
-    job.rate_change = change_of_rate(job);
+    job.completed_steps = job.stored_model->step();
+    job.earlier_steps = read_earlier_steps(run, job.completed_steps);
+    refuse_without_remaining_steps(job);
+    job.rate_change = describe_rate_change(job);
 }
 
 }  // namespace
 
 setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) {
-    const std::optional<fs::path> checkpoint = checkpoint_to_resume(config.run);
+    const std::optional<fs::path> checkpoint = find_checkpoint_to_resume(config.run);
     setup::Setup setup =
         checkpoint ? setup::set_up(config, ranks, checkpoint->string()) : setup::set_up(config, ranks);
-    if (checkpoint) take_up(setup.job);
-    if (goes_on_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.first_step;
+    if (checkpoint) resume_job(setup.job);
+    if (continues_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.completed_steps;
     return setup;
 }
 
-std::string run_facts(const setup::Job& job, const setup::PlanState& current, const RunProgress& progress) {
+std::string make_run_facts(const setup::Job& job, const setup::PlanState& current,
+                           const RunProgress& progress) {
     Json options = Json::object();
-    for (const RunFact& fact : fixed_facts(job)) options[fact.option] = fact.value;
+    for (const FixedOption& fixed_option : list_fixed_options(job))
+        options[fixed_option.option] = fixed_option.value;
     options[steps_key] = cat(job.steps);
-    Json given = Json::object();
-    for (const config::OptionValue& option : job.config.options.values) given[option.name] = option.value;
+    Json option_values = Json::object();
+    for (const config::OptionValue& option : job.config.options.values)
+        option_values[option.name] = option.value;
     Json facts{{"samples_visited", progress.observed.step * job.config.run.batch},
                {"corpus_sha256", job.corpus->info().checksum},
                {"options", std::move(options)},
-               {config_key, std::move(given)},
+               {config_key, std::move(option_values)},
                {ranks_key, job.config.options.ranks},
-               {"plan", hash_of(current.plan)},
+               {"plan", compute_hash(current.plan)},
                {"schedule", current.plan.schedule},
-               {"layout", Json::parse(plan::json_of(current.plan.layout))}};
+               {"layout", Json::parse(plan::to_json(current.plan.layout))}};
     if (progress.steps.first_loss) facts["first_loss"] = *progress.steps.first_loss;
-    if (!progress.steps.left_out.empty()) facts["left_out"] = progress.steps.left_out;
-    const std::string origin = adapt::origin_facts(job, progress.origin, progress.observed);
+    if (!progress.steps.skipped.empty()) facts["left_out"] = progress.steps.skipped;
+    const std::string origin = adapt::describe_origin(job, progress.origin, progress.observed);
     if (!origin.empty()) facts[adapt::origin_key] = Json::parse(origin);
-    const std::string resizing = adapt::resizing_facts(job, current);
+    const std::string resizing = adapt::describe_resizing(job, current);
     if (!resizing.empty()) facts[adapt::resizing_key] = Json::parse(resizing);
     return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

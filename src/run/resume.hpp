@@ -12,21 +12,21 @@ namespace trireme::run {
 
 // Returns the checkpoint that --resume selects; empty if the run does not resume. Throws ConfigError if a named
 // checkpoint does not exist, or if --resume auto lacks --run-dir.
-std::optional<std::filesystem::path> checkpoint_to_resume(const config::RunOptions& run);
+std::optional<std::filesystem::path> find_checkpoint_to_resume(const config::RunOptions& run);
 
-// Sets up the run in the plan of its options, starting from the checkpoint of --resume if there is one. Throws
-// ConfigError as set_up() does, and if the options belong to another run: another model, corpus, seed, batch or
-// optimizer.
+// Sets up the run with the plan that its options determine. If --resume selects a checkpoint, the parameters
+// and the progress come from that checkpoint. Throws ConfigError as set_up() does, and if the checkpoint was
+// saved by a run with another model, corpus, seed, batch or optimizer.
 setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks);
 
-// The state of a run that is not stored in tensors.
+// The state of a run besides its tensors.
 struct RunProgress {
     plan::Observation observed;
     const setup::PlanOrigin& origin;
-    setup::EarlierSteps steps;
+    setup::EarlierSteps steps;  // all steps up to the checkpoint, including those before a resume
 };
 
 // Returns the facts about the run that a checkpoint stores, as a JSON object.
-std::string run_facts(const setup::Job& job, const setup::PlanState& current, const RunProgress& progress);
+std::string make_run_facts(const setup::Job& job, const setup::PlanState& current, const RunProgress& progress);
 
 }  // namespace trireme::run

@@ -16,96 +16,99 @@
 namespace trireme::run {
 namespace {
 
-constexpr int completer = 0;  // the rank that completes checkpoints
+constexpr int completing_rank = 0;  // the rank that completes checkpoints
 
-archive::StoredType stored_type(device::DType dtype) {
+archive::StoredType to_stored_type(device::DType dtype) {
     return dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
 }
 
-// Returns the bytes of a copy of all fields of a part.
-std::size_t bytes_of_part(const checkpoint::CheckpointState& state, const checkpoint::CheckpointPart& part) {
+// Returns the bytes that a copy of all boxes of a part needs.
+std::size_t count_part_bytes(const checkpoint::CheckpointState& state, const checkpoint::CheckpointPart& part) {
     std::size_t bytes = 0;
-    for (const checkpoint::StateBox& box : boxes_of(state, part)) bytes += bytes_of(state, box);
+    for (const checkpoint::StateBox& box : list_boxes(state, part)) bytes += byte_size(state, box);
     return bytes;
 }
 
-std::string string_from(const std::array<std::int32_t, 64>& letters) {
-    const char* const first = reinterpret_cast<const char*>(letters.data());
-    return {first, ::strnlen(first, sizeof letters)};
+std::string read_report(const std::array<std::int32_t, 64>& text) {
+    const char* const first = reinterpret_cast<const char*>(text.data());
+    return {first, ::strnlen(first, sizeof text)};
 }
 
 }  // namespace
 
 SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks) {
-    const archive::StoredType type = stored_type(job.dtype);
+    const archive::StoredType type = to_stored_type(job.dtype);
     std::vector<checkpoint::CheckpointTensor> tensors;
     std::map<std::string, const model::ParameterSpec*> specs;
-    const std::vector<model::ParameterSpec> all = unique_parameters(build_layers(job.model));
-    for (const model::ParameterSpec& spec : all) specs[spec.name] = &spec;
+    const std::vector<model::ParameterSpec> all_specs = list_unique_parameters(build_layers(job.model));
+    for (const model::ParameterSpec& spec : all_specs) specs[spec.name] = &spec;
     for (const layout::HeldTensor& tensor : current.gradients.tensors)
-        tensors.push_back(checkpoint::checkpoint_tensor(*specs.at(tensor.name), type, type));
+        tensors.push_back(checkpoint::make_checkpoint_tensor(*specs.at(tensor.name), type, type));
     checkpoint::ModelDescription description{
-        .config = config_text_of(job.model, tensors, job.stored ? job.stored->config_text() : ""),
+        .config = make_config_text(job.model, tensors, job.stored_model ? job.stored_model->config_text() : ""),
         .tokenizer = job.tokenizer ? job.tokenizer->to_bytes() : "",
-        .generation = job.stored ? job.stored->generation() : ""};
-    SavingPlan plan{.checkpoints = {},
-                    .run = {},
-                    .keep = job.config.run.keep,
-                    .goes_on = job.config.run.on_save_error == config::OnSaveError::go_on,
-                    .description = std::move(description),
-                    .state = {}};
+        .generation_config = job.stored_model ? job.stored_model->generation_config() : ""};
+    SavingPlan plan{
+        .checkpoints = {},
+        .run_id = {},
+        .max_checkpoints = job.config.run.keep,
+        .continues_after_failure = job.config.run.on_save_error == config::OnSaveError::continue_run,
+        .description = std::move(description),
+        .state = {}};
     plan.stall_seconds = job.config.run.stall_timeout;
-    plan.state = state_of(plan.description, std::move(tensors));
-    plan.state.moments = moments_of(job.config.optimizer);
-    plan.state.parts = parts_of(current.gradients, ranks);
+    plan.state = make_checkpoint_state(plan.description, std::move(tensors));
+    plan.state.moments = count_moments(job.config.optimizer);
+    plan.state.parts = list_parts(current.gradients, ranks);
     return plan;
 }
 
-std::vector<checkpoint::CheckpointPart> parts_of(const stage::GradientPlan& gradients, int ranks) {
+std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gradients, int ranks) {
     std::vector<checkpoint::CheckpointPart> parts;
     for (int rank = 0; rank < ranks; ++rank) {
-        layout::HeldState held = held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
-        if (held.owned.empty()) continue;
-        parts.push_back({.number = static_cast<std::uint64_t>(rank), .boxes = std::move(held.owned)});
+        layout::HeldState held_state =
+            make_held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
+        if (held_state.owned.empty()) continue;
+        parts.push_back({.rank = static_cast<std::uint64_t>(rank), .boxes = std::move(held_state.owned)});
     }
     return parts;
 }
 
-Saving::Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> look)
-    : plan_(std::move(plan)), group_(std::move(group)), look_(std::move(look)) {
-    group_->never_give_up();  // disks may be slow
-    lay_out_ahead();
+Saving::Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> between_polls)
+    : plan_(std::move(plan)), group_(std::move(group)), between_polls_(std::move(between_polls)) {
+    group_->disable_stall_limit();  // disks may be slow
+    try_to_lay_out();
 }
 
 // If the run ends early, removes the incomplete checkpoint, which is useless and takes space.
 Saving::~Saving() {
-    if (!is_in_flight_ || group_->rank() != completer) return;
-    device::wait_until([this] { return is_over(written_) && is_over(completed_); },
+    if (!is_in_flight_ || group_->rank() != completing_rank) return;
+    device::wait_until([this] { return is_job_done(write_job_) && is_job_done(completion_job_); },
                        {.stall_seconds = std::numeric_limits<double>::infinity()},
                        [] { return std::string(); });
-    archive::remove_partial(plan_.checkpoints);
+    archive::remove_partial_entries(plan_.checkpoints);
 }
 
-std::optional<std::size_t> Saving::own_part() const {
-    const auto own = static_cast<std::uint64_t>(group_->rank());
-    const auto part = std::ranges::find(plan_.state.parts, own, &checkpoint::CheckpointPart::number);
+std::optional<std::size_t> Saving::find_own_part() const {
+    const auto own_rank = static_cast<std::uint64_t>(group_->rank());
+    const auto part = std::ranges::find(plan_.state.parts, own_rank, &checkpoint::CheckpointPart::rank);
     if (part == plan_.state.parts.end()) return std::nullopt;
     return static_cast<std::size_t>(part - plan_.state.parts.begin());
 }
 
-// Lays out the part before the first step, and again after the parts have changed.
-void Saving::lay_out_ahead() {
+// Computes the layout of this rank's part before it is needed: before the first step, and after the parts have
+// changed.
+void Saving::try_to_lay_out() {
     try {
         lay_out();
     } catch (const Error&) {
-        if (!plan_.goes_on) throw;  // otherwise the next save tries again
+        if (!plan_.continues_after_failure) throw;  // otherwise the next save tries again
     }
 }
 
 void Saving::lay_out() {
-    const auto part = own_part();
+    const auto part = find_own_part();
     if (part && !layout_) layout_.emplace(plan_.state, *part);
-    if (group_->rank() == completer && !whole_) whole_.emplace(plan_.state);
+    if (group_->rank() == completing_rank && !model_file_) model_file_.emplace(plan_.state);
 }
 
 void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
@@ -116,24 +119,25 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     }
     plan_.state.step = step;
     plan_.state.run = state.facts;
-    // These digits are equal on all ranks, and differ between all steps of all runs, so that saves never mix.
-    plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
-    begun_ = device::now_seconds();
+    // These digits are equal on all ranks and differ between all steps of all runs, so that files of different
+    // checkpoints are never combined.
+    plan_.state.save_id = sha256_hex(cat(plan_.run_id, ' ', step)).substr(0, plan_.run_id.size());
+    start_time_ = device::now_seconds();
     is_in_flight_ = true;
     is_awaited_ = is_awaited;
     has_reported_ = false;
-    copied_ = written_ = completed_ = std::nullopt;
+    copy_job_ = write_job_ = completion_job_ = std::nullopt;
     complaint_.clear();
     failure_ = nullptr;
-    ++saves_;
+    ++save_count_;
     try {
         lay_out();
         if (state.resizing) write_resizing(*state.resizing);
         start_part(state, is_awaited);
     } catch (const Error&) {
-        fail(std::current_exception());
+        handle_failure(std::current_exception());
     }
-    listen();
+    post_report_receives();
     stall_seconds_ += device::now_seconds() - start;
 }
 
@@ -142,51 +146,53 @@ std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& s
     if (!has_saved(step)) {
         begin(step, state, true);
         finish();
-        refuse_lost();  // afterwards rank 0 has completed the save
+        check_saved();  // afterwards rank 0 has completed the save
     }
-    return checkpoint::place_of_checkpoint(plan_.checkpoints, step);
+    return checkpoint::make_checkpoint_path(plan_.checkpoints, step);
 }
 
-// Asks rank 0, which completes checkpoints.
+// Asks rank 0, which completes checkpoints, so that all ranks get the same answer.
 bool Saving::has_saved(std::uint64_t step) {
-    const bool is_so = group_->rank() == completer && saved_step_ == step;
-    return gather_all(*group_, std::array{is_so ? 1.0 : 0.0}).front() > 0;
+    const bool is_saved_step = group_->rank() == completing_rank && saved_step_ == step;
+    return all_gather(*group_, std::array{is_saved_step ? 1.0 : 0.0}).front() > 0;
 }
 
-// Writes synchronously and without a copy, because only this thread may call HDF5, and the gradients of the
-// last step stay valid until the next one. Steps wait for the checksum and the write() calls; the worker thread
-// syncs the file to disk.
+// Writes in this thread, because only this thread may call HDF5. Needs no copy of the state, because the
+// gradients and weights that `state` views stay unchanged until the next step. Therefore the next step waits
+// for the checksum and the write() calls; it does not wait for the sync to disk, because the worker thread does
+// the sync.
 void Saving::write_resizing(const model::ResizingState& state) {
-    const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
-    resizing_.emplace(trireme::checkpoint::write_resizing(partial, plan_.state.save, group_->rank(), state));
+    const std::filesystem::path partial = make_save_folder(plan_.checkpoints, plan_.state);
+    resizing_file_.emplace(
+        trireme::checkpoint::write_resizing(partial, plan_.state.save_id, group_->rank(), state));
 }
 
 void Saving::sync_resizing() {
-    if (resizing_) resizing_->sync();
+    if (resizing_file_) resizing_file_->sync();
 }
 
-// An awaited save needs no copy, because the state does not change while it is written.
+// An awaited checkpoint needs no copy, because the state does not change while it is written.
 void Saving::start_part(const RunState& state, bool is_awaited) {
-    const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
-    const auto part = own_part();
+    const std::filesystem::path partial = make_save_folder(plan_.checkpoints, plan_.state);
+    const auto part = find_own_part();
     if (!part) {
-        if (resizing_) written_ = start("write", [this] { sync_resizing(); });
+        if (resizing_file_) write_job_ = start("write", [this] { sync_resizing(); });
         return;
     }
     views_.emplace(state.views);
     writer_.emplace(partial, plan_.state, *layout_, state.updates);
-    const std::vector<checkpoint::StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
+    const std::vector<checkpoint::StateBox> boxes = list_boxes(plan_.state, plan_.state.parts[*part]);
     const auto copy_box = [this](const checkpoint::StateBox& box, std::span<std::byte> to) {
         views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to,
                      {.stall_seconds = plan_.stall_seconds});
     };
     if (is_awaited) {
-        written_ = copied_ = start("write", [this, boxes, copy_box] {
+        write_job_ = copy_job_ = start("write", [this, boxes, copy_box] {
             std::vector<std::byte> bytes;
             writer_->write([&](std::size_t b, layout::Range rows) {
                 checkpoint::StateBox box = boxes[b];
                 box.box.rows = {box.box.rows.begin + rows.begin, rows.count};
-                bytes.resize(bytes_of(plan_.state, box));
+                bytes.resize(byte_size(plan_.state, box));
                 copy_box(box, bytes);
                 return std::span<const std::byte>(bytes);
             });
@@ -194,165 +200,170 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
         });
         return;
     }
-    if (copy_.bytes() == 0)
-        copy_ = device::Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), device::MemorySpace::host);
-    copied_ = start("copy", [this, boxes, copy_box] {
-        std::byte* to = copy_.data();
+    if (copy_buffer_.bytes() == 0)
+        copy_buffer_ =
+            device::Buffer(count_part_bytes(plan_.state, plan_.state.parts[*part]), device::MemorySpace::host);
+    copy_job_ = start("copy", [this, boxes, copy_box] {
+        std::byte* to = copy_buffer_.data();
         for (const checkpoint::StateBox& box : boxes) {
-            copy_box(box, {to, bytes_of(plan_.state, box)});
-            to += bytes_of(plan_.state, box);
+            copy_box(box, {to, byte_size(plan_.state, box)});
+            to += byte_size(plan_.state, box);
         }
     });
-    written_ = start("write", [this, boxes] {
-        const std::byte* from = copy_.data();
-        std::size_t last = 0;
+    write_job_ = start("write", [this, boxes] {
+        const std::byte* from = copy_buffer_.data();
+        std::size_t current_box = 0;  // box to which `from` points
         writer_->write([&](std::size_t b, layout::Range rows) {
-            for (; last < b; ++last) from += bytes_of(plan_.state, boxes[last]);
-            const std::size_t row_bytes = bytes_of(plan_.state, boxes[b]) / boxes[b].box.rows.count;
+            for (; current_box < b; ++current_box) from += byte_size(plan_.state, boxes[current_box]);
+            const std::size_t row_bytes = byte_size(plan_.state, boxes[b]) / boxes[b].box.rows.count;
             return std::span(from + rows.begin * row_bytes, rows.count * row_bytes);
         });
         sync_resizing();
     });
 }
 
-device::Worker::Job Saving::start(const char* name, std::function<void()> job) {
-    return worker_.start(traced(trace_, device::TraceLane::checkpoint, name, std::move(job)));
+device::Worker::JobId Saving::start(const char* name, std::function<void()> job) {
+    return worker_.start(make_traced_job(trace_, device::TraceLane::checkpoint, name, std::move(job)));
 }
 
-void Saving::before_update() {
-    if (is_over(copied_)) return;
+void Saving::wait_for_copy() {
+    if (is_job_done(copy_job_)) return;
     const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for the copy");
     const double start = device::now_seconds();
-    wait_for(copied_);
+    wait_for(copy_job_);
     stall_seconds_ += device::now_seconds() - start;
 }
 
-bool Saving::is_over(const std::optional<device::Worker::Job>& job) const {
+bool Saving::is_job_done(const std::optional<device::Worker::JobId>& job) const {
     return !job || worker_.is_done(*job);
 }
 
-void Saving::wait_for(const std::optional<device::Worker::Job>& job) {
-    const device::Lookout lookout{.look = [this](double) { look_(); }, .tell = [](const std::string&) {}};
-    device::wait_until([&] { return is_over(job); },
-                       {.stall_seconds = std::numeric_limits<double>::infinity(), .lookout = &lookout},
+void Saving::wait_for(const std::optional<device::Worker::JobId>& job) {
+    const device::WaitObserver observer{.on_poll = [this](double) { between_polls_(); },
+                                        .on_stall = [](const std::string&) {}};
+    device::wait_until([&] { return is_job_done(job); },
+                       {.stall_seconds = std::numeric_limits<double>::infinity(), .observer = &observer},
                        [] { return std::string("the disk"); });
 }
 
 void Saving::advance() {
     if (!is_in_flight_) return;
-    if (!has_reported_ && is_over(written_)) report();
-    if (has_reported_ && !completed_ && have_all_reported()) complete_or_complain();
-    if (completed_ && is_over(completed_)) conclude();
+    if (!has_reported_ && is_job_done(write_job_)) send_report();
+    if (has_reported_ && !completion_job_ && have_all_reported()) start_completion();
+    if (completion_job_ && is_job_done(completion_job_)) end_checkpoint();
 }
 
 void Saving::finish() {
     if (!is_in_flight_) return;
-    wait_for(written_);
-    if (!has_reported_) report();
-    group_->wait(tickets_);
-    tickets_.clear();
-    if (!completed_) complete_or_complain();
-    if (!completed_) return;
-    wait_for(completed_);
-    conclude();
+    wait_for(write_job_);
+    if (!has_reported_) send_report();
+    group_->wait(report_requests_);
+    report_requests_.clear();
+    if (!completion_job_) start_completion();
+    if (!completion_job_) return;  // start_completion() has already ended the checkpoint
+    wait_for(completion_job_);
+    end_checkpoint();
 }
 
 void Saving::change_parts(std::vector<checkpoint::CheckpointPart> parts) {
     plan_.state.parts = std::move(parts);
-    copy_ = {};
+    copy_buffer_ = {};
     layout_.reset();
-    whole_.reset();
-    lay_out_ahead();
+    model_file_.reset();
+    try_to_lay_out();
 }
 
 // Rank 0 posts the receives for the reports of all other ranks.
-void Saving::listen() {
-    const bool collects = group_->rank() == completer;
-    reports_.assign(collects ? static_cast<std::size_t>(group_->size()) : 1, Letters{});
+void Saving::post_report_receives() {
+    const bool collects = group_->rank() == completing_rank;
+    reports_.assign(collects ? static_cast<std::size_t>(group_->size()) : 1, ReportText{});
     for (int peer = 0; collects && peer < group_->size(); ++peer) {
-        if (peer == completer) continue;
-        Letters& letters = reports_[static_cast<std::size_t>(peer)];
-        tickets_.push_back(group_->start_receive(
-            {letters.data(), device::DType::i32, 1, letters.size(), letters.size()}, peer));
+        if (peer == completing_rank) continue;
+        ReportText& text = reports_[static_cast<std::size_t>(peer)];
+        report_requests_.push_back(
+            group_->start_receive({text.data(), device::DType::i32, 1, text.size(), text.size()}, peer));
     }
 }
 
-void Saving::report() {
+void Saving::send_report() {
     has_reported_ = true;
-    take_failure_of_worker();
-    Letters& own = reports_.front();
-    std::memcpy(own.data(), complaint_.data(), std::min(complaint_.size(), sizeof own - 1));
-    if (group_->rank() == completer) return;
-    tickets_.push_back(
-        group_->start_send({own.data(), device::DType::i32, 1, own.size(), own.size()}, completer));
+    handle_worker_failure();
+    ReportText& report = reports_.front();
+    std::memcpy(report.data(), complaint_.data(), std::min(complaint_.size(), sizeof report - 1));
+    if (group_->rank() == completing_rank) return;
+    report_requests_.push_back(group_->start_send(
+        {report.data(), device::DType::i32, 1, report.size(), report.size()}, completing_rank));
 }
 
-// A failed save that must not fail ends the run here, where the reason is known. An awaited save fails on all
-// ranks together, after rank 0 has recorded the reason.
-void Saving::fail(std::exception_ptr error) {
+// If the run must not continue after a failed checkpoint, it ends here, on the rank that knows the reason. A
+// failure of an awaited checkpoint ends the run later, on all ranks together, after rank 0 has recorded the
+// reason.
+void Saving::handle_failure(std::exception_ptr error) {
     try {
         std::rethrow_exception(error);
     } catch (const Error& known) {
-        if (!plan_.goes_on && !is_awaited_) throw;
+        if (!plan_.continues_after_failure && !is_awaited_) throw;
         if (is_awaited_ && !failure_) failure_ = error;
         complaint_ = known.what();
     }
 }
 
-void Saving::refuse_lost() {
+void Saving::check_saved() {
     barrier(*group_);
-    agree(*group_, [this] {
+    run_or_fail_together(*group_, [this] {
         if (failure_) std::rethrow_exception(failure_);
     });
 }
 
 bool Saving::have_all_reported() {
-    std::erase_if(tickets_, [&](comm::Communicator::Ticket ticket) { return group_->is_done(ticket); });
-    return tickets_.empty();
+    std::erase_if(report_requests_, [&](comm::Communicator::RequestId id) { return group_->is_done(id); });
+    return report_requests_.empty();
 }
 
-std::string Saving::first_complaint() const {
+std::string Saving::find_first_complaint() const {
     for (std::size_t rank = 0; rank < reports_.size(); ++rank) {
-        const std::string text = string_from(reports_[rank]);
+        const std::string text = read_report(reports_[rank]);
         if (!text.empty()) return reports_.size() > 1 ? cat("rank ", rank, ": ", text) : text;
     }
     return {};
 }
 
-// Called when every rank has reported its part or its failure. The worker thread completes the checkpoint.
-void Saving::complete_or_complain() {
-    if (group_->rank() != completer) return conclude();
-    complaint_ = first_complaint();
-    if (!complaint_.empty()) return conclude();
-    completed_ = start("complete", [this] {
-        complete(plan_.checkpoints, plan_.state, *whole_, plan_.description);
-        checkpoint::keep_newest(plan_.checkpoints, plan_.keep);
+// Called when this rank has sent its report or, on rank 0, has received all reports. Rank 0 lets the worker
+// thread complete the checkpoint, or ends the checkpoint if a rank has failed. The other ranks are done and end
+// it.
+void Saving::start_completion() {
+    if (group_->rank() != completing_rank) return end_checkpoint();
+    complaint_ = find_first_complaint();
+    if (!complaint_.empty()) return end_checkpoint();
+    completion_job_ = start("complete", [this] {
+        complete_checkpoint(plan_.checkpoints, plan_.state, *model_file_, plan_.description);
+        checkpoint::remove_old_checkpoints(plan_.checkpoints, plan_.max_checkpoints);
     });
 }
 
-void Saving::conclude() {
+void Saving::end_checkpoint() {
     is_in_flight_ = false;
-    completed_.reset();
+    completion_job_.reset();
     writer_.reset();
-    resizing_.reset();
+    resizing_file_.reset();
     views_.reset();
-    if (group_->rank() != completer) return;
-    take_failure_of_worker();
+    if (group_->rank() != completing_rank) return;
+    handle_worker_failure();
     if (complaint_.empty()) {
         saved_step_ = plan_.state.step;
     } else {
-        archive::remove_partial(plan_.checkpoints);
+        archive::remove_partial_entries(plan_.checkpoints);
     }
     outcomes_.push_back(
-        {.step = plan_.state.step, .complaint = complaint_, .seconds = device::now_seconds() - begun_});
+        {.step = plan_.state.step, .complaint = complaint_, .seconds = device::now_seconds() - start_time_});
 }
 
-void Saving::take_failure_of_worker() {
+void Saving::handle_worker_failure() {
     try {
-        worker_.rethrow();
+        worker_.rethrow_exception();
     } catch (const Error&) {
-        worker_.clear();
-        fail(std::current_exception());
+        worker_.clear_exception();
+        handle_failure(std::current_exception());
     }
 }
 

@@ -8,37 +8,39 @@
 namespace trireme::run {
 namespace {
 
-// `tracing` must outlive the backend, whose threads write to it. It is constructed here, after the backend.
+// `tracing` must outlive `backend`, whose threads record events in `tracing`. Therefore the caller declares
+// `tracing` before it makes the backend. This function makes the value, which depends on the backend.
 Ending run_on(Backend& backend, std::optional<rank::Tracing>& tracing, const comm::Session& session,
               comm::Communicator& control) {
-    if (backend.parts().job.config.run.dry_run) {
+    if (backend.context().job.config.run.dry_run) {
         backend.show_plan();
         return Ending::done;
     }
-    tracing.emplace(backend.parts().job.config.run.trace, control);
+    tracing.emplace(backend.context().job.config.run.trace, control);
     return run_steps(backend, *tracing, session, control);
 }
 
 }  // namespace
 
-Ending train(const config::RunConfig& given, comm::Session& session, device::StopSignals* signals) {
-    rank::Stopping stopping(given, signals);
-    rank::Watchdog watchdog(session, given.run.stall_timeout);
-    const auto control = session.all_ranks("control", watchdog.patience());
-    const config::RunConfig config =
-        setup::with_profiles_of_ranks(setup::with_device_of_ranks(given, session, *control), session, *control);
+Ending train(const config::RunConfig& requested_config, comm::Session& session, device::StopSignals* signals) {
+    rank::Stopping stopping(requested_config, signals);
+    rank::Watchdog watchdog(session, requested_config.run.stall_timeout);
+    const auto control = session.make_group_of_all_ranks("control", watchdog.wait_policy());
+    const config::RunConfig config = setup::assign_profiles_to_ranks(
+        setup::choose_device(requested_config, session, *control), session, *control);
     std::optional<rank::Tracing> tracing;
-    if (setup::is_of_ghosts(config)) {
-        const auto backend = ghost_backend(config, session, *control, watchdog.patience());
+    if (setup::is_ghost_run(config)) {
+        const auto backend = make_ghost_backend(config, session, *control, watchdog.wait_policy());
         return run_on(*backend, tracing, session, *control);
     }
     Continuation continuation(session.rank() == 0 ? signals : nullptr);
-    const auto backend = real_backend(config, {session, *control, watchdog, stopping, continuation}, signals);
-    const comm::MessagesOfScope messages(watchdog.postman());
+    const auto backend =
+        make_real_backend(config, {session, *control, watchdog, stopping, continuation}, signals);
+    const comm::AbortMessagesOnException messages(watchdog.progress_engine());
     try {
         return run_on(*backend, tracing, session, *control);
     } catch (const ResourceError& error) {
-        throw ResourceError(continuation.after(error.what()), error.where());
+        throw ResourceError(continuation.append_hint(error.what()), error.where());
     }
 }
 

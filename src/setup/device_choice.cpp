@@ -10,67 +10,71 @@
 namespace trireme::setup {
 namespace {
 
-constexpr int least_capability = 80;  // compute capability 8.0: tensor cores with bf16
+constexpr int min_capability = 80;  // compute capability 8.0: tensor cores with bf16
 
-std::string version_text(int capability) { return cat(capability / 10, '.', capability % 10); }
+std::string format_capability(int capability) { return cat(capability / 10, '.', capability % 10); }
 
-// Returns the number of lower ranks on this rank's node.
-std::size_t number_on_node(const comm::Session& session) {
-    const auto own = session.nodes().begin() + session.rank();
-    return static_cast<std::size_t>(std::count(session.nodes().begin(), own, session.node()));
+// Returns the number of ranks on this rank's node that are lower than this rank.
+std::size_t count_lower_ranks_on_node(const comm::Session& session) {
+    const auto own_node = session.nodes().begin() + session.rank();
+    return static_cast<std::size_t>(std::count(session.nodes().begin(), own_node, session.node()));
 }
 
-// The GPU of a rank, or the reason why it has none.
+// The GPU of a rank, or the reason why the rank has no suitable GPU.
 struct OwnGpu {
     device::GpuFacts gpu = {};
     std::string complaint = {};
 };
 
-OwnGpu own_gpu(const comm::Session& session) {
+OwnGpu find_own_gpu(const comm::Session& session) {
     const device::GpuSearch search = device::find_gpus();
     if (search.gpus.empty()) return {.complaint = search.complaint};
-    OwnGpu own{.gpu = search.gpus[number_on_node(session) % search.gpus.size()]};
-    if (own.gpu.capability < least_capability) {
-        own.complaint = cat("its ", own.gpu.name, " has compute capability ", version_text(own.gpu.capability),
-                            ", and kernels need ", version_text(least_capability));
+    OwnGpu own_gpu{.gpu = search.gpus[count_lower_ranks_on_node(session) % search.gpus.size()]};
+    if (own_gpu.gpu.capability < min_capability) {
+        own_gpu.complaint =
+            cat("its ", own_gpu.gpu.name, " has compute capability ", format_capability(own_gpu.gpu.capability),
+                ", and kernels need ", format_capability(min_capability));
     }
-    return own;
+    return own_gpu;
 }
 
 // Returns the distinct names of all ranks' GPUs.
-std::string names_of(const std::vector<std::string>& of_ranks) {
-    std::string names;
-    std::vector<std::string> known;
-    for (const std::string& name : of_ranks) {
-        if (std::ranges::find(known, name) != known.end()) continue;
-        names += (known.empty() ? "" : ", ") + name;
-        known.push_back(name);
+std::string join_names(const std::vector<std::string>& gpu_names) {
+    std::string text;
+    std::vector<std::string> distinct_names;
+    for (const std::string& name : gpu_names) {
+        if (std::ranges::find(distinct_names, name) != distinct_names.end()) continue;
+        text += (distinct_names.empty() ? "" : ", ") + name;
+        distinct_names.push_back(name);
     }
-    return names;
+    return text;
 }
 
-// Returns the first rank without a GPU, if any.
-std::optional<std::size_t> first_without(const std::vector<std::string>& complaints) {
+// Returns the first rank that has a complaint, i.e. no suitable GPU, if any.
+std::optional<std::size_t> find_first_rank_without_gpu(const std::vector<std::string>& complaints) {
     const auto found = std::ranges::find_if(complaints, [](const std::string& each) { return !each.empty(); });
     if (found == complaints.end()) return std::nullopt;
     return static_cast<std::size_t>(found - complaints.begin());
 }
 
-void settle_for_processors(config::PrecisionConfig& precision, const std::vector<std::string>& complaints) {
-    const std::size_t rank = *first_without(complaints);
+// Sets the device to the CPU, because a rank has no suitable GPU. Throws ConfigError if --device cuda is set.
+void fall_back_to_cpu(config::PrecisionConfig& precision, const std::vector<std::string>& complaints) {
+    const std::size_t rank = *find_first_rank_without_gpu(complaints);
     if (precision.device == config::DeviceKind::cuda) {
         throw ConfigError(cat("--device cuda: rank ", rank, " has no GPU to compute on: ", complaints[rank],
                               "; use --device cpu, or have the job give each rank a GPU"));
     }
     precision.device = config::DeviceKind::cpu;
-    const bool has_any = std::ranges::any_of(complaints, [](const std::string& each) { return each.empty(); });
-    if (has_any) precision.device_words = cat("not on GPUs: rank ", rank, " has none: ", complaints[rank]);
+    const bool has_any_gpu =
+        std::ranges::any_of(complaints, [](const std::string& each) { return each.empty(); });
+    if (has_any_gpu)
+        precision.device_description = cat("not on GPUs: rank ", rank, " has none: ", complaints[rank]);
 }
 
 }  // namespace
 
-config::RunConfig with_device_of_ranks(config::RunConfig config, const comm::Session& session,
-                                       comm::Communicator& control) {
+config::RunConfig choose_device(config::RunConfig config, const comm::Session& session,
+                                comm::Communicator& control) {
     config::PrecisionConfig& precision = config.precision;
     if (precision.device != config::DeviceKind::cuda && precision.device != config::DeviceKind::automatic)
         return config;
@@ -80,15 +84,15 @@ config::RunConfig with_device_of_ranks(config::RunConfig config, const comm::Ses
         precision.device = config::DeviceKind::cpu;
         return config;
     }
-    const OwnGpu own = own_gpu(session);
-    const std::vector<std::string> complaints = gather_all(control, own.complaint);
-    if (first_without(complaints)) {
-        settle_for_processors(precision, complaints);
+    const OwnGpu own_gpu = find_own_gpu(session);
+    const std::vector<std::string> complaints = all_gather(control, own_gpu.complaint);
+    if (find_first_rank_without_gpu(complaints)) {
+        fall_back_to_cpu(precision, complaints);
         return config;
     }
-    device::use_gpu(own.gpu.number);
+    device::select_gpu(own_gpu.gpu.number);
     precision.device = config::DeviceKind::cuda;
-    precision.device_words = names_of(gather_all(control, own.gpu.name));
+    precision.device_description = join_names(all_gather(control, own_gpu.gpu.name));
     return config;
 }
 

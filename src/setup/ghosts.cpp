@@ -9,13 +9,13 @@
 namespace trireme::setup {
 namespace {
 
-void refuse_option(bool is_given, const std::string& option, const std::string& why) {
+void refuse_option(bool is_given, const std::string& option, const std::string& reason) {
     if (!is_given) return;
-    throw ConfigError(cat(option, " needs values, and a run without arithmetic has none: ", why,
+    throw ConfigError(cat(option, " needs values, and a run without arithmetic has none: ", reason,
                           "; remove it, or use --math on"));
 }
 
-void check_ghost_options(const config::RunConfig& config) {
+void check_ghost_run_options(const config::RunConfig& config) {
     if (!device::time_is_simulated()) {
         throw ConfigError(
             "--device ghost computes nothing, and is for simulated time; run it with `trireme simulate --math "
@@ -29,31 +29,33 @@ void check_ghost_options(const config::RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
     refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
-    refuse_option(config.policy.move != config::MoveWay::stop, "--move",
-                  "messages of the same length stand for them");
+    refuse_option(config.policy.move != config::MoveMethod::stop, "--move",
+                  "messages of the same length replace them");
 }
 
 }  // namespace
 
-bool is_of_ghosts(const config::RunConfig& config) {
+bool is_ghost_run(const config::RunConfig& config) {
     return config.precision.device == config::DeviceKind::ghost;
 }
 
 bool charges_passes(const config::RunConfig& config, int ranks) {
     if (config.costs.charging != config::Charging::automatic)
         return config.costs.charging == config::Charging::passes;
-    return ranks > max_ranks_in_detail;
+    return ranks > max_ranks_charging_kernels;
 }
 
-layout::BucketRules ghost_buckets(int ranks) {
+layout::BucketRules make_ghost_bucket_rules(int ranks) {
     layout::BucketRules rules;
-    constexpr std::size_t times = 16;
-    if (ranks > max_ranks_in_detail) rules = {.large = rules.large * times, .largest = rules.largest * times};
+    constexpr std::size_t scale = 16;
+    if (ranks > max_ranks_charging_kernels)
+        rules = {.large_piece_elements = rules.large_piece_elements * scale,
+                 .max_bucket_elements = rules.max_bucket_elements * scale};
     return rules;
 }
 
 void check_ghosts(const config::RunConfig& config) {
-    if (is_of_ghosts(config)) return check_ghost_options(config);
+    if (is_ghost_run(config)) return check_ghost_run_options(config);
     if (!config.emulation.slow.empty() && config.precision.device == config::DeviceKind::cuda) {
         throw ConfigError(
             "--slow slows processors and simulated devices, not GPUs; leave it out, or use --device cpu");
@@ -66,9 +68,9 @@ void check_ghosts(const config::RunConfig& config) {
     }
 }
 
-void refuse_ghosts(const config::RunConfig& config, const std::string& what) {
-    if (is_of_ghosts(config))
-        throw ConfigError(cat("--device ghost computes nothing, and ", what, " needs values; use cpu"));
+void reject_ghost_run(const config::RunConfig& config, const std::string& purpose) {
+    if (is_ghost_run(config))
+        throw ConfigError(cat("--device ghost computes nothing, and ", purpose, " needs values; use cpu"));
     check_ghosts(config);
 }
 

@@ -15,40 +15,41 @@ constexpr std::size_t assumed_vocabulary = 257;  // default of `prepare` without
 constexpr std::size_t assumed_labels = 10;       // CIFAR-10 and MNIST
 
 template <class Value>
-void override_with(const std::optional<Value>& choice, Value& value) {
+void override_value(const std::optional<Value>& choice, Value& value) {
     if (choice) value = *choice;
 }
 
-model::ModelConfig asked_for(const config::ModelChoice& choice, const checkpoint::StoredModel* stored) {
-    if (choice.name.empty()) return stored ? stored->config() : model::model_named(default_model);
+model::ModelConfig find_requested_model(const config::ModelChoice& choice,
+                                        const checkpoint::StoredModel* stored) {
+    if (choice.name.empty()) return stored ? stored->config() : model::find_named_model(default_model);
     return choice.name.ends_with(".json") ? model::read_config_json(choice.name)
-                                          : model::model_named(choice.name);
+                                          : model::find_named_model(choice.name);
 }
 
 void override_sizes(model::ModelConfig& model, const config::ModelChoice& choice) {
-    override_with(choice.layers, model.layers);
-    override_with(choice.width, model.width);
-    override_with(choice.heads, model.heads);
-    override_with(choice.groups, model.groups);
-    override_with(choice.mlp_width, model.mlp_width);
-    override_with(choice.positions, model.positions);
-    override_with(choice.vocabulary, model.vocabulary);
-    override_with(choice.labels, model.labels);
-    override_with(choice.channels, model.image.channels);
-    override_with(choice.image_size, model.image.size);
-    override_with(choice.patch, model.image.patch);
-    override_with(choice.tied, model.tied);
-    override_with(choice.dropout, model.dropout);
-    override_with(choice.dropout, model.attention_dropout);
-    const bool follows_width = choice.width && !choice.mlp_width;
-    if (follows_width) model.mlp_width = 4 * model.width;
-    if (model.reads_images() && model.image.patch > 0) model.positions = model.image.patches() + 1;
+    override_value(choice.layers, model.layers);
+    override_value(choice.width, model.width);
+    override_value(choice.heads, model.heads);
+    override_value(choice.groups, model.groups);
+    override_value(choice.mlp_width, model.mlp_width);
+    override_value(choice.positions, model.positions);
+    override_value(choice.vocabulary, model.vocabulary);
+    override_value(choice.labels, model.labels);
+    override_value(choice.channels, model.image.channels);
+    override_value(choice.image_size, model.image.size);
+    override_value(choice.patch, model.image.patch);
+    override_value(choice.tied, model.tied);
+    override_value(choice.dropout, model.dropout);
+    override_value(choice.dropout, model.attention_dropout);
+    const bool scales_mlp_with_width = choice.width && !choice.mlp_width;
+    if (scales_mlp_with_width) model.mlp_width = 4 * model.width;
+    if (model.reads_images() && model.image.patch > 0) model.positions = model.image.count_patches() + 1;
 }
 
-// Rejects size options of other kinds of models.
+// Throws ConfigError for size options that the model does not have, e.g. --patch for a model that reads tokens.
 void refuse_foreign_sizes(const config::ModelChoice& choice, const model::ModelConfig& model) {
     const auto refuse = [](bool is_given, const char* option, const OptionNeed& need) {
-        if (is_given) throw ConfigError(no_effect(option, need));
+        if (is_given) throw ConfigError(describe_no_effect(option, need));
     };
     const bool reads_images = model.reads_images();
     const OptionNeed images{"a model that reads images", "--model vit-tiny"};
@@ -61,9 +62,9 @@ void refuse_foreign_sizes(const config::ModelChoice& choice, const model::ModelC
     refuse(choice.labels && model.task != Task::classify, "--labels", {"classes to learn", "--task classify"});
 }
 
-// Returns the task for the rows of the corpus if the family has several tasks.
-Task common_task(const model::ModelConfig& model, data::RowKind rows) {
-    if (tasks_of(model.family).size() == 1) return model.task;
+// Returns the task that fits both the model's family and the rows of the corpus.
+Task find_common_task(const model::ModelConfig& model, data::RowKind rows) {
+    if (list_tasks(model.family).size() == 1) return model.task;
     switch (rows) {
         case data::RowKind::labelled_text:
             return Task::classify;
@@ -73,43 +74,49 @@ Task common_task(const model::ModelConfig& model, data::RowKind rows) {
         case data::RowKind::image:
             break;
     }
-    return tasks_of(model.family).front();
+    return list_tasks(model.family).front();
 }
 
-// Labels belong to a head, so a model with a new head takes the labels of the corpus.
+// If the task changes, the model gets a new head. Unless --labels is set, its number of labels becomes 0, which
+// means that the corpus determines it.
 void set_task(model::ModelConfig& model, Task task, const config::ModelChoice& choice) {
     if (model.task != task && !choice.labels) model.labels = 0;
     model.task = task;
 }
 
-// Returns advice if the tokenizer has another size. A stored model keeps its table, which may have spare rows
-// but must not be too small.
-std::string ways_out(const model::ModelConfig& model, const data::CorpusInfo& corpus, bool is_stored) {
+// Returns advice for a corpus whose vocabulary has another size than the model's. A stored model keeps its
+// token table: the vocabulary of the corpus may be smaller than the table, but not larger.
+std::string describe_tokenizer_options(const model::ModelConfig& model, const data::CorpusInfo& corpus,
+                                       bool is_stored) {
     const std::string prepare = "prepare it with the model's tokenizer";
     if (!is_stored) return cat(prepare, ", or use --vocabulary ", corpus.vocabulary_size);
     if (corpus.vocabulary_size > model.vocabulary) return prepare;
     return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
 }
 
-// Returns nothing for kinds of tokenizers that are not supported, such as BERT's own.
-std::optional<std::string> hash_of_tokenizer(const std::string& bytes) {
+// Parses the bytes of a tokenizer.json and returns its hash. Returns nothing for kinds of tokenizers that are
+// not supported, such as BERT's own.
+std::optional<std::string> compute_tokenizer_hash(const std::string& bytes) {
     try {
-        return data::Tokenizer::from_bytes(bytes).hash();
+        return data::Tokenizer::from_bytes(bytes).compute_hash();
     } catch (const ConfigError&) {
         return std::nullopt;
     }
 }
 
-// Compares tokenizers by hash, because equal sizes do not imply equal tokens.
-void fit_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusInfo& corpus) {
-    const auto hash = hash_of_tokenizer(stored.tokenizer());
+// Throws ConfigError if the corpus was not made with the tokenizer of the stored model. Compares hashes,
+// because equal vocabulary sizes do not imply equal tokens. A stored tokenizer of an unsupported kind has no
+// hash and is not checked.
+void check_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusInfo& corpus) {
+    const auto hash = compute_tokenizer_hash(stored.tokenizer());
     if (!hash || *hash == corpus.tokenizer_hash) return;
     throw ConfigError(cat(corpus.path, " was made with another tokenizer (", corpus.tokenizer_name, ") than ",
-                          stored.place(), " was trained with; prepare it again with --tokenizer ",
-                          stored.place(), "/tokenizer.json"));
+                          stored.path(), " was trained with; prepare it again with --tokenizer ", stored.path(),
+                          "/tokenizer.json"));
 }
 
-// A model with a known vocabulary expects its own tokenizer, unless --vocabulary is set.
+// Sets an unset vocabulary size to that of the corpus. Otherwise throws ConfigError if the corpus has another
+// vocabulary size. With --vocabulary, the vocabulary of the corpus may also be smaller than that of the model.
 void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice,
                     const data::CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
@@ -121,14 +128,14 @@ void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice
     if (!choice.vocabulary && corpus.vocabulary_size != model.vocabulary) {
         throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " of ",
                               corpus.vocabulary_size, " tokens, where ", model.name, " has ", model.vocabulary,
-                              "; ", ways_out(model, corpus, is_stored)));
+                              "; ", describe_tokenizer_options(model, corpus, is_stored)));
     }
 }
 
-void fit_images(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
+void check_images(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (corpus.kind != data::RowKind::image) {
         throw ConfigError(cat(model.name, " reads images, and the rows of ", corpus.path, " are of the kind ",
-                              name_of(corpus.kind),
+                              to_string(corpus.kind),
                               "; prepare images (CIFAR-10, MNIST), or choose another --model"));
     }
     const data::ImageSize expected{model.image.channels, model.image.size, model.image.size};
@@ -145,7 +152,7 @@ void fit_images(const model::ModelConfig& model, const data::CorpusInfo& corpus)
 
 void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (corpus.classes == 0) {
-        throw ConfigError(cat(corpus.path, " has no classes: its rows are of the kind ", name_of(corpus.kind),
+        throw ConfigError(cat(corpus.path, " has no classes: its rows are of the kind ", to_string(corpus.kind),
                               "; prepare texts with --label FIELD, or choose another --task"));
     }
     if (model.labels == 0) model.labels = corpus.classes;
@@ -155,47 +162,53 @@ void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     }
 }
 
-// Rejects models that give the stored weights another meaning despite equal shapes.
-void refuse_another_meaning(const model::ModelConfig& model, const checkpoint::StoredModel& stored) {
-    const model::ModelConfig& origin = stored.config();
-    const auto refuse = [&](const char* what, auto wanted, auto had) {
-        throw ConfigError(cat("the weights of ", stored.place(), " were trained with ", what, " ", had,
-                              ", not ", wanted,
+// Throws ConfigError if the model would use the stored weights for another computation, although their shapes
+// fit.
+void check_weights_compatible(const model::ModelConfig& model, const checkpoint::StoredModel& stored) {
+    const model::ModelConfig& stored_config = stored.config();
+    const auto refuse = [&](const char* what, auto model_value, auto stored_value) {
+        throw ConfigError(cat("the weights of ", stored.path(), " were trained with ", what, " ", stored_value,
+                              ", not ", model_value,
                               "; keep what they were trained with, or start from --init random"));
     };
-    if (model.family != origin.family) refuse("the family", name_of(model.family), name_of(origin.family));
-    if (model.heads != origin.heads) refuse("--heads", model.heads, origin.heads);
-    if (model.key_groups() != origin.key_groups()) refuse("--groups", model.key_groups(), origin.key_groups());
-    if (model.image.patch != origin.image.patch) refuse("--patch", model.image.patch, origin.image.patch);
-    if (model.activation != origin.activation)
-        refuse("the activation", model::name_of(model.activation), model::name_of(origin.activation));
-    if (model.norm_epsilon != origin.norm_epsilon)
-        refuse("the norm epsilon", model.norm_epsilon, origin.norm_epsilon);
-    if (model.rotary.base != origin.rotary.base)
-        refuse("the rotary base", model.rotary.base, origin.rotary.base);
+    if (model.family != stored_config.family)
+        refuse("the family", to_string(model.family), to_string(stored_config.family));
+    if (model.heads != stored_config.heads) refuse("--heads", model.heads, stored_config.heads);
+    if (model.key_value_heads() != stored_config.key_value_heads())
+        refuse("--groups", model.key_value_heads(), stored_config.key_value_heads());
+    if (model.image.patch != stored_config.image.patch)
+        refuse("--patch", model.image.patch, stored_config.image.patch);
+    if (model.activation != stored_config.activation)
+        refuse("the activation", model::to_string(model.activation),
+               model::to_string(stored_config.activation));
+    if (model.norm_epsilon != stored_config.norm_epsilon)
+        refuse("the norm epsilon", model.norm_epsilon, stored_config.norm_epsilon);
+    if (model.rotary.base != stored_config.rotary.base)
+        refuse("the rotary base", model.rotary.base, stored_config.rotary.base);
 }
 
-constexpr std::size_t names_shown = 10;
+constexpr std::size_t max_listed_names = 10;
 
-// True if the model has the head of the stored one. Another number of labels needs a new head.
-bool has_head_of(const checkpoint::StoredModel& stored, const model::ModelConfig& model) {
+// True if the model uses the classification head of the stored model. Another number of labels needs a new
+// head.
+bool uses_stored_head(const checkpoint::StoredModel& stored, const model::ModelConfig& model) {
     return stored.config().task == Task::classify && stored.config().labels == model.labels;
 }
 
-std::string in_words(const std::vector<std::string>& names) {
-    std::string words;
-    const std::size_t shown = std::min(names.size(), names_shown);
-    for (std::size_t i = 0; i < shown; ++i) words += cat(i == 0 ? "" : ", ", names[i]);
-    return shown == names.size() ? words : cat(words, " and ", names.size() - shown, " more");
+std::string list_names(const std::vector<std::string>& names) {
+    std::string text;
+    const std::size_t listed_count = std::min(names.size(), max_listed_names);
+    for (std::size_t i = 0; i < listed_count; ++i) text += cat(i == 0 ? "" : ", ", names[i]);
+    return listed_count == names.size() ? text : cat(text, " and ", names.size() - listed_count, " more");
 }
 
-std::uint32_t label_named(const std::string& name, const model::ModelConfig& model,
-                          const data::CorpusInfo& corpus) {
+std::uint32_t find_label(const std::string& name, const model::ModelConfig& model,
+                         const data::CorpusInfo& corpus) {
     const auto& names = model.label_names;
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
         throw ConfigError(cat(corpus.path, " has the class ", name, ", which ", model.name,
-                              " does not have; its classes are ", in_words(names),
+                              " does not have; its classes are ", list_names(names),
                               "; prepare the corpus with these names, or leave the others out with --where"));
     if (std::find(found + 1, names.end(), name) != names.end())
         throw ConfigError(cat(corpus.path, " has the class ", name, ", a name that ", model.name,
@@ -206,25 +219,25 @@ std::uint32_t label_named(const std::string& name, const model::ModelConfig& mod
 
 }  // namespace
 
-std::optional<checkpoint::StoredModel> stored_model(const std::string& init) {
+std::optional<checkpoint::StoredModel> open_stored_model(const std::string& init) {
     if (init == "random") return std::nullopt;
     return checkpoint::StoredModel::open(init);
 }
 
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored, const data::CorpusInfo& corpus) {
-    model::ModelConfig model = asked_for(choice, stored);
+    model::ModelConfig model = find_requested_model(choice, stored);
     override_sizes(model, choice);
-    set_task(model, task.value_or(common_task(model, corpus.kind)), choice);
+    set_task(model, task.value_or(find_common_task(model, corpus.kind)), choice);
     refuse_foreign_sizes(choice, model);
     if (model.reads_images()) {
-        fit_images(model, corpus);
+        check_images(model, corpus);
     } else if (corpus.kind == data::RowKind::image) {
         throw ConfigError(cat(corpus.path, " holds images, which ", model.name,
                               " does not read; choose --model vit-tiny or another vit"));
     } else {
         fit_vocabulary(model, choice, corpus, stored != nullptr);
-        if (stored != nullptr) fit_tokenizer(*stored, corpus);
+        if (stored != nullptr) check_tokenizer(*stored, corpus);
     }
     if (model.task == Task::classify) {
         fit_labels(model, corpus);
@@ -233,39 +246,39 @@ model::ModelConfig choose_model(const config::ModelChoice& choice, const std::op
         model.label_names.clear();
     }
     check_model(model);
-    if (stored != nullptr) refuse_another_meaning(model, *stored);
+    if (stored != nullptr) check_weights_compatible(model, *stored);
     return model;
 }
 
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored) {
-    model::ModelConfig model = asked_for(choice, stored);
+    model::ModelConfig model = find_requested_model(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(model.task), choice);
     refuse_foreign_sizes(choice, model);
     if (!model.reads_images() && model.vocabulary == 0) model.vocabulary = assumed_vocabulary;
     if (model.task == Task::classify && model.labels == 0) model.labels = assumed_labels;
     check_model(model);
-    if (stored != nullptr) refuse_another_meaning(model, *stored);
+    if (stored != nullptr) check_weights_compatible(model, *stored);
     return model;
 }
 
 void name_labels(model::ModelConfig& model, const checkpoint::StoredModel* stored,
                  const data::CorpusInfo& corpus) {
     if (model.label_names.size() != model.labels) model.label_names.clear();
-    if (stored != nullptr && has_head_of(*stored, model) && !stored->config().label_names.empty()) {
+    if (stored != nullptr && uses_stored_head(*stored, model) && !stored->config().label_names.empty()) {
         model.label_names = stored->config().label_names;
     } else if (!corpus.class_names.empty()) {
         model.label_names = corpus.class_names;
         while (model.label_names.size() < model.labels)
-            model.label_names.push_back(model::unnamed_label(model.label_names.size()));
+            model.label_names.push_back(model::make_default_label_name(model.label_names.size()));
     }
 }
 
-std::vector<std::uint32_t> labels_of_classes(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
+std::vector<std::uint32_t> match_labels(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (model.label_names.empty()) return {};
     std::vector<std::uint32_t> labels;
-    for (const std::string& name : corpus.class_names) labels.push_back(label_named(name, model, corpus));
+    for (const std::string& name : corpus.class_names) labels.push_back(find_label(name, model, corpus));
     return labels;
 }
 

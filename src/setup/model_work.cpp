@@ -9,70 +9,77 @@
 namespace trireme::setup {
 namespace {
 
-// Kernel times of an unknown device. Only the ratio of FLOPs to bytes matters here; this one is typical of a
-// CPU core.
-device::KernelSeconds usual_seconds() {
-    constexpr double flops_of_a_byte = 16;
+// Returns kernel times in an arbitrary unit of time, for a device with unknown rates. Only the ratio of the
+// FLOP rate to the memory bandwidth matters; this ratio is typical of a CPU core.
+device::KernelTimePredictor make_typical_kernel_seconds() {
+    constexpr double flops_per_byte = 16;
     return [](const device::Cost& cost, double clock) {
-        return device::DeviceRates{.flops = flops_of_a_byte, .bandwidth = 1}.seconds(cost, clock);
+        return device::DeviceRates{.flops = flops_per_byte, .bandwidth = 1}.seconds(cost, clock);
     };
 }
 
-// The part of a layer that a rank of the smallest team holds with even shares.
-model::TensorPart even_part(const plan::Plan& plan) {
+// Returns the position and the shares of the first rank of the smallest team, as if the shares were even.
+model::TensorPart make_even_part(const plan::Plan& plan) {
     std::size_t ranks = plan.teams.front().ranks.size();
     for (const layout::Team& team : plan.teams) ranks = std::min(ranks, team.ranks.size());
     return {.rank = 0, .shares = std::vector<std::size_t>(ranks, 1)};
 }
 
-double seconds_of(const device::Ledger::Entry& entry, const device::KernelSeconds& seconds) {
-    device::Cost one = entry.unit;
+double predict_seconds(const device::Ledger::Entry& entry, const device::KernelTimePredictor& seconds) {
+    device::Cost mean_cost = entry.total_cost;
     const auto calls = static_cast<double>(entry.calls);
-    one.flops /= calls;
-    one.bytes /= calls;
-    return calls * seconds(one, 1);
+    mean_cost.flops /= calls;
+    mean_cost.bytes /= calls;
+    return calls * seconds(mean_cost, 1);
 }
 
-class Walks {
+// Predicts the work of one layer at a time.
+class LayerWorkPredictor {
 public:
-    Walks(const Job& job, const PlanState& current)
-        : job_(job), current_(current), part_(even_part(current.plan)), seconds_(kernel_seconds_of(job, 0)) {
-        if (!seconds_) seconds_ = usual_seconds();
-        const double updaters = current.plan.shards_optimizer ? least_replicas(current.plan.layout) : 1;
-        const double kept = static_cast<double>(kept_of(job.config.optimizer, job.dtype)) / updaters;
-        parameter_bytes_ = static_cast<double>(bytes_of(job.dtype)) +
-                           (1 + kept) * static_cast<double>(bytes_of(wide_of(job.dtype)));
+    LayerWorkPredictor(const Job& job, const PlanState& current)
+        : job_(job),
+          current_(current),
+          part_(make_even_part(current.plan)),
+          seconds_(make_kernel_seconds(job, 0)) {
+        if (!seconds_) seconds_ = make_typical_kernel_seconds();
+        const double updating_replicas = current.plan.shards_optimizer ? min_replicas(current.plan.layout) : 1;
+        const double state_values =
+            static_cast<double>(count_state_values(job.config.optimizer, job.dtype)) / updating_replicas;
+        bytes_per_parameter_ = static_cast<double>(byte_size(job.dtype)) +
+                               (1 + state_values) * static_cast<double>(byte_size(accumulator_type(job.dtype)));
     }
 
-    policy::LayerWork of(std::size_t layer, bool is_block) const {
+    policy::LayerWork predict_layer(std::size_t layer, bool is_block) const {
         const stage::StageSpec spec{
             .layers = {layer, 1}, .part = part_, .recompute = current_.plan.recompute.front()};
-        const stage::PassKind kind{.dtype = job_.dtype, .cuts_rows = current_.plan.cuts_rows};
-        const stage::BatchShape& shape = current_.largest.front();
-        const stage::StageMemory memory = predict(job_.model, spec, shape, kind);
-        policy::LayerWork work{.products = 0,
-                               .held_bytes = static_cast<std::size_t>(parameter_bytes_ * parameters_of(layer)),
-                               .kept_bytes = memory.activations,
-                               .workspace_bytes = memory.scratch + memory.again + memory.exchange};
-        const device::Ledger ledger = work_of_pass(job_.model, spec, shape, kind);
+        const stage::PassVariant variant{.dtype = job_.dtype, .cuts_rows = current_.plan.cuts_rows};
+        const stage::BatchShape& shape = current_.largest_microbatches.front();
+        const stage::StageMemory memory = predict(job_.model, spec, shape, variant);
+        policy::LayerWork work{
+            .matmuls = 0,
+            .state_bytes = static_cast<std::size_t>(bytes_per_parameter_ * count_parameters(layer)),
+            .activation_bytes = memory.activations,
+            .workspace_bytes = memory.scratch + memory.block_activations + memory.exchange};
+        const device::Ledger ledger = predict_pass_work(job_.model, spec, shape, variant);
         for (const device::Ledger::Entry& entry : ledger.entries()) {
-            const bool is_product = is_block && entry.unit.is_product();
-            (is_product ? work.products : work.others) += seconds_of(entry, seconds_);
+            const bool is_block_matmul = is_block && entry.total_cost.is_weight_matmul();
+            (is_block_matmul ? work.matmuls : work.other_kernels) += predict_seconds(entry, seconds_);
         }
         return work;
     }
 
 private:
-    static double least_replicas(const layout::Layout& layout) {
-        std::size_t least = layout.stages.front().replicas.size();
-        for (const layout::StageLayout& stage : layout.stages) least = std::min(least, stage.replicas.size());
-        return static_cast<double>(least);
+    static double min_replicas(const layout::Layout& layout) {
+        std::size_t replicas = layout.stages.front().replicas.size();
+        for (const layout::StageLayout& stage : layout.stages)
+            replicas = std::min(replicas, stage.replicas.size());
+        return static_cast<double>(replicas);
     }
 
-    double parameters_of(std::size_t layer) const {
+    double count_parameters(std::size_t layer) const {
         std::size_t count = 0;
         for (const model::ParameterSpec& spec :
-             trireme::model::parameters_of(build_layers(job_.model, part_)[layer]))
+             trireme::model::list_parameters(build_layers(job_.model, part_)[layer]))
             count += spec.size();
         return static_cast<double>(count);
     }
@@ -80,23 +87,23 @@ private:
     const Job& job_;
     const PlanState& current_;
     model::TensorPart part_;
-    device::KernelSeconds seconds_;
-    double parameter_bytes_ = 0;  // per parameter, including gradient and optimizer state
+    device::KernelTimePredictor seconds_;
+    double bytes_per_parameter_ = 0;  // of its value, gradient and optimizer state
 };
 
 }  // namespace
 
-std::vector<policy::LayerWork> work_of_layers(const Job& job, const PlanState& current) {
-    const Walks walks(job, current);
+std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current) {
+    const LayerWorkPredictor predictor(job, current);
     std::vector<policy::LayerWork> work;
-    for (const layout::LayerFacts& layer : layer_facts(job.model))
-        work.push_back(walks.of(work.size(), layer.is_block));
+    for (const layout::LayerFacts& layer : list_layer_facts(job.model))
+        work.push_back(predictor.predict_layer(work.size(), layer.is_block));
     return work;
 }
 
-device::KernelSeconds kernel_seconds_of(const Job& job, int rank) {
-    const ProfiledKernels* const profiled = job.kernels.of(rank);
-    return profiled ? kernel_seconds_of(*profiled) : kernel_seconds_of(job.devices, rank);
+device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank) {
+    const ProfiledKernels* const profiled = job.kernels.find_kernels(rank);
+    return profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(job.devices, rank);
 }
 
 }  // namespace trireme::setup

@@ -4,7 +4,7 @@
 #include <array>
 #include <sstream>
 
-#include "setup/shared_room.hpp"
+#include "setup/shared_memory_pool.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -15,125 +15,127 @@
 namespace trireme::setup {
 namespace {
 
-// The ranks of a simulation share this process, whatever their host names are.
-std::string key_of(const comm::Session& session, const std::string& identity) {
+// Returns a name of the memory `identity` that is equal on all ranks that share this memory, and on no others.
+// The ranks of a simulation share one process and its memory, although their host names differ.
+std::string make_key(const comm::Session& session, const std::string& identity) {
     return device::time_is_simulated() ? identity : cat(session.host(), ' ', identity);
 }
 
-SharedRoom shared_room(const device::UsableMemory& room, const comm::Session& session) {
-    SharedRoom shared{.key = key_of(session, room.identity),
-                      .ranks = session.host(),
-                      .name = "the node",
-                      .more = "more nodes",
-                      .left = room.left};
-    if (room.group.empty()) return shared;
-    shared.name = cat("the memory control group ", room.group, ", limited to ", room.bytes / 1'000'000, " MB,");
-    shared.more = "ask for more memory (Slurm: --mem)";
-    return shared;
+SharedMemoryPool make_pool(const device::UsableMemory& memory, const comm::Session& session) {
+    SharedMemoryPool pool{.key = make_key(session, memory.identity),
+                          .ranks = session.host(),
+                          .name = "the node",
+                          .more = "more nodes",
+                          .left = memory.available_bytes};
+    if (memory.cgroup.empty()) return pool;
+    pool.name = cat("the memory control group ", memory.cgroup, ", limited to ", memory.total_bytes / 1'000'000,
+                    " MB,");
+    pool.more = "ask for more memory (Slurm: --mem)";
+    return pool;
 }
 
-// Returns the memories that hold a rank's tensors and that other ranks may share. Empty if the system does not
-// report free memory.
-std::vector<SharedRoom> rooms_of(device::MemorySpace place, const comm::Session& session) {
-    std::vector<SharedRoom> rooms;
-    if (place != device::MemorySpace::gpu) {
-        for (const device::UsableMemory& room : device::usable_memory())
-            rooms.push_back(shared_room(room, session));
-        return rooms;
+// Returns the memory pools from which this rank allocates tensors, and which other ranks may use, too. Empty if
+// the system does not report free memory.
+std::vector<SharedMemoryPool> find_pools(device::MemorySpace space, const comm::Session& session) {
+    std::vector<SharedMemoryPool> pools;
+    if (space != device::MemorySpace::gpu) {
+        for (const device::UsableMemory& memory : device::find_usable_memory())
+            pools.push_back(make_pool(memory, session));
+        return pools;
     }
-    const device::GpuFacts gpu = device::gpu_in_use();
+    const device::GpuFacts gpu = device::selected_gpu();
     const std::string name = cat(gpu.name, ' ', gpu.bus_id, " of ", session.host());
-    rooms.push_back({.key = name,
+    pools.push_back({.key = name,
                      .ranks = name,
                      .name = "the GPU",
                      .more = "more GPUs",
-                     .left = device::free_gpu_memory()});
-    return rooms;
+                     .left = device::count_free_gpu_bytes()});
+    return pools;
 }
 
-// Collective over `control`. Returns the need of each rank.
-std::vector<RankNeed> needs_of_all(std::size_t rank_bytes, const std::vector<SharedRoom>& own,
+// Collective over `control`. `own_pools` are the pools of this rank. Returns the need of each rank.
+std::vector<RankNeed> gather_needs(std::size_t rank_bytes, const std::vector<SharedMemoryPool>& own_pools,
                                    comm::Communicator& control) {
     std::string keys;
-    for (const SharedRoom& room : own) keys += room.key + '\n';
-    const std::vector<std::string> keys_of_ranks = gather_all(control, keys);
-    const std::vector<double> bytes = gather_all(control, std::array{static_cast<double>(rank_bytes)});
+    for (const SharedMemoryPool& pool : own_pools) keys += pool.key + '\n';
+    const std::vector<std::string> keys_per_rank = all_gather(control, keys);
+    const std::vector<double> bytes = all_gather(control, std::array{static_cast<double>(rank_bytes)});
     std::vector<RankNeed> needs;
     for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
-        needs.push_back({.rooms = {}, .bytes = static_cast<std::size_t>(bytes[rank])});
-        std::istringstream lines(keys_of_ranks[rank]);
-        for (std::string key; std::getline(lines, key);) needs.back().rooms.push_back(key);
+        needs.push_back({.pool_keys = {}, .bytes = static_cast<std::size_t>(bytes[rank])});
+        std::istringstream lines(keys_per_rank[rank]);
+        for (std::string key; std::getline(lines, key);) needs.back().pool_keys.push_back(key);
     }
     return needs;
 }
 
 }  // namespace
 
-void refuse_too_many_threads(int threads, int most, const std::string& host) {
-    if (threads <= most) return;
+void refuse_too_many_threads(int threads, int limit, const std::string& host) {
+    if (threads <= limit) return;
     throw ConfigError(
-        cat("--threads ", threads, " is beyond the ", most, " threads that a rank may have on ", host,
+        cat("--threads ", threads, " is beyond the ", limit, " threads that a rank may have on ", host,
             "; set --threads to the cores of a rank, or 0 to divide the node's cores among its ranks"));
 }
 
-int ranks_on_own_cores(const comm::Session& session, comm::Communicator& control) {
-    const std::string own = cat(session.host(), ' ', number_list(device::usable_cores()));
-    const std::vector<std::string> all = gather_all(control, own);
-    return static_cast<int>(std::count(all.begin(), all.end(), own));
+int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& control) {
+    const std::string own_cores = cat(session.host(), ' ', format_ranges(device::list_usable_cores()));
+    const std::vector<std::string> all = all_gather(control, own_cores);
+    return static_cast<int>(std::count(all.begin(), all.end(), own_cores));
 }
 
-int threads_per_rank(const config::RunConfig& config, const comm::Session& session,
-                     comm::Communicator& control) {
+int choose_threads(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control) {
     if (device::time_is_simulated()) return 1;
-    const int sharers = ranks_on_own_cores(session, control);
-    const auto cores = static_cast<int>(device::usable_cores().size());
-    agree(control,
-          [&] { refuse_too_many_threads(config.run.threads, device::most_threads(), session.host()); });
+    const int ranks_on_cores = count_ranks_on_same_cores(session, control);
+    const auto cores = static_cast<int>(device::list_usable_cores().size());
+    run_or_fail_together(
+        control, [&] { refuse_too_many_threads(config.run.threads, device::max_threads(), session.host()); });
     if (config.run.threads > 0) return config.run.threads;  // ranks may differ in --threads
     if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, cores);
-    return std::max(1, cores / sharers);
+    return std::max(1, cores / ranks_on_cores);
 }
 
-std::vector<std::string> cores_of_ranks(comm::Communicator& control) {
+std::vector<std::string> list_cores_per_rank(comm::Communicator& control) {
     if (device::time_is_simulated()) return {};
-    return gather_all(control, number_list(device::usable_cores()));
+    return all_gather(control, format_ranges(device::list_usable_cores()));
 }
 
-std::string lack_of_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
-                           comm::Communicator& control) {
-    const std::vector<SharedRoom> own = rooms_of(place, session);
-    const std::vector<RankNeed> needs = needs_of_all(rank_bytes, own, control);
-    return first_complaint(control, complaint_about(own, needs));
+std::string explain_lack_of_memory(std::size_t rank_bytes, device::MemorySpace space,
+                                   const comm::Session& session, comm::Communicator& control) {
+    const std::vector<SharedMemoryPool> own_pools = find_pools(space, session);
+    const std::vector<RankNeed> needs = gather_needs(rank_bytes, own_pools, control);
+    return find_first_complaint(control, explain_lack(own_pools, needs));
 }
 
-void refuse_more_than_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
-                             comm::Communicator& control) {
-    const std::string lack = lack_of_memory(rank_bytes, place, session, control);
+void require_memory(std::size_t rank_bytes, device::MemorySpace space, const comm::Session& session,
+                    comm::Communicator& control) {
+    const std::string lack = explain_lack_of_memory(rank_bytes, space, session, control);
     if (!lack.empty()) throw ConfigError(lack);
 }
 
-std::size_t peak_bytes(device::MemorySpace place) {
-    return place == device::MemorySpace::gpu ? device::most_gpu_memory() : device::peak_resident_bytes();
+std::size_t read_peak_bytes(device::MemorySpace space) {
+    return space == device::MemorySpace::gpu ? device::peak_gpu_bytes() : device::read_peak_resident_bytes();
 }
 
-std::size_t peak_allocated_bytes(device::MemorySpace place) {
-    return place == device::MemorySpace::gpu ? device::most_gpu_memory() : device::peak_private_bytes();
+std::size_t read_peak_allocated_bytes(device::MemorySpace space) {
+    return space == device::MemorySpace::gpu ? device::peak_gpu_bytes() : device::read_peak_private_bytes();
 }
 
-std::size_t forget_peak(device::MemorySpace place) {
-    if (place == device::MemorySpace::gpu) device::forget_most_gpu_memory();
-    return peak_allocated_bytes(place);
+std::size_t reset_peak(device::MemorySpace space) {
+    if (space == device::MemorySpace::gpu) device::reset_peak_gpu_bytes();
+    return read_peak_allocated_bytes(space);
 }
 
-RankMemory fullest(comm::Communicator& control, const RankMemory& own) {
-    const std::array numbers{static_cast<double>(own.parameters),     static_cast<double>(own.gradients),
-                             static_cast<double>(own.optimizer),      static_cast<double>(own.activations),
-                             static_cast<double>(own.workspace),      static_cast<double>(own.messages),
-                             static_cast<double>(own.copy),           static_cast<double>(own.kernels),
-                             static_cast<double>(own.copy_beside_gpu)};
-    const std::vector<double> all = gather_all(control, numbers);
-    RankMemory most;
-    for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
+RankMemory find_largest_rank_memory(comm::Communicator& control, const RankMemory& own_memory) {
+    const std::array fields{
+        static_cast<double>(own_memory.parameters),     static_cast<double>(own_memory.gradients),
+        static_cast<double>(own_memory.optimizer),      static_cast<double>(own_memory.activations),
+        static_cast<double>(own_memory.workspace),      static_cast<double>(own_memory.messages),
+        static_cast<double>(own_memory.copy),           static_cast<double>(own_memory.kernels),
+        static_cast<double>(own_memory.copy_beside_gpu)};
+    const std::vector<double> all = all_gather(control, fields);
+    RankMemory max_memory;
+    for (std::size_t i = 0; i < all.size(); i += fields.size()) {
         const auto bytes = [&](std::size_t field) { return static_cast<std::size_t>(all[i + field]); };
         const RankMemory memory{.parameters = bytes(0),
                                 .gradients = bytes(1),
@@ -144,14 +146,14 @@ RankMemory fullest(comm::Communicator& control, const RankMemory& own) {
                                 .copy = bytes(6),
                                 .kernels = bytes(7),
                                 .copy_beside_gpu = bytes(8)};
-        if (memory.total() > most.total()) most = memory;
+        if (memory.total() > max_memory.total()) max_memory = memory;
     }
-    return most;
+    return max_memory;
 }
 
-std::string lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
-                                const comm::Session& session) {
-    const auto left = memory.bytes_left();
+std::string explain_lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
+                                        const comm::Session& session) {
+    const auto left = memory.free_bytes();
     if (!left || bytes <= *left) return {};
     return cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
                " share, and /dev/shm has ", *left / 1'000'000, " MB left; make it larger, or use --move stop");

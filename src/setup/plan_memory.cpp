@@ -9,79 +9,84 @@
 #include "trireme/schedule/row_buffers.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
+#include "trireme/stage/batch_upload.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
-#include "trireme/stage/sent_batch.hpp"
 
 namespace trireme::setup {
 namespace {
 
-// Returns the rows of the largest micro-batch that a rank holds between two stages.
-std::size_t most_rows(const SizedPlan& sized, std::size_t tensor_ranks) {
+// Returns the maximum number of rows per micro-batch that a rank exchanges with another stage. The tensor group
+// of the rank has `tensor_ranks` ranks.
+std::size_t max_rows(const SizedPlan& sized_plan, std::size_t tensor_ranks) {
     std::size_t rows = 0;
-    for (const stage::BatchShape& shape : sized.largest) rows = std::max(rows, shape.rows);
-    return sized.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
+    for (const stage::BatchShape& shape : sized_plan.largest_microbatches) rows = std::max(rows, shape.rows);
+    return sized_plan.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-// Returns the largest memory over micro-batches and over the forms of the backward pass that the team's program
-// has.
-stage::StageMemory largest(const SizedPlan& sized, const stage::StageSpec& spec, bool has_halves,
-                           const std::vector<layout::Migration>& migrations) {
-    stage::StageMemory most;
-    stage::PassKind kind{.dtype = sized.dtype,
-                         .cuts_rows = sized.plan.cuts_rows,
-                         .resizing_limit = sized.plan.most_left_out,
-                         .migrations = migrations,
-                         .spread = sized.plan.spread};
-    for (const stage::BatchShape& shape : sized.largest) {
-        kind.halves = stage::BackwardHalves::together;
-        most = larger_of(most, predict(sized.model, spec, shape, kind));
-        if (!has_halves) continue;
-        kind.halves = stage::BackwardHalves::apart;
-        most = larger_of(most, predict(sized.model, spec, shape, kind));
+// Returns the memory of a stage: the maximum over the micro-batch shapes and, if the team's program splits
+// backward passes, over whole and split passes. Each field has its own maximum.
+stage::StageMemory find_max_stage_memory(const SizedPlan& sized_plan, const stage::StageSpec& spec,
+                                         bool has_split_backward,
+                                         const std::vector<layout::Migration>& migrations) {
+    stage::StageMemory max_memory;
+    stage::PassVariant variant{.dtype = sized_plan.dtype,
+                               .cuts_rows = sized_plan.plan.cuts_rows,
+                               .resizing_limit = sized_plan.plan.max_skipped_fraction,
+                               .migrations = migrations,
+                               .spread = sized_plan.plan.spread};
+    for (const stage::BatchShape& shape : sized_plan.largest_microbatches) {
+        variant.halves = stage::BackwardHalves::together;
+        max_memory = elementwise_max(max_memory, predict(sized_plan.model, spec, shape, variant));
+        if (!has_split_backward) continue;
+        variant.halves = stage::BackwardHalves::apart;
+        max_memory = elementwise_max(max_memory, predict(sized_plan.model, spec, shape, variant));
     }
-    return most;
+    return max_memory;
 }
 
-// True if a team sends outputs of a stage to another team.
+// True if a team sends outputs of a stage to another team that holds the next stage.
 bool has_onward_messages(const schedule::PipelineShape& shape, int team, int stage) {
     if (stage + 1 == shape.stages()) return false;
     for (int m = 0; m < shape.microbatches; ++m) {
-        if (shape.executor_of(stage, m) == team && shape.executor_of(stage + 1, m) != team) return true;
+        if (shape.find_executor(stage, m) == team && shape.find_executor(stage + 1, m) != team) return true;
     }
     return false;
 }
 
-// Returns the number of micro-batches that a team keeps at a time. In an evaluation an output is kept until it
-// has been sent.
-std::size_t flights(const plan::Plan& plan, int team) {
+// Returns the maximum number of activation stashes that a team keeps at a time. In an evaluation, a stash is
+// kept until its output has been sent.
+std::size_t count_stashes(const plan::Plan& plan, int team) {
     const schedule::PipelineShape& evaluation = plan.evaluation.shape;
-    std::size_t evaluated = 0;
+    std::size_t evaluation_stashes = 0;
     for (const int stage : plan.teams[static_cast<std::size_t>(team)].stages) {
         const bool sends = has_onward_messages(evaluation, team, stage);
-        evaluated += 1 + (sends ? static_cast<std::size_t>(evaluation.slots) : 0);
+        evaluation_stashes += 1 + (sends ? static_cast<std::size_t>(evaluation.slots) : 0);
     }
-    const int trained = plan.training.proof.peak_activations[static_cast<std::size_t>(team)];
-    return std::max(static_cast<std::size_t>(trained), evaluated);
+    const int training_stashes = plan.training.proof.peak_activations[static_cast<std::size_t>(team)];
+    return std::max(static_cast<std::size_t>(training_stashes), evaluation_stashes);
 }
 
-// All stages of a team have as many copies as the stage that needs most; a team that executes nothing has one.
-stage::Copies copies_of(const schedule::Proof& proof, std::size_t team) {
+// Returns the number of copies of parameters and gradients that each rank of a team keeps. All stages of the
+// team have the number of copies that the most demanding stage needs, and at least one.
+stage::CopyCounts count_copies(const schedule::Proof& proof, std::size_t team) {
     const std::vector<int>& versions = proof.weight_versions[team];
     return {.values = static_cast<std::size_t>(*std::max_element(versions.begin(), versions.end())),
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// The programs of all teams, unrolled over the smallest number of steps that represents any larger number.
-class LongPrograms {
+// Programs that are unrolled over count_representative_steps() steps, which stand for any larger number of
+// steps.
+class UnrolledPrograms {
 public:
-    explicit LongPrograms(const plan::ProvedPrograms& proved)
+    explicit UnrolledPrograms(const plan::ProvedPrograms& proved)
         : shape_(proved.shape),
           phases_(proved.phases()),
-          steps_(enough_steps(phases_, proved.shape.microbatches)) {}
+          steps_(count_representative_steps(phases_, proved.shape.microbatches)) {}
 
-    // Returns the number of buffers for waiting and kept inputs, and for incoming and outgoing gradients.
-    std::size_t row_buffers(int team) const {
-        return most_row_buffers(unrolled_of(team, phases_, shape_, steps_), team, shape_);
+    // Returns the number of row buffers of a team. A buffer holds an input, from its receive to the last pass
+    // that reads it, or an incoming or outgoing gradient.
+    std::size_t count_buffers(int team) const {
+        return count_row_buffers(unroll_team(team, phases_, shape_, steps_), team, shape_);
     }
 
 private:
@@ -90,249 +95,277 @@ private:
     int steps_;
 };
 
-// Returns the number of micro-batches of a step or of an evaluation round that pass any of the team's `stages`.
-std::size_t batches_of(const schedule::PipelineShape& shape, int team, const std::vector<int>& stages) {
+// Returns the number of micro-batches of a step, or of a forward-only round of an evaluation, for which the
+// team executes any of its `stages`.
+std::size_t count_batches(const schedule::PipelineShape& shape, int team, const std::vector<int>& stages) {
     std::size_t count = 0;
     for (int m = 0; m < shape.microbatches; ++m) {
-        const auto is_executor = [&](int stage) { return shape.executor_of(stage, m) == team; };
+        const auto is_executor = [&](int stage) { return shape.find_executor(stage, m) == team; };
         count += std::ranges::any_of(stages, is_executor) ? 1 : 0;
     }
     return count;
 }
 
-// Training holds the batches of all steps that have begun or are looked ahead to, and those of the next step,
-// which is read in advance. Between two segments only the batches of the next step and of an evaluation remain.
-std::size_t batches_at_once(const plan::Plan& plan, int team) {
+// Returns the maximum number of input batches that a team holds at a time. During training, the batches of the
+// current step are in memory, and those of the next step, which is read in advance. If programs look `ahead`
+// steps ahead, the batches of these steps are added, and those of the last `ahead` + 1 steps, which other ranks
+// may not have finished. Between two segments, the batches of the next step and of an evaluation are in memory.
+std::size_t count_batches_in_memory(const plan::Plan& plan, int team) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
     const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
     const std::vector<int>& stages = plan.teams[static_cast<std::size_t>(team)].stages;
-    const std::size_t of_step = batches_of(plan.training.shape, team, stages);
-    return std::max(steps * of_step, of_step + batches_of(plan.evaluation.shape, team, stages));
+    const std::size_t batches_per_step = count_batches(plan.training.shape, team, stages);
+    return std::max(steps * batches_per_step,
+                    batches_per_step + count_batches(plan.evaluation.shape, team, stages));
 }
 
-std::size_t most_bytes_to_send(const SizedPlan& sized) {
-    std::size_t most = 0;
-    for (const stage::BatchShape& shape : sized.largest) {
+// Returns the maximum number of input bytes of a micro-batch that are copied to a GPU.
+std::size_t compute_max_batch_bytes(const SizedPlan& sized_plan) {
+    std::size_t max_bytes = 0;
+    for (const stage::BatchShape& shape : sized_plan.largest_microbatches) {
         device::Arena inputs("input", 0, device::MemorySpace::ghost);
-        most = std::max(most, stage::bytes_to_send(ghost_batch(sized.model, shape, inputs)));
+        max_bytes =
+            std::max(max_bytes, stage::count_upload_bytes(make_ghost_batch(sized_plan.model, shape, inputs)));
     }
-    return most;
+    return max_bytes;
 }
 
-// Returns the bytes of the f32 buffer in which one parameter at a time is initialized before rounding.
-std::size_t filling_bytes(const SizedPlan& sized, const stage::LocalParameters& held) {
-    if (!optim::has_masters(sized.dtype)) return 0;
-    std::size_t most = 0;
-    for (const model::ParameterSpec& spec : held.specs())
-        most = std::max(most, spec.size() * bytes_of(wide_of(sized.dtype)));
-    return most;
+// Returns the bytes of the f32 buffer in which parameters are initialized, one tensor at a time, before they
+// are rounded to bf16. 0 if there are no master weights.
+std::size_t compute_initialization_bytes(const SizedPlan& sized_plan,
+                                         const stage::LocalParameters& parameters) {
+    if (!optim::has_master_weights(sized_plan.dtype)) return 0;
+    std::size_t max_bytes = 0;
+    for (const model::ParameterSpec& spec : parameters.specs())
+        max_bytes = std::max(max_bytes, spec.size() * byte_size(accumulator_type(sized_plan.dtype)));
+    return max_bytes;
 }
 
-// Computes the bytes of optimizer state for shards; each distinct size is computed once.
-class OptimizerSizes {
+// Computes the bytes of optimizer state. Shards with equal numbers of elements are computed once.
+class OptimizerMemory {
 public:
-    OptimizerSizes(const SizedPlan& sized, const optim::OptimizerConfig& optimizer)
-        : sized_(sized), optimizer_(optimizer) {}
+    OptimizerMemory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer)
+        : sized_plan_(sized_plan), optimizer_(optimizer) {}
 
-    std::size_t bytes(const std::vector<std::size_t>& shards) {
+    // `shards` has the number of elements of each shard.
+    std::size_t compute_bytes(const std::vector<std::size_t>& shards) {
         std::size_t sum = 0;
-        for (const std::size_t elements : shards) sum += bytes_of_shard(elements);
+        for (const std::size_t elements : shards) sum += compute_shard_bytes(elements);
         return sum;
     }
 
 private:
-    std::size_t bytes_of_shard(std::size_t elements) {
-        const auto [at, is_new] = known_.try_emplace(elements);
+    std::size_t compute_shard_bytes(std::size_t elements) {
+        const auto [at, is_new] = bytes_by_elements_.try_emplace(elements);
         if (is_new) {
             const std::vector<model::ParameterSpec> shard{{.name = "shard", .columns = elements}};
-            at->second = optim::Optimizer(optimizer_, shard, optim::whole_parameters(shard), sized_.dtype,
-                                          device::MemorySpace::ghost, sized_.plan.training.shape.validates)
+            at->second = optim::Optimizer(optimizer_, shard, optim::make_whole_shards(shard), sized_plan_.dtype,
+                                          device::MemorySpace::ghost,
+                                          sized_plan_.plan.training.shape.has_speculative_updates)
                              .bytes();
         }
         return at->second;
     }
 
-    const SizedPlan& sized_;
+    const SizedPlan& sized_plan_;
     const optim::OptimizerConfig& optimizer_;
-    std::unordered_map<std::size_t, std::size_t> known_;
+    std::unordered_map<std::size_t, std::size_t> bytes_by_elements_;
 };
 
-// Adds gradients, optimizer state and exchange buffers. The buffer for initialization is freed before anything
-// is in flight.
-void add_training(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
-                  const std::vector<stage::ExchangeSize>& sizes, const stage::LocalParameters& held,
-                  std::vector<RankMemory>& memories) {
-    OptimizerSizes optimizer_sizes(sized, optimizer);
-    std::vector<std::size_t> whole;
-    for (const model::ParameterSpec& spec : held.specs()) whole.push_back(spec.size());
-    const std::size_t filling = filling_bytes(sized, held);
+// Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. The buffer
+// for initialization is freed before activations and messages are allocated, so the buffer counts only as far
+// as it is larger than those two.
+void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
+                         const std::vector<stage::ExchangeSize>& sizes,
+                         const stage::LocalParameters& parameters, std::vector<RankMemory>& memories) {
+    OptimizerMemory optimizer_memory(sized_plan, optimizer);
+    std::vector<std::size_t> parameter_sizes;
+    for (const model::ParameterSpec& spec : parameters.specs()) parameter_sizes.push_back(spec.size());
+    const std::size_t initialization = compute_initialization_bytes(sized_plan, parameters);
     for (std::size_t i = 0; i < memories.size(); ++i) {
         RankMemory& memory = memories[i];
-        const std::vector<std::size_t>& updated = sized.plan.shards_optimizer ? sizes[i].own_shards : whole;
-        memory.gradients = held.gradient_bytes();
-        memory.optimizer = optimizer_sizes.bytes(updated);
-        memory.workspace += optim::norm_scratch_bytes(sizes[i].own_shards.size());
-        memory.workspace += filling - std::min(filling, memory.activations + memory.messages);
-        memory.messages += held.copies().gradients * sizes[i].bytes;
+        const std::vector<std::size_t>& updated_shards =
+            sized_plan.plan.shards_optimizer ? sizes[i].own_shards : parameter_sizes;
+        memory.gradients = parameters.count_gradient_bytes();
+        memory.optimizer = optimizer_memory.compute_bytes(updated_shards);
+        memory.workspace += optim::count_norm_scratch_bytes(sizes[i].own_shards.size());
+        memory.workspace += initialization - std::min(initialization, memory.activations + memory.messages);
+        memory.messages += parameters.copy_counts().gradients * sizes[i].bytes;
     }
 }
 
-// Adds the copy that a checkpoint is written from: the elements that a rank owns, with their moments.
-void add_copies(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
-                const std::vector<stage::ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
+// Adds to the memory of each rank the copy from which checkpoints are written: the elements that the rank owns,
+// with their moments.
+void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
+                           const std::vector<stage::ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
     for (std::size_t i = 0; i < memories.size(); ++i) {
-        const auto& own = sizes[i].own_shards;
-        const std::size_t elements = std::accumulate(own.begin(), own.end(), std::size_t{0});
-        std::size_t& copy =
-            sized.place == device::MemorySpace::gpu ? memories[i].copy_beside_gpu : memories[i].copy;
-        copy = elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
+        const auto& owned_shards = sizes[i].own_shards;
+        const std::size_t elements = std::accumulate(owned_shards.begin(), owned_shards.end(), std::size_t{0});
+        std::size_t& copy = sized_plan.memory_space == device::MemorySpace::gpu ? memories[i].copy_beside_gpu
+                                                                                : memories[i].copy;
+        copy = elements * byte_size(accumulator_type(sized_plan.dtype)) * (1 + count_moments(optimizer));
     }
 }
 
-// Returns the memory that all ranks of a class have in common.
-RankMemory memory_of_work(const SizedPlan& sized, const stage::LocalWork& work, const InFlight& most,
-                          const stage::LocalParameters& held) {
+// Returns the memory that is equal on all ranks of a class, because it does not depend on the shards that a
+// rank owns.
+RankMemory predict_common_memory(const SizedPlan& sized_plan, const stage::LocalWork& work,
+                                 const InFlight& max_in_flight, const stage::LocalParameters& parameters) {
     const stage::StageMemory& memory = work.memory;
-    RankMemory rank_memory{
-        .parameters = held.value_bytes(),
-        .activations = most.flights * memory.activations,
-        .workspace = memory.scratch + memory.again + memory.exchange,
-        .messages = most.row_buffers * work.most_rows * sized.model.width * bytes_of(sized.dtype),
-        .activation = memory.activations};
-    if (sized.place == device::MemorySpace::gpu)
-        rank_memory.kernels = kernels::gpu_stream_bytes() + most.batches * most.batch_bytes;
+    RankMemory rank_memory{.parameters = parameters.count_value_bytes(),
+                           .activations = max_in_flight.stashes * memory.activations,
+                           .workspace = memory.scratch + memory.block_activations + memory.exchange,
+                           .messages = max_in_flight.row_buffers * work.max_rows * sized_plan.model.width *
+                                       byte_size(sized_plan.dtype),
+                           .activation = memory.activations};
+    if (sized_plan.memory_space == device::MemorySpace::gpu)
+        rank_memory.kernels =
+            kernels::count_gpu_stream_bytes() + max_in_flight.batches * max_in_flight.batch_bytes;
     return rank_memory;
 }
 
-// Counts the memory of ranks with equal shares and equal work; `work` is that of any of them.
-class ClassWalk {
+// Predicts the memory of the ranks of a class.
+class RankClassMemory {
 public:
-    ClassWalk(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
-              const stage::GradientPlan& gradients, bool saves)
-        : sized_(sized), optimizer_(optimizer), gradients_(gradients), saves_(saves) {}
+    RankClassMemory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
+                    const stage::GradientPlan& gradients, bool saves_checkpoints)
+        : sized_plan_(sized_plan),
+          optimizer_(optimizer),
+          gradients_(gradients),
+          saves_checkpoints_(saves_checkpoints) {}
 
-    std::vector<RankMemory> memory_of(const std::vector<int>& ranks, const stage::LocalWork& work,
-                                      const InFlight& most) const {
+    // `ranks` are ranks of one class, and `work` is the work of any one of them. Returns one entry per rank.
+    std::vector<RankMemory> predict_memory(const std::vector<int>& ranks, const stage::LocalWork& work,
+                                           const InFlight& max_in_flight) const {
         const stage::LocalStages stages(work, nullptr, false, device::MemorySpace::ghost);
-        const stage::LocalParameters& held = stages.parameters();
-        std::vector<RankMemory> memories(ranks.size(), memory_of_work(sized_, work, most, held));
+        const stage::LocalParameters& parameters = stages.parameters();
+        std::vector<RankMemory> memories(ranks.size(),
+                                         predict_common_memory(sized_plan_, work, max_in_flight, parameters));
         if (optimizer_ == nullptr) return memories;
-        const std::vector<stage::ExchangeSize> sizes = exchange_sizes(gradients_, ranks, held);
-        add_training(sized_, *optimizer_, sizes, held, memories);
-        if (saves_) add_copies(sized_, *optimizer_, sizes, memories);
-        if (!shares_products(sized_.plan)) return memories;
+        const std::vector<stage::ExchangeSize> sizes = predict_exchange_sizes(gradients_, ranks, parameters);
+        add_training_memory(sized_plan_, *optimizer_, sizes, parameters, memories);
+        if (saves_checkpoints_) add_checkpoint_copies(sized_plan_, *optimizer_, sizes, memories);
+        if (!may_offload_or_skip(sized_plan_.plan)) return memories;
         device::Stream stream{.backend = device::GhostStream{}};
-        const stage::Resizer resizer(stream, resizer_config(sized_), projections_of(work.model, work.specs),
-                                     held);
+        const stage::Resizer resizer(stream, make_resizer_config(sized_plan_),
+                                     list_projections(work.model, work.specs), parameters);
         for (RankMemory& memory : memories) memory.workspace += resizer.bytes();
         return memories;
     }
 
 private:
-    const SizedPlan& sized_;
+    const SizedPlan& sized_plan_;
     const optim::OptimizerConfig* optimizer_;
     const stage::GradientPlan& gradients_;
-    bool saves_;
+    bool saves_checkpoints_;
 };
 
 }  // namespace
 
-stage::LocalWork work_of(const SizedPlan& sized, int rank) {
-    const plan::Plan& plan = sized.plan;
-    stage::LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
+stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
+    const plan::Plan& plan = sized_plan.plan;
+    stage::LocalWork work{.model = sized_plan.model, .team = plan.find_team(rank), .dtype = sized_plan.dtype};
     if (work.team < 0) return work;
     const layout::Team& team = plan.teams[static_cast<std::size_t>(work.team)];
-    const bool has_halves = goes_back_in_halves(plan.training, work.team);
-    const std::vector<layout::Migration> migrations = within(plan.migrations, team.ranks);
+    const bool has_split_backward = splits_backward_passes(plan.training, work.team);
+    const std::vector<layout::Migration> migrations = find_team_migrations(plan.migrations, team.ranks);
     work.stages = team.stages;
-    work.most_rows = most_rows(sized, team.ranks.size());
-    work.copies = copies_of(plan.training.proof, static_cast<std::size_t>(work.team));
+    work.max_rows = max_rows(sized_plan, team.ranks.size());
+    work.copies = count_copies(plan.training.proof, static_cast<std::size_t>(work.team));
     for (const int stage : team.stages) {
         const auto s = static_cast<std::size_t>(stage);
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
-                              .part = part_of_rank(plan, stage, rank),
+                              .part = find_tensor_part(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory = larger_of(work.memory, largest(sized, work.specs.back(), has_halves, migrations));
+        work.memory = elementwise_max(
+            work.memory, find_max_stage_memory(sized_plan, work.specs.back(), has_split_backward, migrations));
     }
     return work;
 }
 
-bool goes_back_in_halves(const plan::ProvedPrograms& training, int team) {
+bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {
     const auto t = static_cast<std::size_t>(team);
-    const auto is_half = [](const schedule::Instruction& each) {
+    const auto is_backward_input = [](const schedule::Instruction& each) {
         return each.op == schedule::Op::backward_input;
     };
-    return std::ranges::any_of(training.programs[t], is_half) ||
-           std::ranges::any_of(training.prologue[t], is_half);
+    return std::ranges::any_of(training.programs[t], is_backward_input) ||
+           std::ranges::any_of(training.prologue[t], is_backward_input);
 }
 
-std::vector<InFlight> in_flight_of_teams(const plan::Plan& plan) {
-    const LongPrograms training(plan.training);
-    const LongPrograms evaluation(plan.evaluation);
-    std::vector<InFlight> all;
+std::vector<InFlight> count_in_flight_per_team(const plan::Plan& plan) {
+    const UnrolledPrograms training(plan.training);
+    const UnrolledPrograms evaluation(plan.evaluation);
+    std::vector<InFlight> per_team;
     for (int team = 0; team < static_cast<int>(plan.teams.size()); ++team) {
-        all.push_back({.flights = flights(plan, team),
-                       .row_buffers = std::max(training.row_buffers(team), evaluation.row_buffers(team)),
-                       .batches = batches_at_once(plan, team)});
+        per_team.push_back(
+            {.stashes = count_stashes(plan, team),
+             .row_buffers = std::max(training.count_buffers(team), evaluation.count_buffers(team)),
+             .batches = count_batches_in_memory(plan, team)});
     }
-    return all;
+    return per_team;
 }
 
-InFlight in_flight(const SizedPlan& sized, const stage::LocalWork& work) {
-    const plan::Plan& plan = sized.plan;
-    return {.flights = flights(plan, work.team),
-            .row_buffers = std::max(LongPrograms(plan.training).row_buffers(work.team),
-                                    LongPrograms(plan.evaluation).row_buffers(work.team)),
-            .batches = batches_at_once(plan, work.team),
-            .batch_bytes = most_bytes_to_send(sized)};
+InFlight count_in_flight(const SizedPlan& sized_plan, const stage::LocalWork& work) {
+    const plan::Plan& plan = sized_plan.plan;
+    return {.stashes = count_stashes(plan, work.team),
+            .row_buffers = std::max(UnrolledPrograms(plan.training).count_buffers(work.team),
+                                    UnrolledPrograms(plan.evaluation).count_buffers(work.team)),
+            .batches = count_batches_in_memory(plan, work.team),
+            .batch_bytes = compute_max_batch_bytes(sized_plan)};
 }
 
-bool shares_products(const plan::Plan& plan) { return plan.most_left_out > 0 || !plan.migrations.empty(); }
-
-// If nothing may be skipped, no statistics of channels are needed.
-stage::ResizerConfig resizer_config(const SizedPlan& sized) {
-    return {
-        .policy = sized.plan.most_left_out > 0 ? model::ChannelPolicy::priority : model::ChannelPolicy::first,
-        .filling = sized.plan.remembers_left_out ? model::Filling::same : model::Filling::zero,
-        .limit = sized.plan.most_left_out,
-        .dtype = sized.dtype,
-        .most_rows = most_rows(sized, 1),
-        .place = device::MemorySpace::ghost};
+bool may_offload_or_skip(const plan::Plan& plan) {
+    return plan.max_skipped_fraction > 0 || !plan.migrations.empty();
 }
 
-stage::GradientPlan gradient_plan(const SizedPlan& sized, const layout::BucketRules& rules) {
-    stage::GradientPlan plan{.tensors = held_tensors(sized.plan, sized.model), .pieces = {}, .buckets = {}};
+// Without skipped channels, the policy `first` avoids the memory for statistics of channels.
+stage::ResizerConfig make_resizer_config(const SizedPlan& sized_plan) {
+    return {.policy = sized_plan.plan.max_skipped_fraction > 0 ? model::ChannelPolicy::priority
+                                                               : model::ChannelPolicy::first,
+            .filling = sized_plan.plan.keeps_skipped_gradients ? model::Filling::same : model::Filling::zero,
+            .max_skipped_fraction = sized_plan.plan.max_skipped_fraction,
+            .dtype = sized_plan.dtype,
+            .max_rows = max_rows(sized_plan, 1),
+            .memory_space = device::MemorySpace::ghost};
+}
+
+stage::GradientPlan make_gradient_plan(const SizedPlan& sized_plan, const layout::BucketRules& rules) {
+    stage::GradientPlan plan{
+        .tensors = list_held_tensors(sized_plan.plan, sized_plan.model), .pieces = {}, .buckets = {}};
     plan.pieces = cut_in_pieces(plan.tensors);
     plan.buckets = fill_buckets(plan.tensors, plan.pieces, rules);
     return plan;
 }
 
-std::vector<optim::ParameterShard> updated_shards(const SizedPlan& sized,
-                                                  const stage::GradientExchange& exchange,
-                                                  const std::vector<model::ParameterSpec>& specs) {
-    return sized.plan.shards_optimizer ? exchange.own_shards() : optim::whole_parameters(specs);
+std::vector<optim::ParameterShard> list_updated_shards(const SizedPlan& sized_plan,
+                                                       const stage::GradientExchange& exchange,
+                                                       const std::vector<model::ParameterSpec>& specs) {
+    return sized_plan.plan.shards_optimizer ? exchange.own_shards() : optim::make_whole_shards(specs);
 }
 
-RankMemory plan_memory(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
-                       const stage::GradientPlan& gradients, int rank, bool saves) {
-    const stage::LocalWork work = work_of(sized, rank);
+RankMemory predict_rank_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
+                               const stage::GradientPlan& gradients, int rank, bool saves_checkpoints) {
+    const stage::LocalWork work = make_local_work(sized_plan, rank);
     if (work.team < 0) return {};
-    return ClassWalk(sized, optimizer, gradients, saves)
-        .memory_of({rank}, work, in_flight(sized, work))
+    return RankClassMemory(sized_plan, optimizer, gradients, saves_checkpoints)
+        .predict_memory({rank}, work, count_in_flight(sized_plan, work))
         .front();
 }
 
-std::vector<RankMemory> memory_of_ranks(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
-                                        const stage::GradientPlan& gradients, int ranks, bool saves) {
+std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
+                                                const optim::OptimizerConfig* optimizer,
+                                                const stage::GradientPlan& gradients, int ranks,
+                                                bool saves_checkpoints) {
     std::vector<RankMemory> all(static_cast<std::size_t>(ranks));
-    const ClassWalk walk(sized, optimizer, gradients, saves);
-    const std::size_t batch_bytes = most_bytes_to_send(sized);
-    for (RankClass& alike : rank_classes(sized.plan)) {
-        alike.most.batch_bytes = batch_bytes;
-        const stage::LocalWork work = work_of(sized, alike.ranks.front());
-        const std::vector<RankMemory> memories = walk.memory_of(alike.ranks, work, alike.most);
+    const RankClassMemory class_memory(sized_plan, optimizer, gradients, saves_checkpoints);
+    const std::size_t batch_bytes = compute_max_batch_bytes(sized_plan);
+    for (RankClass& rank_class : find_rank_classes(sized_plan.plan)) {
+        rank_class.max_in_flight.batch_bytes = batch_bytes;
+        const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
+        const std::vector<RankMemory> memories =
+            class_memory.predict_memory(rank_class.ranks, work, rank_class.max_in_flight);
         for (std::size_t i = 0; i < memories.size(); ++i)
-            all[static_cast<std::size_t>(alike.ranks[i])] = memories[i];
+            all[static_cast<std::size_t>(rank_class.ranks[i])] = memories[i];
     }
     return all;
 }

@@ -6,35 +6,37 @@
 namespace trireme::setup {
 namespace {
 
-// The properties that determine a rank's memory, as numbers.
-using Key = std::vector<std::size_t>;
+// The numbers that determine a rank's memory: ranks with equal keys and positions in their teams form a class.
+using ClassKey = std::vector<std::size_t>;
 
-// Per team, its shares in each of its stages, one after another.
-using SharesByRank = std::map<int, Key>;  // by the team's first rank
+// The shares of a team in each of its stages, one stage after the other.
+using SharesByFirstRank = std::map<int, ClassKey>;  // by the team's first rank
 
-SharesByRank shares_of_teams(const plan::Plan& plan) {
-    SharesByRank shares;
+SharesByFirstRank list_team_shares(const plan::Plan& plan) {
+    SharesByFirstRank shares;
     for (const layout::StageLayout& stage : plan.layout.stages) {
         for (const layout::ReplicaLayout& replica : stage.replicas) {
-            Key& key = shares[replica.ranks.front()];
+            ClassKey& key = shares[replica.ranks.front()];
             key.insert(key.end(), replica.shares.begin(), replica.shares.end());
         }
     }
     return shares;
 }
 
-Key key_of_team(const plan::Plan& plan, std::size_t t, const InFlight& most, const Key& shares) {
+ClassKey make_class_key(const plan::Plan& plan, std::size_t t, const InFlight& max_in_flight,
+                        const ClassKey& shares) {
     const layout::Team& team = plan.teams[t];
     const schedule::Proof& proof = plan.training.proof;
-    Key key{team.ranks.size(),
-            team.stages.size(),
-            most.flights,
-            most.row_buffers,
-            most.batches,
-            goes_back_in_halves(plan.training, static_cast<int>(t)) ? 1U : 0U,
-            static_cast<std::size_t>(*std::ranges::max_element(proof.weight_versions[t])),
-            static_cast<std::size_t>(proof.peak_gradients[t]),
-            within(plan.migrations, team.ranks).empty() ? 0 : 1 + t};
+    // A team with migrations has the unique number 1 + t, so that it shares no class with other teams.
+    ClassKey key{team.ranks.size(),
+                 team.stages.size(),
+                 max_in_flight.stashes,
+                 max_in_flight.row_buffers,
+                 max_in_flight.batches,
+                 splits_backward_passes(plan.training, static_cast<int>(t)) ? 1U : 0U,
+                 static_cast<std::size_t>(*std::ranges::max_element(proof.weight_versions[t])),
+                 static_cast<std::size_t>(proof.peak_gradients[t]),
+                 find_team_migrations(plan.migrations, team.ranks).empty() ? 0 : 1 + t};
     for (const int stage : team.stages) key.push_back(static_cast<std::size_t>(stage));
     key.insert(key.end(), shares.begin(), shares.end());
     return key;
@@ -42,20 +44,20 @@ Key key_of_team(const plan::Plan& plan, std::size_t t, const InFlight& most, con
 
 }  // namespace
 
-std::vector<RankClass> rank_classes(const plan::Plan& plan) {
-    const SharesByRank shares = shares_of_teams(plan);
-    const std::vector<InFlight> most = in_flight_of_teams(plan);
-    std::map<Key, std::vector<RankClass>> classes;  // by the team's key, then by position in the team
+std::vector<RankClass> find_rank_classes(const plan::Plan& plan) {
+    const SharesByFirstRank shares = list_team_shares(plan);
+    const std::vector<InFlight> in_flight = count_in_flight_per_team(plan);
+    std::map<ClassKey, std::vector<RankClass>> classes;  // by the team's key, then by position in the team
     for (std::size_t t = 0; t < plan.teams.size(); ++t) {
         const std::vector<int>& ranks = plan.teams[t].ranks;
-        auto& by_place = classes[key_of_team(plan, t, most[t], shares.at(ranks.front()))];
-        by_place.resize(ranks.size(), {.ranks = {}, .most = most[t]});
-        for (std::size_t place = 0; place < ranks.size(); ++place)
-            by_place[place].ranks.push_back(ranks[place]);
+        auto& class_per_position = classes[make_class_key(plan, t, in_flight[t], shares.at(ranks.front()))];
+        class_per_position.resize(ranks.size(), {.ranks = {}, .max_in_flight = in_flight[t]});
+        for (std::size_t position = 0; position < ranks.size(); ++position)
+            class_per_position[position].ranks.push_back(ranks[position]);
     }
     std::vector<RankClass> all;
-    for (auto& [key, by_place] : classes) {
-        for (RankClass& each : by_place) {
+    for (auto& [key, class_per_position] : classes) {
+        for (RankClass& each : class_per_position) {
             std::ranges::sort(each.ranks);
             all.push_back(std::move(each));
         }
@@ -64,13 +66,13 @@ std::vector<RankClass> rank_classes(const plan::Plan& plan) {
     return all;
 }
 
-std::vector<int> teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks) {
-    std::vector<int> numbers(ranks, -1);
+std::vector<int> find_teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks) {
+    std::vector<int> team_of_rank(ranks, -1);
     for (std::size_t team = 0; team < teams.size(); ++team) {
         for (const int rank : teams[team].ranks)
-            numbers.at(static_cast<std::size_t>(rank)) = static_cast<int>(team);
+            team_of_rank.at(static_cast<std::size_t>(rank)) = static_cast<int>(team);
     }
-    return numbers;
+    return team_of_rank;
 }
 
 }  // namespace trireme::setup

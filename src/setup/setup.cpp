@@ -17,50 +17,53 @@
 namespace trireme::setup {
 namespace {
 
-data::SampleRules sample_rules(const config::RunConfig& config, const model::ModelConfig& model) {
+data::SampleRules make_sample_rules(const config::RunConfig& config, const model::ModelConfig& model) {
     const config::DataConfig& data = config.data;
     return {.task = model.task,
-            .max_length = longest_sample(config, model),
+            .max_length = compute_max_sample_length(config, model),
             .long_rows = data.long_rows,
-            .append_end = data.document_end,
-            .validation_share = data.validation_share,
+            .append_end_token = data.has_document_end,
+            .validation_fraction = data.validation_fraction,
             .image_rows = model.reads_images() ? model.positions : 0};
 }
 
-// Evaluations mask the same tokens in all runs, so that their losses can be compared.
-data::BatchRules batch_rules(const config::RunConfig& config, const model::ModelConfig& model,
-                             RandomKey mask_key, const std::vector<std::uint32_t>& labels) {
+// Returns the rules for building micro-batches. `mask_key` seeds the choice of masked tokens: for evaluations
+// it is equal in all runs, so that their losses can be compared.
+data::BatchRules make_batch_rules(const config::RunConfig& config, const model::ModelConfig& model,
+                                  RandomKey mask_key, const std::vector<std::uint32_t>& labels) {
     return {.task = model.task,
             .mask_key = mask_key,
-            .mask_share = config.task.mask_share,
+            .mask_fraction = config.task.mask_fraction,
             .patch = model.reads_images() ? model.image.patch : 0,
-            .labels = labels};
+            .model_labels = labels};
 }
 
 std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
     if (config.run.steps > 0) return config.run.steps;
     const double visits = config.data.epochs * static_cast<double>(samples);
     const double steps = std::ceil(visits / static_cast<double>(config.run.batch));
-    constexpr double most_steps = 1e15;  // exact as a double
-    if (!(steps >= 1 && steps <= most_steps)) {
+    constexpr double max_steps = 1e15;  // still exact as a double
+    if (!(steps >= 1 && steps <= max_steps)) {
         throw ConfigError(cat("--epochs ", config.data.epochs, " of ", samples, " samples, ", config.run.batch,
                               " a step, are ", steps, " steps; set --steps or --epochs to what can be done"));
     }
     return static_cast<std::size_t>(steps);
 }
 
-// Returns the micro-batch of `count` samples with the most rows. It consists of the longest samples, each at
-// most `times` times, with lengths according to the policy.
-stage::BatchShape largest_microbatch(std::span<const data::Sample> samples, std::size_t count,
-                                     std::size_t times, plan::LengthPolicy policy, std::size_t longest) {
+// Returns the shape of the largest possible micro-batch of `count` samples. It consists of the longest samples,
+// each at most `max_visits` times, with lengths according to the policy. The policy `fixed` pads samples to
+// `fixed_length`.
+stage::BatchShape find_largest_microbatch(std::span<const data::Sample> samples, std::size_t count,
+                                          std::size_t max_visits, plan::LengthPolicy policy,
+                                          std::size_t fixed_length) {
     std::vector<std::size_t> lengths;
     for (const data::Sample& sample : samples) lengths.push_back(sample.length);
     std::sort(lengths.rbegin(), lengths.rend());
     stage::BatchShape shape;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t packed = lengths[std::min(i / times, lengths.size() - 1)];
-        const std::size_t padded = policy == plan::LengthPolicy::fixed ? longest : lengths.front();
-        const std::size_t length = policy == plan::LengthPolicy::pack ? packed : padded;
+        const std::size_t packed_length = lengths[std::min(i / max_visits, lengths.size() - 1)];
+        const std::size_t padded_length = policy == plan::LengthPolicy::fixed ? fixed_length : lengths.front();
+        const std::size_t length = policy == plan::LengthPolicy::pack ? packed_length : padded_length;
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
     }
@@ -70,22 +73,22 @@ stage::BatchShape largest_microbatch(std::span<const data::Sample> samples, std:
 void check_evaluation(const config::RunConfig& config, const data::SampleIndex& samples) {
     if (config.run.eval_every > 0 && samples.validation.empty()) {
         throw ConfigError(cat("--eval-every ", config.run.eval_every,
-                              " has nothing to evaluate: --validation-share ", config.data.validation_share,
+                              " has nothing to evaluate: --validation-share ", config.data.validation_fraction,
                               " leaves no row of the corpus; raise it"));
     }
 }
 
 void check_task_options(const config::TaskConfig& options, Task task) {
     if (options.label_smoothing > 0 && task != Task::classify) {
-        throw ConfigError(no_effect("--label-smoothing", {"classes to learn", "--task classify"}));
+        throw ConfigError(describe_no_effect("--label-smoothing", {"classes to learn", "--task classify"}));
     }
-    if (options.mask_share != config::TaskConfig{}.mask_share && task != Task::masked) {
-        throw ConfigError(no_effect("--mask-share", {"tokens to guess", "--task masked"}));
+    if (options.mask_fraction != config::TaskConfig{}.mask_fraction && task != Task::masked) {
+        throw ConfigError(describe_no_effect("--mask-share", {"tokens to guess", "--task masked"}));
     }
 }
 
-// Throws ConfigError if no validation sample has an answer that is not cut off: a loss without terms is
-// undefined.
+// Throws ConfigError if the validation samples are questions whose answers are all cut off by --max-length: the
+// loss would have no terms.
 void check_validation_targets(const Job& job) {
     const std::vector<data::Sample>& samples = job.samples.validation;
     if (job.model.task != Task::span || samples.empty()) return;
@@ -97,76 +100,78 @@ void check_validation_targets(const Job& job) {
 }
 
 // Returns a job with corpus, stored model, tokenizer and samples.
-Job job_with_corpus(const config::RunConfig& config, const std::string& init) {
+Job make_corpus_job(const config::RunConfig& config, const std::string& init) {
     data::Corpus corpus = data::Corpus::open(config.data.corpus);
-    std::optional<checkpoint::StoredModel> stored = stored_model(init);
+    std::optional<checkpoint::StoredModel> stored = open_stored_model(init);
     const model::ModelConfig model =
         choose_model(config.model, config.task.task, stored ? &*stored : nullptr, corpus.info());
-    if (stored) check_fit(*stored, unique_parameters(build_layers(model)));
+    if (stored) check_parameters(*stored, list_unique_parameters(build_layers(model)));
     std::optional<data::Tokenizer> tokenizer;
-    if (!model.reads_images()) tokenizer = corpus.tokenizer();
+    if (!model.reads_images()) tokenizer = corpus.read_tokenizer();
     check_task_options(config.task, model.task);
-    const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
-    data::SampleIndex samples = index_samples(corpus, sample_rules(config, model));
+    const std::vector<std::uint32_t> labels = match_labels(model, corpus.info());
+    data::SampleIndex samples = index_samples(corpus, make_sample_rules(config, model));
     return {.config = config,
             .model = model,
-            .stored = std::move(stored),
+            .stored_model = std::move(stored),
             .corpus = std::move(corpus),
             .tokenizer = std::move(tokenizer),
             .samples = std::move(samples),
-            .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
-            .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels)};
+            .train_rules = make_batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
+            .validation_rules = make_batch_rules(config, model, RandomKey{}.then("validation mask"), labels)};
 }
 
 // Returns a job with synthetic samples: --batch of them, each of the maximum length.
-Job made_up_job(const config::RunConfig& config, const std::string& init) {
-    const std::optional<checkpoint::StoredModel> stored = stored_model(init);
+Job make_synthetic_job(const config::RunConfig& config, const std::string& init) {
+    const std::optional<checkpoint::StoredModel> stored = open_stored_model(init);
     Job job;
     job.config = config;
     job.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr);
     check_task_options(config.task, job.model.task);
-    job.samples.longest = job.model.reads_images() ? job.model.positions : longest_sample(config, job.model);
-    job.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(job.samples.longest)});
+    job.samples.max_length =
+        job.model.reads_images() ? job.model.positions : compute_max_sample_length(config, job.model);
+    job.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(job.samples.max_length)});
     return job;
 }
 
-PlanState first_plan(const Job& job, int ranks, bool trains) {
+PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     PlanState state{.plan = plan_run(job.config, job.model, ranks)};
-    state.microbatch_samples = samples_of_microbatch(job.config.run.batch, state.plan);
-    state.largest = largest_microbatches(job, state.microbatch_samples);
-    state.plan = within_memory_limit(std::move(state.plan), {.config = job.config,
+    state.microbatch_samples = count_microbatch_samples(job.config.run.batch, state.plan);
+    state.largest_microbatches = find_largest_microbatches(job, state.microbatch_samples);
+    state.plan = fit_to_memory_limit(std::move(state.plan), {.config = job.config,
                                                              .model = job.model,
-                                                             .request = plan_request(job.config),
+                                                             .request = make_plan_request(job.config),
                                                              .ranks = ranks,
                                                              .dtype = job.dtype,
-                                                             .largest = state.largest,
+                                                             .largest_microbatches = state.largest_microbatches,
                                                              .trains = trains});
-    state.gradients = gradient_plan({job, state}, job.buckets);
+    state.gradients = make_gradient_plan({job, state}, job.buckets);
     return state;
 }
 
-// Does the part of set-up that training and evaluation have in common.
+// Does the set-up that training and evaluation have in common.
 Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
     check_batch_size(config);
-    const bool is_made_up = is_of_ghosts(config) && config.data.corpus.empty();
-    Setup setup{.job = is_made_up ? made_up_job(config, init) : job_with_corpus(config, init), .current = {}};
+    const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
+    Setup setup{.job = is_synthetic ? make_synthetic_job(config, init) : make_corpus_job(config, init),
+                .current = {}};
     Job& job = setup.job;
-    job.dtype = dtype_of(config.precision.dtype);
-    job.place = memory_space_of(config.precision.device);
-    if (is_of_ghosts(config)) job.buckets = ghost_buckets(ranks);
-    setup.current = first_plan(job, ranks, trains);
-    if (!is_of_ghosts(config)) check_validation_targets(job);
+    job.dtype = to_dtype(config.precision.dtype);
+    job.memory_space = find_memory_space(config.precision.device);
+    if (is_ghost_run(config)) job.buckets = make_ghost_bucket_rules(ranks);
+    setup.current = make_first_plan(job, ranks, trains);
+    if (!is_ghost_run(config)) check_validation_targets(job);
     return setup;
 }
 
 }  // namespace
 
-device::MemorySpace memory_space_of(config::DeviceKind device) {
+device::MemorySpace find_memory_space(config::DeviceKind device) {
     if (device == config::DeviceKind::ghost) return device::MemorySpace::ghost;
     return device == config::DeviceKind::cuda ? device::MemorySpace::gpu : device::MemorySpace::host;
 }
 
-device::DType dtype_of(config::Precision precision) {
+device::DType to_dtype(config::Precision precision) {
     switch (precision) {
         case config::Precision::f32:
             return device::DType::f32;
@@ -178,90 +183,92 @@ device::DType dtype_of(config::Precision precision) {
     throw BugError("unknown precision");
 }
 
-std::size_t samples_of_microbatch(std::size_t batch, const plan::Plan& plan) {
-    const auto parts = static_cast<std::size_t>(plan.microbatches());
-    return (batch + parts - 1) / parts;
+std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan) {
+    const auto microbatches = static_cast<std::size_t>(plan.microbatches());
+    return (batch + microbatches - 1) / microbatches;
 }
 
-// A training micro-batch that crosses the border of two epochs may hold a sample twice, or more often if the
-// corpus is small. An evaluation visits every sample once.
-std::vector<stage::BatchShape> largest_microbatches(const Job& job, std::size_t count) {
+// A training micro-batch of `count` samples may span several epochs, and contains a sample at most once per
+// epoch. An evaluation visits every sample once.
+std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t count) {
     const data::SampleIndex& index = job.samples;
     const plan::LengthPolicy length = job.config.schedule.length;
     std::vector<stage::BatchShape> shapes;
     if (!index.train.empty()) {
-        const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
-        shapes.push_back(largest_microbatch(index.train, count, epochs_met, length, index.longest));
+        const std::size_t max_epochs = 1 + (count + index.train.size() - 2) / index.train.size();
+        shapes.push_back(find_largest_microbatch(index.train, count, max_epochs, length, index.max_length));
     }
     if (!index.validation.empty()) {
-        const std::size_t met = std::min(count, index.validation.size());
-        shapes.push_back(largest_microbatch(index.validation, met, 1, length, index.longest));
+        const std::size_t max_samples = std::min(count, index.validation.size());
+        shapes.push_back(find_largest_microbatch(index.validation, max_samples, 1, length, index.max_length));
     }
     return shapes;
 }
 
 void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request) {
-    const auto parts = static_cast<std::size_t>(plan.microbatches());
-    if (batch >= parts) return;
-    const std::string made_of = request.is_each ? cat(" (", counted(parts / request.microbatches, "replica"),
-                                                      " x --microbatches ", request.microbatches, ")")
-                                                : "";
-    throw ConfigError(cat("--batch ", batch, " is smaller than ", parts, " micro-batches", made_of,
+    const auto microbatches = static_cast<std::size_t>(plan.microbatches());
+    if (batch >= microbatches) return;
+    const std::string factors = request.is_per_replica
+                                    ? cat(" (", format_count(microbatches / request.microbatches, "replica"),
+                                          " x --microbatches ", request.microbatches, ")")
+                                    : "";
+    throw ConfigError(cat("--batch ", batch, " is smaller than ", microbatches, " micro-batches", factors,
                           "; each needs at least one sample"));
 }
 
-std::size_t longest_sample(const config::RunConfig& config, const model::ModelConfig& model) {
-    const std::size_t wanted = config.data.max_length;
-    if (wanted <= model.positions) return wanted == 0 ? model.positions : wanted;
-    throw ConfigError(cat("--max-length ", wanted, " is beyond the ", model.positions,
+std::size_t compute_max_sample_length(const config::RunConfig& config, const model::ModelConfig& model) {
+    const std::size_t max_length = config.data.max_length;
+    if (max_length <= model.positions) return max_length == 0 ? model.positions : max_length;
+    throw ConfigError(cat("--max-length ", max_length, " is beyond the ", model.positions,
                           " positions of the model; lower it or raise --positions"));
 }
 
 void check_batch_size(const config::RunConfig& config) {
-    constexpr std::size_t most_samples = std::size_t{1} << 24;
-    if (config.run.batch > most_samples) {
-        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
+    constexpr std::size_t max_samples = std::size_t{1} << 24;
+    if (config.run.batch > max_samples) {
+        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", max_samples, " samples a step"));
     }
 }
 
 Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
-    const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
+    const std::optional<SimulatedDevices> devices = read_simulated_devices(config, ranks);
     Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true);
     const plan::Plan& plan = setup.current.plan;
-    setup.origin = {.hash = hash_of(plan), .layout = plan.layout};
+    setup.origin = {.hash = compute_hash(plan), .layout = plan.layout};
     Job& job = setup.job;
     job.devices = devices;
-    job.kernels = profiled_kernels(config, ranks);
-    check_batch_is_enough(config.run.batch, plan, plan_request(config));
+    job.kernels = read_profiled_kernels(config, ranks);
+    check_batch_is_enough(config.run.batch, plan, make_plan_request(config));
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
     return setup;
 }
 
-SlowRun slow_run_of(const Job& job, int ranks) {
-    return slow_run(job.config.emulation.slow, {.ranks = ranks,
-                                                .steps = job.steps,
-                                                .samples = job.samples.train.size(),
-                                                .batch = job.config.run.batch,
-                                                .seed = job.config.run.seed});
+SlowRun make_slow_run(const Job& job, int ranks) {
+    return read_slow_run(job.config.emulation.slow, {.ranks = ranks,
+                                                     .steps = job.steps,
+                                                     .samples = job.samples.train.size(),
+                                                     .batch = job.config.run.batch,
+                                                     .seed = job.config.run.seed});
 }
 
 Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
-    refuse_ghosts(config.run, "an evaluation");
+    reject_ghost_run(config.run, "an evaluation");
     config::RunConfig run = config.run;
-    if (!config.only_validation) run.data.validation_share = 1;
+    if (!config.only_validation) run.data.validation_fraction = 1;
     Setup setup = set_up_model_and_data(run, ranks, config.resume, false);
     const Job& job = setup.job;
     if (job.samples.validation.empty()) {
-        throw ConfigError(cat("--validation-share ", run.data.validation_share, " leaves no row of ",
+        throw ConfigError(cat("--validation-share ", run.data.validation_fraction, " leaves no row of ",
                               run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
     }
-    const checkpoint::LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
-    if (!report.missing.empty()) {
-        throw ConfigError(cat(job.stored->place(), " was not trained for this task (", name_of(job.model.task),
-                              "): it has no ", report.missing.front(),
+    const checkpoint::LoadReport report =
+        check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
+    if (!report.missing_parameters.empty()) {
+        throw ConfigError(cat(job.stored_model->path(), " was not trained for this task (",
+                              to_string(job.model.task), "): it has no ", report.missing_parameters.front(),
                               "; name a corpus of its own kind, or --task"));
     }
     return setup;
@@ -270,10 +277,11 @@ Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
 void require_same_setup(comm::Communicator& control, const Setup& setup) {
     if (device::time_is_simulated()) return;
     const Job& job = setup.job;
-    const bool is_checkpoint = job.stored && job.stored->state() != nullptr;
-    require_same(control, {{"the corpus (SHA-256)", job.corpus ? job.corpus->info().checksum : ""},
-                           {"the checkpoint (its save)", is_checkpoint ? job.stored->state()->save : ""},
-                           {"the plan (hash)", hash_of(setup.current.plan)}});
+    const bool is_checkpoint = job.stored_model && job.stored_model->state() != nullptr;
+    require_same(control,
+                 {{"the corpus (SHA-256)", job.corpus ? job.corpus->info().checksum : ""},
+                  {"the checkpoint (its save)", is_checkpoint ? job.stored_model->state()->save_id : ""},
+                  {"the plan (hash)", compute_hash(setup.current.plan)}});
 }
 
 }  // namespace trireme::setup

@@ -12,150 +12,151 @@
 namespace trireme::setup {
 namespace {
 
-// The rank that an entry slows in a step, and its factor.
-struct Slowed {
+// The rank that an entry of --slow slows in a step, and the factor by which its kernels take longer.
+struct SlowedRank {
     int rank = 0;
     double factor = 1;
 
-    friend bool operator==(const Slowed&, const Slowed&) = default;
+    friend bool operator==(const SlowedRank&, const SlowedRank&) = default;
 };
 
-// Returns the index, from 0, of the period that a step belongs to. A step belongs to the epoch of its first
-// sample, as in the sampler.
-std::size_t period_of(const config::SlowRank& slow, const SlowTurns& turns, std::size_t step) {
-    return slow.every ? (step - 1) / *slow.every : (step - 1) * turns.batch / turns.samples;
+// Returns the index of the period of a step, from 0. The entry chooses another rank in each period, which lasts
+// `every` steps or else an epoch. A step belongs to the epoch of its first sample, as in the sampler.
+std::size_t find_period(const config::SlowRank& entry, const SlowSchedule& schedule, std::size_t step) {
+    return entry.every ? (step - 1) / *entry.every : (step - 1) * schedule.batch / schedule.samples;
 }
 
-Slowed drawn(const config::SlowRank& slow, RandomKey key, int ranks, std::size_t period) {
-    const RandomBlock words = random_block(key, period);
-    const double span = slow.highest_factor.value_or(slow.factor) - slow.factor;
-    return {.rank = static_cast<int>(unit_interval(words[0]) * ranks),
-            .factor = slow.factor + span * unit_interval(words[1])};
+SlowedRank draw_slowed_rank(const config::SlowRank& entry, RandomKey key, int ranks, std::size_t period) {
+    const RandomBlock random = random_block(key, period);
+    const double factor_range = entry.highest_factor.value_or(entry.factor) - entry.factor;
+    return {.rank = static_cast<int>(to_unit_interval(random[0]) * ranks),
+            .factor = entry.factor + factor_range * to_unit_interval(random[1])};
 }
 
-// Returns the rank that entry `entry` slows in a step, if any. Must not be called for traces.
-std::optional<Slowed> slowed_by(const SlowRun& run, std::size_t entry, std::size_t step) {
-    const config::SlowRank& slow = run.slow[entry];
-    if (step < slow.first_step || (slow.last_step && *slow.last_step < step)) return std::nullopt;
-    const std::size_t period = period_of(slow, run.turns, step);
-    switch (slow.choice) {
+// Returns the rank that the entry with this index slows in a step, if any. The entry must not be a trace.
+std::optional<SlowedRank> find_slowed_rank(const SlowRun& run, std::size_t index, std::size_t step) {
+    const config::SlowRank& entry = run.entries[index];
+    if (step < entry.first_step || (entry.last_step && *entry.last_step < step)) return std::nullopt;
+    const std::size_t period = find_period(entry, run.schedule, step);
+    switch (entry.choice) {
         case config::SlowChoice::named:
-            return Slowed{.rank = slow.rank, .factor = slow.factor};
+            return SlowedRank{.rank = entry.rank, .factor = entry.factor};
         case config::SlowChoice::turn:
-            return Slowed{.rank = static_cast<int>(period % static_cast<std::size_t>(run.turns.ranks)),
-                          .factor = slow.factor};
+            return SlowedRank{.rank = static_cast<int>(period % static_cast<std::size_t>(run.schedule.ranks)),
+                              .factor = entry.factor};
         case config::SlowChoice::random:
-            // Equal entries draw different ranks.
-            return drawn(slow, RandomKey{run.turns.seed}.then("slow ranks").then(entry), run.turns.ranks,
-                         period);
+            // The index in the random key lets equal entries draw different ranks.
+            return draw_slowed_rank(entry, RandomKey{run.schedule.seed}.then("slow ranks").then(index),
+                                    run.schedule.ranks, period);
         case config::SlowChoice::trace:
             break;
     }
     throw BugError("a trace names ranks of its own");
 }
 
-// Returns the name for messages, e.g. "rank 1".
-std::string name_of(const config::SlowRank& slow) {
-    switch (slow.choice) {
+// Returns the name of an entry for messages, e.g. "rank 1".
+std::string to_string(const config::SlowRank& entry) {
+    switch (entry.choice) {
         case config::SlowChoice::named:
-            return cat("rank ", slow.rank);
+            return cat("rank ", entry.rank);
         case config::SlowChoice::turn:
             return "rank=turn";
         case config::SlowChoice::random:
             return "rank=random";
         case config::SlowChoice::trace:
-            return cat("trace=", slow.trace);
+            return cat("trace=", entry.trace);
     }
     throw BugError("unknown choice of slow ranks");
 }
 
-void check_steps(const config::SlowRank& slow, std::size_t first, std::size_t steps) {
+void check_steps(const config::SlowRank& entry, std::size_t first, std::size_t steps) {
     if (first <= steps) return;
-    throw ConfigError(cat("--slow of ", name_of(slow), " begins in step ", first, ", after the last of ", steps,
-                          " steps; name earlier ones"));
+    throw ConfigError(cat("--slow of ", to_string(entry), " begins in step ", first, ", after the last of ",
+                          steps, " steps; name earlier ones"));
 }
 
-void check_rank(const config::SlowRank& slow, int ranks) {
-    if (slow.choice != config::SlowChoice::named || slow.rank < ranks) return;
-    throw ConfigError(cat("--slow names rank ", slow.rank, ", and the job has ranks 0 to ", ranks - 1,
+void check_rank(const config::SlowRank& entry, int ranks) {
+    if (entry.choice != config::SlowChoice::named || entry.rank < ranks) return;
+    throw ConfigError(cat("--slow names rank ", entry.rank, ", and the job has ranks 0 to ", ranks - 1,
                           "; name one of these"));
 }
 
-std::string steps_of(const config::SlowRank& slow) {
-    if (slow.last_step == slow.first_step) return fmt::format(" in step {}", slow.first_step);
-    if (slow.last_step) return fmt::format(" in steps {} to {}", slow.first_step, *slow.last_step);
-    return slow.first_step == 1 ? "" : fmt::format(" from step {} on", slow.first_step);
+std::string describe_steps(const config::SlowRank& entry) {
+    if (entry.last_step == entry.first_step) return fmt::format(" in step {}", entry.first_step);
+    if (entry.last_step) return fmt::format(" in steps {} to {}", entry.first_step, *entry.last_step);
+    return entry.first_step == 1 ? "" : fmt::format(" from step {} on", entry.first_step);
 }
 
-std::string period_words(const config::SlowRank& slow) {
-    if (!slow.every) return "an epoch";
-    return fmt::format("{} step{}", *slow.every, *slow.every == 1 ? "" : "s");
+std::string describe_period(const config::SlowRank& entry) {
+    if (!entry.every) return "an epoch";
+    return fmt::format("{} step{}", *entry.every, *entry.every == 1 ? "" : "s");
 }
 
-std::string subject_of(const config::SlowRank& slow) {
-    if (slow.choice == config::SlowChoice::named) return fmt::format("rank {}", slow.rank);
-    const std::string period = period_words(slow);
-    if (slow.choice == config::SlowChoice::turn) return fmt::format("each rank in turn ({} each)", period);
-    return fmt::format("a rank drawn anew for {}", period);
+std::string describe_subject(const config::SlowRank& entry) {
+    if (entry.choice == config::SlowChoice::named) return fmt::format("rank {}", entry.rank);
+    const std::string period = describe_period(entry);
+    if (entry.choice == config::SlowChoice::turn) return fmt::format("each rank in turn ({} each)", period);
+    return fmt::format("a random rank, redrawn for {}", period);
 }
 
-std::string words_of(const config::SlowRank& slow) {
-    if (slow.choice == config::SlowChoice::trace)
-        return fmt::format("ranks take as long as {} says", slow.trace);
-    const bool is_of_all = slow.on == config::SlowKernels::all;
-    const std::string range = slow.highest_factor ? fmt::format(" to {}", *slow.highest_factor) : "";
-    return fmt::format("{}{} {} {}{} times as long{}", is_of_all ? "" : "matrix products of ", subject_of(slow),
-                       is_of_all ? "takes" : "take", slow.factor, range, steps_of(slow));
+std::string describe(const config::SlowRank& entry) {
+    if (entry.choice == config::SlowChoice::trace)
+        return fmt::format("ranks take as long as {} says", entry.trace);
+    const bool slows_all_kernels = entry.kernels == config::SlowKernels::all;
+    const std::string range = entry.highest_factor ? fmt::format(" to {}", *entry.highest_factor) : "";
+    return fmt::format("{}{} {} {}{} times as long{}", slows_all_kernels ? "" : "matmuls of ",
+                       describe_subject(entry), slows_all_kernels ? "takes" : "take", entry.factor, range,
+                       describe_steps(entry));
 }
 
 }  // namespace
 
-SlowRun slow_run(std::vector<config::SlowRank> slow, const SlowTurns& turns) {
-    SlowRun run{.slow = std::move(slow), .turns = turns};
-    for (const config::SlowRank& each : run.slow) {
-        check_rank(each, turns.ranks);
-        check_steps(each, each.first_step, turns.steps);
-        if (each.choice != config::SlowChoice::trace || run.traces.contains(each.trace)) continue;
+SlowRun read_slow_run(std::vector<config::SlowRank> entries, const SlowSchedule& schedule) {
+    SlowRun run{.entries = std::move(entries), .schedule = schedule};
+    for (const config::SlowRank& entry : run.entries) {
+        check_rank(entry, schedule.ranks);
+        check_steps(entry, entry.first_step, schedule.steps);
+        if (entry.choice != config::SlowChoice::trace || run.traces.contains(entry.trace)) continue;
         SlowTrace trace =
-            slow_trace_from_csv(read_regular_file(each.trace, "--slow trace"), each.trace, turns.ranks);
-        if (!trace.changes.empty()) check_steps(each, *trace.changes.begin(), turns.steps);
-        run.traces.emplace(each.trace, std::move(trace));
+            parse_slow_trace(read_regular_file(entry.trace, "--slow trace"), entry.trace, schedule.ranks);
+        if (!trace.change_steps.empty()) check_steps(entry, *trace.change_steps.begin(), schedule.steps);
+        run.traces.emplace(entry.trace, std::move(trace));
     }
     return run;
 }
 
-device::SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step) {
+device::SlowFactors find_slowness(const SlowRun& run, int rank, std::size_t step) {
     device::SlowFactors factors;
-    for (std::size_t entry = 0; entry < run.slow.size(); ++entry) {
-        const config::SlowRank& each = run.slow[entry];
-        if (each.choice == config::SlowChoice::trace) {
-            const device::SlowFactors traced = slowness_in(run.traces.at(each.trace), rank, step);
-            factors.all *= traced.all;
-            factors.products *= traced.products;
-        } else if (const auto slowed = slowed_by(run, entry, step); slowed && slowed->rank == rank) {
-            (each.on == config::SlowKernels::all ? factors.all : factors.products) *= slowed->factor;
+    for (std::size_t index = 0; index < run.entries.size(); ++index) {
+        const config::SlowRank& entry = run.entries[index];
+        if (entry.choice == config::SlowChoice::trace) {
+            const device::SlowFactors trace_factors = find_slowness(run.traces.at(entry.trace), rank, step);
+            factors.all *= trace_factors.all;
+            factors.matmuls *= trace_factors.matmuls;
+        } else if (const auto slowed = find_slowed_rank(run, index, step); slowed && slowed->rank == rank) {
+            (entry.kernels == config::SlowKernels::all ? factors.all : factors.matmuls) *= slowed->factor;
         }
     }
     return factors;
 }
 
-bool changes_slowness(const SlowRun& run, std::size_t step) {
-    for (std::size_t entry = 0; entry < run.slow.size(); ++entry) {
-        const config::SlowRank& each = run.slow[entry];
-        if (each.choice == config::SlowChoice::trace) {
-            if (run.traces.at(each.trace).changes.contains(step)) return true;
+bool has_slowness_change(const SlowRun& run, std::size_t step) {
+    for (std::size_t index = 0; index < run.entries.size(); ++index) {
+        const config::SlowRank& entry = run.entries[index];
+        if (entry.choice == config::SlowChoice::trace) {
+            if (run.traces.at(entry.trace).change_steps.contains(step)) return true;
             continue;
         }
-        const auto before = step > 1 ? slowed_by(run, entry, step - 1) : std::nullopt;
-        if (slowed_by(run, entry, step) != before) return true;
+        const auto before = step > 1 ? find_slowed_rank(run, index, step - 1) : std::nullopt;
+        if (find_slowed_rank(run, index, step) != before) return true;
     }
     return false;
 }
 
-std::string words_of(const std::vector<config::SlowRank>& slow) {
-    std::string words;
-    for (const config::SlowRank& each : slow) words += (words.empty() ? "" : "; ") + words_of(each);
-    return words;
+std::string describe(const std::vector<config::SlowRank>& entries) {
+    std::string text;
+    for (const config::SlowRank& entry : entries) text += (text.empty() ? "" : "; ") + describe(entry);
+    return text;
 }
 
 }  // namespace trireme::setup

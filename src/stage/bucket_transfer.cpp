@@ -7,47 +7,49 @@
 namespace trireme::stage {
 namespace {
 
-constexpr int kinds_of_cargo = 3;
+constexpr int transfer_kinds = 3;
 constexpr std::size_t cache_line = 64;
 
-// Rounds up, because every tensor begins on a cache line.
-std::size_t padded_bytes(std::size_t elements, device::DType dtype) {
-    return (elements * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
+// Returns the bytes of a tensor, rounded up because every tensor begins on a cache line.
+std::size_t round_up_to_cache_lines(std::size_t elements, device::DType dtype) {
+    return (elements * byte_size(dtype) + cache_line - 1) / cache_line * cache_line;
 }
 
-// Returns the elements of a portion as one contiguous run of memory; absent if they are not contiguous.
-device::Tensor run_of(const Portion& portion, const model::ParameterTensors& tensors) {
+// Returns the elements of a portion as one run of memory; absent if they are not contiguous.
+device::Tensor find_contiguous_run(const Portion& portion, const model::ParameterTensors& tensors) {
     device::Tensor run;
     for (const optim::ParameterShard& shard : portion.shards) {
-        const device::Tensor view = shard_of(tensors, shard);
-        const bool goes_on = !run.is_present() || run.at(run.size()) == view.data;
-        if (!view.is_contiguous() || !goes_on) return {};
+        const device::Tensor view = view_shard(tensors, shard);
+        const bool is_adjacent = !run.is_present() || run.at(run.size()) == view.data;
+        if (!view.is_contiguous() || !is_adjacent) return {};
         const std::size_t size = run.size() + view.size();
-        run = {run.is_present() ? run.data : view.data, view.dtype, 1, size, size, view.place};
+        run = {run.is_present() ? run.data : view.data, view.dtype, 1, size, size, view.memory_space};
     }
     return run;
 }
 
-Parcel parcel_of(const Portion& portion, const model::ParameterTensors& tensors, device::Arena& memory) {
-    const device::Tensor run = run_of(portion, tensors);
+PortionMessage make_portion_message(const Portion& portion, const model::ParameterTensors& tensors,
+                                    device::Arena& memory) {
+    const device::Tensor run = find_contiguous_run(portion, tensors);
     if (run.is_present()) return {.portion = &portion, .run = run, .is_copy = false};
     const device::DType dtype = tensors[portion.shards.front().parameter].dtype;
     return {.portion = &portion, .run = memory.tensor(dtype, 1, portion.elements), .is_copy = true};
 }
 
-device::Tensor gradients_of_others(const HeldBucket& bucket, const model::ParameterTensors& gradients,
-                                   device::Arena& memory) {
+device::Tensor allocate_received_gradients(const HeldBucket& bucket, const model::ParameterTensors& gradients,
+                                           device::Arena& memory) {
     if (bucket.own().elements == 0) return {};
     const device::DType dtype = gradients[bucket.own().shards.front().parameter].dtype;
     return memory.tensor(dtype, bucket.portions.size() - 1, bucket.own().elements);
 }
 
-// Calls use(run, offset) per contiguous run of the portion. `offset` counts the portion's elements before it.
+// Calls use(run, offset) per contiguous run of the portion. `offset` is the number of elements of the portion
+// before the run.
 template <class Use>
 void for_each_run(const Portion& portion, const model::ParameterTensors& tensors, Use&& use) {
     std::size_t offset = 0;
     for (const optim::ParameterShard& shard : portion.shards) {
-        const device::Tensor view = shard_of(tensors, shard);
+        const device::Tensor view = view_shard(tensors, shard);
         const std::size_t runs = view.is_contiguous() ? 1 : view.rows;
         for (std::size_t r = 0; r < runs; ++r) {
             const device::Tensor run = runs == 1 ? view.flattened() : view.row_range(r, 1);
@@ -59,102 +61,104 @@ void for_each_run(const Portion& portion, const model::ParameterTensors& tensors
 
 }  // namespace
 
-BucketTransfer::BucketTransfer(const HeldBucket& bucket, Cargo cargo, const model::ParameterTensors& tensors,
-                               const TensorHome& home)
-    : bucket_(&bucket), cargo_(cargo), tensors_(&tensors), home_(home) {}
+BucketTransfer::BucketTransfer(const HeldBucket& bucket, TransferKind kind,
+                               const model::ParameterTensors& tensors, const TensorLocation& tensor_location)
+    : bucket_(&bucket), kind_(kind), tensors_(&tensors), tensor_location_(tensor_location) {}
 
-BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const model::ParameterTensors& gradients,
-                                            device::Arena& memory, const TensorHome& home) {
-    BucketTransfer transfer(bucket, Cargo::gradients, gradients, home);
-    transfer.gradients_ = gradients_of_others(bucket, gradients, memory);
-    if (transfer.gradients_.is_present()) {
-        for (const std::size_t holder : transfer.others()) {
-            const std::size_t row = holder < bucket.self ? holder : holder - 1;
-            transfer.receive(transfer.gradients_.row_range(row, 1), holder);
+BucketTransfer BucketTransfer::start_reduce_scatter(const HeldBucket& bucket,
+                                                    const model::ParameterTensors& gradients,
+                                                    device::Arena& memory,
+                                                    const TensorLocation& tensor_location) {
+    BucketTransfer transfer(bucket, TransferKind::gradients, gradients, tensor_location);
+    transfer.received_gradients_ = allocate_received_gradients(bucket, gradients, memory);
+    if (transfer.received_gradients_.is_present()) {
+        for (const std::size_t holder : transfer.list_other_holders()) {
+            const std::size_t row = holder < bucket.own_position ? holder : holder - 1;
+            transfer.receive(transfer.received_gradients_.row_range(row, 1), holder);
         }
     }
-    for (const std::size_t holder : transfer.others()) {
+    for (const std::size_t holder : transfer.list_other_holders()) {
         const Portion& portion = bucket.portions[holder];
-        if (portion.elements > 0) transfer.send(transfer.loaded(portion, memory), holder);
+        if (portion.elements > 0) transfer.send(transfer.pack(portion, memory), holder);
     }
     return transfer;
 }
 
-BucketTransfer BucketTransfer::of_portions(const HeldBucket& bucket, Cargo cargo,
-                                           const model::ParameterTensors& tensors, device::Arena& memory,
-                                           const TensorHome& home) {
-    BucketTransfer transfer(bucket, cargo, tensors, home);
-    for (const std::size_t holder : transfer.others()) {
+BucketTransfer BucketTransfer::start_all_gather(const HeldBucket& bucket, TransferKind kind,
+                                                const model::ParameterTensors& tensors, device::Arena& memory,
+                                                const TensorLocation& tensor_location) {
+    BucketTransfer transfer(bucket, kind, tensors, tensor_location);
+    for (const std::size_t holder : transfer.list_other_holders()) {
         const Portion& portion = bucket.portions[holder];
         if (portion.elements == 0) continue;
-        transfer.arriving_.push_back(parcel_of(portion, tensors, memory));
-        transfer.receive(transfer.arriving_.back().run, holder);
+        transfer.received_portions_.push_back(make_portion_message(portion, tensors, memory));
+        transfer.receive(transfer.received_portions_.back().run, holder);
     }
     if (bucket.own().elements > 0) {
-        const Parcel parcel = transfer.loaded(bucket.own(), memory);
-        for (const std::size_t holder : transfer.others()) transfer.send(parcel, holder);
+        const PortionMessage message = transfer.pack(bucket.own(), memory);
+        for (const std::size_t holder : transfer.list_other_holders()) transfer.send(message, holder);
     }
     return transfer;
 }
 
-// A message label that identifies the bucket and the kind of data.
-comm::Label BucketTransfer::label() const {
-    return static_cast<comm::Label>(bucket_->number) * kinds_of_cargo + static_cast<comm::Label>(cargo_);
+// Returns a message label that identifies the bucket and the kind of the transfer.
+comm::Label BucketTransfer::make_label() const {
+    return static_cast<comm::Label>(bucket_->index) * transfer_kinds + static_cast<comm::Label>(kind_);
 }
 
 void BucketTransfer::copy(device::ConstTensor from, device::Tensor to) const {
-    if (home_.queue != nullptr) home_.queue->wait();
+    if (tensor_location_.queue != nullptr) tensor_location_.queue->wait();
     copy_rows(from, to);
 }
 
-// Returns the other holders, starting with the next one, so that not all ranks send to the same one first.
-std::vector<std::size_t> BucketTransfer::others() const {
+// Returns the other holders, starting with the next one, so that not all ranks send to the same holder first.
+std::vector<std::size_t> BucketTransfer::list_other_holders() const {
     std::vector<std::size_t> others;
     const std::size_t count = bucket_->portions.size();
-    for (std::size_t step = 1; step < count; ++step) others.push_back((bucket_->self + step) % count);
+    for (std::size_t step = 1; step < count; ++step) others.push_back((bucket_->own_position + step) % count);
     return others;
 }
 
-Parcel BucketTransfer::loaded(const Portion& portion, device::Arena& memory) const {
-    const Parcel parcel = parcel_of(portion, *tensors_, memory);
-    if (parcel.is_copy && home_.place != device::MemorySpace::ghost) {
+PortionMessage BucketTransfer::pack(const Portion& portion, device::Arena& memory) const {
+    const PortionMessage message = make_portion_message(portion, *tensors_, memory);
+    if (message.is_copy && tensor_location_.memory_space != device::MemorySpace::ghost) {
         for_each_run(portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {
-            copy(run, parcel.run.column_range(offset, run.columns));
+            copy(run, message.run.column_range(offset, run.columns));
         });
     }
-    return parcel;
+    return message;
 }
 
-void BucketTransfer::send(const Parcel& parcel, std::size_t holder) {
-    tickets_.push_back(bucket_->group->start_send(parcel.run, static_cast<int>(holder), label()));
+void BucketTransfer::send(const PortionMessage& message, std::size_t holder) {
+    ids_.push_back(bucket_->group->start_send(message.run, static_cast<int>(holder), make_label()));
 }
 
 void BucketTransfer::receive(device::Tensor run, std::size_t holder) {
-    tickets_.push_back(bucket_->group->start_receive(run, static_cast<int>(holder), label()));
+    ids_.push_back(bucket_->group->start_receive(run, static_cast<int>(holder), make_label()));
 }
 
 bool BucketTransfer::is_done() {
-    std::erase_if(tickets_, [&](comm::Communicator::Ticket ticket) { return bucket_->group->is_done(ticket); });
-    return tickets_.empty();
+    std::erase_if(ids_, [&](comm::Communicator::RequestId id) { return bucket_->group->is_done(id); });
+    return ids_.empty();
 }
 
 void BucketTransfer::wait() {
-    bucket_->group->wait(tickets_);
-    tickets_.clear();
+    bucket_->group->wait(ids_);
+    ids_.clear();
 }
 
 void BucketTransfer::unload() {
-    if (home_.place == device::MemorySpace::ghost) return;
-    for (const Parcel& parcel : arriving_) {
-        if (!parcel.is_copy) continue;
-        for_each_run(*parcel.portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {
-            copy(parcel.run.column_range(offset, run.columns), run);
+    if (tensor_location_.memory_space == device::MemorySpace::ghost) return;
+    for (const PortionMessage& message : received_portions_) {
+        if (!message.is_copy) continue;
+        for_each_run(*message.portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {
+            copy(message.run.column_range(offset, run.columns), run);
         });
     }
-    if (!gradients_.is_present()) return;
-    const device::ConstTensor others = gradients_;
+    if (!received_gradients_.is_present()) return;
+    const device::ConstTensor others = received_gradients_;
     for_each_run(bucket_->own(), *tensors_, [&](const device::Tensor& run, std::size_t offset) {
-        sum_in_order(run, bucket_->self, others.column_range(offset, run.columns));
+        sum_in_order(run, bucket_->own_position, others.column_range(offset, run.columns));
     });
 }
 
@@ -168,28 +172,30 @@ TransferSizes::TransferSizes(const HeldBucket& bucket, const model::ParameterTen
     }
 }
 
-// Detects contiguous portions like run_of(), shard by shard.
+// Detects contiguous portions as find_contiguous_run() does, shard by shard.
 void TransferSizes::add(std::size_t owner, const optim::ParameterShard& shard) {
-    Gathered& portion = portions_[owner];
-    const device::Tensor view = shard_of(tensors_, shard);
-    const bool goes_on = portion.elements == 0 || portion.end == view.data;
-    all_copies_ -= copied_bytes(portion);
-    portion.is_run = portion.is_run && goes_on && view.is_contiguous();
+    PortionSize& portion = portions_[owner];
+    const device::Tensor view = view_shard(tensors_, shard);
+    const bool is_adjacent = portion.elements == 0 || portion.end == view.data;
+    copied_bytes_of_all_ -= count_copied_bytes(portion);
+    portion.is_contiguous_run = portion.is_contiguous_run && is_adjacent && view.is_contiguous();
     portion.end = view.is_contiguous() ? view.at(view.size()) : nullptr;
     portion.elements += view.size();
-    all_copies_ += copied_bytes(portion);
+    copied_bytes_of_all_ += count_copied_bytes(portion);
 }
 
-std::size_t TransferSizes::copied_bytes(const Gathered& portion) const {
-    return portion.is_run ? 0 : padded_bytes(portion.elements, tensors_[0].dtype);
+std::size_t TransferSizes::count_copied_bytes(const PortionSize& portion) const {
+    return portion.is_contiguous_run ? 0 : round_up_to_cache_lines(portion.elements, tensors_[0].dtype);
 }
 
-// Returns the larger need of two transfers. A reduce-scatter receives the other ranks' gradients of the own
-// portion and copies the own gradients of their portions. An all-gather copies all portions.
+// Returns the larger need of the two kinds of transfers. A reduce-scatter receives the gradients of the
+// holder's own portion from all other holders, and copies those portions of other holders that are not
+// contiguous, to send them. An all-gather copies all portions that are not contiguous.
 std::size_t TransferSizes::bytes(std::size_t holder) const {
-    const Gathered& own = portions_[holder];
-    const std::size_t received = padded_bytes((portions_.size() - 1) * own.elements, tensors_[0].dtype);
-    return std::max(received + all_copies_ - copied_bytes(own), all_copies_);
+    const PortionSize& own_portion = portions_[holder];
+    const std::size_t received =
+        round_up_to_cache_lines((portions_.size() - 1) * own_portion.elements, tensors_[0].dtype);
+    return std::max(received + copied_bytes_of_all_ - count_copied_bytes(own_portion), copied_bytes_of_all_);
 }
 
 }  // namespace trireme::stage

@@ -10,32 +10,36 @@ std::string to_string(const layout::Box& box) {
                box.columns.end());
 }
 
-// Returns true if all elements of `box` (in the global tensor) have the same offset from tensor to local memory
-// as the placement `first`, which contains the first element. Adjacent placements may cover the box together.
-bool is_shifted_like(const layout::Placement& first, const layout::Box& box,
+// Returns true if all elements of `box` (coordinates in the global tensor) have the same offset between the
+// global tensor and local memory as the placement `first`, which contains the first element. Several adjacent
+// placements may cover the box together.
+bool has_same_offset(const layout::Placement& first, const layout::Box& box,
                      const std::vector<layout::Placement>& placements) {
     std::size_t covered = 0;
     for (const layout::Placement& placement : placements) {
         const auto& [rows, columns] = placement.box;
-        const bool is_alike = placement.row + first.box.rows.begin == first.row + rows.begin &&
+        const bool is_equal = placement.row + first.box.rows.begin == first.row + rows.begin &&
                               placement.column + first.box.columns.begin == first.column + columns.begin;
-        if (is_alike) covered += intersection(placement.box, box).size();
+        if (is_equal) covered += intersect(placement.box, box).size();
     }
     return covered == box.size();
 }
 
-std::size_t place_among(const std::vector<int>& ranks, int rank) {
+std::size_t find_position(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
 
-// Returns the local shard of `part`, a part of a piece whose first element is in the placement `first`.
-optim::ParameterShard local(std::size_t parameter, const layout::Placement& first, const layout::Box& part) {
-    return {.parameter = parameter,
-            .box = {{part.rows.begin - first.box.rows.begin + first.row, part.rows.count},
-                    {part.columns.begin - first.box.columns.begin + first.column, part.columns.count}}};
+// Converts `shard_box`, a box of the global tensor within a piece, to a shard in local memory. `first` is the
+// placement that contains the first element of the piece.
+optim::ParameterShard to_local_shard(std::size_t parameter, const layout::Placement& first,
+                                     const layout::Box& shard_box) {
+    return {
+        .parameter = parameter,
+        .box = {{shard_box.rows.begin - first.box.rows.begin + first.row, shard_box.rows.count},
+                {shard_box.columns.begin - first.box.columns.begin + first.column, shard_box.columns.count}}};
 }
 
-comm::Communicator* group_of(const std::vector<int>& holders, int rank, const DataGroups& groups) {
+comm::Communicator* find_group(const std::vector<int>& holders, int rank, const DataGroups& groups) {
     if (holders.size() == 1) return nullptr;
     const auto group = groups.find(holders);
     if (group == groups.end() || static_cast<std::size_t>(group->second->size()) != holders.size()) {
@@ -44,16 +48,17 @@ comm::Communicator* group_of(const std::vector<int>& holders, int rank, const Da
     return group->second.get();
 }
 
-HeldBucket held_bucket(const layout::Bucket& bucket, std::size_t number, int rank, const HeldShards& shards) {
+HeldBucket make_held_bucket(const layout::Bucket& bucket, std::size_t index, int rank,
+                            const HeldShards& shards) {
     HeldBucket held;
-    held.number = number;
+    held.index = index;
     held.portions.resize(bucket.holders.size());
-    held.self = place_among(bucket.holders, rank);
-    shards.for_each(number, [&](std::size_t owner, const optim::ParameterShard& shard) {
+    held.own_position = find_position(bucket.holders, rank);
+    shards.for_each(index, [&](std::size_t owner, const optim::ParameterShard& shard) {
         held.portions[owner].shards.push_back(shard);
         held.portions[owner].elements += shard.box.size();
     });
-    for (const std::size_t piece : bucket.pieces) held.parameters.push_back(shards.parameter_of(piece));
+    for (const std::size_t piece : bucket.pieces) held.parameters.push_back(shards.find_parameter(piece));
     std::ranges::sort(held.parameters);
     const auto repeated = std::ranges::unique(held.parameters);
     held.parameters.erase(repeated.begin(), repeated.end());
@@ -64,59 +69,60 @@ HeldBucket held_bucket(const layout::Bucket& bucket, std::size_t number, int ran
 
 HeldShards::HeldShards(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs)
     : plan_(plan), rank_(rank), specs_(specs) {
-    for (std::size_t i = 0; i < specs.size(); ++i) numbers_[specs[i].name] = i;
+    for (std::size_t i = 0; i < specs.size(); ++i) parameter_indices_[specs[i].name] = i;
 }
 
-std::vector<std::size_t> HeldShards::buckets() const {
-    std::vector<std::size_t> numbers;
+std::vector<std::size_t> HeldShards::list_buckets() const {
+    std::vector<std::size_t> indices;
     for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
         const std::vector<int>& holders = plan_.buckets[b].holders;
         if (rank_ < holders.front() || rank_ > holders.back()) continue;
-        if (std::ranges::binary_search(holders, rank_)) numbers.push_back(b);
+        if (std::ranges::binary_search(holders, rank_)) indices.push_back(b);
     }
-    return numbers;
+    return indices;
 }
 
 void HeldShards::for_each(std::size_t bucket, const Use& use) const {
     const auto& [holders, last_use, pieces, shards, elements] = plan_.buckets[bucket];
     for (auto shard = shards.begin(); shard != shards.end();) {
         const std::size_t piece = shard->piece;
-        const std::size_t parameter = parameter_of(piece);
-        const layout::Placement& first = placement_of(parameter, plan_.pieces[piece].box);
+        const std::size_t parameter = find_parameter(piece);
+        const layout::Placement& first = find_placement(parameter, plan_.pieces[piece].box);
         for (; shard != shards.end() && shard->piece == piece; ++shard)
-            use(place_among(holders, shard->owner), local(parameter, first, shard->box));
+            use(find_position(holders, shard->owner), to_local_shard(parameter, first, shard->box));
     }
 }
 
-std::size_t HeldShards::parameter_of(std::size_t piece) const {
+std::size_t HeldShards::find_parameter(std::size_t piece) const {
     const std::string& name = plan_.tensors[plan_.pieces[piece].tensor].name;
-    const auto number = numbers_.find(name);
-    if (number == numbers_.end()) {
+    const auto index = parameter_indices_.find(name);
+    if (index == parameter_indices_.end()) {
         throw BugError(cat("rank ", rank_, " is to hold a piece of ", name, " and has no such parameter"));
     }
-    return number->second;
+    return index->second;
 }
 
 // Returns the placement that contains the first element of a piece.
-const layout::Placement& HeldShards::placement_of(std::size_t parameter, const layout::Box& piece) const {
+const layout::Placement& HeldShards::find_placement(std::size_t parameter, const layout::Box& piece) const {
     const model::ParameterSpec& spec = specs_[parameter];
     const layout::Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};
     for (const layout::Placement& placement : spec.placements) {
-        if (intersection(placement.box, corner).is_empty()) continue;
-        if (is_shifted_like(placement, piece, spec.placements)) return placement;
+        if (intersect(placement.box, corner).is_empty()) continue;
+        if (has_same_offset(placement, piece, spec.placements)) return placement;
     }
     throw BugError(cat("rank ", rank_, " is to hold ", to_string(piece), " of ", spec.name,
                        " as one piece and has it not, or not in one place"));
 }
 
-std::vector<HeldBucket> held_buckets(const GradientPlan& plan, int rank,
-                                     const std::vector<model::ParameterSpec>& specs, const DataGroups& groups) {
+std::vector<HeldBucket> find_held_buckets(const GradientPlan& plan, int rank,
+                                          const std::vector<model::ParameterSpec>& specs,
+                                          const DataGroups& groups) {
     const HeldShards shards(plan, rank, specs);
     std::vector<HeldBucket> held;
-    for (const std::size_t number : shards.buckets()) {
-        const layout::Bucket& bucket = plan.buckets[number];
-        held.push_back(held_bucket(bucket, number, rank, shards));
-        held.back().group = group_of(bucket.holders, rank, groups);
+    for (const std::size_t index : shards.list_buckets()) {
+        const layout::Bucket& bucket = plan.buckets[index];
+        held.push_back(make_held_bucket(bucket, index, rank, shards));
+        held.back().group = find_group(bucket.holders, rank, groups);
     }
     return held;
 }

@@ -1,4 +1,4 @@
-// Buckets from the view of one holder: their shards in its own memory.
+// Buckets as one holder sees them: with the positions of their shards in the holder's memory.
 #pragma once
 
 #include <functional>
@@ -12,53 +12,57 @@
 
 namespace trireme::stage {
 
-// The elements of a bucket that one holder sums, in this rank's memory. In messages they are ordered shard
-// after shard, row after row.
+// The elements of a bucket that one holder sums, as shards in this rank's memory. A message contains the
+// elements shard by shard, and row by row within a shard.
 struct Portion {
     std::vector<optim::ParameterShard> shards;
     std::size_t elements = 0;
 };
 
 struct HeldBucket {
-    std::size_t number = 0;               // index in the plan
-    comm::Communicator* group = nullptr;  // group of the holders; null if this rank is the only one
+    std::size_t index = 0;                // index in the plan
+    comm::Communicator* group = nullptr;  // group of the holders; null if this rank is the only holder
     std::vector<Portion> portions;        // per holder, in the order of the group
-    std::size_t self = 0;                 // this rank's index in `portions`
-    std::vector<std::size_t> parameters;  // this rank's parameters with elements in the bucket, ascending
+    std::size_t own_position = 0;         // this rank's index in `portions`
+    std::vector<std::size_t>
+        parameters;  // indices of this rank's parameters with elements in the bucket, ascending
 
-    const Portion& own() const { return portions[self]; }
+    const Portion& own() const { return portions[own_position]; }
 };
 
 // Returns the buckets that `rank` holds, in the order of the plan. Throws BugError if plan, specs and groups
 // are inconsistent.
-std::vector<HeldBucket> held_buckets(const GradientPlan& plan, int rank,
-                                     const std::vector<model::ParameterSpec>& specs, const DataGroups& groups);
+std::vector<HeldBucket> find_held_buckets(const GradientPlan& plan, int rank,
+                                          const std::vector<model::ParameterSpec>& specs,
+                                          const DataGroups& groups);
 
-// The shards of the buckets that a rank holds, as they lie in its memory.
+// Locates, in the memory of a rank, the shards of all buckets that the rank holds.
 class HeldShards {
 public:
     // Keeps references to `plan` and `specs`.
     HeldShards(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs);
 
-    // Returns the numbers of the rank's buckets, in the order of the plan.
-    std::vector<std::size_t> buckets() const;
+    // Returns the indices of the rank's buckets in the plan, ascending.
+    std::vector<std::size_t> list_buckets() const;
 
     // `owner` is the position of the shard's owner among the holders of the bucket.
     using Use = std::function<void(std::size_t owner, const optim::ParameterShard& shard)>;
 
-    // Calls `use` for each shard of a bucket, piece by piece. Throws BugError like held_buckets().
+    // Calls `use` for each shard of a bucket, piece by piece. Throws BugError if plan and specs are
+    // inconsistent.
     void for_each(std::size_t bucket, const Use& use) const;
 
-    // Returns the number of the parameter that a piece belongs to. Throws BugError if the rank lacks it.
-    std::size_t parameter_of(std::size_t piece) const;
+    // Returns the index of the parameter to which a piece belongs. Throws BugError if the rank does not hold
+    // the parameter.
+    std::size_t find_parameter(std::size_t piece) const;
 
 private:
-    const layout::Placement& placement_of(std::size_t parameter, const layout::Box& piece) const;
+    const layout::Placement& find_placement(std::size_t parameter, const layout::Box& piece) const;
 
     const GradientPlan& plan_;
     int rank_;
     const std::vector<model::ParameterSpec>& specs_;
-    std::unordered_map<std::string, std::size_t> numbers_;
+    std::unordered_map<std::string, std::size_t> parameter_indices_;
 };
 
 }  // namespace trireme::stage

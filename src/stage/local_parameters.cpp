@@ -5,7 +5,7 @@
 namespace trireme::stage {
 namespace {
 
-std::vector<model::ParameterSpec> each_once(const std::vector<model::ParameterSpec>& specs) {
+std::vector<model::ParameterSpec> remove_duplicates(const std::vector<model::ParameterSpec>& specs) {
     std::vector<model::ParameterSpec> unique;
     std::unordered_set<std::string> known;
     for (const model::ParameterSpec& spec : specs) {
@@ -17,11 +17,12 @@ std::vector<model::ParameterSpec> each_once(const std::vector<model::ParameterSp
 }  // namespace
 
 LocalParameters::LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
-                                 device::MemorySpace place, const Copies& copies)
-    : specs_(each_once(specs)) {
-    for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, place);
-    for (std::size_t c = 0; c < copies.gradients; ++c) gradients_.emplace_back(specs_, wide_of(dtype), place);
-    for (std::size_t i = 0; i < specs_.size(); ++i) numbers_[specs_[i].name] = i;
+                                 device::MemorySpace memory_space, const CopyCounts& copies)
+    : specs_(remove_duplicates(specs)) {
+    for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, memory_space);
+    for (std::size_t c = 0; c < copies.gradients; ++c)
+        gradients_.emplace_back(specs_, accumulator_type(dtype), memory_space);
+    for (std::size_t i = 0; i < specs_.size(); ++i) indices_[specs_[i].name] = i;
 }
 
 }  // namespace trireme::stage

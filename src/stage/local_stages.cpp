@@ -8,20 +8,20 @@
 
 namespace trireme::stage {
 
-struct LocalStages::Passage {
-    std::unique_ptr<Flight> flight = nullptr;
-    device::Tensor output = {};       // (own rows, width), in the flight's memory
-    device::Tensor input = {};        // (own rows, width), in a row buffer; only if it is received
-    device::Tensor grad_output = {};  // (own rows, width), in a row buffer; only if it is received
-    device::Tensor grad_input = {};   // (own rows, width), in a row buffer, for the stage before
-    bool is_through = false;          // forward and backward passes are done
+struct LocalStages::InFlightMicrobatch {
+    std::unique_ptr<ActivationStash> stash = nullptr;
+    device::Tensor output = {};       // (rows of this rank, width), in the stash
+    device::Tensor input = {};        // like `output`, but in a row buffer; absent unless received
+    device::Tensor grad_output = {};  // like `output`, but in a row buffer; absent unless received
+    device::Tensor grad_input = {};   // like `output`, but in a row buffer; for the previous stage
+    bool are_passes_done = false;     // forward and backward passes are done
 };
 
 struct LocalStages::StepState {
     StepWork work;
-    std::map<int, model::LossState> outcomes = {};            // per finished micro-batch of the step
+    std::map<int, model::LossState> outcomes = {};            // losses, per finished micro-batch of the step
     std::map<int, schedule::Instruction> last_backward = {};  // per stage: completes its gradients
-    std::vector<std::size_t> uses_left = {};  // per parameter: layers whose gradients are missing
+    std::vector<std::size_t> missing_uses = {};               // per parameter: layers that will add gradients
 };
 
 namespace {
@@ -32,7 +32,7 @@ std::vector<Stage> make_stages(const LocalWork& work) {
     return stages;
 }
 
-std::vector<model::ParameterSpec> parameters_of(const std::vector<Stage>& stages) {
+std::vector<model::ParameterSpec> list_parameters(const std::vector<Stage>& stages) {
     std::vector<model::ParameterSpec> all;
     for (const Stage& stage : stages) {
         for (model::ParameterSpec& spec : stage.parameters()) all.push_back(std::move(spec));
@@ -43,22 +43,22 @@ std::vector<model::ParameterSpec> parameters_of(const std::vector<Stage>& stages
 }  // namespace
 
 LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows,
-                         device::MemorySpace place)
+                         device::MemorySpace memory_space)
     : work_(work),
       stages_(make_stages(work)),
-      parameters_(parameters_of(stages_), work.dtype, place, work.copies),
-      workspace_(work.memory, place),
-      rows_(work.most_rows, work.model.width, work.dtype, place),
-      flights_(work.memory.activations, place),
-      place_(place) {
-    all_uses_.assign(parameters_.specs().size(), 0);
+      parameters_(list_parameters(stages_), work.dtype, memory_space, work.copies),
+      workspace_(work.memory, memory_space),
+      rows_(work.max_rows, work.model.width, work.dtype, memory_space),
+      stashes_(work.memory.activations, memory_space),
+      memory_space_(memory_space) {
+    uses_per_parameter_.assign(parameters_.specs().size(), 0);
     for (Stage& stage : stages_) {
         stage.bind(parameters_);
-        for (const std::size_t parameter : stage.parameter_uses()) ++all_uses_[parameter];
+        for (const std::size_t parameter : stage.list_parameter_uses()) ++uses_per_parameter_[parameter];
     }
     if (group != nullptr) {
-        group_ = std::make_unique<model::TensorGroup>(
-            model::TensorGroup{.ranks = *group, .exchange = workspace_.exchange, .cuts_rows = cuts_rows});
+        group_ = std::make_unique<model::TensorGroup>(model::TensorGroup{
+            .communicator = *group, .exchange = workspace_.exchange, .cuts_rows = cuts_rows});
     }
 }
 
@@ -69,56 +69,55 @@ void LocalStages::rebalance(const model::Rebalancing& rebalancing) {
     if (ghosts_) ghosts_->rebalance(rebalancing);
 }
 
-void LocalStages::work_in(const StageMemory& memory) {
-    flights_ = FlightPool(memory.activations, place_);
-    workspace_ = Workspace(memory, place_);
+void LocalStages::resize_workspace(const StageMemory& memory) {
+    stashes_ = StashPool(memory.activations, memory_space_);
+    workspace_ = Workspace(memory, memory_space_);
 }
 
-void LocalStages::rehearse(device::Stream& stream, const model::TokenBatch& batch, bool in_halves) {
+void LocalStages::rehearse(device::Stream& stream, const model::TokenBatch& batch, bool splits_backward) {
     const model::Pass pass{.stream = stream,
                            .batch = batch,
                            .scratch = workspace_.scratch,
                            .dtype = work_.dtype,
                            .is_training = true,
                            .group = group_.get()};
-    ghosts_->rehearse(stages_, work_.stages, pass, in_halves);
+    ghosts_->rehearse(stages_, work_.stages, pass, splits_backward);
 }
 
-const Stage& LocalStages::stage(int number) const {
-    const auto at = std::find(work_.stages.begin(), work_.stages.end(), number);
+const Stage& LocalStages::find_stage(int stage_index) const {
+    const auto at = std::find(work_.stages.begin(), work_.stages.end(), stage_index);
     return stages_[static_cast<std::size_t>(at - work_.stages.begin())];
 }
 
-void LocalStages::begin(device::Stream& stream, const Round& round) {
+void LocalStages::begin(device::Stream& stream, const Execution& execution) {
     stream_ = &stream;
-    round_ = &round;
-    passages_.clear();
+    execution_ = &execution;
+    in_flight_.clear();
     steps_.clear();
-    reduces_made_.clear();
-    steps_made_.clear();
+    executed_reduces_.clear();
+    executed_steps_.clear();
     steps_added_ = 0;
-    gradients_opened_ = 0;
-    updates_ = 0;
-    validated_ = 0;
+    cleared_steps_ = 0;
+    executed_updates_ = 0;
+    validated_updates_ = 0;
 }
 
 void LocalStages::add_step(StepWork work) {
-    const int first = steps_added_ * round_->shape.microbatches;
+    const int first = steps_added_ * execution_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
-    state.uses_left = all_uses_;
-    for (schedule::Instruction instruction : round_->program) {
-        const bool leaves =
-            instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight;
-        instruction.microbatch += first;
-        if (leaves && rows(instruction.microbatch) > 0) state.last_backward[instruction.stage] = instruction;
+    state.missing_uses = uses_per_parameter_;
+    for (schedule::Instruction next : execution_->program) {
+        const bool can_complete = next.op == schedule::Op::backward || next.op == schedule::Op::backward_weight;
+        next.microbatch += first;
+        if (can_complete && count_rows(next.microbatch) > 0) state.last_backward[next.stage] = next;
     }
 }
 
 bool LocalStages::has_summed(int step) const {
-    if (exchanges_ == nullptr || reduces_made_.size() < stages_.size()) return false;
+    if (exchanges_ == nullptr || executed_reduces_.size() < stages_.size()) return false;
     const bool is_reduced =
-        std::ranges::all_of(reduces_made_, [&](const auto& made) { return made.second > step; });
-    return is_reduced && steps_.contains(step) && (*exchanges_)[gradients_of(step)].is_finished();
+        std::ranges::all_of(executed_reduces_, [&](const auto& executed) { return executed.second > step; });
+    return is_reduced && steps_.contains(step) && (*exchanges_)[find_gradient_copy(step)].is_finished();
 }
 
 const std::map<int, model::LossState>& LocalStages::outcomes(int step) const {
@@ -129,272 +128,269 @@ std::map<int, model::LossState> LocalStages::take_outcomes(int step) {
     return std::move(steps_.extract(step).mapped().outcomes);
 }
 
-std::size_t LocalStages::rows(int microbatch) const {
-    const auto step = steps_.find(round_->shape.step_of(microbatch));
+std::size_t LocalStages::count_rows(int microbatch) const {
+    const auto step = steps_.find(execution_->shape.find_step(microbatch));
     if (step == steps_.end()) return 0;
-    const auto in_step = static_cast<std::size_t>(microbatch % round_->shape.microbatches);
-    const model::TokenBatch* const batch = step->second.work.batches[in_step];
+    const auto index_in_step = static_cast<std::size_t>(microbatch % execution_->shape.microbatches);
+    const model::TokenBatch* const batch = step->second.work.batches[index_in_step];
     return batch == nullptr ? 0 : batch->rows();
 }
 
-model::Pass LocalStages::pass_of(int microbatch) {
-    const StepWork& work = steps_.at(round_->shape.step_of(microbatch)).work;
+model::Pass LocalStages::make_pass(int microbatch) {
+    const StepWork& work = steps_.at(execution_->shape.find_step(microbatch)).work;
     return {.stream = *stream_,
-            .batch = *work.batches[static_cast<std::size_t>(microbatch % round_->shape.microbatches)],
+            .batch = *work.batches[static_cast<std::size_t>(microbatch % execution_->shape.microbatches)],
             .scratch = workspace_.scratch,
             .dtype = work_.dtype,
-            .is_training = round_->shape.is_training,
-            .dropout_key = round_->dropout_key,
+            .is_training = execution_->shape.is_training,
+            .dropout_key = execution_->dropout_key,
             .loss_scale = work.loss_scale,
-            .label_smoothing = round_->label_smoothing,
+            .label_smoothing = execution_->label_smoothing,
             .group = group_.get()};
 }
 
-device::Tensor LocalStages::place_for(const schedule::Instruction& receive) {
-    Passage& passage = passages_[{receive.stage, receive.microbatch}];
-    device::Tensor& place = receive.op == schedule::Op::receive_forward ? passage.input : passage.grad_output;
-    place = rows_.take(own_rows(pass_of(receive.microbatch)).count);
-    return place;
+device::Tensor LocalStages::provide_receive_buffer(const schedule::Instruction& receive) {
+    InFlightMicrobatch& owner = in_flight_[{receive.stage, receive.microbatch}];
+    device::Tensor& rows = receive.op == schedule::Op::receive_forward ? owner.input : owner.grad_output;
+    rows = rows_.take(find_own_rows(make_pass(receive.microbatch)).count);
+    return rows;
 }
 
-device::ConstTensor LocalStages::result_for(const schedule::Instruction& send) {
-    const Passage& passage = passages_.at({send.stage, send.microbatch});
-    return send.op == schedule::Op::send_forward ? passage.output : passage.grad_input;
+device::ConstTensor LocalStages::find_send_buffer(const schedule::Instruction& send) {
+    const InFlightMicrobatch& in_flight = in_flight_.at({send.stage, send.microbatch});
+    return send.op == schedule::Op::send_forward ? in_flight.output : in_flight.grad_input;
 }
 
-void LocalStages::sent(const schedule::Instruction& send) {
+void LocalStages::finish_send(const schedule::Instruction& send) {
     const Key key{send.stage, send.microbatch};
-    Passage& passage = passages_.at(key);
+    InFlightMicrobatch& in_flight = in_flight_.at(key);
     if (send.op == schedule::Op::send_backward) {
-        give_back(passage.grad_input);
-        forget_if_over(key);
-    } else if (!round_->shape.is_training) {
-        release_flight(passage);
+        give_back(in_flight.grad_input);
+        erase_if_done(key);
+    } else if (!execution_->shape.is_training) {
+        release_stash(in_flight);
     }
 }
 
-void LocalStages::run(const schedule::Instruction& instruction) {
-    if (has_microbatch(instruction.op) && rows(instruction.microbatch) == 0) return;
+void LocalStages::run(const schedule::Instruction& next) {
+    if (has_microbatch(next.op) && count_rows(next.microbatch) == 0) return;
     if (stream_->check != nullptr) {
-        stream_->check->begin_pass(instruction.stage, instruction.microbatch % round_->shape.microbatches,
-                                   instruction.op != schedule::Op::forward);
+        stream_->check->begin_pass(next.stage, next.microbatch % execution_->shape.microbatches,
+                                   next.op != schedule::Op::forward);
     }
-    switch (instruction.op) {
+    switch (next.op) {
         case schedule::Op::forward:
-            forward(instruction);
+            forward(next);
             break;
         case schedule::Op::backward:
         case schedule::Op::backward_input:
         case schedule::Op::backward_weight:
-            backward(instruction);
+            backward(next);
             break;
         case schedule::Op::reduce:
-            reduce(instruction.stage);
+            reduce(next.stage);
             break;
         case schedule::Op::step:
-            step(instruction.stage);
+            step(next.stage);
             break;
         case schedule::Op::send_forward:
         case schedule::Op::receive_forward:
         case schedule::Op::send_backward:
         case schedule::Op::receive_backward:
         case schedule::Op::validate:
-            throw BugError(
-                cat("a worker was asked to run ", to_string(instruction), ", which is the engine's to do"));
+            throw BugError(cat("a worker was asked to run ", to_string(next), ", which is the engine's to do"));
     }
-    stream_->slowness.settle();
+    stream_->slowness.spend_owed_time();
 }
 
-// Returns the output of the stage before, which was computed here or received.
-device::ConstTensor LocalStages::input_of(const schedule::Instruction& instruction) {
-    const auto [op, number, microbatch, age] = instruction;
-    if (stage(number).is_first()) return {};
-    if (is_here(number - 1, microbatch)) return passages_.at({number - 1, microbatch}).output;
-    return passages_.at({number, microbatch}).input;
+// Returns the output of the previous stage, which this rank has computed or received.
+device::ConstTensor LocalStages::find_input(const schedule::Instruction& instruction) {
+    const auto [op, stage, microbatch, age] = instruction;
+    if (find_stage(stage).is_first()) return {};
+    if (is_executed_here(stage - 1, microbatch)) return in_flight_.at({stage - 1, microbatch}).output;
+    return in_flight_.at({stage, microbatch}).input;
 }
 
 void LocalStages::forward(const schedule::Instruction& instruction) {
-    const device::ConstTensor input = input_of(instruction);
-    Passage& passage = passages_[{instruction.stage, instruction.microbatch}];
-    passage.flight = flights_.take();
-    passage.flight->weights = weights_of(instruction);
-    const Stage& own = stage(instruction.stage);
-    const model::Pass pass = pass_of(instruction.microbatch);
-    passage.output = ghosts_ ? ghosts_->forward({instruction, own, pass, *passage.flight, events_}, input)
-                             : own.forward(pass, input, *passage.flight, workspace_, events_);
-    if (!round_->shape.is_training) finish_forward(instruction, passage);
+    const device::ConstTensor input = find_input(instruction);
+    InFlightMicrobatch& in_flight = in_flight_[{instruction.stage, instruction.microbatch}];
+    in_flight.stash = stashes_.take();
+    in_flight.stash->weight_copy = find_weight_copy(instruction);
+    const Stage& stage = find_stage(instruction.stage);
+    const model::Pass pass = make_pass(instruction.microbatch);
+    in_flight.output = ghosts_ ? ghosts_->forward({instruction, stage, pass, *in_flight.stash, events_}, input)
+                               : stage.forward(pass, input, *in_flight.stash, workspace_, events_);
+    if (!execution_->shape.is_training) finish_evaluation_pass(instruction, in_flight);
 }
 
-// There will be no backward pass: releases what has been read and what no stage will read.
-void LocalStages::finish_forward(const schedule::Instruction& instruction, Passage& passage) {
-    const auto [op, number, microbatch, age] = instruction;
-    give_back(passage.input);
-    if (number > 0 && is_here(number - 1, microbatch)) {
-        release_flight(passages_.at({number - 1, microbatch}));
+// Finishes the forward pass of an evaluation: releases the buffers that no later pass reads.
+void LocalStages::finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight) {
+    const auto [op, stage, microbatch, age] = forward;
+    give_back(in_flight.input);
+    if (stage > 0 && is_executed_here(stage - 1, microbatch)) {
+        release_stash(in_flight_.at({stage - 1, microbatch}));
     }
-    if (!stage(number).is_last()) return;
-    note_outcome(microbatch, stage(number), *passage.flight);
-    release_flight(passage);
+    if (!find_stage(stage).is_last()) return;
+    record_outcome(microbatch, find_stage(stage), *in_flight.stash);
+    release_stash(in_flight);
 }
 
-device::ConstTensor LocalStages::grad_output_of(const schedule::Instruction& instruction) {
-    const auto [op, number, microbatch, age] = instruction;
-    if (stage(number).is_last()) return {};
-    if (is_here(number + 1, microbatch)) return passages_.at({number + 1, microbatch}).grad_input;
-    return passages_.at({number, microbatch}).grad_output;
+device::ConstTensor LocalStages::find_grad_output(const schedule::Instruction& instruction) {
+    const auto [op, stage, microbatch, age] = instruction;
+    if (find_stage(stage).is_last()) return {};
+    if (is_executed_here(stage + 1, microbatch)) return in_flight_.at({stage + 1, microbatch}).grad_input;
+    return in_flight_.at({stage, microbatch}).grad_output;
 }
 
-device::Tensor LocalStages::grad_input_of(const schedule::Instruction& instruction) {
-    if (stage(instruction.stage).is_first()) return {};
-    device::Tensor& place = passages_.at({instruction.stage, instruction.microbatch}).grad_input;
-    place = rows_.take(own_rows(pass_of(instruction.microbatch)).count);
-    return place;
+device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruction) {
+    if (find_stage(instruction.stage).is_first()) return {};
+    device::Tensor& buffer = in_flight_.at({instruction.stage, instruction.microbatch}).grad_input;
+    buffer = rows_.take(find_own_rows(make_pass(instruction.microbatch)).count);
+    return buffer;
 }
 
-// Returns the newest weights (copy 0) or an older copy; never older than the first weights of the round.
-std::size_t LocalStages::weights_of(const schedule::Instruction& instruction) const {
-    const int version = std::max(0, updates_ - instruction.age);
-    return version == updates_ ? 0 : parameters_.old_copy(version);
+// Returns the index of the copy with the weights of `age` updates ago, or of the execution's start if later.
+std::size_t LocalStages::find_weight_copy(const schedule::Instruction& instruction) const {
+    const int version = std::max(0, executed_updates_ - instruction.age);
+    return version == executed_updates_ ? 0 : parameters_.find_old_copy(version);
 }
 
-// Steps use the gradient copies in turn; a copy is free again after the update of its step.
-void LocalStages::open_gradients(int step) {
-    for (; gradients_opened_ <= step; ++gradients_opened_) {
-        const std::size_t copy = gradients_of(gradients_opened_);
+// Clears the gradient copies of all steps up to `step`. The steps use the copies in turn.
+void LocalStages::clear_gradient_copies(int step) {
+    for (; cleared_steps_ <= step; ++cleared_steps_) {
+        const std::size_t copy = find_gradient_copy(cleared_steps_);
         launch(*stream_, kernels::Fill{.output = parameters_.gradients(copy).all(), .value = 0});
-        if (exchanges_ != nullptr) (*exchanges_)[copy].begin(gradients_opened_ == updates_);
+        if (exchanges_ != nullptr) (*exchanges_)[copy].begin_step(cleared_steps_ == executed_updates_);
     }
 }
 
-Flight& LocalStages::flight_for_backward(const schedule::Instruction& instruction) {
-    open_gradients(step_of(instruction));
-    Flight& flight = *passages_.at({instruction.stage, instruction.microbatch}).flight;
-    flight.weights = weights_of(instruction);
-    flight.gradients = gradients_of(step_of(instruction));
-    return flight;
+ActivationStash& LocalStages::prepare_stash_for_backward(const schedule::Instruction& instruction) {
+    clear_gradient_copies(find_step(instruction));
+    ActivationStash& stash = *in_flight_.at({instruction.stage, instruction.microbatch}).stash;
+    stash.weight_copy = find_weight_copy(instruction);
+    stash.gradient_copy = find_gradient_copy(find_step(instruction));
+    return stash;
 }
 
-// Runs a whole backward pass or one of its halves.
-void LocalStages::backward(const schedule::Instruction& instruction) {
-    const auto [op, number, microbatch, age] = instruction;
-    const Stage& own = stage(number);
-    const model::Pass pass = pass_of(microbatch);
-    Flight& flight = flight_for_backward(instruction);
+void LocalStages::backward(const schedule::Instruction& backward) {
+    const auto [op, stage_index, microbatch, age] = backward;
+    const Stage& stage = find_stage(stage_index);
+    const model::Pass pass = make_pass(microbatch);
+    ActivationStash& stash = prepare_stash_for_backward(backward);
     const bool has_input_half = op != schedule::Op::backward_weight;
-    const device::ConstTensor grad_output =
-        has_input_half ? grad_output_of(instruction) : device::ConstTensor{};
-    const device::Tensor grad_input = has_input_half ? grad_input_of(instruction) : device::Tensor{};
-    listen(instruction);
+    const device::ConstTensor grad_output = has_input_half ? find_grad_output(backward) : device::ConstTensor{};
+    const device::Tensor grad_input = has_input_half ? take_grad_input(backward) : device::Tensor{};
+    set_gradient_callback(backward);
     if (ghosts_) {
-        ghosts_->backward({instruction, own, pass, flight, events_, leaves_gradients(instruction)}, grad_output,
+        ghosts_->backward({backward, stage, pass, stash, events_, completes_gradients(backward)}, grad_output,
                           grad_input);
     } else if (op == schedule::Op::backward) {
-        own.backward(pass, grad_output, grad_input, flight, workspace_, events_);
+        stage.backward(pass, grad_output, grad_input, stash, workspace_, events_);
     } else if (op == schedule::Op::backward_input) {
-        own.backward_input(pass, grad_output, grad_input, flight, events_);
+        stage.backward_input(pass, grad_output, grad_input, stash, events_);
     } else {
-        own.backward_weight(pass, flight, events_);
+        stage.backward_weight(pass, stash, events_);
     }
-    if (has_input_half && own.is_last()) note_outcome(microbatch, own, flight);
-    if (op != schedule::Op::backward_input) release_inputs(instruction);
+    if (has_input_half && stage.is_last()) record_outcome(microbatch, stage, stash);
+    if (op != schedule::Op::backward_input) finish_backward(backward);
 }
 
-// A pass that was charged as a whole has no states.
-void LocalStages::note_outcome(int microbatch, const Stage& last, const Flight& flight) {
-    model::LossState& outcome =
-        steps_.at(round_->shape.step_of(microbatch)).outcomes[microbatch % round_->shape.microbatches];
-    if (!flight.states.empty()) outcome = last.outcome(flight);
+// Records the loss of a micro-batch. A pass that was charged as a whole has no layer states, hence no loss.
+void LocalStages::record_outcome(int microbatch, const Stage& last, const ActivationStash& stash) {
+    model::LossState& outcome = steps_.at(execution_->shape.find_step(microbatch))
+                                    .outcomes[microbatch % execution_->shape.microbatches];
+    if (!stash.states.empty()) outcome = last.outcome(stash);
 }
 
-void LocalStages::release_inputs(const schedule::Instruction& instruction) {
-    const auto [op, number, microbatch, age] = instruction;
-    Passage& passage = passages_.at({number, microbatch});
-    give_back(passage.input);
-    give_back(passage.grad_output);
-    if (!stage(number).is_last() && is_here(number + 1, microbatch)) {
-        const Key behind{number + 1, microbatch};
-        give_back(passages_.at(behind).grad_input);
-        forget_if_over(behind);
+void LocalStages::finish_backward(const schedule::Instruction& backward) {
+    const auto [op, stage, microbatch, age] = backward;
+    InFlightMicrobatch& in_flight = in_flight_.at({stage, microbatch});
+    give_back(in_flight.input);
+    give_back(in_flight.grad_output);
+    if (!find_stage(stage).is_last() && is_executed_here(stage + 1, microbatch)) {
+        const Key next_stage{stage + 1, microbatch};
+        give_back(in_flight_.at(next_stage).grad_input);
+        erase_if_done(next_stage);
     }
-    release_flight(passage);
-    passage.is_through = true;
-    forget_if_over({number, microbatch});
+    release_stash(in_flight);
+    in_flight.are_passes_done = true;
+    erase_if_done({stage, microbatch});
 }
 
-// Releases a row buffer, if one was taken. A rank without own rows has taken one, too.
-void LocalStages::give_back(device::Tensor& place) {
-    if (place.data != nullptr) rows_.give_back(place);
-    place = {};
+void LocalStages::give_back(device::Tensor& buffer) {
+    if (buffer.data != nullptr) rows_.give_back(buffer);  // a buffer of 0 rows has data, too
+    buffer = {};
 }
 
-void LocalStages::release_flight(Passage& passage) { flights_.give_back(std::move(passage.flight)); }
+void LocalStages::release_stash(InFlightMicrobatch& owner) { stashes_.give_back(std::move(owner.stash)); }
 
-// Forgets a micro-batch whose passes are done and whose gradient has been sent or read.
-void LocalStages::forget_if_over(const Key& key) {
-    const auto passage = passages_.find(key);
-    if (passage->second.is_through && passage->second.grad_input.data == nullptr) passages_.erase(passage);
+// Forgets a micro-batch whose passes are done and whose input gradient has been sent or read.
+void LocalStages::erase_if_done(const Key& key) {
+    const auto found = in_flight_.find(key);
+    if (found->second.are_passes_done && found->second.grad_input.data == nullptr) in_flight_.erase(found);
 }
 
-// The last backward pass of a stage in a step completes its gradients; others only progress messages.
-bool LocalStages::leaves_gradients(const schedule::Instruction& backward) const {
-    const schedule::Instruction& last = steps_.at(step_of(backward)).last_backward.at(backward.stage);
+// Returns true for the last backward pass of a stage in a step: it completes the gradients of the stage.
+bool LocalStages::completes_gradients(const schedule::Instruction& backward) const {
+    const schedule::Instruction& last = steps_.at(find_step(backward)).last_backward.at(backward.stage);
     return last.op == backward.op && last.microbatch == backward.microbatch;
 }
 
-void LocalStages::listen(const schedule::Instruction& backward) {
-    const int step = step_of(backward);
-    events_.left = [this, is_last = leaves_gradients(backward), step](const auto& parameters) {
+void LocalStages::set_gradient_callback(const schedule::Instruction& backward) {
+    const int step = find_step(backward);
+    events_.after_layer_gradients = [this, is_last = completes_gradients(backward), step](const auto& indices) {
         if (is_last) {
-            leave(step, parameters);
+            complete_parameters(step, indices);
         } else if (exchanges_ != nullptr) {
-            (*exchanges_)[gradients_of(updates_)].advance();
+            (*exchanges_)[find_gradient_copy(executed_updates_)].progress();
         }
     };
 }
 
-void LocalStages::leave(int step, const std::vector<std::size_t>& parameters) {
+void LocalStages::complete_parameters(int step, const std::vector<std::size_t>& parameters) {
     std::vector<std::size_t> complete;
     for (const std::size_t parameter : parameters) {
-        if (--steps_.at(step).uses_left[parameter] == 0) complete.push_back(parameter);
+        if (--steps_.at(step).missing_uses[parameter] == 0) complete.push_back(parameter);
     }
-    if (exchanges_ != nullptr) (*exchanges_)[gradients_of(step)].complete(complete);
+    if (exchanges_ != nullptr) (*exchanges_)[find_gradient_copy(step)].mark_complete(complete);
 }
 
-// The gradients of a stage without micro-batches are complete without a backward pass.
-void LocalStages::reduce(int number) {
-    const int step = reduces_made_[number]++;
-    if (step >= steps_added_) return;  // the round has no such step
-    open_gradients(step);
-    if (!steps_.at(step).last_backward.contains(number)) leave(step, stage(number).parameter_uses());
+// If a stage has no micro-batch in this step, no backward pass completes its gradients, but its REDUCE does.
+void LocalStages::reduce(int stage) {
+    const int step = executed_reduces_[stage]++;
+    if (step >= steps_added_) return;  // the execution has no such step
+    clear_gradient_copies(step);
+    if (!steps_.at(step).last_backward.contains(stage))
+        complete_parameters(step, find_stage(stage).list_parameter_uses());
 }
 
-// The STEPs of a step are adjacent in the program, at its end: the first one updates all stages.
-void LocalStages::step(int number) {
-    const int step = steps_made_[number]++;
-    if (step < updates_) return;
-    if (parameters_.copies().values > 1) {
-        const device::Tensor old = parameters_.values(parameters_.old_copy(updates_)).all();
+// The STEP instructions of all stages are adjacent: the first one of a step updates all stages.
+void LocalStages::step(int stage) {
+    const int step = executed_steps_[stage]++;
+    if (step < executed_updates_) return;
+    if (parameters_.copy_counts().values > 1) {
+        const device::Tensor old = parameters_.values(parameters_.find_old_copy(executed_updates_)).all();
         launch(*stream_, kernels::Copy{.input = parameters_.values().all(), .output = old});
     }
-    if (round_->events != nullptr) round_->events->update(step);
-    ++updates_;
-    if (exchanges_ != nullptr && gradients_opened_ > updates_)
-        (*exchanges_)[gradients_of(updates_)].may_start();
+    if (execution_->events != nullptr) execution_->events->update(step);
+    ++executed_updates_;
+    if (exchanges_ != nullptr && cleared_steps_ > executed_updates_)
+        (*exchanges_)[find_gradient_copy(executed_updates_)].allow_start();
 }
 
-// The VALIDATEs of a step are adjacent too: the first one validates all stages.
-bool LocalStages::stands(const schedule::Instruction&) {
-    if (validated_ == updates_) return true;
-    const bool stands = round_->events == nullptr || round_->events->validate(validated_);
-    ++validated_;
-    stream_->slowness.settle();
-    return stands;
+// The VALIDATE instructions of a step are adjacent, too: the first one validates all stages.
+bool LocalStages::validate_update(const schedule::Instruction&) {
+    if (validated_updates_ == executed_updates_) return true;
+    const bool is_valid = execution_->events == nullptr || execution_->events->validate(validated_updates_);
+    ++validated_updates_;
+    stream_->slowness.spend_owed_time();
+    return is_valid;
 }
 
-void LocalStages::undo(const schedule::Instruction& forward) {
-    Passage passage = std::move(passages_.extract({forward.stage, forward.microbatch}).mapped());
-    give_back(passage.input);
-    release_flight(passage);
+void LocalStages::discard_forward(const schedule::Instruction& forward) {
+    InFlightMicrobatch in_flight = std::move(in_flight_.extract({forward.stage, forward.microbatch}).mapped());
+    give_back(in_flight.input);
+    release_stash(in_flight);
 }
 
 }  // namespace trireme::stage

@@ -2,25 +2,26 @@
 
 namespace trireme::stage {
 
-RowBuffers::RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::MemorySpace place)
-    : most_rows_(rows), width_(width), dtype_(dtype), place_(place) {}
+RowBuffers::RowBuffers(std::size_t rows, std::size_t width, device::DType dtype,
+                       device::MemorySpace memory_space)
+    : max_rows_(rows), width_(width), dtype_(dtype), memory_space_(memory_space) {}
 
 device::Tensor RowBuffers::take(std::size_t rows) {
-    if (rows > most_rows_) {
-        throw BugError(cat("a buffer of ", most_rows_, " rows was asked for ", rows));
+    if (rows > max_rows_) {
+        throw BugError(cat("a buffer of ", max_rows_, " rows was asked for ", rows));
     }
-    if (free_.empty()) make_one();
-    std::byte* const data = free_.back();
-    free_.pop_back();
-    return {data, dtype_, rows, width_, width_, place_};
+    if (free_buffers_.empty()) allocate_one();
+    std::byte* const data = free_buffers_.back();
+    free_buffers_.pop_back();
+    return {data, dtype_, rows, width_, width_, memory_space_};
 }
 
 void RowBuffers::give_back(const device::Tensor& tensor) {
-    free_.push_back(static_cast<std::byte*>(tensor.data));
+    free_buffers_.push_back(static_cast<std::byte*>(tensor.data));
 }
 
 void RowBuffers::reserve(std::size_t count) {
-    while (buffers_.size() < count) make_one();
+    while (buffers_.size() < count) allocate_one();
 }
 
 }  // namespace trireme::stage

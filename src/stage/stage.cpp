@@ -9,17 +9,17 @@
 namespace trireme::stage {
 namespace {
 
-std::vector<model::Layer> layers_of(const model::ModelConfig& config, const StageSpec& spec) {
+std::vector<model::Layer> make_layers(const model::ModelConfig& config, const StageSpec& spec) {
     return build_layers(config, spec.part, spec.layers);
 }
 
-// Groups the layers: the halves of a block form one range, every other layer its own.
-std::vector<layout::Range> blocks_of(const std::vector<model::Layer>& layers) {
+// Groups the layers: the two halves of a block form one range, and every other layer forms a range of its own.
+std::vector<layout::Range> find_blocks(const std::vector<model::Layer>& layers) {
     std::vector<layout::Range> blocks;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-        const bool goes_on = l > 0 && std::holds_alternative<model::MlpHalf>(layers[l]) &&
-                             std::holds_alternative<model::AttentionHalf>(layers[l - 1]);
-        if (goes_on) {
+        const bool continues_block = l > 0 && std::holds_alternative<model::MlpHalf>(layers[l]) &&
+                                     std::holds_alternative<model::AttentionHalf>(layers[l - 1]);
+        if (continues_block) {
             ++blocks.back().count;
         } else {
             blocks.push_back({l, 1});
@@ -28,11 +28,11 @@ std::vector<layout::Range> blocks_of(const std::vector<model::Layer>& layers) {
     return blocks;
 }
 
-bool is_of_head(const model::Layer& layer) {
+bool is_head_layer(const model::Layer& layer) {
     return std::visit([]<class L>(const L&) { return model::is_head<L>; }, layer);
 }
 
-// Calls use(layer, state) with the layer's type and its State.
+// Calls use(layer, state) with the concrete types of a layer and its state.
 template <class Use>
 void visit_layer(const model::Layer& layer, model::LayerState& state, Use&& use) {
     std::visit([&]<class L>(const L& l) { use(l, std::get<typename L::State>(state)); }, layer);
@@ -40,32 +40,32 @@ void visit_layer(const model::Layer& layer, model::LayerState& state, Use&& use)
 
 }  // namespace
 
-StageMemory larger_of(const StageMemory& a, const StageMemory& b) {
+StageMemory elementwise_max(const StageMemory& a, const StageMemory& b) {
     return {.activations = std::max(a.activations, b.activations),
             .scratch = std::max(a.scratch, b.scratch),
-            .again = std::max(a.again, b.again),
+            .block_activations = std::max(a.block_activations, b.block_activations),
             .exchange = std::max(a.exchange, b.exchange)};
 }
 
 Stage::Stage(const model::ModelConfig& config, const StageSpec& spec)
     : spec_(spec),
-      layers_(layers_of(config, spec)),
-      blocks_(blocks_of(layers_)),
+      layers_(make_layers(config, spec)),
+      block_ranges_(find_blocks(layers_)),
       width_(config.width),
-      is_last_(is_of_head(layers_.back())) {}
+      is_last_(is_head_layer(layers_.back())) {}
 
-std::vector<model::ParameterSpec> Stage::parameters() const { return unique_parameters(layers_); }
+std::vector<model::ParameterSpec> Stage::parameters() const { return list_unique_parameters(layers_); }
 
 std::vector<model::ProjectionShape> Stage::projections() const {
     std::vector<model::ProjectionShape> all;
     for (const model::Layer& layer : layers_) {
-        for (model::ProjectionShape& projection : projections_of(layer)) all.push_back(std::move(projection));
+        for (model::ProjectionShape& projection : list_projections(layer)) all.push_back(std::move(projection));
     }
     return all;
 }
 
-std::vector<model::ProjectionShape> projections_of(const model::ModelConfig& config,
-                                                   const std::vector<StageSpec>& specs) {
+std::vector<model::ProjectionShape> list_projections(const model::ModelConfig& config,
+                                                     const std::vector<StageSpec>& specs) {
     std::vector<model::ProjectionShape> all;
     for (const StageSpec& spec : specs) {
         for (model::ProjectionShape& projection : Stage(config, spec).projections())
@@ -74,30 +74,30 @@ std::vector<model::ProjectionShape> projections_of(const model::ModelConfig& con
     return all;
 }
 
-std::vector<std::vector<model::ProjectionShape>> projections_of_team(const model::ModelConfig& config,
-                                                                     const std::vector<StageSpec>& specs) {
+std::vector<std::vector<model::ProjectionShape>> list_team_projections(const model::ModelConfig& config,
+                                                                       const std::vector<StageSpec>& specs) {
     std::vector<std::vector<model::ProjectionShape>> all;
     for (std::size_t rank = 0; rank < specs.front().part.shares.size(); ++rank) {
-        std::vector<StageSpec> of_rank = specs;
-        for (StageSpec& spec : of_rank) spec.part.rank = static_cast<int>(rank);
-        all.push_back(projections_of(config, of_rank));
+        std::vector<StageSpec> rank_specs = specs;
+        for (StageSpec& spec : rank_specs) spec.part.rank = static_cast<int>(rank);
+        all.push_back(list_projections(config, rank_specs));
     }
     return all;
 }
 
 void Stage::bind(const LocalParameters& parameters) {
     for (const model::Layer& layer : layers_) {
-        auto& numbers = numbers_.emplace_back();
-        for (const model::ParameterSpec& spec : parameters_of(layer))
-            numbers.push_back(parameters.number_of(spec.name));
+        auto& indices = parameter_indices_.emplace_back();
+        for (const model::ParameterSpec& spec : list_parameters(layer))
+            indices.push_back(parameters.find_index(spec.name));
     }
     const auto add_copy = [&](auto& copies, const model::ParameterTensors& tensors) {
-        auto& copy = copies.emplace_back(numbers_.size());
-        for (std::size_t l = 0; l < numbers_.size(); ++l) {
-            for (const std::size_t i : numbers_[l]) copy[l].push_back(tensors[i]);
+        auto& copy = copies.emplace_back(parameter_indices_.size());
+        for (std::size_t l = 0; l < parameter_indices_.size(); ++l) {
+            for (const std::size_t i : parameter_indices_[l]) copy[l].push_back(tensors[i]);
         }
     };
-    const Copies copies = parameters.copies();
+    const CopyCounts copies = parameters.copy_counts();
     for (std::size_t c = 0; c < copies.values; ++c) add_copy(weights_, parameters.values(c));
     for (std::size_t c = 0; c < copies.gradients; ++c) add_copy(gradients_, parameters.gradients(c));
 }
@@ -112,56 +112,58 @@ void Stage::rebalance(const model::Rebalancing& rebalancing) {
     }
 }
 
-std::vector<std::size_t> Stage::parameter_uses() const {
+std::vector<std::size_t> Stage::list_parameter_uses() const {
     std::vector<std::size_t> all;
-    for (const auto& numbers : numbers_) all.insert(all.end(), numbers.begin(), numbers.end());
+    for (const auto& indices : parameter_indices_) all.insert(all.end(), indices.begin(), indices.end());
     return all;
 }
 
-bool Stage::keeps_inputs_alone(const model::Pass& pass) const {
+bool Stage::stashes_only_block_inputs(const model::Pass& pass) const {
     return !pass.is_training || spec_.recompute == plan::Recompute::full;
 }
 
-void Stage::name_layer(const model::Pass& pass, std::size_t l) const {
-    if (pass.stream.check != nullptr) pass.stream.check->begin_layer(name_of(layers_[l]));
+void Stage::report_layer(const model::Pass& pass, std::size_t l) const {
+    if (pass.stream.check != nullptr) pass.stream.check->begin_layer(to_string(layers_[l]));
 }
 
-device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input, Flight& flight,
+device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
                               Workspace& workspace, const PassEvents& events) const {
-    flight.inputs.resize(layers_.size());
-    for (const model::Layer& layer : layers_) flight.states.push_back(make_state(layer));
-    if (keeps_inputs_alone(pass)) return run_blocks(pass, input, flight, workspace.again, events);
-    model::Pass own = pass;
-    own.keeps_little = spec_.recompute == plan::Recompute::selective;
-    return run_layers(own, {0, layers_.size()}, input, flight, flight.kept, events);
+    stash.inputs.resize(layers_.size());
+    for (const model::Layer& layer : layers_) stash.states.push_back(make_state(layer));
+    if (stashes_only_block_inputs(pass))
+        return run_blocks(pass, input, stash, workspace.block_activations, events);
+    model::Pass stage_pass = pass;
+    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
+    return run_layers(stage_pass, {0, layers_.size()}, input, stash, stash.arena, events);
 }
 
-std::optional<model::NextNorm> Stage::norm_of_input(const model::Pass& pass, std::size_t l,
-                                                    Flight& flight) const {
+std::optional<model::NextNorm> Stage::find_input_norm(const model::Pass& pass, std::size_t l,
+                                                      ActivationStash& stash) const {
     std::optional<model::NextNorm> norm;
-    visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-        if constexpr (requires { layer.norm_of_input(pass, model::Weights{}, state); })
-            if (auto found = layer.norm_of_input(pass, weights_[flight.weights][l], state))
+    visit_layer(layers_[l], stash.states[l], [&]<class L>(const L& layer, typename L::State& state) {
+        if constexpr (requires { layer.find_input_norm(pass, model::Weights{}, state); })
+            if (auto found = layer.find_input_norm(pass, weights_[stash.weight_copy][l], state))
                 norm.emplace(*found);
     });
     return norm;
 }
 
 device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, device::ConstTensor input,
-                                 Flight& flight, device::Arena& kept, const PassEvents& events) const {
+                                 ActivationStash& stash, device::Arena& arena, const PassEvents& events) const {
     device::Tensor output;
     for (std::size_t l = layers.begin; l < layers.end(); ++l) {
-        flight.inputs[l] = input;
-        name_layer(pass, l);
+        stash.inputs[l] = input;
+        report_layer(pass, l);
         const std::optional<model::NextNorm> next_norm =
-            l + 1 < layers.end() ? norm_of_input(pass, l + 1, flight) : std::nullopt;
-        visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-            const model::Weights weights = weights_[flight.weights][l];
-            if constexpr (requires { layer.forward(pass, weights, input, state, kept, &*next_norm); }) {
-                output = layer.forward(pass, weights, input, state, kept, next_norm ? &*next_norm : nullptr);
+            l + 1 < layers.end() ? find_input_norm(pass, l + 1, stash) : std::nullopt;
+        visit_layer(layers_[l], stash.states[l], [&]<class L>(const L& layer, typename L::State& state) {
+            const model::Weights weights = weights_[stash.weight_copy][l];
+            if constexpr (requires { layer.forward(pass, weights, input, state, arena, &*next_norm); }) {
+                output = layer.forward(pass, weights, input, state, arena, next_norm ? &*next_norm : nullptr);
             } else {
-                device::Arena& arena = model::is_head<L> ? pass.scratch : kept;  // a head keeps nothing
-                output = layer.forward(pass, weights, input, state, arena);
+                device::Arena& output_arena =
+                    model::is_head<L> ? pass.scratch : arena;  // a head stashes nothing
+                output = layer.forward(pass, weights, input, state, output_arena);
             }
         });
         events.after_layer();
@@ -170,58 +172,59 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
     return output;
 }
 
-// Runs block after block and keeps only the outputs of blocks. An evaluation pass releases even these once the
-// next block has read them.
-device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor input, Flight& flight,
-                                 device::Arena& again, const PassEvents& events) const {
+// Runs block after block and keeps only the outputs of blocks. An evaluation pass releases even the output of a
+// block as soon as the next block has read it.
+device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
+                                 device::Arena& block_activations, const PassEvents& events) const {
     device::Tensor output;
-    for (const layout::Range& block : blocks_) {
-        const device::ArenaScope scope(again);
-        const device::Tensor made = run_layers(pass, block, input, flight, again, events);
-        if (is_of_head(layers_[block.begin])) return {};
-        if (!pass.is_training) flight.kept.release(0);
-        output = flight.kept.tensor(pass.dtype, made.rows, made.columns);
-        launch(pass.stream, kernels::Copy{.input = made, .output = output});
+    for (const layout::Range& block : block_ranges_) {
+        const device::ArenaScope scope(block_activations);
+        const device::Tensor block_output = run_layers(pass, block, input, stash, block_activations, events);
+        if (is_head_layer(layers_[block.begin])) return {};
+        if (!pass.is_training) stash.arena.release(0);
+        output = stash.arena.tensor(pass.dtype, block_output.rows, block_output.columns);
+        launch(pass.stream, kernels::Copy{.input = block_output, .output = output});
         input = output;
     }
     return output;
 }
 
 void Stage::backward_layer(const model::Pass& pass, std::size_t l, device::ConstTensor grad_output,
-                           device::Tensor grad_input, Flight& flight) const {
-    name_layer(pass, l);
-    const device::ArenaScope scope(pass.scratch);  // the halves of a layer share temporaries
-    visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-        const device::ConstTensor input = flight.inputs[l];
+                           device::Tensor grad_input, ActivationStash& stash) const {
+    report_layer(pass, l);
+    const device::ArenaScope scope(pass.scratch);  // both backward halves use the same temporaries
+    visit_layer(layers_[l], stash.states[l], [&]<class L>(const L& layer, typename L::State& state) {
+        const device::ConstTensor input = stash.inputs[l];
         if constexpr (std::is_same_v<L, model::Head>) {
-            layer.backward(pass, weights_[flight.weights][l], input, grad_input, state,
-                           gradients_[flight.gradients][l], pass.scratch);
+            layer.backward(pass, weights_[stash.weight_copy][l], input, grad_input, state,
+                           gradients_[stash.gradient_copy][l], pass.scratch);
         } else {
-            layer.backward_input(pass, weights_[flight.weights][l], input, grad_output, grad_input, state,
+            layer.backward_input(pass, weights_[stash.weight_copy][l], input, grad_output, grad_input, state,
                                  pass.scratch);
-            layer.backward_weight(pass, weights_[flight.weights][l], input, grad_output, state,
-                                  gradients_[flight.gradients][l], pass.scratch);
+            layer.backward_weight(pass, weights_[stash.weight_copy][l], input, grad_output, state,
+                                  gradients_[stash.gradient_copy][l], pass.scratch);
         }
     });
 }
 
 void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
-                     Flight& flight, Workspace& workspace, const PassEvents& events) const {
+                     ActivationStash& stash, Workspace& workspace, const PassEvents& events) const {
     const device::ArenaScope scope(pass.scratch);
-    const std::size_t rows = own_rows(pass).count;
+    const std::size_t rows = find_own_rows(pass).count;
     device::Tensor next = pass.scratch.tensor(pass.dtype, rows, width_);
     device::Tensor spare = pass.scratch.tensor(pass.dtype, rows, width_);
-    model::Pass own = pass;
-    own.keeps_little = spec_.recompute == plan::Recompute::selective;
-    for (std::size_t b = blocks_.size(); b-- > 0;) {
-        const device::ArenaScope block_scope(workspace.again);
+    model::Pass stage_pass = pass;
+    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
+    for (std::size_t b = block_ranges_.size(); b-- > 0;) {
+        const device::ArenaScope block_scope(workspace.block_activations);
         if (spec_.recompute == plan::Recompute::full) {
-            run_layers(own, blocks_[b], flight.inputs[blocks_[b].begin], flight, workspace.again, events);
+            run_layers(stage_pass, block_ranges_[b], stash.inputs[block_ranges_[b].begin], stash,
+                       workspace.block_activations, events);
         }
-        for (std::size_t l = blocks_[b].end(); l-- > blocks_[b].begin;) {
+        for (std::size_t l = block_ranges_[b].end(); l-- > block_ranges_[b].begin;) {
             const device::Tensor target = l == 0 && grad_input.is_present() ? grad_input : next;
-            backward_layer(own, l, grad_output, target, flight);
-            events.left(numbers_[l]);
+            backward_layer(stage_pass, l, grad_output, target, stash);
+            events.after_layer_gradients(parameter_indices_[l]);
             events.after_layer();
             grad_output = target;
             std::swap(next, spare);
@@ -230,39 +233,40 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
 }
 
 void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
-                           Flight& flight, const PassEvents& events) const {
+                           ActivationStash& stash, const PassEvents& events) const {
     if (spec_.recompute == plan::Recompute::full) {
         throw BugError("a stage that computes its activations again was asked for half a backward pass");
     }
-    model::Pass own = pass;
-    own.keeps_little = spec_.recompute == plan::Recompute::selective;
-    flight.grad_outputs.resize(layers_.size());
+    model::Pass stage_pass = pass;
+    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
+    stash.grad_outputs.resize(layers_.size());
     for (std::size_t l = layers_.size(); l-- > 0;) {
-        name_layer(pass, l);
-        flight.grad_outputs[l] = grad_output;
-        const bool is_given = l == 0 && grad_input.is_present();
+        report_layer(pass, l);
+        stash.grad_outputs[l] = grad_output;
+        const bool is_caller_buffer = l == 0 && grad_input.is_present();
         const device::Tensor target =
-            is_given ? grad_input : flight.kept.tensor(pass.dtype, own_rows(pass).count, width_);
-        visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_input(own, weights_[flight.weights][l], flight.inputs[l], grad_output, target, state,
-                                 flight.kept);
+            is_caller_buffer ? grad_input : stash.arena.tensor(pass.dtype, find_own_rows(pass).count, width_);
+        visit_layer(layers_[l], stash.states[l], [&](const auto& layer, auto& state) {
+            layer.backward_input(stage_pass, weights_[stash.weight_copy][l], stash.inputs[l], grad_output,
+                                 target, state, stash.arena);
         });
         events.after_layer();
         grad_output = target;
     }
 }
 
-void Stage::backward_weight(const model::Pass& pass, Flight& flight, const PassEvents& events) const {
-    model::Pass own = pass;
-    own.keeps_little = spec_.recompute == plan::Recompute::selective;
+void Stage::backward_weight(const model::Pass& pass, ActivationStash& stash, const PassEvents& events) const {
+    model::Pass stage_pass = pass;
+    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
     for (std::size_t l = layers_.size(); l-- > 0;) {
-        name_layer(pass, l);
+        report_layer(pass, l);
         const device::ArenaScope scope(pass.scratch);
-        visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_weight(own, weights_[flight.weights][l], flight.inputs[l], flight.grad_outputs[l],
-                                  state, gradients_[flight.gradients][l], pass.scratch);
+        visit_layer(layers_[l], stash.states[l], [&](const auto& layer, auto& state) {
+            layer.backward_weight(stage_pass, weights_[stash.weight_copy][l], stash.inputs[l],
+                                  stash.grad_outputs[l], state, gradients_[stash.gradient_copy][l],
+                                  pass.scratch);
         });
-        events.left(numbers_[l]);
+        events.after_layer_gradients(parameter_indices_[l]);
         events.after_layer();
     }
 }

@@ -8,40 +8,40 @@
 namespace trireme::tools {
 namespace {
 
-bool disturbs(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+bool is_control_character(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
 }  // namespace
 
 void print_fact(std::ostream& out, const std::string& name, const std::string& value) {
     constexpr std::size_t column = 12;
     constexpr std::size_t longest_value = 2000;
-    const std::string shown = line_for_terminal(name);
-    out << "  " << shown << std::string(shown.size() < column ? column - shown.size() : 1, ' ')
-        << line_for_terminal(value, longest_value) << '\n';
+    const std::string label = sanitise_line(name);
+    out << "  " << label << std::string(label.size() < column ? column - label.size() : 1, ' ')
+        << sanitise_line(value, longest_value) << '\n';
 }
 
-std::string one_decimal(double value) {
+std::string format_one_decimal(double value) {
     std::ostringstream text;
     text << std::fixed << std::setprecision(1) << value;
     return text.str();
 }
 
-std::string in_megabytes(double bytes) { return one_decimal(bytes / 1e6) + " MB"; }
+std::string format_megabytes(double bytes) { return format_one_decimal(bytes / 1e6) + " MB"; }
 
-std::string for_terminal(std::string text, std::size_t limit) {
+std::string sanitise_for_terminal(std::string text, std::size_t limit) {
     if (text.size() > limit) {
         std::size_t end = limit;
         while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
         text = text.substr(0, end) + " ...";
     }
     for (char& c : text)
-        if (disturbs(c) && c != '\n' && c != '\t') c = '.';
+        if (is_control_character(c) && c != '\n' && c != '\t') c = '.';
     return text;
 }
 
-std::string line_for_terminal(std::string text, std::size_t limit) {
-    text = for_terminal(std::move(text), limit);
-    std::replace_if(text.begin(), text.end(), disturbs, '.');
+std::string sanitise_line(std::string text, std::size_t limit) {
+    text = sanitise_for_terminal(std::move(text), limit);
+    std::replace_if(text.begin(), text.end(), is_control_character, '.');
     return text;
 }
 

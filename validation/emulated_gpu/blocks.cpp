@@ -37,11 +37,11 @@ public:
     Thread& running() { return *running_; }
     std::byte* shared() { return shared_.data(); }
     void offer_value(const void* content, std::size_t bytes) {
-        std::memcpy(offered_.data() + running_->number * most_value_bytes, content, bytes);
+        std::memcpy(offered_.data() + running_->number * max_value_bytes, content, bytes);
         running_->value_bytes = bytes;
     }
     const std::byte* value_of_lane(unsigned lane) const {
-        return exchanged_.data() + (running_->number / warp_size * warp_size + lane) * most_value_bytes;
+        return exchanged_.data() + (running_->number / warp_size * warp_size + lane) * max_value_bytes;
     }
     void wait(Waits waits, unsigned lanes) {
         Thread& own = *running_;
@@ -53,9 +53,9 @@ public:
 private:
     void begin_block(const Index& block);
     void turn(Thread& thread);
-    bool let_go();
-    bool let_block_go();
-    bool let_warps_go();
+    bool release_threads();
+    bool release_block();
+    bool release_warps();
     void release(std::size_t number);
     [[noreturn]] void complain() const;
 
@@ -72,10 +72,10 @@ private:
 thread_local Block* current = nullptr;
 std::uint64_t order_seed = 0;
 
-std::size_t product(const Index& index) { return std::size_t{index.x} * index.y * index.z; }
+std::size_t count_threads(const Index& index) { return std::size_t{index.x} * index.y * index.z; }
 
 // Returns the order of the threads, which differs between seeds; ascending for seed 0.
-std::vector<std::size_t> order_of(std::size_t threads) {
+std::vector<std::size_t> make_thread_order(std::size_t threads) {
     std::vector<std::size_t> order(threads);
     std::iota(order.begin(), order.end(), 0);
     if (order_seed == 0) return order;
@@ -86,17 +86,17 @@ std::vector<std::size_t> order_of(std::size_t threads) {
 
 Block::Block(const Index& blocks, const Index& threads, std::size_t shared_bytes,
              const std::function<void()>& body)
-    : order_(order_of(product(threads))),
+    : order_(make_thread_order(count_threads(threads))),
       shared_(shared_bytes),
-      offered_(product(threads) * most_value_bytes),
-      exchanged_(product(threads) * most_value_bytes) {
+      offered_(count_threads(threads) * max_value_bytes),
+      exchanged_(count_threads(threads) * max_value_bytes) {
     const auto work = [this, &body] {
         while (!is_last_done_) {
             body();
             wait(Waits::for_next_block, 0);
         }
     };
-    for (unsigned number = 0; number < product(threads); ++number) {
+    for (unsigned number = 0; number < count_threads(threads); ++number) {
         Thread& thread = *threads_.emplace_back(std::make_unique<Thread>(work));
         thread.number = number;
         thread.place.block_size = threads;
@@ -128,7 +128,7 @@ void Block::run_all() {
                 do {
                     for (const std::size_t number : order_)
                         if (threads_[number]->waits == Waits::for_nothing) turn(*threads_[number]);
-                } while (let_go());
+                } while (release_threads());
             }
         }
     }
@@ -137,53 +137,53 @@ void Block::run_all() {
 }
 
 // Releases threads whose wait is over. Returns false if all have ended.
-bool Block::let_go() {
-    if (let_warps_go() || let_block_go()) return true;
+bool Block::release_threads() {
+    if (release_warps() || release_block()) return true;
     for (const auto& thread : threads_)
         if (thread->waits != Waits::for_next_block) complain();
     return false;
 }
 
 // Threads that have ended are not waited for.
-bool Block::let_block_go() {
-    bool is_any_here = false;
+bool Block::release_block() {
+    bool is_any_waiting = false;
     for (const auto& thread : threads_) {
-        is_any_here = is_any_here || thread->waits == Waits::for_block;
+        is_any_waiting = is_any_waiting || thread->waits == Waits::for_block;
         if (thread->waits == Waits::for_warp) return false;
     }
     for (const auto& thread : threads_)
         if (thread->waits == Waits::for_block) thread->waits = Waits::for_nothing;
-    return is_any_here;
+    return is_any_waiting;
 }
 
-bool Block::let_warps_go() {
-    bool has_gone = false;
+bool Block::release_warps() {
+    bool has_released = false;
     for (std::size_t first = 0; first < threads_.size(); first += warp_size) {
         for (unsigned lane = 0; lane < warp_size && first + lane < threads_.size(); ++lane) {
             const Thread& own = *threads_[first + lane];
             if (own.waits != Waits::for_warp) continue;
             const unsigned lanes = own.lanes;
-            bool are_all_here = true;
+            bool have_all_arrived = true;
             for (unsigned other = 0; other < warp_size; ++other) {
                 if ((lanes >> other & 1U) == 0) continue;
-                are_all_here = are_all_here && first + other < threads_.size() &&
-                               threads_[first + other]->waits == Waits::for_warp &&
-                               threads_[first + other]->lanes == lanes;
+                have_all_arrived = have_all_arrived && first + other < threads_.size() &&
+                                   threads_[first + other]->waits == Waits::for_warp &&
+                                   threads_[first + other]->lanes == lanes;
             }
-            if (!are_all_here) continue;
+            if (!have_all_arrived) continue;
             for (unsigned other = 0; other < warp_size; ++other)
                 if ((lanes >> other & 1U) != 0) release(first + other);
-            has_gone = true;
+            has_released = true;
         }
     }
-    return has_gone;
+    return has_released;
 }
 
 void Block::release(std::size_t number) {
     Thread& thread = *threads_[number];
     thread.waits = Waits::for_nothing;
-    std::copy_n(offered_.begin() + static_cast<std::ptrdiff_t>(number * most_value_bytes), thread.value_bytes,
-                exchanged_.begin() + static_cast<std::ptrdiff_t>(number * most_value_bytes));
+    std::copy_n(offered_.begin() + static_cast<std::ptrdiff_t>(number * max_value_bytes), thread.value_bytes,
+                exchanged_.begin() + static_cast<std::ptrdiff_t>(number * max_value_bytes));
 }
 
 void Block::complain() const {
@@ -195,7 +195,7 @@ void Block::complain() const {
     }
     throw std::logic_error("of " + std::to_string(threads_.size()) + " threads of a block " +
                            std::to_string(for_block) + " wait for the block and " + std::to_string(for_warp) +
-                           " for lanes that do not come");
+                           " for lanes that never arrive");
 }
 
 }  // namespace

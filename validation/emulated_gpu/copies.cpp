@@ -25,7 +25,7 @@ struct Copies {
     std::deque<std::vector<Copy>> committed = {};
 };
 
-Copies& own_copies() {
+Copies& current_copies() {
     static thread_local std::vector<Copies> of_threads(1024);
     return of_threads[emulated::place().thread.x];
 }
@@ -35,14 +35,14 @@ Copies& own_copies() {
 void copy_async(void* to, const void* from, std::size_t bytes) {
     const Copy copy{to, from, bytes};
     if (emulated::are_threads_shuffled()) return copy.carry_out();
-    own_copies().open.push_back(copy);
+    current_copies().open.push_back(copy);
 }
 
-void commit_copies() { own_copies().committed.push_back(std::exchange(own_copies().open, {})); }
+void commit_copies() { current_copies().committed.push_back(std::exchange(current_copies().open, {})); }
 
-void wait_for_copies(unsigned but) {
-    Copies& own = own_copies();
-    while (own.committed.size() > but) {
+void wait_for_copies(unsigned pending_groups) {
+    Copies& own = current_copies();
+    while (own.committed.size() > pending_groups) {
         for (const Copy& copy : own.committed.front()) copy.carry_out();
         own.committed.pop_front();
     }

@@ -13,7 +13,7 @@ namespace trireme::emulated {
 namespace context = boost::context;
 
 #ifdef __SANITIZE_ADDRESS__
-void Fiber::leave_for(const Stack& stack, void** left) {
+void Fiber::begin_switch(const Stack& stack, void** left) {
     __sanitizer_start_switch_fiber(left, stack.bottom, stack.bytes);
 }
 void Fiber::arrive(void* left, Stack* from) {
@@ -22,7 +22,7 @@ void Fiber::arrive(void* left, Stack* from) {
     __sanitizer_finish_switch_fiber(left, &from->bottom, &from->bytes);
 }
 #else
-void Fiber::leave_for(const Stack& /*stack*/, void** /*left*/) {}
+void Fiber::begin_switch(const Stack& /*stack*/, void** /*left*/) {}
 void Fiber::arrive(void* /*left*/, Stack* /*from*/) {}
 #endif
 
@@ -40,21 +40,21 @@ Fiber::Fiber(std::function<void()> work) {
                                  arrive(nullptr, &resumer_);
                                  outside_ = std::move(outside);
                                  does();
-                                 leave_for(resumer_, nullptr);
+                                 begin_switch(resumer_, nullptr);
                                  return std::move(outside_);
                              });
 }
 
 void Fiber::resume() {
     void* left = nullptr;
-    leave_for(own_, &left);
+    begin_switch(own_, &left);
     inside_ = std::move(inside_).resume();
     arrive(left, nullptr);
 }
 
 void Fiber::pause() {
     void* left = nullptr;
-    leave_for(resumer_, &left);
+    begin_switch(resumer_, &left);
     outside_ = std::move(outside_).resume();
     arrive(left, &resumer_);
 }

@@ -23,7 +23,7 @@ private:
         std::size_t bytes = 0;
     };
 
-    static void leave_for(const Stack& stack, void** left);
+    static void begin_switch(const Stack& stack, void** left);
     static void arrive(void* left, Stack* from);
 
     Stack own_ = {};

@@ -45,21 +45,21 @@ std::byte* shared_memory();  // shared memory of the block, with the size set at
 
 // A lane offers a value and waits for its warp. Afterwards it can read the values of the lanes that waited with
 // it.
-inline constexpr std::size_t most_value_bytes = 256;
+inline constexpr std::size_t max_value_bytes = 256;
 void offer_value(const void* content, std::size_t bytes);
 const std::byte* value_of_lane(unsigned lane);
 
-// Every lane of `lanes` contributes `value` and receives the result of `use(said)`, where said(lane) is the
-// value of that lane.
+// Every lane of `lanes` contributes `value` and receives the result of `use(read_lane)`, where read_lane(lane)
+// is the value of that lane.
 template <class T, class Use>
-auto among_lanes(unsigned lanes, const T& value, Use&& use) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= most_value_bytes);
+auto exchange_values(unsigned lanes, const T& value, Use&& use) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= max_value_bytes);
     offer_value(&value, sizeof value);
     wait_for_warp(lanes);
     return use([](unsigned of) {
-        T said;
-        std::memcpy(&said, value_of_lane(of), sizeof said);
-        return said;
+        T value_of_other;
+        std::memcpy(&value_of_other, value_of_lane(of), sizeof value_of_other);
+        return value_of_other;
     });
 }
 
@@ -82,26 +82,26 @@ T __shfl_sync(unsigned lanes, T value, int source, int width = 32) {
     const unsigned first =
         trireme::emulated::lane() / static_cast<unsigned>(width) * static_cast<unsigned>(width);
     const unsigned from = first + static_cast<unsigned>(source) % static_cast<unsigned>(width);
-    return trireme::emulated::among_lanes(lanes, value, [&](auto said) { return said(from); });
+    return trireme::emulated::exchange_values(lanes, value, [&](auto read_lane) { return read_lane(from); });
 }
 
 template <class T>
 T __shfl_xor_sync(unsigned lanes, T value, int mask) {
     const unsigned from = trireme::emulated::lane() ^ static_cast<unsigned>(mask);
-    return trireme::emulated::among_lanes(lanes, value, [&](auto said) { return said(from); });
+    return trireme::emulated::exchange_values(lanes, value, [&](auto read_lane) { return read_lane(from); });
 }
 
 template <class T>
 T __shfl_down_sync(unsigned lanes, T value, unsigned distance) {
     const unsigned from = std::min(trireme::emulated::lane() + distance, 31U);
-    return trireme::emulated::among_lanes(lanes, value, [&](auto said) { return said(from); });
+    return trireme::emulated::exchange_values(lanes, value, [&](auto read_lane) { return read_lane(from); });
 }
 
 inline unsigned __ballot_sync(unsigned lanes, bool holds) {
-    return trireme::emulated::among_lanes(lanes, holds, [&](auto said) {
+    return trireme::emulated::exchange_values(lanes, holds, [&](auto read_lane) {
         unsigned votes = 0;
         for (unsigned l = 0; l < 32; ++l)
-            if ((lanes >> l & 1U) != 0 && said(l)) votes |= 1U << l;
+            if ((lanes >> l & 1U) != 0 && read_lane(l)) votes |= 1U << l;
         return votes;
     });
 }

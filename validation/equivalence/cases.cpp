@@ -11,7 +11,7 @@
 namespace trireme::equivalence {
 namespace {
 
-constexpr int most_ranks = 8;
+constexpr int max_ranks = 8;
 constexpr int items = 6;  // the embedding, four blocks and the head
 constexpr int batch = 12;
 
@@ -114,7 +114,7 @@ bool has_one_layout(const Case& levels) {
 bool has_few_ranks(const Chosen& chosen) {
     if (!chosen.is_grid()) return true;
     return chosen.knows_ranks() ? std::ranges::find(rank_counts, chosen.ranks()) != rank_counts.end()
-                                : chosen.ranks() <= most_ranks;
+                                : chosen.ranks() <= max_ranks;
 }
 
 bool suits_schedule(const Chosen& chosen) {
@@ -129,8 +129,8 @@ bool suits_schedule(const Chosen& chosen) {
            chosen.of(microbatch_counts, Factor::microbatches).in_all % file.rows == 0;
 }
 
-// A layer that is fully recomputed cannot split its backward pass. A team that is alone in its row does not
-// split it.
+// A layer that is fully recomputed cannot split its backward pass. The only team of a row does not split
+// it.
 bool suits_halves(const Chosen& chosen) {
     const bool is_known = chosen.has(Factor::schedule) && chosen.has(Factor::recompute) && chosen.knows_row();
     if (!is_known || !chosen.schedule().has_halves || chosen.row() == 1) return true;
@@ -147,7 +147,7 @@ bool has_samples_for_all(const Chosen& chosen) {
 bool can_share_model(const Chosen& chosen) {
     if (!chosen.has(Factor::model)) return true;
     const int groups = chosen.of(models, Factor::model).groups;
-    if (!chosen.is_grid()) return chosen.file().most_shares <= groups;
+    if (!chosen.is_grid()) return chosen.file().max_shares <= groups;
     return !chosen.has(Factor::tensor) || chosen.of(widths, Factor::tensor) <= groups;
 }
 
@@ -248,13 +248,13 @@ std::vector<FactorLevels> factor_levels() {
     };
 }
 
-Product product_of_factors() {
+CaseSpace product_of_factors() {
     std::vector<int> levels;
     for (const FactorLevels& factor : factor_levels()) levels.push_back(static_cast<int>(factor.levels.size()));
     return {levels, keeps_rules};
 }
 
-std::string name_of(const Case& chosen) {
+std::string to_string(const Case& chosen) {
     const std::vector<FactorLevels> all = factor_levels();
     std::string name;
     for (std::size_t f = 0; f < all.size(); ++f) {
@@ -264,7 +264,7 @@ std::string name_of(const Case& chosen) {
     return name;
 }
 
-Case case_named(const std::string& name) {
+Case parse_case(const std::string& name) {
     const std::vector<FactorLevels> all = factor_levels();
     Case chosen(all.size(), open);
     std::istringstream in(name);
@@ -321,8 +321,8 @@ std::string on_gpu(std::string options, const std::string& dtype) {
     return options + " --device cuda --dtype " + dtype;
 }
 
-bool keeps_bars(const Difference& difference, const Case& chosen) {
-    return keeps_bars(difference, chosen[Factor::precision] == 0);
+bool is_within_tolerance(const Difference& difference, const Case& chosen) {
+    return is_within_tolerance(difference, chosen[Factor::precision] == 0);
 }
 
 }  // namespace trireme::equivalence

@@ -34,14 +34,14 @@ struct FactorLevels {
 
 std::vector<FactorLevels> factor_levels();
 
-// Returns the product of all cases that the program can run on at most 8 ranks.
-Product product_of_factors();
+// Returns all cases that the program can run on at most 8 ranks.
+CaseSpace product_of_factors();
 
 // Converts a case to text such as "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 ..." and back. Factors
 // that the text omits get their first level with which the case can run. Throws std::invalid_argument for other
 // texts.
-std::string name_of(const Case& chosen);
-Case case_named(const std::string& name);
+std::string to_string(const Case& chosen);
+Case parse_case(const std::string& name);
 
 // Return the options of `train` that determine the results; those that must not change them; and of the latter,
 // those of `evaluate`. A layout file is expected as <name>.json in the working folder.
@@ -55,6 +55,6 @@ std::string precision_of(const Case& chosen);  // "f64"
 std::string on_gpu(std::string options, const std::string& dtype);
 
 // True if the differences are within the tolerances of the case's precision.
-bool keeps_bars(const Difference& difference, const Case& chosen);
+bool is_within_tolerance(const Difference& difference, const Case& chosen);
 
 }  // namespace trireme::equivalence

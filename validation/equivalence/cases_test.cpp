@@ -23,45 +23,45 @@ bool is_apart(const Case& chosen) {
 std::set<Combination> combinations_of_all(const std::vector<Case>& cases, int ways) {
     std::set<Combination> all;
     for (const Case& chosen : cases) {
-        for (const Combination& combination : combinations_of(chosen, ways)) all.insert(combination);
+        for (const Combination& combination : find_combinations(chosen, ways)) all.insert(combination);
     }
     return all;
 }
 
-std::vector<Case> every_case(const Product& product) {
+std::vector<Case> every_case(const CaseSpace& space) {
     std::vector<Case> all;
-    product.for_each([&](const Case& chosen) { all.push_back(chosen); });
+    space.for_each([&](const Case& chosen) { all.push_back(chosen); });
     return all;
 }
 
 TEST(Covering, VisitsEveryCaseThatKeepsTheRule) {
-    const Product product({2, 2, 2}, is_apart);
+    const CaseSpace space({2, 2, 2}, is_apart);
 
     const std::vector<Case> expected{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {1, 0, 1}};
-    EXPECT_EQ(every_case(product), expected);
+    EXPECT_EQ(every_case(space), expected);
 }
 
-TEST(Covering, HoldsEveryCombinationOfTheProductAndNoOther) {
+TEST(Covering, ContainsExactlyTheCombinationsOfAllCases) {
     for (const int ways : {2, 3}) {
-        const Product product({3, 2, 4, 2, 3}, is_apart);
+        const CaseSpace space({3, 2, 4, 2, 3}, is_apart);
 
-        const std::vector<Case> covering = product.covering(ways);
+        const std::vector<Case> covering = space.covering(ways);
 
-        EXPECT_EQ(combinations_of_all(covering, ways), combinations_of_all(every_case(product), ways));
-        EXPECT_LT(covering.size(), every_case(product).size() / 2);
+        EXPECT_EQ(combinations_of_all(covering, ways), combinations_of_all(every_case(space), ways));
+        EXPECT_LT(covering.size(), every_case(space).size() / 2);
         EXPECT_TRUE(std::ranges::all_of(covering, is_apart));
     }
 }
 
-TEST(Covering, HasNoCaseWhereTheRuleAllowsNone) {
-    const Product product({2, 2}, [](const Case& chosen) { return chosen[1] == open; });
+TEST(Covering, IsEmptyIfTheRuleAllowsNoCase) {
+    const CaseSpace space({2, 2}, [](const Case& chosen) { return chosen[1] == open; });
 
-    EXPECT_TRUE(product.covering(2).empty());
-    EXPECT_EQ(product.completed({open, open}), std::nullopt);
+    EXPECT_TRUE(space.covering(2).empty());
+    EXPECT_EQ(space.completed({open, open}), std::nullopt);
 }
 
-// The set of pairs of levels of two factors, as a table, because the cases of the product have 60 million
-// pairs.
+// The set of pairs of levels of two factors, as a table, because all cases together have 60
+// million pairs.
 class Pairs {
 public:
     void add(const Case& chosen) {
@@ -74,8 +74,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_levels = 16;
-    static constexpr std::size_t numbers = 16 * most_levels;  // upper bound of the numbers of all levels
+    static constexpr std::size_t max_levels = 16;
+    static constexpr std::size_t numbers = 16 * max_levels;  // upper bound of the numbers of all levels
 
     static void for_each_pair(const Case& chosen, auto&& use) {
         for (std::size_t f = 0; f < chosen.size(); ++f) {
@@ -83,21 +83,21 @@ private:
         }
     }
     static std::size_t number(const Case& chosen, std::size_t factor) {
-        return factor * most_levels + static_cast<std::size_t>(chosen[factor]);
+        return factor * max_levels + static_cast<std::size_t>(chosen[factor]);
     }
 
     std::vector<bool> are_there_ = std::vector<bool>(numbers * numbers);
 };
 
-TEST(Cases, CoverEveryPairOfLevelsInTheWholeProduct) {
-    const Product product = product_of_factors();
-    const std::vector<Case> covering = product.covering(2);
+TEST(Cases, CoverEveryPairOfLevelsOfAllCases) {
+    const CaseSpace space = product_of_factors();
+    const std::vector<Case> covering = space.covering(2);
     Pairs covered;
     for (const Case& chosen : covering) covered.add(chosen);
 
     std::size_t cases = 0;
     std::size_t missing = 0;
-    product.for_each([&](const Case& chosen) {
+    space.for_each([&](const Case& chosen) {
         ++cases;
         missing += covered.count_missing(chosen);
     });
@@ -119,12 +119,12 @@ TEST(Cases, UseAtMostEightRanksAndEveryLayout) {
     EXPECT_EQ(layouts.size(), 1 + layout_files().size());
 }
 
-TEST(Cases, AreWrittenAsOptions) {
-    const Case grid = case_named(
+TEST(Cases, AreConvertedToOptions) {
+    const Case grid = parse_case(
         "layout=grid pipe=2 data=2 tensor=1 schedule=interleaved*2 micro-batches=3/5 model=gpt2-tied "
         "recompute=unlike partition=listed shard-optimizer=off sequence-parallel=on length=pack precision=f64");
-    const Case file = case_named("layout=looped-shares schedule=looped-bfs*2 micro-batches=3/5");
-    const Case v = case_named("layout=grid pipe=3 data=2 tensor=1 schedule=zb-v*2 micro-batches=5/9");
+    const Case file = parse_case("layout=looped-shares schedule=looped-bfs*2 micro-batches=3/5");
+    const Case v = parse_case("layout=grid pipe=3 data=2 tensor=1 schedule=zb-v*2 micro-batches=5/9");
 
     EXPECT_EQ(way_options(grid),
               "--pipe 2 --data 2 --tensor 1 --chunks 2 --partition 1,1,1,3 --schedule interleaved "
@@ -138,29 +138,29 @@ TEST(Cases, AreWrittenAsOptions) {
               "--sequence-parallel on --length pad --recompute none --shard-optimizer on");
 }
 
-TEST(Cases, ComputeNothingAgainInFullWhereBackwardPassesAreInHalves) {
+TEST(Cases, NeverCombineFullRecomputationWithSplitBackward) {
     for (const char* schedule : {"zb-h1*1", "zb-h2*1", "zb-v*2"}) {
         for (const char* recompute : {" recompute=full", " recompute=unlike"}) {
-            EXPECT_THROW(case_named(std::string("layout=grid pipe=2 schedule=") + schedule + recompute),
+            EXPECT_THROW(parse_case(std::string("layout=grid pipe=2 schedule=") + schedule + recompute),
                          std::invalid_argument);
         }
-        EXPECT_NO_THROW(case_named(std::string("layout=grid pipe=1 recompute=full schedule=") + schedule));
+        EXPECT_NO_THROW(parse_case(std::string("layout=grid pipe=1 recompute=full schedule=") + schedule));
     }
-    EXPECT_THROW(case_named("layout=v-shares schedule=zb-v*2 recompute=unlike"), std::invalid_argument);
-    EXPECT_THROW(case_named("layout=v-shares schedule=interleaved*2"), std::invalid_argument);
-    EXPECT_THROW(case_named("layout=looped-shares schedule=zb-v*2"), std::invalid_argument);
+    EXPECT_THROW(parse_case("layout=v-shares schedule=zb-v*2 recompute=unlike"), std::invalid_argument);
+    EXPECT_THROW(parse_case("layout=v-shares schedule=interleaved*2"), std::invalid_argument);
+    EXPECT_THROW(parse_case("layout=looped-shares schedule=zb-v*2"), std::invalid_argument);
 }
 
-TEST(Cases, AreNamedSoThatOneCanBeRunAgain) {
+TEST(Cases, CanBeParsedBackFromTheirNames) {
     for (const Case& chosen : product_of_factors().covering(2)) {
-        EXPECT_EQ(case_named(name_of(chosen)), chosen) << name_of(chosen);
+        EXPECT_EQ(parse_case(to_string(chosen)), chosen) << to_string(chosen);
     }
 }
 
-TEST(Cases, AreNoneOfAnUnknownName) {
-    EXPECT_THROW(case_named("layout=circle"), std::invalid_argument);
-    EXPECT_THROW(case_named("speed=high"), std::invalid_argument);
-    EXPECT_THROW(case_named("layout=grid pipe=3 data=3"), std::invalid_argument);
+TEST(Cases, CannotBeParsedFromInvalidNames) {
+    EXPECT_THROW(parse_case("layout=circle"), std::invalid_argument);
+    EXPECT_THROW(parse_case("speed=high"), std::invalid_argument);
+    EXPECT_THROW(parse_case("layout=grid pipe=3 data=3"), std::invalid_argument);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ std::size_t scattered(std::size_t turn, std::size_t factor) {
 // Grows cases until no combination is missing.
 class Greedy {
 public:
-    Greedy(const Product& product, int ways) : product_(product), ways_(ways) {
-        Case chosen(product.levels().size(), open);
+    Greedy(const CaseSpace& space, int ways) : space_(space), ways_(ways) {
+        Case chosen(space.levels().size(), open);
         add_possible(chosen, 0, ways);
     }
 
@@ -51,12 +51,12 @@ public:
             std::size_t most = 0;
             for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
                 const Case grown = grow(cases.size() + attempt);
-                const std::size_t gain = count_missing(combinations_of(grown, ways_));
+                const std::size_t gain = count_missing(find_combinations(grown, ways_));
                 if (gain <= most) continue;
                 most = gain;
                 best = grown;
             }
-            for (const Combination& met : combinations_of(best, ways_)) missing_.erase(met);
+            for (const Combination& met : find_combinations(best, ways_)) missing_.erase(met);
             cases.push_back(best);
         }
         return cases;
@@ -67,11 +67,11 @@ private:
 
     void add_possible(Case& chosen, std::size_t from, int ways) {
         if (ways == 0) {
-            if (product_.completed(chosen)) missing_.insert(combinations_of(chosen, ways_).front());
+            if (space_.completed(chosen)) missing_.insert(find_combinations(chosen, ways_).front());
             return;
         }
         for (std::size_t factor = from; factor < chosen.size(); ++factor) {
-            for (int level = 0; level < product_.levels()[factor]; ++level) {
+            for (int level = 0; level < space_.levels()[factor]; ++level) {
                 chosen[factor] = level;
                 add_possible(chosen, factor + 1, ways - 1);
             }
@@ -82,7 +82,7 @@ private:
     // Grows one case. `turn` selects the first missing combination, factor and level to be considered, so that
     // ties are broken in turn.
     Case grow(std::size_t turn) const {
-        const std::size_t factors = product_.levels().size();
+        const std::size_t factors = space_.levels().size();
         const auto first = std::next(missing_.begin(), static_cast<std::ptrdiff_t>(turn % missing_.size()));
         Case chosen = case_of(*first, factors);
         for (std::size_t i = 0; i < factors; ++i) {
@@ -93,14 +93,14 @@ private:
     }
 
     int best_level(Case chosen, std::size_t factor, std::size_t turn) const {
-        const int levels = product_.levels()[factor];
+        const int levels = space_.levels()[factor];
         const int first = static_cast<int>(scattered(turn, factor) % static_cast<std::size_t>(levels));
         int best = open;
         std::size_t most = 0;
         for (int i = 0; i < levels; ++i) {
             const int level = (i + first) % levels;
             chosen[factor] = level;
-            if (!product_.completed(chosen)) continue;
+            if (!space_.completed(chosen)) continue;
             const std::size_t gain = count_missing(combinations_with(chosen, factor));
             if (best != open && gain <= most) continue;
             most = gain;
@@ -110,7 +110,7 @@ private:
     }
 
     std::vector<Combination> combinations_with(const Case& chosen, std::size_t factor) const {
-        std::vector<Combination> all = combinations_of(chosen, ways_);
+        std::vector<Combination> all = find_combinations(chosen, ways_);
         std::erase_if(all, [&](const Combination& combination) {
             for (std::size_t i = 0; i < combination.size(); i += 2) {
                 if (combination[i] == static_cast<int>(factor)) return false;
@@ -125,14 +125,14 @@ private:
             std::ranges::count_if(combinations, [&](const Combination& c) { return missing_.contains(c); }));
     }
 
-    const Product& product_;
+    const CaseSpace& space_;
     int ways_;
     std::set<Combination> missing_;
 };
 
 }  // namespace
 
-std::optional<Case> Product::completed(Case chosen) const {
+std::optional<Case> CaseSpace::completed(Case chosen) const {
     if (!rule_(chosen)) return std::nullopt;
     const auto next = std::ranges::find(chosen, open);
     if (next == chosen.end()) return chosen;
@@ -143,15 +143,15 @@ std::optional<Case> Product::completed(Case chosen) const {
     return std::nullopt;
 }
 
-std::vector<Case> Product::covering(int ways) const { return Greedy(*this, ways).cases(); }
+std::vector<Case> CaseSpace::covering(int ways) const { return Greedy(*this, ways).cases(); }
 
-void Product::for_each(const std::function<void(const Case&)>& visit) const {
+void CaseSpace::for_each(const std::function<void(const Case&)>& visit) const {
     Case chosen(levels_.size(), open);
     visit_from(0, chosen, visit);
 }
 
-void Product::visit_from(std::size_t factor, Case& chosen,
-                         const std::function<void(const Case&)>& visit) const {
+void CaseSpace::visit_from(std::size_t factor, Case& chosen,
+                           const std::function<void(const Case&)>& visit) const {
     if (factor == levels_.size()) return visit(chosen);
     for (int level = 0; level < levels_[factor]; ++level) {
         chosen[factor] = level;
@@ -160,7 +160,7 @@ void Product::visit_from(std::size_t factor, Case& chosen,
     chosen[factor] = open;
 }
 
-std::vector<Combination> combinations_of(const Case& chosen, int ways) {
+std::vector<Combination> find_combinations(const Case& chosen, int ways) {
     std::vector<Combination> found;
     Combination begun;
     add_combinations(chosen, 0, ways, begun, found);

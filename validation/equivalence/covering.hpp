@@ -16,20 +16,20 @@ inline constexpr int open = -1;
 using Rule = std::function<bool(const Case&)>;
 
 // All combinations of levels that keep a rule. `levels` has the number of levels per factor.
-class Product {
+class CaseSpace {
 public:
-    Product(std::vector<int> levels, Rule rule) : levels_(std::move(levels)), rule_(std::move(rule)) {}
+    CaseSpace(std::vector<int> levels, Rule rule) : levels_(std::move(levels)), rule_(std::move(rule)) {}
 
     // Returns the case with the lowest levels of the open factors that keep the rule; empty if there are none.
     std::optional<Case> completed(Case chosen) const;
 
     // Returns complete cases that keep the rule and contain every combination of levels of `ways` (2 or more)
-    // factors that any case of the product contains. Greedy: each case starts with a missing combination. Then
+    // factors that any case of the space contains. Greedy: each case starts with a missing combination. Then
     // each factor gets the level that adds the most missing combinations (Cohen, Dalal, Fredman and Patton,
     // 1997). The result is the same on every machine.
     std::vector<Case> covering(int ways) const;
 
-    // Calls visit(case) for every case of the product. The level of the last factor changes fastest.
+    // Calls visit(case) for every case. The level of the last factor changes fastest.
     void for_each(const std::function<void(const Case&)>& visit) const;
 
     const std::vector<int>& levels() const { return levels_; }
@@ -45,6 +45,6 @@ private:
 using Combination = std::vector<int>;
 
 // Returns all combinations of `ways` factors in a case, without open factors.
-std::vector<Combination> combinations_of(const Case& chosen, int ways);
+std::vector<Combination> find_combinations(const Case& chosen, int ways);
 
 }  // namespace trireme::equivalence

@@ -90,7 +90,7 @@ const std::array trials{
     Trial{"VitWithLabelSmoothing", images, "rows.bin --format cifar10",
           "--model vit-tiny --heads 2 --patch 8 --label-smoothing 0.1 --lr 5e-3"}};
 
-class Families : public EqualLosses, public testing::WithParamInterface<Trial> {
+class ModelFamilies : public EqualLosses, public testing::WithParamInterface<Trial> {
 protected:
     void SetUp() override {
         if (GetParam().input != nullptr) write("rows.bin", GetParam().input());
@@ -98,7 +98,7 @@ protected:
         ASSERT_EQ(outcome.code, 0) << outcome.err;
     }
 
-    void expect_equal_losses_of_all_ways(const std::string& precision, double bar) {
+    void expect_equal_losses_in_all_layouts(const std::string& precision, double bar) {
         const std::string training = std::string(GetParam().train) +
                                      " --corpus corpus.h5 --batch 8 --layers 2 --width 16 --dropout 0.1 --long "
                                      "truncate --validation-share 0.2 " +
@@ -111,17 +111,17 @@ protected:
     }
 };
 
-TEST_P(Families, GiveTheSameLossesInTheReference) {
-    expect_equal_losses_of_all_ways("--dtype f64 --device reference", 1e-10);
+TEST_P(ModelFamilies, HaveTheSameLossesInAllLayoutsWithReferenceKernels) {
+    expect_equal_losses_in_all_layouts("--dtype f64 --device reference", 1e-10);
 }
 
-TEST_P(Families, GiveTheSameLossesWithTheFastKernels) {
-    expect_equal_losses_of_all_ways("--dtype f32 --device cpu", 1e-5);
+TEST_P(ModelFamilies, HaveTheSameLossesInAllLayoutsWithFastKernels) {
+    expect_equal_losses_in_all_layouts("--dtype f32 --device cpu", 1e-5);
 }
 
-std::string name_of(const testing::TestParamInfo<Trial>& trial) { return trial.param.name; }
+std::string to_string(const testing::TestParamInfo<Trial>& trial) { return trial.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Every, Families, testing::ValuesIn(trials), name_of);
+INSTANTIATE_TEST_SUITE_P(Every, ModelFamilies, testing::ValuesIn(trials), to_string);
 
 }  // namespace
 }  // namespace trireme::messages

@@ -93,7 +93,7 @@ Figures read_figures(const std::filesystem::path& run) {
         if (record.contains("rolled_back")) figures.rolled_back.push_back(record.at("rolled_back"));
     }
     const checkpoint::StoredModel stored = checkpoint::StoredModel::open(run);
-    for (const model::ParameterSpec& spec : unique_parameters(build_layers(stored.config()))) {
+    for (const model::ParameterSpec& spec : list_unique_parameters(build_layers(stored.config()))) {
         figures.parameters[spec.name] = values_of(stored, spec);
     }
     return figures;
@@ -107,7 +107,7 @@ Difference difference(const Figures& figures, const Figures& expected) {
     return found;
 }
 
-bool keeps_bars(const Difference& difference, bool is_double) {
+bool is_within_tolerance(const Difference& difference, bool is_double) {
     const double of_figures = is_double ? 1e-10 : 1e-5;
     const double of_parameters = is_double ? 1e-10 : 1e-4;
     return difference.losses <= of_figures && difference.norms <= of_figures &&

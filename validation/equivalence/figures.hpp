@@ -13,7 +13,7 @@ struct Figures {
     std::vector<double> norms;                              // gradient norm per step
     std::vector<bool> rolled_back;                          // per step, if updates are speculative
     std::vector<double> evaluations;                        // validation losses
-    std::map<std::string, std::vector<double>> parameters;  // whole tensors of the last checkpoint
+    std::map<std::string, std::vector<double>> parameters;  // complete tensors of the last checkpoint
 
     friend bool operator==(const Figures&, const Figures&) = default;
 };
@@ -35,7 +35,7 @@ Difference difference(const Figures& figures, const Figures& expected);
 // Returns true if all differences are at most 1e-10 in f64. In f32 the limit is 1e-5, and 1e-4 for parameters,
 // because AdamW divides gradients by their size and so amplifies rounding errors. Key biases, whose gradients
 // are rounding errors only, are ignored in f32.
-bool keeps_bars(const Difference& difference, bool is_double);
+bool is_within_tolerance(const Difference& difference, bool is_double);
 std::string to_string(const Difference& difference);
 
 }  // namespace trireme::equivalence

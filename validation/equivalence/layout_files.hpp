@@ -11,8 +11,8 @@ struct LayoutFile {
     int ranks;
     int stages;
     int stages_of_a_rank;
-    int rows;         // number of replicas if the layout is a grid or a V with uneven shares; 0 otherwise
-    int most_shares;  // maximum number of ranks per replica
+    int rows;        // number of replicas if the layout is a grid or a V with uneven shares; 0 otherwise
+    int max_shares;  // maximum number of ranks per replica
     const char* json;
     bool is_v = false;
 };

@@ -22,8 +22,8 @@ class Layouts : public testing::Test {
 protected:
     void expect_equal(const Figures& figures, const Figures& expected, const Case& chosen) {
         const Difference apart = difference(figures, expected);
-        EXPECT_TRUE(keeps_bars(apart, chosen))
-            << to_string(apart) << " from a single rank's in\n  " << name_of(chosen);
+        EXPECT_TRUE(is_within_tolerance(apart, chosen))
+            << to_string(apart) << " from a single rank's in\n  " << to_string(chosen);
     }
 
     validation::ScratchFolder folder_;
@@ -40,13 +40,13 @@ void PrintTo(const Trained& trained, std::ostream* out) { *out << trained.name; 
 // Few cases that contain every pair of levels: see cases_test.cpp.
 class CoveringLayouts : public Layouts, public testing::WithParamInterface<Trained> {};
 
-TEST_P(CoveringLayouts, GiveWhatASingleRankGives) {
-    const Case kind = case_named(GetParam().levels);
+TEST_P(CoveringLayouts, MatchASingleRank) {
+    const Case kind = parse_case(GetParam().levels);
     std::size_t runs = 0;
     for (const Case& chosen : product_of_factors().covering(2)) {
         if (chosen[Factor::model] != kind[Factor::model]) continue;
         if (chosen[Factor::precision] != kind[Factor::precision]) continue;
-        SCOPED_TRACE(name_of(chosen));
+        SCOPED_TRACE(to_string(chosen));
         ++runs;
         expect_equal(trials_.run(chosen, many_ranks()), trials_.one_rank(chosen), chosen);
     }
@@ -70,8 +70,8 @@ INSTANTIATE_TEST_SUITE_P(Every, CoveringLayouts, testing::ValuesIn(trained), nam
 // all of them.
 class ChosenLayouts : public Layouts, public testing::WithParamInterface<Trained> {};
 
-TEST_P(ChosenLayouts, GiveTheSameBitsUnderEveryMpiLibrary) {
-    const Case chosen = case_named(GetParam().levels);
+TEST_P(ChosenLayouts, MatchBitForBitUnderEveryMpiLibrary) {
+    const Case chosen = parse_case(GetParam().levels);
 
     const Figures first = trials_.run(chosen, 0);
 
@@ -130,19 +130,19 @@ constexpr std::array twelve{
 
 INSTANTIATE_TEST_SUITE_P(Twelve, ChosenLayouts, testing::ValuesIn(twelve), name_of_trained);
 
-TEST_F(Layouts, GiveTheSameBitsTwice) {
+TEST_F(Layouts, AreReproducibleBitForBit) {
     for (const std::size_t place : {std::size_t{3}, std::size_t{6}}) {
-        const Case chosen = case_named(twelve[place].levels);
+        const Case chosen = parse_case(twelve[place].levels);
         for (const std::size_t mpi : programs_for(ranks_of(chosen))) {
             const Figures first = trials_.run(chosen, mpi);
 
-            EXPECT_EQ(trials_.run(chosen, mpi), first) << name_of(chosen) << ", MPI library " << mpi;
+            EXPECT_EQ(trials_.run(chosen, mpi), first) << to_string(chosen) << ", MPI library " << mpi;
         }
     }
 }
 
 // Schedules that are not levels of the cases: generated from different costs per stage, or written by a user.
-TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
+TEST_F(Layouts, MatchASingleRankWithCustomSchedules) {
     std::ofstream(folder_.file("mine.csv")) << "0F0,0F1,0I0,0F2,0I1,0W0,0I2,0W1,0W2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
     struct Way {
         const char* options;
@@ -154,7 +154,7 @@ TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
         Way{"--pipe 2 --chunks 2 --microbatches 4 --schedule auto", 2},
         Way{"--pipe 2 --microbatches 3 --schedule mine.csv", 2}};
     for (const char* kind : {"model=gpt2-tied precision=f64", "model=llama-untied precision=f32"}) {
-        const Case one = case_named(kind);
+        const Case one = parse_case(kind);
         for (const Way& way : ways) {
             SCOPED_TRACE(way.options);
             const std::string options = training_options(one) + " " + way.options;
@@ -170,25 +170,25 @@ std::vector<Case> places() {
     for (const char* layout :
          {"layout=grid pipe=2 data=2 tensor=2", "layout=shares-5-2-1", "layout=everything-uneven",
           "layout=looped-shares", "layout=grid pipe=1 data=1 tensor=1"}) {
-        all.push_back(case_named(layout + std::string(" model=gpt2-tied precision=f64")));
+        all.push_back(parse_case(layout + std::string(" model=gpt2-tied precision=f64")));
     }
     return all;
 }
 
-TEST_F(Layouts, GoOnAlikeFromWhatAnotherOneStored) {
-    trials_.run(case_named("layout=replicas-3-3-2 model=gpt2-tied precision=f64"), many_ranks());
+TEST_F(Layouts, ContinueEquallyFromAModelOfADifferentLayout) {
+    trials_.run(parse_case("layout=replicas-3-3-2 model=gpt2-tied precision=f64"), many_ranks());
     trials_.keep_as("stored");
-    const auto gone_on = [&](const Case& place) {
+    const auto continued = [&](const Case& place) {
         return trials_.run(training_options(place) + " --init stored " + way_options(place), ranks_of(place),
                            many_ranks());
     };
-    const Figures one = gone_on(places().back());
+    const Figures one = continued(places().back());
 
-    for (const Case& place : places()) expect_equal(gone_on(place), one, place);
+    for (const Case& place : places()) expect_equal(continued(place), one, place);
 }
 
-TEST_F(Layouts, EvaluateAlikeWhatAnotherOneStored) {
-    trials_.run(case_named("layout=replicas-3-3-2 model=gpt2-tied precision=f64"), many_ranks());
+TEST_F(Layouts, EvaluateAModelOfADifferentLayoutEqually) {
+    trials_.run(parse_case("layout=replicas-3-3-2 model=gpt2-tied precision=f64"), many_ranks());
     trials_.keep_as("stored");
     const auto loss = [&](const Case& place) {
         return trials_.evaluate("--resume stored --dtype f64 --device reference " + evaluation_options(place),
@@ -196,7 +196,7 @@ TEST_F(Layouts, EvaluateAlikeWhatAnotherOneStored) {
     };
     const double one = loss(places().back());
 
-    for (const Case& place : places()) EXPECT_NEAR(loss(place), one, 1e-10 * one) << name_of(place);
+    for (const Case& place : places()) EXPECT_NEAR(loss(place), one, 1e-10 * one) << to_string(place);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Layouts that are cut by measured costs have the results of a single rank. The measurements are made up: each
-// layer costs more than the one before, so that every cut differs from the default one.
+// Layouts that are cut by measured costs have the results of a single rank. The measurements are synthetic:
+// each layer costs more than the one before, so that every cut differs from the default one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,43 +48,44 @@ protected:
         profile.links = {{.link = {.latency = 0, .bandwidth = 300}}};
         for (std::size_t l = 0; l < layers.size(); ++l) {
             plan::LayerProfile& layer = profile.layers[l];
-            layer.name = kind_of(layers[l]);
+            layer.name = find_kind(layers[l]);
             layer.parameters = 0;
-            for (const model::ParameterSpec& spec : parameters_of(layers[l])) {
+            for (const model::ParameterSpec& spec : list_parameters(layers[l])) {
                 layer.parameters += spec.size() * (is_double ? 8 : 4);
             }
         }
-        std::ofstream(folder_.file("profile.json")) << json_of(profile);
-        std::ofstream(folder_.file("slow.json")) << json_of(validation::slower(profile, 4));
+        std::ofstream(folder_.file("profile.json")) << to_json(profile);
+        std::ofstream(folder_.file("slow.json")) << to_json(validation::slower(profile, 4));
     }
 
-    void expect_what_one_rank_gives(const Way& way, const std::string& partition) {
+    void expect_single_rank_results(const Way& way, const std::string& partition) {
         const std::string options = training_options(one_) + " " + way.options + partition;
         const std::size_t many_ranks = messages::programs() - 1;
         const Difference apart =
             difference(trials_.run(options, way.ranks, many_ranks), trials_.one_rank(one_));
-        EXPECT_TRUE(keeps_bars(apart, one_)) << to_string(apart) << " from a single rank's with " << options;
+        EXPECT_TRUE(is_within_tolerance(apart, one_))
+            << to_string(apart) << " from a single rank's with " << options;
     }
 
     validation::ScratchFolder folder_;
     Trials trials_{folder_.file("")};
-    const Case one_ = case_named(GetParam());
+    const Case one_ = parse_case(GetParam());
 };
 
-std::vector<layout::Range> layers_of(const layout::Layout& layout) {
+std::vector<layout::Range> list_layers(const layout::Layout& layout) {
     std::vector<layout::Range> ranges;
     for (const layout::StageLayout& stage : layout.stages) ranges.push_back(stage.layers);
     return ranges;
 }
 
 // True if the numbers of replicas differ between stages, so the layout is not a grid.
-bool has_unlike_replicas(const layout::Layout& layout) {
+bool has_uneven_replicas(const layout::Layout& layout) {
     return std::ranges::any_of(layout.stages, [&](const layout::StageLayout& stage) {
         return stage.replicas.size() != layout.stages.front().replicas.size();
     });
 }
 
-TEST_P(MeasuredLayouts, GiveWhatASingleRankGives) {
+TEST_P(MeasuredLayouts, MatchASingleRank) {
     const std::string measured = " --partition measured --profile profile.json";
     write_profiles();
     for (const Way& way :
@@ -93,13 +94,13 @@ TEST_P(MeasuredLayouts, GiveWhatASingleRankGives) {
           Way{"--pipe 3 --schedule auto --microbatches 5 --length pack", 3}}) {
         const std::string options = training_options(one_) + " " + way.options;
 
-        EXPECT_NE(layers_of(plan_of(options + measured, way.ranks).layout),
-                  layers_of(plan_of(options, way.ranks).layout));
-        expect_what_one_rank_gives(way, measured);
+        EXPECT_NE(list_layers(plan_of(options + measured, way.ranks).layout),
+                  list_layers(plan_of(options, way.ranks).layout));
+        expect_single_rank_results(way, measured);
     }
 }
 
-TEST_P(MeasuredLayouts, OfUnlikeDevicesGiveWhatASingleRankGives) {
+TEST_P(MeasuredLayouts, MatchASingleRankWithDifferentDevices) {
     struct Devices {
         Way way;
         const char* profiles;
@@ -113,14 +114,14 @@ TEST_P(MeasuredLayouts, OfUnlikeDevicesGiveWhatASingleRankGives) {
                   "0=slow.json,1-2=profile.json"}}) {
         const std::string options = training_options(one_) + " " + way.options + measured;
 
-        EXPECT_NE(layers_of(plan_of(options + profiles, way.ranks).layout),
-                  layers_of(plan_of(options + "profile.json", way.ranks).layout))
+        EXPECT_NE(list_layers(plan_of(options + profiles, way.ranks).layout),
+                  list_layers(plan_of(options + "profile.json", way.ranks).layout))
             << options << profiles;
-        expect_what_one_rank_gives(way, measured + profiles);
+        expect_single_rank_results(way, measured + profiles);
     }
 }
 
-TEST_P(MeasuredLayouts, OfPipeDreamGiveWhatASingleRankGives) {
+TEST_P(MeasuredLayouts, MatchASingleRankWithPipedreamPartitions) {
     const std::string pipedream = " --partition pipedream --profile profile.json";
     write_profiles();
     for (const Way& way :
@@ -128,8 +129,8 @@ TEST_P(MeasuredLayouts, OfPipeDreamGiveWhatASingleRankGives) {
         const layout::Layout layout =
             plan_of(training_options(one_) + " " + way.options + pipedream, way.ranks).layout;
 
-        EXPECT_TRUE(has_unlike_replicas(layout)) << to_string(layout);
-        expect_what_one_rank_gives(way, pipedream);
+        EXPECT_TRUE(has_uneven_replicas(layout)) << to_string(layout);
+        expect_single_rank_results(way, pipedream);
     }
 }
 

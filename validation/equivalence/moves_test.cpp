@@ -16,33 +16,34 @@ namespace trireme::equivalence {
 namespace {
 
 using messages::programs;
-using validation::random_layout;
+using validation::make_random_layout;
 
 constexpr std::size_t steps = 60;
 constexpr std::size_t period = 5;
-constexpr std::size_t most_ranks = 8;
+constexpr std::size_t max_ranks = 8;
 
-struct Travel {
+struct ChangingRun {
     const char* name;
     const char* model;
-    std::size_t most_shares;
+    std::size_t max_shares;
     const char* precision;
     bool is_double;
     const char* way;
 };
 
-void PrintTo(const Travel& travel, std::ostream* out) { *out << travel.name; }  // for GoogleTest
+void PrintTo(const ChangingRun& run, std::ostream* out) { *out << run.name; }  // for GoogleTest
 
-constexpr std::array travels{
-    Travel{"Gpt2Tied", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_double, true, ""},
-    Travel{"Gpt2TiedWithWholeMoments", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_double, true,
-           "--shard-optimizer off --length pack"},
-    Travel{"LlamaUntied", "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20", 2,
-           in_double, true, "--schedule gpipe --sequence-parallel on"},
-    Travel{"Gpt2TiedInSingle", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_single, false, ""},
+constexpr std::array changing_runs{
+    ChangingRun{"Gpt2Tied", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_double, true, ""},
+    ChangingRun{"Gpt2TiedWithUnshardedMoments", "--model gpt2-tiny --tied on --width 16 --heads 4", 4,
+                in_double, true, "--shard-optimizer off --length pack"},
+    ChangingRun{"LlamaUntied", "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20",
+                2, in_double, true, "--schedule gpipe --sequence-parallel on"},
+    ChangingRun{"Gpt2TiedInSingle", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_single, false,
+                ""},
 };
 
-class Moves : public testing::TestWithParam<Travel> {
+class PlanChanges : public testing::TestWithParam<ChangingRun> {
 protected:
     // Writes a decision with a random layout after every fifth step.
     void write_decisions(std::size_t ranks) {
@@ -50,10 +51,10 @@ protected:
         for (std::size_t step = period; step < steps; step += period) {
             const plan::Decision decision{
                 .step = step,
-                .layout = random_layout(
+                .layout = make_random_layout(
                     step,
-                    {.ranks = ranks, .layers = 11, .most_shares = GetParam().most_shares, .most_replicas = 3})};
-            file << json_of(decision) << '\n';
+                    {.ranks = ranks, .layers = 11, .max_shares = GetParam().max_shares, .max_replicas = 3})};
+            file << to_json(decision) << '\n';
         }
     }
 
@@ -64,46 +65,46 @@ protected:
                std::to_string(steps);
     }
 
-    Figures moving_run(std::size_t ranks, std::size_t mpi, const std::string& decisions,
-                       const std::string& move = "stop") {
+    Figures run_with_changes(std::size_t ranks, std::size_t mpi, const std::string& decisions,
+                             const std::string& move = "stop") {
         return trials_.run_steps(training() + " " + GetParam().way + " --data " + std::to_string(ranks) +
                                      " --decisions " + decisions + " --move " + move,
                                  static_cast<int>(ranks), mpi);
     }
 
     // Returns the losses after step 10, of a run that resumes from another one's checkpoint of that step.
-    std::vector<double> gone_on_run(std::size_t ranks, std::size_t mpi) {
-        return moving_run(ranks, mpi, "first/decisions.jsonl --resume first/checkpoints/step-10").losses;
+    std::vector<double> run_resumed(std::size_t ranks, std::size_t mpi) {
+        return run_with_changes(ranks, mpi, "first/decisions.jsonl --resume first/checkpoints/step-10").losses;
     }
 
     std::vector<plan::Decision> decisions_of_run() const {
-        return plan::decisions_from_jsonl(validation::read_whole(folder_.file("run/decisions.jsonl")), "it");
+        return plan::parse_decisions(validation::read_whole(folder_.file("run/decisions.jsonl")), "it");
     }
 
     validation::ScratchFolder folder_;
     Trials trials_{folder_.file("")};
 };
 
-TEST_P(Moves, ComeToWhatASingleRankComesTo) {
-    write_decisions(most_ranks);
+TEST_P(PlanChanges, MatchASingleRank) {
+    write_decisions(max_ranks);
 
-    const Figures moved = moving_run(most_ranks, programs() - 1, "decisions.jsonl");
+    const Figures moved = run_with_changes(max_ranks, programs() - 1, "decisions.jsonl");
 
     for (const char* const way : {"overlap", "twins", "restart"}) {
-        EXPECT_EQ(moving_run(most_ranks, programs() - 1, "decisions.jsonl", way), moved) << way;
+        EXPECT_EQ(run_with_changes(max_ranks, programs() - 1, "decisions.jsonl", way), moved) << way;
     }
     const Difference apart = difference(moved, trials_.run_steps(training(), 0, 0));
-    EXPECT_TRUE(keeps_bars(apart, GetParam().is_double)) << to_string(apart);
+    EXPECT_TRUE(is_within_tolerance(apart, GetParam().is_double)) << to_string(apart);
     EXPECT_EQ(moved.losses.size(), steps);
 }
 
-TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
+TEST_P(PlanChanges, AreRecordedAndReplayedBitForBit) {
     write_decisions(3);
-    const Figures moved = moving_run(3, 0, "decisions.jsonl");
+    const Figures moved = run_with_changes(3, 0, "decisions.jsonl");
     const std::vector<plan::Decision> decisions = decisions_of_run();
     trials_.keep_as("first");
 
-    EXPECT_EQ(moving_run(3, programs() - 1, "first/decisions.jsonl"), moved);
+    EXPECT_EQ(run_with_changes(3, programs() - 1, "first/decisions.jsonl"), moved);
 
     ASSERT_EQ(decisions.size(), steps / period - 1);
     const std::vector<plan::Decision> again = decisions_of_run();
@@ -118,24 +119,25 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
     EXPECT_GT(moved_bytes, 0);
 }
 
-class MovesAndCheckpoints : public Moves {};
+class PlanChangesAndCheckpoints : public PlanChanges {};
 
-// A plan change is due at the step of the checkpoint; it comes after it.
-TEST_P(MovesAndCheckpoints, GoOnToTheSameBits) {
+// A plan change is due at the step of the checkpoint, and follows the checkpoint.
+TEST_P(PlanChangesAndCheckpoints, ResumeBitForBit) {
     write_decisions(3);
-    const Figures moved = moving_run(3, 0, "decisions.jsonl --checkpoint-every 10");
+    const Figures moved = run_with_changes(3, 0, "decisions.jsonl --checkpoint-every 10");
     trials_.keep_as("first");
 
-    EXPECT_EQ(gone_on_run(3, 0), std::vector(moved.losses.begin() + 10, moved.losses.end()));
+    EXPECT_EQ(run_resumed(3, 0), std::vector(moved.losses.begin() + 10, moved.losses.end()));
 }
 
-std::string name_of_travel(const testing::TestParamInfo<Travel>& info) { return info.param.name; }
+std::string name_of_run(const testing::TestParamInfo<ChangingRun>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels), name_of_travel);
-INSTANTIATE_TEST_SUITE_P(Few, MovesAndCheckpoints, testing::Values(travels[1], travels[3]), name_of_travel);
+INSTANTIATE_TEST_SUITE_P(Every, PlanChanges, testing::ValuesIn(changing_runs), name_of_run);
+INSTANTIATE_TEST_SUITE_P(Few, PlanChangesAndCheckpoints, testing::Values(changing_runs[1], changing_runs[3]),
+                         name_of_run);
 
 // Schedules that keep micro-batches in flight across steps drain before a plan change, as for an evaluation.
-TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
+TEST(PlanChangesWithWorkInFlight, MatchARunThatDrainsAtTheSameSteps) {
     validation::ScratchFolder folder;
     Trials trials(folder.file(""));
     std::ofstream file(folder.file("decisions.jsonl"));
@@ -144,7 +146,7 @@ TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
                               .stages = {{.layers = {0, step / 2}}, {.layers = {step / 2, 11 - step / 2}}}};
         layout.stages[0].replicas = {{.ranks = {static_cast<int>(step / 5) % 2}, .shares = {1}}};
         layout.stages[1].replicas = {{.ranks = {static_cast<int>(step / 5 + 1) % 2}, .shares = {1}}};
-        file << json_of(plan::Decision{.step = step, .layout = layout}) << '\n';
+        file << to_json(plan::Decision{.step = step, .layout = layout}) << '\n';
     }
     file.close();
     const std::string training =
@@ -160,7 +162,7 @@ TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
             << way;
     }
     const Difference apart = difference(moved, trials.run_steps(training, 2, 0));
-    EXPECT_TRUE(keeps_bars(apart, true)) << to_string(apart);
+    EXPECT_TRUE(is_within_tolerance(apart, true)) << to_string(apart);
 }
 
 }  // namespace

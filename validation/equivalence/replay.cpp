@@ -22,8 +22,8 @@ constexpr std::size_t bytes_for_square = 64;  // per parameter: more than a numb
 
 stage::StageMemory memory_for(const setup::Job& job, const setup::PlanState& state) {
     stage::StageMemory memory;
-    for (const stage::BatchShape& shape : state.largest) {
-        memory = larger_of(memory, predict(job.model, job.dtype, shape));
+    for (const stage::BatchShape& shape : state.largest_microbatches) {
+        memory = elementwise_max(memory, predict(job.model, job.dtype, shape));
     }
     return memory;
 }
@@ -38,10 +38,10 @@ std::vector<Shards> shards_of_stages(const model::ModelConfig& model, const layo
                                      const std::vector<model::ParameterSpec>& specs) {
     std::vector<Shards> stages(layout.stages.size());
     std::vector<bool> has_stage(specs.size(), false);
-    const Shards whole = optim::whole_parameters(specs);
+    const Shards whole = optim::make_whole_shards(specs);
     const std::vector<model::Layer> layers = build_layers(model);
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-        for (const model::ParameterSpec& used : parameters_of(layers[layer])) {
+        for (const model::ParameterSpec& used : list_parameters(layers[layer])) {
             const auto at = std::ranges::find(specs, used.name, &model::ParameterSpec::name) - specs.begin();
             const auto number = static_cast<std::size_t>(at);
             if (has_stage[number]) continue;
@@ -73,7 +73,7 @@ public:
             optimizers_.emplace_back(job.config.optimizer, model_.parameters(), shards, job.dtype,
                                      device::MemorySpace::host);
         }
-        initialise(stream_, model_.parameters(), add_version(), job.config.run.seed);
+        initialize_parameters(stream_, model_.parameters(), add_version(), job.config.run.seed);
     }
 
     Replayed run() {
@@ -97,15 +97,15 @@ private:
     }
 
     // Returns the number of updates that the weights of a stage contain.
-    std::size_t version_of(std::size_t stage, std::size_t step) const {
+    std::size_t find_version(std::size_t stage, std::size_t step) const {
         const std::size_t period = job_.config.run.eval_every;
-        const std::size_t in_stretch = period == 0 ? step : step % period;
-        return step - std::min(in_stretch, rule_.delays[stage]);
+        const std::size_t in_segment = period == 0 ? step : step % period;
+        return step - std::min(in_segment, rule_.delays[stage]);
     }
 
     void use_weights_of(std::size_t step) {
         for (std::size_t stage = 0; stage < shards_.size(); ++stage) {
-            const model::ParameterTensors& version = versions_[version_of(stage, step)];
+            const model::ParameterTensors& version = versions_[find_version(stage, step)];
             for (const auto& [parameter, box] : shards_[stage]) {
                 launch(stream_,
                        kernels::Copy{.input = version[parameter], .output = model_.values()[parameter]});
@@ -115,7 +115,7 @@ private:
 
     // Returns the loss per target, and leaves the gradients in the model.
     double forward_backward(std::size_t step) {
-        const auto visits = sampler_.visits(step * job_.config.run.batch, job_.config.run.batch);
+        const auto visits = sampler_.list_visits(step * job_.config.run.batch, job_.config.run.batch);
         const auto targets =
             static_cast<double>(count_targets(*job_.corpus, job_.samples.train, job_.train_rules, visits));
         const stage::PassOptions options{.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
@@ -123,23 +123,25 @@ private:
                                          .label_smoothing = job_.config.task.label_smoothing};
         launch(stream_, kernels::Fill{.output = model_.gradients().all(), .value = 0});
         double loss = 0;
-        for (const auto& part : cut_evenly(visits, static_cast<std::size_t>(state_.plan.microbatches()))) {
-            const data::Batch batch = batch_of(part, job_.samples.train, job_.train_rules);
+        for (const auto& part :
+             cut_into_microbatches(visits, static_cast<std::size_t>(state_.plan.microbatches()))) {
+            const data::Batch batch = batch_size(part, job_.samples.train, job_.train_rules);
             loss += model_.forward_backward(stream_, rank::BatchView(batch).tokens(), options);
         }
         return loss / targets;
     }
 
-    data::Batch batch_of(const std::vector<plan::SampleVisit>& visits, const std::vector<data::Sample>& samples,
-                         const data::BatchRules& rules) const {
-        return build_batch(*job_.corpus, samples, rules,
-                           make_microbatch(visits, samples, job_.config.schedule.length, job_.samples.longest));
+    data::Batch batch_size(const std::vector<plan::SampleVisit>& visits,
+                           const std::vector<data::Sample>& samples, const data::BatchRules& rules) const {
+        return build_batch(
+            *job_.corpus, samples, rules,
+            make_microbatch(visits, samples, job_.config.schedule.length, job_.samples.max_length));
     }
 
     std::vector<double> squares_of_stages() {
         std::vector<double> squares;
         for (const Shards& shards : shards_) {
-            squares.push_back(sum_of_squares(stream_, model_.gradients(), shards, scratch_));
+            squares.push_back(compute_sum_of_squares(stream_, model_.gradients(), shards, scratch_));
         }
         return squares;
     }
@@ -152,11 +154,11 @@ private:
         const model::ParameterTensors& newest = add_version();
         launch(stream_, kernels::Copy{.input = versions_[step].all(), .output = newest.all()});
         for (std::size_t stage = 0; stage < shards_.size(); ++stage) {
-            const double scale = optim::clip_scale(rule_.clips_stages_alone ? std::sqrt(squares[stage]) : norm,
-                                                   job_.config.optimizer.clip);
+            const double scale = optim::compute_clip_scale(
+                rule_.clips_per_stage ? std::sqrt(squares[stage]) : norm, job_.config.optimizer.clip);
             optimizers_[stage].update(stream_, newest, model_.gradients(),
-                                      learning_rate(job_.config.optimizer, step, job_.steps), scale);
-            if (rule_.clips_stages_alone || stage == 0) count_update(scale < 1);
+                                      compute_learning_rate(job_.config.optimizer, step, job_.steps), scale);
+            if (rule_.clips_per_stage || stage == 0) count_update(scale < 1);
         }
     }
 
@@ -171,8 +173,8 @@ private:
         const std::size_t parts = (samples.size() + state_.microbatch_samples - 1) / state_.microbatch_samples;
         double loss = 0;
         double targets = 0;
-        for (const auto& part : cut_evenly(every_sample(samples.size()), parts)) {
-            const data::Batch batch = batch_of(part, samples, job_.validation_rules);
+        for (const auto& part : cut_into_microbatches(every_sample(samples.size()), parts)) {
+            const data::Batch batch = batch_size(part, samples, job_.validation_rules);
             loss += model_.evaluate(stream_, rank::BatchView(batch).tokens()).loss;
             targets += static_cast<double>(batch.target_count);
         }

@@ -16,12 +16,12 @@ namespace trireme::equivalence {
 
 struct ReplayRule {
     std::vector<std::size_t> delays;  // per stage: number of updates that its weights lack
-    bool clips_stages_alone = false;  // clips each stage by its own norm instead of the global one
+    bool clips_per_stage = false;     // clips each stage by its own norm instead of the global one
 };
 
 struct Replayed {
     Figures figures;
-    std::size_t updates = 0;  // of the model, or of its stages if each is clipped alone
+    std::size_t updates = 0;  // of the model, or of its stages if each is clipped by its own norm
     std::size_t clipped = 0;  // number of these that were clipped
 };
 

@@ -44,109 +44,109 @@ void PrintTo(const InFlight& in_flight, std::ostream* out) { *out << in_flight.n
 
 // Most gradients are longer than 0.1, so --clip 0.1 clips them. None is longer than 100.
 const std::array all_in_flight{
-    InFlight{"PipeDreamOfFour",
+    InFlight{"PipeDreamFourStages",
              gpt2_untied,
              "--schedule pipedream --pipe 4 --microbatches 1 --length pack --clip 0.1 --eval-every 5",
              {3, 2, 1, 0}},
-    InFlight{"PipeDreamOfUnlikeDelays",
+    InFlight{"PipeDreamUnequalDelays",
              gpt2_untied,
              "--schedule pipedream --pipe 4 --microbatches 2 --recompute selective --clip 0.1",
              {2, 1, 1, 0}},
-    InFlight{"PipeDreamInTwoRows",
+    InFlight{"PipeDreamTwoReplicas",
              llama_untied,
              "--schedule pipedream --pipe 3 --data 2 --microbatches 1 --shard-optimizer off --clip 100",
              {2, 1, 0}},
-    InFlight{"PipeDreamOfSharedTensors",
+    InFlight{"PipeDreamTensorParallel",
              llama_untied,
              "--schedule pipedream --pipe 2 --data 2 --tensor 2 --microbatches 3 --sequence-parallel on "
              "--recompute full --clip 0.1",
              {1, 0}},
     InFlight{
-        "PipeDreamOfSharedTensorsInThree",
+        "PipeDreamTensorParallelThreeStages",
         gpt2_untied,
         "--schedule pipedream --pipe 3 --tensor 2 --microbatches 4 --length pack --clip 0.1 --eval-every 4",
         {1, 1, 0}},
-    InFlight{"PipeDreamOfManyMicroBatches",
+    InFlight{"PipeDreamManyMicrobatches",
              gpt2_untied,
              "--schedule pipedream --pipe 2 --microbatches 8 --clip 100",
              {1, 0}},
-    InFlight{"PipeDreamOfTwoThenOne",
+    InFlight{"PipeDreamReplicas21",
              llama_untied,
              "--schedule pipedream --layout replicas-2-1.json --microbatches 2 --clip 0.1 --eval-every 5",
              {1, 0}},
-    InFlight{"PipeDreamOfThreeThreeTwo",
+    InFlight{"PipeDreamReplicas332",
              gpt2_untied,
              "--schedule pipedream --layout replicas-3-3-2.json --microbatches 3 --length pack --clip 0.1 "
              "--shard-optimizer off",
              {2, 1, 0}},
 
-    InFlight{"VerticalSyncOfFour",
+    InFlight{"VerticalSyncFourStages",
              gpt2_tied,
              "--schedule pipedream-vertical --pipe 4 --microbatches 1 --clip 100 --eval-every 5",
              {3, 3, 3, 3}},
-    InFlight{"VerticalSyncOfTwoMicroBatches",
+    InFlight{"VerticalSyncTwoMicrobatches",
              gpt2_tied,
              "--schedule pipedream-vertical --pipe 4 --microbatches 2 --recompute selective --clip 0.1",
              {2, 2, 2, 2}},
-    InFlight{"VerticalSyncInTwoRows",
+    InFlight{"VerticalSyncTwoReplicas",
              gpt2_tied,
              "--schedule pipedream-vertical --pipe 3 --data 2 --microbatches 1 --length pack --recompute full "
              "--shard-optimizer off --clip 0.1 --eval-every 4",
              {2, 2, 2}},
-    InFlight{"VerticalSyncOfSharedTensors",
+    InFlight{"VerticalSyncTensorParallel",
              llama_untied,
              "--schedule pipedream-vertical --pipe 2 --tensor 2 --microbatches 2 --clip 0.1",
              {1, 1}},
-    InFlight{"VerticalSyncOfManyMicroBatches",
+    InFlight{"VerticalSyncManyMicrobatches",
              gpt2_untied,
              "--schedule pipedream-vertical --pipe 4 --microbatches 8 --length pack --clip 0.1",
              {1, 1, 1, 1}},
-    InFlight{"VerticalSyncOfTwoThenOne",
+    InFlight{"VerticalSyncReplicas21",
              gpt2_tied,
              "--schedule pipedream-vertical --layout replicas-2-1.json --microbatches 4 --clip 0.1",
              {1, 1}},
-    InFlight{"VerticalSyncOfThreeThreeTwo",
+    InFlight{"VerticalSyncReplicas332",
              gpt2_tied,
              "--schedule pipedream-vertical --layout replicas-3-3-2.json --microbatches 3 --clip 0.1 "
              "--eval-every 5",
              {2, 2, 2}},
-    InFlight{"VerticalSyncOfReplicasThatGetOneOrTwo",
+    InFlight{"VerticalSyncReplicas332UnevenMicrobatches",
              gpt2_tied,
              "--schedule pipedream-vertical --layout replicas-3-3-2.json --microbatches 5 --length pack "
              "--clip 0.1",
              {2, 2, 2}},
 
-    InFlight{"TwoBufferedOfTwo",
+    InFlight{"TwoBufferedTwoStages",
              gpt2_tied,
              "--schedule pipedream-2bw --pipe 2 --microbatches 1 --clip 0.1 --eval-every 5",
              {1, 1}},
-    InFlight{"TwoBufferedInTwoRows",
+    InFlight{"TwoBufferedTwoReplicas",
              gpt2_tied,
              "--schedule pipedream-2bw --pipe 3 --data 2 --microbatches 2 --shard-optimizer off --clip 0.1",
              {1, 1, 1}},
-    InFlight{"TwoBufferedOfFour",
+    InFlight{"TwoBufferedFourStages",
              gpt2_tied,
              "--schedule pipedream-2bw --pipe 4 --microbatches 3 --length pack --recompute selective "
              "--clip 100 --eval-every 5",
              {1, 1, 1, 1}},
-    InFlight{"TwoBufferedOfSharedTensors",
+    InFlight{"TwoBufferedTensorParallel",
              llama_untied,
              "--schedule pipedream-2bw --pipe 2 --data 2 --tensor 2 --microbatches 4 --sequence-parallel on "
              "--length pack --clip 0.1",
              {1, 1}},
-    InFlight{"TwoBufferedOfManyMicroBatches",
+    InFlight{"TwoBufferedManyMicrobatches",
              gpt2_untied,
              "--schedule pipedream-2bw --pipe 4 --microbatches 8 --recompute full --clip 0.1",
              {1, 1, 1, 1}},
-    InFlight{"TwoBufferedOfOneStage",
+    InFlight{"TwoBufferedOneStage",
              llama_untied,
              "--schedule pipedream-2bw --pipe 1 --data 2 --microbatches 2 --clip 0.1 --eval-every 4",
              {1}},
-    InFlight{"TwoBufferedOfTwoThenOne",
+    InFlight{"TwoBufferedReplicas21",
              gpt2_tied,
              "--schedule pipedream-2bw --layout replicas-2-1.json --microbatches 2 --length pack --clip 0.1",
              {1, 1}},
-    InFlight{"TwoBufferedOfThreeThreeTwo",
+    InFlight{"TwoBufferedReplicas332",
              gpt2_tied,
              "--schedule pipedream-2bw --layout replicas-3-3-2.json --microbatches 6 --clip 0.1 --eval-every 5",
              {1, 1, 1}},
@@ -174,25 +174,25 @@ protected:
     }
 
     static ReplayRule rule_of(const InFlight& in_flight, const config::RunConfig& config) {
-        return {.delays = in_flight.delays, .clips_stages_alone = config.schedule.schedule == "pipedream"};
+        return {.delays = in_flight.delays, .clips_per_stage = config.schedule.schedule == "pipedream"};
     }
 
     static Replayed replayed(const config::RunConfig& config, const ReplayRule& rule) {
-        return replay(setup::set_up(config, setup::ranks_for(config)), rule);
+        return replay(setup::set_up(config, setup::count_requested_ranks(config)), rule);
     }
 
     Figures run(const InFlight& in_flight, const char* precision, std::size_t mpi) {
-        const int ranks = setup::ranks_for(config_of(in_flight, precision));
+        const int ranks = setup::count_requested_ranks(config_of(in_flight, precision));
         return trials_.run_steps(options_of(in_flight, precision), ranks, mpi);
     }
 
-    void expect_what_the_formula_gives(const Figures& figures, const InFlight& in_flight,
-                                       const char* precision) const {
+    void expect_formula_results(const Figures& figures, const InFlight& in_flight,
+                                const char* precision) const {
         const config::RunConfig config = config_of(in_flight, precision);
         const Replayed expected = replayed(config, rule_of(in_flight, config));
         const Difference apart = difference(figures, expected.figures);
 
-        EXPECT_TRUE(keeps_bars(apart, config.precision.dtype == config::Precision::f64))
+        EXPECT_TRUE(is_within_tolerance(apart, config.precision.dtype == config::Precision::f64))
             << to_string(apart) << " from the formula's";
         if (config.optimizer.clip < 1) {
             EXPECT_GT(2 * expected.clipped, expected.updates);
@@ -210,50 +210,50 @@ protected:
 
 class EveryWorkInFlight : public WorkInFlight, public testing::WithParamInterface<InFlight> {};
 
-TEST_P(EveryWorkInFlight, GivesWhatItsFormulaGives) {
+TEST_P(EveryWorkInFlight, MatchesItsFormula) {
     const Figures figures = run(GetParam(), in_double, many_ranks());
 
-    expect_what_the_formula_gives(figures, GetParam(), in_double);
+    expect_formula_results(figures, GetParam(), in_double);
 }
 
 std::string name_of_in_flight(const testing::TestParamInfo<InFlight>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(InDouble, EveryWorkInFlight, testing::ValuesIn(all_in_flight), name_of_in_flight);
 
-TEST_F(WorkInFlight, GivesWhatItsFormulaGivesWithTheFastKernels) {
-    for (const char* name :
-         {"PipeDreamOfUnlikeDelays", "PipeDreamOfThreeThreeTwo", "VerticalSyncInTwoRows",
-          "VerticalSyncOfSharedTensors", "TwoBufferedOfFour", "TwoBufferedOfThreeThreeTwo"}) {
+TEST_F(WorkInFlight, MatchesItsFormulaWithFastKernels) {
+    for (const char* name : {"PipeDreamUnequalDelays", "PipeDreamReplicas332", "VerticalSyncTwoReplicas",
+                             "VerticalSyncTensorParallel", "TwoBufferedFourStages", "TwoBufferedReplicas332"}) {
         SCOPED_TRACE(name);
         const InFlight& in_flight = in_flight_named(name);
 
         const Figures figures = run(in_flight, in_single, many_ranks());
 
-        expect_what_the_formula_gives(figures, in_flight, in_single);
+        expect_formula_results(figures, in_flight, in_single);
     }
 }
 
 // Runs with two and four ranks, under every MPI library that may run that many, and in the simulation.
 class ChosenWorkInFlight : public WorkInFlight, public testing::WithParamInterface<InFlight> {};
 
-TEST_P(ChosenWorkInFlight, GivesTheSameBitsUnderEveryMpiLibraryAndTwice) {
+TEST_P(ChosenWorkInFlight, IsReproducibleBitForBitUnderEveryMpiLibrary) {
     const Figures first = run(GetParam(), in_double, 0);
 
-    expect_what_the_formula_gives(first, GetParam(), in_double);
-    for (const std::size_t mpi : messages::programs_for(setup::ranks_for(config_of(GetParam(), in_double)))) {
+    expect_formula_results(first, GetParam(), in_double);
+    for (const std::size_t mpi :
+         messages::programs_for(setup::count_requested_ranks(config_of(GetParam(), in_double)))) {
         EXPECT_EQ(run(GetParam(), in_double, mpi), first) << "MPI library " << mpi;
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Few, ChosenWorkInFlight,
-                         testing::Values(in_flight_named("PipeDreamOfFour"),
-                                         in_flight_named("VerticalSyncOfSharedTensors"),
-                                         in_flight_named("TwoBufferedOfTwo"),
-                                         in_flight_named("TwoBufferedOfFour")),
+                         testing::Values(in_flight_named("PipeDreamFourStages"),
+                                         in_flight_named("VerticalSyncTensorParallel"),
+                                         in_flight_named("TwoBufferedTwoStages"),
+                                         in_flight_named("TwoBufferedFourStages")),
                          name_of_in_flight);
 
 // Shows that the tolerances above detect a wrong formula.
-class FormulaOfWorkInFlight : public WorkInFlight {
+class WorkInFlightFormula : public WorkInFlight {
 protected:
     static constexpr double noticeable = 1e-6;
 
@@ -262,12 +262,12 @@ protected:
         return difference(replayed(config_, other).figures, replayed(config_, rule_).figures).losses;
     }
 
-    const InFlight& in_flight_ = in_flight_named("PipeDreamOfFour");
+    const InFlight& in_flight_ = in_flight_named("PipeDreamFourStages");
     const config::RunConfig config_ = config_of(in_flight_, in_double);
     const ReplayRule rule_ = rule_of(in_flight_, config_);
 };
 
-TEST_F(FormulaOfWorkInFlight, TellsOneUpdateMoreInAnyStage) {
+TEST_F(WorkInFlightFormula, DetectsOneMoreStepOfDelayInAnyStage) {
     for (std::size_t stage = 0; stage < rule_.delays.size(); ++stage) {
         ReplayRule later = rule_;
         ++later.delays[stage];
@@ -276,14 +276,14 @@ TEST_F(FormulaOfWorkInFlight, TellsOneUpdateMoreInAnyStage) {
     }
 }
 
-TEST_F(FormulaOfWorkInFlight, TellsWhoseNormClips) {
+TEST_F(WorkInFlightFormula, DetectsClippingByTheWrongNorm) {
     ReplayRule together = rule_;
-    together.clips_stages_alone = false;
+    together.clips_per_stage = false;
 
     EXPECT_GT(apart(together), noticeable);
 }
 
-TEST_F(FormulaOfWorkInFlight, TellsWhetherAnEvaluationDrainsThePipeline) {
+TEST_F(WorkInFlightFormula, DetectsWhetherAnEvaluationDrainsThePipeline) {
     config::RunConfig drained_once = config_;
     drained_once.run.eval_every = 6;
     config::RunConfig never_drained = config_;

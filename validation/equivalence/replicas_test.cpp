@@ -32,15 +32,15 @@ protected:
     }
 };
 
-TEST_F(Replicas, GiveTheSameLossesInTheReference) {
+TEST_F(Replicas, GiveTheSameLossesWithReferenceKernels) {
     expect_equal_losses(training("--dtype f64 --device reference"), ways(), 1e-10);
 }
 
-TEST_F(Replicas, GiveTheSameLossesWithTheFastKernels) {
+TEST_F(Replicas, GiveTheSameLossesWithFastKernels) {
     expect_equal_losses(training("--dtype f32 --device cpu"), ways(), 1e-5);
 }
 
-TEST_F(Replicas, GiveTheSameBitsWhateverTheMpiLibrary) {
+TEST_F(Replicas, MatchBitForBitUnderEveryMpiLibrary) {
     const Losses first = losses_of(training(), {"--microbatches 2", 3, 0});
 
     for (const std::size_t mpi : programs_for(3)) {
@@ -48,7 +48,7 @@ TEST_F(Replicas, GiveTheSameBitsWhateverTheMpiLibrary) {
     }
 }
 
-TEST_F(Replicas, GiveTheSameBitsInDoubleWhateverTheNumberOfThreads) {
+TEST_F(Replicas, MatchBitForBitInDoubleOnAnyNumberOfThreads) {
     const std::string doubles = training("--dtype f64");
 
     EXPECT_EQ(losses_of(doubles, {.options = "", .threads = 8}), losses_of(doubles, {}));

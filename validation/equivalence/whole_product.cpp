@@ -25,16 +25,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Case> cases_of(const Product& product, int ways) {
-    if (ways > 0) return product.covering(ways);
+std::vector<Case> cases_of(const CaseSpace& space, int ways) {
+    if (ways > 0) return space.covering(ways);
     std::vector<Case> all;
-    product.for_each([&](const Case& chosen) { all.push_back(chosen); });
+    space.for_each([&](const Case& chosen) { all.push_back(chosen); });
     return all;
 }
 
-std::size_t count_cases(const Product& product) {
+std::size_t count_cases(const CaseSpace& space) {
     std::size_t count = 0;
-    product.for_each([&](const Case&) { ++count; });
+    space.for_each([&](const Case&) { ++count; });
     return count;
 }
 
@@ -46,10 +46,10 @@ struct Question {
 
 constexpr const char* on_emulated_gpus = "emulated-gpu";
 
-std::string header(const Product& product, const Question& asked, std::size_t cases) {
+std::string header(const CaseSpace& space, const Question& asked, std::size_t cases) {
     std::ostringstream text;
     text << "# " << cases << " cases, which hold every combination of levels of " << asked.ways
-         << " factors (0: of all), of " << count_cases(product)
+         << " factors (0: of all), of " << count_cases(space)
          << " in the whole product; one line for each that was run\n"
          << "# ranks: "
          << (asked.is_on_emulated_gpu ? "processes that share emulated GPUs, on a processor; no GPU was used"
@@ -65,8 +65,8 @@ std::string header(const Product& product, const Question& asked, std::size_t ca
 constexpr const char* program_mark = "# lines below are by trireme ";
 
 std::string program_line() {
-    return cat(program_mark, version(), ", ", build_facts().compiler,
-               build_facts().revision.ends_with(" with changes") ? "" : ", clean tree");
+    return cat(program_mark, describe_version(), ", ", make_build_facts().compiler,
+               make_build_facts().revision.ends_with(" with changes") ? "" : ", clean tree");
 }
 
 bool is_equal(const std::string& line) { return line.ends_with(",equal"); }
@@ -79,12 +79,12 @@ Figures figures_of(Trials& trials, const Case& chosen, bool is_on_emulated_gpu) 
 
 std::string line_of(Trials& trials, const Case& chosen, bool is_on_emulated_gpu) {
     std::ostringstream line;
-    line << name_of(chosen) << ',';
+    line << to_string(chosen) << ',';
     try {
         const Difference apart =
             difference(figures_of(trials, chosen, is_on_emulated_gpu), trials.one_rank(chosen));
         line << apart.losses << ',' << apart.norms << ',' << apart.parameters << ','
-             << (keeps_bars(apart, chosen) ? "equal" : "UNEQUAL");
+             << (is_within_tolerance(apart, chosen) ? "equal" : "UNEQUAL");
     } catch (const std::runtime_error& error) {
         std::cerr << error.what() << '\n';
         line << ",,,FAILED";
@@ -112,7 +112,7 @@ public:
         out_ << std::flush;
     }
 
-    bool has(const Case& chosen) const { return equal_.contains(name_of(chosen)); }
+    bool has(const Case& chosen) const { return equal_.contains(to_string(chosen)); }
     void add(const std::string& line) { out_ << line << std::endl; }
 
 private:
@@ -125,9 +125,9 @@ int run_all(const Question& asked) {
     const validation::ScratchFolder folder;
     Trials trials(folder.file(""),
                   asked.is_on_emulated_gpu ? "--steps 6 --eval-every 3" : "--steps 20 --eval-every 10");
-    const Product product = product_of_factors();
-    const std::vector<Case> cases = cases_of(product, asked.ways);
-    Report report(asked.output, header(product, asked, cases.size()));
+    const CaseSpace space = product_of_factors();
+    const std::vector<Case> cases = cases_of(space, asked.ways);
+    Report report(asked.output, header(space, asked, cases.size()));
     int unequal = 0;
     for (const Case& chosen : cases) {
         if (report.has(chosen)) continue;

@@ -4,6 +4,6 @@
 
 void trireme::fuzz::cluster(std::string_view bytes) {
     read_or_refuse(
-        [&] { return plan::cluster_from_json(bytes, "the input"); },
+        [&] { return plan::parse_cluster(bytes, "the input"); },
         [](const plan::Cluster& found) { require(!found.name.empty(), "a cluster without a name"); });
 }

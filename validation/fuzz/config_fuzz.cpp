@@ -27,20 +27,20 @@ struct Fields {
 };
 
 std::vector<OptionGroup> options_of(Fields& fields) {
-    Option slow{.words = {"slow", "RANK", "a slow rank"},
+    Option slow{.description = {"slow", "RANK", "a slow rank"},
                 .set = [&](const Setting& setting) { fields.slow = {setting.value}; },
                 .get = [] { return std::string(); },
                 .add = [&](const Setting& setting) { fields.slow.push_back(setting.value); }};
     return {{"run",
-             {whole_number({"batch", "", "samples per step"}, fields.batch, 1),
-              text({"run-dir", "", "a folder"}, fields.folder),
-              duration({"time-limit", "", "the longest run"}, fields.seconds),
-              flag({"quiet", "", "say less"}, fields.is_quiet)}},
+             {make_integer_option({"batch", "", "samples per step"}, fields.batch, 1),
+              make_text_option({"run-dir", "", "a folder"}, fields.folder),
+              make_duration_option({"time-limit", "", "the longest run"}, fields.seconds),
+              make_switch_option({"quiet", "", "say less"}, fields.is_quiet)}},
             {"model",
-             {number({"lr", "", "the learning rate"}, fields.rate, above(0)),
-              size_in_bytes({"memory-limit", "", "per rank"}, fields.bytes),
-              on_off({"tied", "", "share"}, fields.is_tied),
-              choice({"device", "", "where"}, fields.device, {{"cpu", 0}, {"cuda", 1}})}},
+             {make_number_option({"lr", "", "the learning rate"}, fields.rate, make_range_above(0)),
+              make_size_option({"memory-limit", "", "per rank"}, fields.bytes),
+              make_on_off_option({"tied", "", "share"}, fields.is_tied),
+              make_choice_option({"device", "", "where"}, fields.device, {{"cpu", 0}, {"cuda", 1}})}},
             {"emulation", {slow}}};
 }
 
@@ -52,13 +52,14 @@ void trireme::fuzz::config(std::string_view bytes) {
     const std::vector<OptionGroup> groups = options_of(fields);
     const auto apply = [&] {
         const std::vector<Setting> settings = read_config_file(path, groups);
-        for (const Setting& setting : settings) find(groups, setting.name)->set(setting);
+        for (const Setting& setting : settings) find_option(groups, setting.name)->set(setting);
         return settings;
     };
     read_or_refuse(apply, [&](const std::vector<Setting>&) {
-        const std::string text = config_text("again", groups);
+        const std::string text = format_config_file("again", groups);
         const std::string again = folder.write("again.ini", text);
-        for (const Setting& setting : read_config_file(again, groups)) find(groups, setting.name)->set(setting);
-        require(config_text("again", groups) == text, "a config file does not come back from its text");
+        for (const Setting& setting : read_config_file(again, groups))
+            find_option(groups, setting.name)->set(setting);
+        require(format_config_file("again", groups) == text, "a config file does not come back from its text");
     });
 }

@@ -14,9 +14,9 @@ namespace {
 
 using namespace trireme;
 
-constexpr std::uint64_t most_rows = 64;
+constexpr std::uint64_t max_rows = 64;
 
-data::CorpusRow row_of(data::RowKind kind, std::uint32_t number) {
+data::CorpusRow make_row(data::RowKind kind, std::uint32_t number) {
     data::CorpusRow row;
     if (kind == data::RowKind::image) {
         row.pixels.assign(16, static_cast<std::uint8_t>(number));
@@ -33,18 +33,19 @@ data::CorpusRow row_of(data::RowKind kind, std::uint32_t number) {
 std::string written(data::RowKind kind) {
     const validation::ScratchFolder place;
     const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
-    data::CorpusDescription description{.kind = kind,
-                                        .tokenizer = data::Tokenizer::bytes().with_special_tokens(specials),
-                                        .image = {},
-                                        .source = "rows",
-                                        .filter = "",
-                                        .licence = ""};
+    data::CorpusDescription description{
+        .kind = kind,
+        .tokenizer = data::Tokenizer::make_raw_bytes().with_special_tokens(specials),
+        .image = {},
+        .source = "rows",
+        .filter = "",
+        .licence = ""};
     if (kind == data::RowKind::image) {
         description.tokenizer = std::nullopt;
         description.image = {.channels = 1, .height = 4, .width = 4};
     }
     data::CorpusWriter writer(place.file("corpus.h5"), description);
-    for (std::uint32_t number = 0; number < 3; ++number) writer.add(row_of(kind, number));
+    for (std::uint32_t number = 0; number < 3; ++number) writer.add(make_row(kind, number));
     const bool has_classes = kind == data::RowKind::image || kind == data::RowKind::labelled_text;
     writer.finish(has_classes ? std::vector<std::string>{"one", "other"} : std::vector<std::string>{});
     return validation::read_whole(place.file("corpus.h5"));
@@ -71,7 +72,7 @@ void read_row(const data::Corpus& corpus, std::uint64_t row) {
             corpus.label(row);
             break;
         case data::RowKind::question:
-            corpus.question(row);
+            corpus.read_question(row);
             corpus.read(row, tokens);
             break;
         case data::RowKind::labelled_text:
@@ -87,7 +88,7 @@ void read_row(const data::Corpus& corpus, std::uint64_t row) {
 void open_and_read(std::string_view bytes, bool is_damaged) {
     try {
         const data::Corpus corpus = data::Corpus::open(folder.write("input.h5", bytes));
-        for (std::uint64_t row = 0; row < std::min(corpus.info().rows, most_rows); ++row) read_row(corpus, row);
+        for (std::uint64_t row = 0; row < std::min(corpus.info().rows, max_rows); ++row) read_row(corpus, row);
         corpus.verify();
     } catch (const ConfigError&) {
         fuzz::require(is_damaged, "a corpus as it was written is refused");

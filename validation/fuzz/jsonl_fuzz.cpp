@@ -14,7 +14,7 @@ void trireme::fuzz::jsonl(std::string_view bytes) {
         parse_json_row(line, row);
         if (!row.fault.empty()) continue;
         if (row.text().size() > line.size()) throw BugError("a text longer than its line");
-        if (row.is_ids && row.ids.size() > line.size()) throw BugError("more ids than bytes");
-        if (!row.is_ids && row.text_field < 0) throw BugError("a row without text has no fault");
+        if (row.has_ids && row.token_ids.size() > line.size()) throw BugError("more ids than bytes");
+        if (!row.has_ids && row.text_field < 0) throw BugError("a row without text has no fault");
     }
 }

@@ -3,9 +3,9 @@
 #include "trireme/plan/plan.hpp"
 
 void trireme::fuzz::layout(std::string_view bytes) {
-    read_or_refuse([&] { return plan::layout_from_json(bytes, "the input"); },
+    read_or_refuse([&] { return plan::parse_layout(bytes, "the input"); },
                    [](const layout::Layout& found) {
-                       require(plan::layout_from_json(plan::json_of(found), "again") == found,
+                       require(plan::parse_layout(plan::to_json(found), "again") == found,
                                "a layout does not come back from its text");
                    });
 }

@@ -3,10 +3,10 @@
 #include "trireme/plan/profile.hpp"
 
 void trireme::fuzz::profile(std::string_view bytes) {
-    read_or_refuse([&] { return plan::profile_from_json(bytes, "the input"); },
+    read_or_refuse([&] { return plan::parse_profile(bytes, "the input"); },
                    [](const plan::Profile& found) {
-                       const std::string text = json_of(found);
-                       require(json_of(plan::profile_from_json(text, "again")) == text,
+                       const std::string text = to_json(found);
+                       require(to_json(plan::parse_profile(text, "again")) == text,
                                "a profile does not come back from its text");
                    });
 }

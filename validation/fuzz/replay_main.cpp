@@ -39,12 +39,12 @@ constexpr std::array<Target, 12> targets = {{{"cluster", fuzz::cluster},
                                              {"schedule", fuzz::schedule},
                                              {"state", fuzz::state},
                                              {"tokenizer", fuzz::tokenizer, 2000},
-                                             {"tokenizer_json", fuzz::tokenizer_json, 1000, 5}}};
+                                             {"tokenizer_json", fuzz::to_tokenizer_json, 1000, 5}}};
 
 constexpr std::size_t longest_drawn = 300;  // bytes
 
 // Returns bytes of all values for every second seed, and mostly printable ones for the others.
-std::string drawn_input(unsigned seed) {
+std::string draw_input(unsigned seed) {
     std::mt19937 random(seed);
     std::string input(random() % longest_drawn, '\0');
     for (char& byte : input) {
@@ -95,7 +95,7 @@ int failures_in(const Target& target, const fs::path& folder) {
             failures += !is_kept(target, damaged(input, seed), cat(file.string(), " damaged with seed ", seed));
     }
     for (unsigned seed = 0; seed < target.drawn_inputs; ++seed)
-        failures += !is_kept(target, drawn_input(seed), cat("input of seed ", seed));
+        failures += !is_kept(target, draw_input(seed), cat("input of seed ", seed));
     return failures;
 }
 

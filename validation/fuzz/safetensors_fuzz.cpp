@@ -37,12 +37,12 @@ void expect_tiles(const archive::SafetensorsHeader& header, std::uint64_t data_b
 
 // A header that was read can be written, and reads back unchanged.
 void expect_round_trip(archive::SafetensorsHeader header, std::uint64_t data_bytes) {
-    const std::string text = lay_out_safetensors(header);
+    const std::string text = make_safetensors_header(header);
     require(text.size() % 8 == 0, "a header is not padded");
     archive::SafetensorsHeader again = archive::parse_safetensors_header(text, data_bytes, "again");
     require(again.metadata == header.metadata && again.tensors.size() == header.tensors.size(),
             "a header does not come back");
-    require(lay_out_safetensors(again) == text, "a header comes back as another");
+    require(make_safetensors_header(again) == text, "a header comes back as another");
 }
 
 void expect_header_or_refusal(std::string_view text, std::uint64_t data_bytes) {
@@ -61,7 +61,7 @@ void expect_file_or_refusal(std::string_view bytes) {
     std::uint64_t length = 0;
     try {
         const auto first = std::as_bytes(std::span(bytes)).first<8>();
-        length = archive::safetensors_header_bytes(first, bytes.size(), "the input");
+        length = archive::parse_safetensors_header_bytes(first, bytes.size(), "the input");
     } catch (const ConfigError&) {
         return;
     }

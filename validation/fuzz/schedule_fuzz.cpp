@@ -13,9 +13,9 @@ constexpr std::size_t longest_planned = 400;  // bytes: proving longer ones take
 void plan_programs(const schedule::Phases& phases, int pipe, int microbatches) {
     const layout::Grid grid{.pipe = pipe, .data = 1, .tensor = 1, .chunks = 1, .shares = {}};
     const std::vector<std::size_t> layers(static_cast<std::size_t>(pipe), 1);
-    const plan::PlanWish wish{.layout = grid_layout(grid, layers),
+    const plan::PlanWish wish{.layout = make_grid_layout(grid, layers),
                               .schedule = "the input",
-                              .own_programs = phases,
+                              .file_programs = phases,
                               .microbatches = microbatches};
     fuzz::read_or_refuse([&] { return make_plan(wish); },
                          [](const plan::Plan& made) {
@@ -26,9 +26,9 @@ void plan_programs(const schedule::Phases& phases, int pipe, int microbatches) {
 }  // namespace
 
 void trireme::fuzz::schedule(std::string_view bytes) {
-    read_or_refuse([&] { return schedule::phases_from_csv(bytes, "the input"); },
+    read_or_refuse([&] { return schedule::parse_phases_csv(bytes, "the input"); },
                    [&](const schedule::Phases& found) {
-                       const schedule::Phases again = schedule::phases_from_csv(csv_of(found), "again");
+                       const schedule::Phases again = schedule::parse_phases_csv(to_csv(found), "again");
                        require(again.prologue == found.prologue && again.body == found.body,
                                "a schedule does not come back from its text");
                        if (bytes.size() > longest_planned) return;

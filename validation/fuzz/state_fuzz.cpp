@@ -3,10 +3,10 @@
 #include "trireme/checkpoint/checkpoint_state.hpp"
 
 void trireme::fuzz::state(std::string_view bytes) {
-    read_or_refuse([&] { return checkpoint::state_from_json(bytes, "the input"); },
+    read_or_refuse([&] { return checkpoint::parse_checkpoint_state(bytes, "the input"); },
                    [](const checkpoint::CheckpointState& found) {
-                       const std::string text = json_of(found);
-                       require(json_of(checkpoint::state_from_json(text, "again")) == text,
+                       const std::string text = to_json(found);
+                       require(to_json(checkpoint::parse_checkpoint_state(text, "again")) == text,
                                "a state does not come back from its text");
                    });
 }

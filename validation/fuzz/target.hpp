@@ -19,7 +19,7 @@ void safetensors(std::string_view bytes);
 void schedule(std::string_view bytes);
 void state(std::string_view bytes);
 void tokenizer(std::string_view bytes);
-void tokenizer_json(std::string_view bytes);
+void to_tokenizer_json(std::string_view bytes);
 
 inline void require(bool is_kept, const char* promise) {
     if (!is_kept) throw BugError(promise);

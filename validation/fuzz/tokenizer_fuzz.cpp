@@ -18,7 +18,8 @@ const std::array<std::string, 3> texts{
     "the oars of the trireme, the thranites' oars; it's 62 and 54 and 54",
     "def oars(banks):\n    return sum(banks)\n\n\ndef banks():\n    return 3\n",
     "\xce\xbc\xce\xb5\xcf\x84\xcf\x81\xce\xad\xcf\x89 \xce\xbc\xce\xb5"};
-const std::array<data::Tokenizer, 2> tokenizers{data::Tokenizer::bytes(), data::Tokenizer::trained(texts, 300)};
+const std::array<data::Tokenizer, 2> tokenizers{data::Tokenizer::make_raw_bytes(),
+                                                data::Tokenizer::train(texts, 300)};
 
 void expect_round_trip(const data::Tokenizer& tokenizer, std::string_view text) {
     require(tokenizer.decode(tokenizer.encode(text)) == text, "decode(encode(x)) is not x");

@@ -3,7 +3,7 @@
 #include "fuzz/target.hpp"
 #include "trireme/data/tokenizer.hpp"
 
-void trireme::fuzz::tokenizer_json(std::string_view bytes) {
+void trireme::fuzz::to_tokenizer_json(std::string_view bytes) {
     read_or_refuse([&] { return data::Tokenizer::from_bytes(bytes); },
                    [&](const data::Tokenizer& found) {
                        const std::string text = found.to_bytes();

@@ -1,5 +1,4 @@
 # Tests that too old an nvcc is rejected with a message. Run by cmake -P in a folder of its own.
-#
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/CudaCompiler.cmake)
 
 function(expect_complaint version_text expected)

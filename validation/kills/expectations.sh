@@ -2,7 +2,7 @@
 # kill.
 # shellcheck shell=bash disable=SC2154  # variables that run.sh sets
 
-what_it_did() {
+describe_activity() {
     local last
     last=$(last_step)
     if [ ! -e "$run/manifest.json" ] || ((last <= from)); then
@@ -17,7 +17,7 @@ what_it_did() {
     fi
 }
 
-expect_the_end() {
+expect_all_processes_to_end() {
     local polls=0 left process
     while left=$(processes_left) && [ -n "$left" ]; do
         pause 0.1
@@ -28,7 +28,7 @@ expect_the_end() {
         say "        left: $process $(tr '\0' ' ' < "/proc/$process/cmdline" | cut -c 1-160)"
     done
     if [ $launcher = openmpi ] && [ "$left" = "$job" ]; then
-        say "        Open MPI's launcher alone does not end; it is killed"
+        say "        only Open MPI's launcher does not end; it is killed"
         hung=$((hung + 1))
     else
         fail "processes of the job are left after 10 s"
@@ -37,14 +37,14 @@ expect_the_end() {
 }
 
 # MPICH's launcher reports the death on standard output, and may name any process of the node.
-expect_its_name() {
+expect_name_of_victim() {
     if [ $launcher = mpich ]; then
-        grep -qE "KILLED BY SIGNAL: 9|BAD TERMINATION" "$run.out" "$run.err" || fail "nobody says that a rank died"
+        grep -qE "KILLED BY SIGNAL: 9|BAD TERMINATION" "$run.out" "$run.err" || fail "no output says that a rank died"
     elif grep -q "noticed that process rank [0-9]* " "$run.err"; then
-        grep -q "noticed that process rank $victim " "$run.err" || fail "another rank than $victim is said to have died"
+        grep -q "noticed that process rank $victim " "$run.err" || fail "a different rank than $victim is reported dead"
     elif ! grep -q "rank $victim ([^)]*) does not answer" "$run.err"; then
         unnamed=$((unnamed + 1))
-        say "        nobody says that it was rank $victim"
+        say "        the output does not name rank $victim"
     fi
 }
 
@@ -57,21 +57,21 @@ expect_no_new_checkpoints() {
         if grep -q "^\.$name\.partial-" <<< "$begun"; then
             late=$((late + 1))
         else
-            fail "$name was begun by those that survived"
+            fail "$name was begun by survivors"
         fi
     done
     name=$(resumable)
-    [ -z "$name" ] || [ -d "$run/checkpoints/$name" ] || fail "latest names $name, which is not there"
+    [ -z "$name" ] || [ -d "$run/checkpoints/$name" ] || fail "latest names $name, which does not exist"
 }
 
 # Checks which checkpoint each start says that it resumed from.
-expect_to_have_gone_on() {
+expect_resumed_from_checkpoint() {
     [ -s "$run/manifest.json" ] || return 0  # killed before the manifest was written
     if [ -z "$expected" ]; then
-        ! grep -q resumed_from "$run/manifest.json" || fail "it went on although there was no whole checkpoint"
+        ! grep -q resumed_from "$run/manifest.json" || fail "it resumed although there was no complete checkpoint"
     else
         grep -q "\"resumed_from\": \"$run/checkpoints/$expected\"" "$run/manifest.json" ||
-            fail "it did not go on from $expected"
+            fail "it did not resume from $expected"
     fi
 }
 

@@ -44,10 +44,10 @@ kill_what_is_left() {
     for process in $(processes_left); do kill -KILL "$process" 2> /dev/null || true; done
 }
 
-clear_away() {
+clean_up() {
     local code=$?
     [ -z "${temporary:-}" ] || kill_what_is_left
-    if [ $code = 0 ]; then rm -rf "$work"; else say "what there was is left in $work"; fi
+    if [ $code = 0 ]; then rm -rf "$work"; else say "the files are kept in $work"; fi
 }
 is_running() { kill -0 "$job" 2> /dev/null; }
 
@@ -59,7 +59,7 @@ code_of_job() {
     echo $code > "$work/code"
 }
 
-run_to_its_end() {
+run_until_done() {
     start "$@"
     code_of_job
     [ "$(cat "$work/code")" = 0 ]

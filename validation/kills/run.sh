@@ -90,7 +90,7 @@ resumable() {
 here=$(dirname "${BASH_SOURCE[0]}")
 source "$here/jobs.sh"
 source "$here/expectations.sh"
-trap clear_away EXIT
+trap clean_up EXIT
 
 # ---- choice of the moment
 
@@ -128,7 +128,7 @@ is_reached() {
 }
 
 # Waits for the chosen moment of the kill; returns false if the job ended by itself.
-come_to_the_aim() {
+wait_for_the_aim() {
     local polls=0
     until is_reached; do
         is_running || return 1
@@ -146,19 +146,19 @@ strike() {
     kill -KILL "$(< "$work/ranks/$victim")" 2> /dev/null || true
     begun=$(names_in_checkpoints)
     kills=$((kills + 1))
-    expect_the_end
+    expect_all_processes_to_end
     code_of_job
     if [ "$(cat "$work/code")" = 0 ]; then
         kills=$((kills - 1))
         return 1
     fi
     local doing
-    doing=$(what_it_did)
+    doing=$(describe_activity)
     met[$doing]=$((met[$doing] + 1))
-    say "kill $kills  run $runs ($policy)  rank $victim, by $aim: $doing, behind step $(last_step)"
-    expect_its_name
+    say "kill $kills  run $runs ($policy)  rank $victim, by $aim: $doing, after step $(last_step)"
+    expect_name_of_victim
     expect_no_new_checkpoints
-    expect_to_have_gone_on
+    expect_resumed_from_checkpoint
     [ $policy != recorded ] || compare_losses recorded
 }
 
@@ -169,11 +169,11 @@ options_of_policy() {
 }
 
 # Checks that a finished run equals an undisturbed one.
-expect_a_whole_run() {
+expect_complete_run() {
     local reference=recorded
     # After a kill that follows the last checkpoint, no rank is left to remove an unfinished one.
     [ "$(cat "$work/code")" != 0 ] || [[ $(names_in_checkpoints) != *partial* ]] ||
-        fail "a checkpoint that was not finished is left"
+        fail "an unfinished checkpoint is left"
     if [ $policy = uneven ]; then
         reference=replayed
         touch "$run/decisions.jsonl"
@@ -196,11 +196,11 @@ train_undisturbed() {
     shift 2
     run=$work/$name
     [ ! -s "$work/$name.decisions" ] || set -- "$@" --decisions "$work/$name.decisions"
-    run_to_its_end "$@" || { say "a run that nobody disturbed fails:"; cat "$run.err"; exit 1; }
+    run_until_done "$@" || { say "an undisturbed run fails:"; cat "$run.err"; exit 1; }
     losses_of "$run" > "$work/$name.losses"
     rm -rf "$run"
     run=$of
-    [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "a run that nobody disturbed lacks steps"; exit 1; }
+    [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "an undisturbed run lacks steps"; exit 1; }
 }
 
 # Returns false if the run has finished.
@@ -210,7 +210,7 @@ kill_once() {
     from=$((${expected#step-} + 0))
     rm -f "$run/manifest.json"
     start "${options[@]}" --move $move
-    if come_to_the_aim; then
+    if wait_for_the_aim; then
         strike
         return
     fi
@@ -234,10 +234,10 @@ disturb_a_run() {
     expected=$(resumable)
     if [ "$expected" != step-$steps ]; then
         rm -f "$run/manifest.json"
-        run_to_its_end "${options[@]}" || { fail "it does not go on: $(cat "$run.err")"; return 0; }
-        expect_to_have_gone_on
+        run_until_done "${options[@]}" || { fail "it does not resume: $(cat "$run.err")"; return 0; }
+        expect_resumed_from_checkpoint
     fi
-    expect_a_whole_run
+    expect_complete_run
 }
 
 say "seed $seed: $count kills of $ranks ranks under ${mpiexec[0]}"
@@ -246,8 +246,8 @@ write_decisions
 train_undisturbed recorded "$work/recorded.jsonl"
 while ((kills < count && failures < 5)); do disturb_a_run; done
 
-most_unnamed=$(((count + 99) / 100 * 2))
-((unnamed <= most_unnamed)) || fail "$unnamed deaths without the rank's name; $most_unnamed are known to come about"
+max_unnamed=$(((count + 99) / 100 * 2))
+((unnamed <= max_unnamed)) || fail "$unnamed deaths without the rank's name; $max_unnamed are known to occur"
 printf '{"launcher": "%s", "seed": %d, "kills": %d, "starting": %d, "training": %d, "saving": %d, "changing": %d, ' \
     $launcher "$seed" $kills "${met[starting]}" "${met[training]}" "${met[saving]}" "${met[changing]}"
 printf '"runs": %d, "steps_compared": %d, "changes_by_policy": %d, "saved_at_the_death": %d, "unnamed": %d, ' \

@@ -1,22 +1,30 @@
-// Counts words that the sources avoid: see docs/design/glossary.md.
+// Finds words and names that the sources avoid. docs/design/glossary.md lists them.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace trireme::layering {
 
-// Returns the number of comments in a C++ source that begin without a subject ("Of a rank ..."), plus the
-// numbers of avoided words in its comments and of avoided names in its code.
-std::size_t count_avoided(const std::string& text);
+struct AvoidedWords {
+    std::set<std::string> phrases = {};   // one or two words that a comment may not contain, in lower case
+    std::vector<std::string> names = {};  // patterns of identifiers; `*` stands for any characters
+    std::set<std::string> openings = {};  // words with which a comment may not begin
+};
 
-// Returns the count of every source below `root` that has any, by its path.
-std::map<std::string, std::size_t> count_avoided_below(const std::filesystem::path& root);
+// Reads the left column of the table "Words to avoid" of the glossary. Text in backticks is the pattern of a
+// name, an entry that ends in "..." an opening, and any other entry a phrase.
+AvoidedWords read_avoided_words(const std::string& glossary);
 
-// Read and write files of lines "path count".
-std::map<std::string, std::size_t> read_counts(const std::filesystem::path& file);
-void write_counts(const std::filesystem::path& file, const std::map<std::string, std::size_t>& counts);
+// Returns the avoided words in a C++ source, each with its line, such as "12: `word`". Literals and text in
+// backticks are not checked.
+std::vector<std::string> find_avoided_words(const AvoidedWords& avoided, const std::string& text);
+
+// Returns the findings in all C++ sources below `root`, such as "src/data/batch.cpp:12: `word`".
+std::vector<std::string> find_avoided_words_below(const AvoidedWords& avoided,
+                                                  const std::filesystem::path& root);
 
 }  // namespace trireme::layering

@@ -33,13 +33,13 @@ bool has(const std::vector<Symbol>& found, const std::string& name, const std::s
     });
 }
 
-TEST(Globals, NoRoomKeepsMutableState) {
+TEST(Globals, AreNeverMutable) {
     if (sanitized) GTEST_SKIP() << "the sanitizers add state of their own; the release build checks this";
     const std::vector<std::string> libraries = room_libraries();
 
     ASSERT_FALSE(libraries.empty());
     for (const std::string& library : libraries) {
-        for (const Symbol& symbol : mutable_symbols(TRIREME_NM, library)) {
+        for (const Symbol& symbol : find_mutable_symbols(TRIREME_NM, library)) {
             ADD_FAILURE() << symbol.library << ", " << symbol.object << ": " << symbol.name
                           << " lies in writable " << symbol.section
                           << "; pass it as an argument, or make it constexpr";
@@ -47,10 +47,10 @@ TEST(Globals, NoRoomKeepsMutableState) {
     }
 }
 
-TEST(Globals, PlantedStateIsFoundAndConstantsAreNot) {
+TEST(Globals, AreFoundIfMutableAndIgnoredIfConstant) {
     if (sanitized) GTEST_SKIP() << "the sanitizers add state of their own; the release build checks this";
 
-    const std::vector<Symbol> found = mutable_symbols(TRIREME_NM, TRIREME_PLANTED_LIBRARY);
+    const std::vector<Symbol> found = find_mutable_symbols(TRIREME_NM, TRIREME_PLANTED_LIBRARY);
 
     EXPECT_TRUE(has(found, "mutable_global", ".data"));
     EXPECT_TRUE(has(found, "mutable_zero", ".bss"));
@@ -65,8 +65,8 @@ TEST(Globals, PlantedStateIsFoundAndConstantsAreNot) {
     }
 }
 
-TEST(Globals, ALibraryThatIsNotThereIsAnError) {
-    EXPECT_THROW(mutable_symbols(TRIREME_NM, "/nowhere/libtrireme.a"), std::runtime_error);
+TEST(Globals, CannotBeReadFromAMissingLibrary) {
+    EXPECT_THROW(find_mutable_symbols(TRIREME_NM, "/nowhere/libtrireme.a"), std::runtime_error);
 }
 
 }  // namespace

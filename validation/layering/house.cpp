@@ -55,7 +55,7 @@ void House::add_room(const std::string& name, const std::vector<std::string>& us
     for (const std::string& used : fresh.uses) {
         if (room(used) == nullptr) {
             throw std::runtime_error(place + ": " + fresh.name + " uses " + used +
-                                     ", which does not stand above it");
+                                     ", which is not listed above it");
         }
     }
     rooms_.push_back(std::move(fresh));
@@ -74,7 +74,7 @@ std::vector<std::string> House::folders_of(const std::string& room) const {
     return folders;
 }
 
-const Vendor* House::vendor_of(const std::string& header) const {
+const Vendor* House::find_vendor(const std::string& header) const {
     const auto fits = [&](const Vendor& v) { return fnmatch(v.pattern.c_str(), header.c_str(), 0) == 0; };
     const auto found = std::find_if(vendors_.begin(), vendors_.end(), fits);
     return found == vendors_.end() ? nullptr : &*found;

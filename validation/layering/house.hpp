@@ -23,13 +23,13 @@ struct Vendor {
 class House {
 public:
     // Throws std::runtime_error with file and line if a line cannot be read, a room is named twice, or a room
-    // uses one that does not stand above it.
+    // uses one that is not listed above it.
     House(const std::filesystem::path& doors, const std::filesystem::path& vendors);
 
     const Room* room(const std::string& name) const;  // null if there is none
     // Returns the folders of a room that have lines of their own, such as "schedule/check".
     std::vector<std::string> folders_of(const std::string& room) const;
-    const Vendor* vendor_of(const std::string& header) const;  // the first that matches; null if none does
+    const Vendor* find_vendor(const std::string& header) const;  // the first that matches; null if none does
     const std::vector<Room>& rooms() const { return rooms_; }
 
 private:

@@ -29,22 +29,22 @@ House our_house() {
 }
 
 // Returns the violations in a tree of this one file.
-Lines found_in(const std::string& path, const std::string& text) {
+Lines violations_in(const std::string& path, const std::string& text) {
     const PlantedTree tree;
     tree.plant(path, text);
     return violations(our_house(), tree.root());
 }
 
-TEST(Layering, TheSourceTreeKeepsTheRulesOfTheHouse) {
+TEST(Layering, HoldsInTheSourceTree) {
     for (const std::string& violation : violations(our_house(), source_root)) ADD_FAILURE() << violation;
 }
 
-TEST(Layering, AnEmptyTreeIsNotTakenForAGoodOne) {
-    EXPECT_NE(found_in("src/lost.cpp", ""), Lines{});
+TEST(Layering, DoesNotHoldForAFileOutsideAllRooms) {
+    EXPECT_NE(violations_in("src/lost.cpp", ""), Lines{});
     EXPECT_TRUE(std::filesystem::exists(source_root + "/include/trireme/base/error.hpp"));
 }
 
-TEST(Layering, AcceptsOpenDoorsStandardHeadersAndPrivateNeighbours) {
+TEST(Layering, AcceptsAllowedStandardAndOwnPrivateHeaders) {
     const PlantedTree tree;
     tree.plant("src/archive/hdf5_file.hpp", "#include <hdf5.h>\n");
     tree.plant("src/archive/hdf5_file.cpp", "#include \"hdf5_file.hpp\"\n#include \"archive/hdf5_file.hpp\"\n");
@@ -56,21 +56,21 @@ TEST(Layering, AcceptsOpenDoorsStandardHeadersAndPrivateNeighbours) {
     EXPECT_EQ(violations(our_house(), tree.root()), Lines{});
 }
 
-TEST(Layering, FindsAnArrowThatTheTableDoesNotHave) {
-    EXPECT_EQ(found_in("src/data/corpus.cpp", "\n#include \"trireme/model/gpt.hpp\"\n"),
+TEST(Layering, FindsADependencyThatIsNotAllowed) {
+    EXPECT_EQ(violations_in("src/data/corpus.cpp", "\n#include \"trireme/model/gpt.hpp\"\n"),
               Lines{"src/data/corpus.cpp:2: data has no door to model; it may use archive, base, plan (a new "
                     "door is a change "
                     "of DESIGN.md and doors.txt)"});
 }
 
-TEST(Layering, FindsAnArrowInAPublicHeaderAndBetweenAngles) {
+TEST(Layering, FindsADependencyInAPublicHeaderWithAngleBrackets) {
     EXPECT_EQ(
-        found_in("include/trireme/base/error.hpp", "#pragma once\n#include <trireme/comm/group.hpp>\n"),
+        violations_in("include/trireme/base/error.hpp", "#pragma once\n#include <trireme/comm/group.hpp>\n"),
         Lines{"include/trireme/base/error.hpp:2: base has no door to comm; it may use nothing (a new door is a "
               "change of DESIGN.md and doors.txt)"});
 }
 
-TEST(Layering, FindsAnArrowBetweenFoldersThatTheTableDoesNotHave) {
+TEST(Layering, FindsADependencyBetweenFoldersThatIsNotAllowed) {
     const PlantedTree tree;
     tree.plant("src/schedule/search/search.cpp", "");
     tree.plant("src/schedule/search/rules.hpp", "");
@@ -95,13 +95,13 @@ TEST(Layering, FindsAFolderWithTooManySources) {
 TEST(Layering, FindsAFileWithTooManyIncludes) {
     std::string text;
     for (int i = 0; i < 20; ++i) text += "#include <vector>\n";
-    EXPECT_EQ(found_in("src/base/log.cpp", text), Lines{});
-    EXPECT_EQ(found_in("src/base/log.cpp", text + "#include <string>\n"),
+    EXPECT_EQ(violations_in("src/base/log.cpp", text), Lines{});
+    EXPECT_EQ(violations_in("src/base/log.cpp", text + "#include <string>\n"),
               Lines{"src/base/log.cpp:21: 21 includes, the limit is 20; divide its work"});
 }
 
 // A file that serves one caller should be merged into its caller.
-TEST(Layering, FewFilesAreSmall) {
+TEST(Layering, AllowsFewSmallFiles) {
     std::size_t all = 0;
     std::size_t small = 0;
     for (const char* const folder : {"/src", "/include"}) {
@@ -119,8 +119,8 @@ TEST(Layering, FewFilesAreSmall) {
 }
 
 // A feature that needs a member of the loop belongs to a backend, the recorder or the decisions.
-TEST(Layering, TheStepLoopHasFewMembers) {
-    std::ifstream in(source_root + "/src/run/loop.cpp");
+TEST(Layering, LimitsTheMembersOfTheStepLoop) {
+    std::ifstream in(source_root + "/src/run/training_loop.cpp");
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     const std::string run = text.substr(text.find("class Run {"));
     const std::regex member(R"(\n    [A-Za-z][\w:<>&\* ]* \w+_(;| =|\{))");
@@ -129,27 +129,37 @@ TEST(Layering, TheStepLoopHasFewMembers) {
     EXPECT_LE(count, 10);
 }
 
-TEST(Layering, FindsARoomThatIsNotInTheTable) {
+TEST(Concepts, LinkToExistingFiles) {
+    std::ifstream in(source_root + "/docs/design/concepts.md");
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::regex link(R"(\]\(\.\./\.\./([^)]*)\))");
+    std::size_t files = 0;
+    for (std::sregex_iterator found(text.begin(), text.end(), link), end; found != end; ++found, ++files)
+        EXPECT_TRUE(std::filesystem::is_regular_file(source_root + "/" + (*found)[1].str())) << (*found)[1];
+    EXPECT_EQ(files, 26U);
+}
+
+TEST(Layering, FindsARoomThatIsNotListed) {
     EXPECT_EQ(
-        found_in("src/attic/box.cpp", "int box();\n"),
+        violations_in("src/attic/box.cpp", "int box();\n"),
         Lines{
             "src/attic/box.cpp:1: lies in no room of doors.txt; move it into one, or add the room there and to "
             "DESIGN.md"});
-    EXPECT_EQ(found_in("src/base/log.cpp", "#include \"trireme/attic/box.hpp\"\n"),
+    EXPECT_EQ(violations_in("src/base/log.cpp", "#include \"trireme/attic/box.hpp\"\n"),
               Lines{"src/base/log.cpp:1: \"trireme/attic/box.hpp\": doors.txt has no room attic"});
 }
 
-TEST(Layering, FindsAnIncludeThatClimbs) {
+TEST(Layering, FindsAnIncludeWithAParentOrAbsolutePath) {
     EXPECT_EQ(
-        found_in("src/archive/hdf5_file.cpp", "#include \"../../model/gpt.hpp\"\n"),
+        violations_in("src/archive/hdf5_file.cpp", "#include \"../../model/gpt.hpp\"\n"),
         Lines{"src/archive/hdf5_file.cpp:1: \"../../model/gpt.hpp\" climbs out of its folder; name a header "
               "from its "
               "room"});
-    EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"trireme/plan/../model/gpt.hpp\"\n").size(), 1U);
-    EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"/usr/include/mpi.h\"\n").size(), 1U);
+    EXPECT_EQ(violations_in("src/data/corpus.cpp", "#include \"trireme/plan/../model/gpt.hpp\"\n").size(), 1U);
+    EXPECT_EQ(violations_in("src/data/corpus.cpp", "#include \"/usr/include/mpi.h\"\n").size(), 1U);
 }
 
-TEST(Layering, FindsThePrivateHeaderOfAnotherRoom) {
+TEST(Layering, FindsAPrivateHeaderOfADifferentRoom) {
     const PlantedTree tree;
     tree.plant("src/model/block.hpp", "\n");
     tree.plant("src/optim/adamw.cpp", "#include \"model/block.hpp\"\n");
@@ -173,25 +183,25 @@ TEST(Layering, FindsAPublicHeaderThatNeedsAPrivateOne) {
 
 TEST(Layering, FindsAQuotedHeaderOfUnknownOrigin) {
     EXPECT_EQ(
-        found_in("src/data/corpus.cpp", "#include \"corpse.hpp\"\n"),
+        violations_in("src/data/corpus.cpp", "#include \"corpse.hpp\"\n"),
         Lines{"src/data/corpus.cpp:1: \"corpse.hpp\" is neither beside this file nor in include/ or src/"});
-    EXPECT_EQ(found_in("src/data/corpus.cpp", "#include CORPUS_HEADER\n"),
+    EXPECT_EQ(violations_in("src/data/corpus.cpp", "#include CORPUS_HEADER\n"),
               Lines{"src/data/corpus.cpp:1: an include without a name cannot be checked; name the header"});
 }
 
 class VendorHeader : public testing::TestWithParam<const char*> {};
 
-TEST_P(VendorHeader, IsFoundInAPublicHeaderAndInARoomItDoesNotBelongTo) {
+TEST_P(VendorHeader, IsFoundInPublicHeadersAndOtherRooms) {
     const std::string include = "\n\n#include <" + std::string(GetParam()) + ">\n";
 
-    const Lines in_public = found_in("include/trireme/comm/group.hpp", include);
-    const Lines in_room = found_in("src/run/loop.cpp", include);
+    const Lines in_public = violations_in("include/trireme/comm/group.hpp", include);
+    const Lines in_room = violations_in("src/run/training_loop.cpp", include);
 
     ASSERT_EQ(in_public.size(), 1U);
     EXPECT_EQ(in_public[0].find("include/trireme/comm/group.hpp:3: <" + std::string(GetParam()) + "> may be"),
               0U);
     ASSERT_EQ(in_room.size(), 1U);
-    EXPECT_EQ(in_room[0].find("src/run/loop.cpp:3: <" + std::string(GetParam()) + "> may be"), 0U);
+    EXPECT_EQ(in_room[0].find("src/run/training_loop.cpp:3: <" + std::string(GetParam()) + "> may be"), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layering, VendorHeader,
@@ -200,75 +210,77 @@ INSTANTIATE_TEST_SUITE_P(Layering, VendorHeader,
                                          "openblas/cblas.h", "pcre2.h", "zlib.h", "boost/program_options.hpp",
                                          "boost/asio.hpp"));
 
-TEST(Layering, FindsAVendorHeaderBetweenQuotesAndBesideItsFolder) {
-    EXPECT_EQ(found_in("src/comm/group.cpp", "#include \"mpi.h\"\n"),
+TEST(Layering, FindsAVendorHeaderInQuotesAndInASimilarlyNamedFolder) {
+    EXPECT_EQ(violations_in("src/comm/group.cpp", "#include \"mpi.h\"\n"),
               Lines{"src/comm/group.cpp:1: <mpi.h> may be included in src/comm/mpi only (vendors.txt)"});
-    EXPECT_EQ(found_in("src/comm/mpi_other/group.cpp", "#include <mpi.h>\n").size(), 1U);
+    EXPECT_EQ(violations_in("src/comm/mpi_other/group.cpp", "#include <mpi.h>\n").size(), 1U);
 }
 
 TEST(Layering, FindsAnUnknownVendorHeaderInAPublicHeader) {
-    EXPECT_EQ(found_in("include/trireme/data/corpus.hpp", "#include <unistd.h>\n"),
+    EXPECT_EQ(violations_in("include/trireme/data/corpus.hpp", "#include <unistd.h>\n"),
               Lines{"include/trireme/data/corpus.hpp:1: <unistd.h> is not the C++ standard library's; hide it "
                     "in src/"});
 }
 
-TEST(Layering, FindsTheOutsideWorldInAPureRoom) {
+TEST(Layering, FindsSystemHeadersInAPureRoom) {
     for (const std::string room : {"layout", "schedule", "policy", "plan"}) {
         for (const std::string header : {"fstream", "chrono", "thread", "filesystem"}) {
-            EXPECT_EQ(found_in("src/" + room + "/split.cpp", "#include <vector>\n#include <" + header + ">\n"),
-                      Lines{"src/" + room + "/split.cpp:2: <" + header + "> in the pure room " + room +
-                            "; pass in what it would find out"});
+            EXPECT_EQ(
+                violations_in("src/" + room + "/split.cpp", "#include <vector>\n#include <" + header + ">\n"),
+                Lines{"src/" + room + "/split.cpp:2: <" + header + "> in the pure room " + room +
+                      "; pass in what it would find out"});
         }
     }
-    EXPECT_EQ(found_in("src/data/split.cpp", "#include <fstream>\n"), Lines{});
+    EXPECT_EQ(violations_in("src/data/split.cpp", "#include <fstream>\n"), Lines{});
 }
 
-TEST(Layering, FindsTheEnvironmentReadOutsideItsFile) {
+TEST(Layering, FindsEnvironmentAccessOutsideItsFile) {
     const std::string text = "const char* home() { return std::getenv(\"HOME\"); }\n";
 
-    EXPECT_EQ(found_in("src/comm/group.cpp", text), Lines{"src/comm/group.cpp:1: getenv: the environment is "
-                                                          "read in src/app/environment.cpp; pass the value"});
-    EXPECT_EQ(found_in("src/app/environment.cpp", text), Lines{});
+    EXPECT_EQ(violations_in("src/comm/group.cpp", text),
+              Lines{"src/comm/group.cpp:1: getenv: the environment is "
+                    "read in src/app/environment.cpp; pass the value"});
+    EXPECT_EQ(violations_in("src/app/environment.cpp", text), Lines{});
 }
 
-TEST(Layering, FindsTheReductionThatDiffersBetweenLibraries) {
-    EXPECT_EQ(found_in("src/comm/mpi/sum.cpp", "\n\nauto op = MPI_SUM;\n"),
+TEST(Layering, FindsMpiSum) {
+    EXPECT_EQ(violations_in("src/comm/mpi/sum.cpp", "\n\nauto op = MPI_SUM;\n"),
               Lines{"src/comm/mpi/sum.cpp:3: MPI_SUM: its bits differ between MPI libraries; use the "
                     "fixed-order sum of "
                     "comm"});
 }
 
-TEST(Layering, ReadsNeitherCommentsNorLiterals) {
+TEST(Layering, IgnoresCommentsAndLiterals) {
     const std::string text =
         "// #include <mpi.h>\n/*\n#include <hdf5.h>\n getenv */ const char* a = \"MPI_SUM \\\" getenv\";\n"
         "auto b = R\"x(\n#include <zlib.h>\n)\" MPI_SUM)x\";\nint c = 1'000; char d = '\"'; // getenv '\n";
 
-    EXPECT_EQ(found_in("src/base/words.cpp", text), Lines{});
+    EXPECT_EQ(violations_in("src/base/words.cpp", text), Lines{});
 }
 
-TEST(Layering, SeesCodeBehindALiteralOnTheSameLine) {
-    EXPECT_EQ(found_in("src/base/words.cpp", "char c = '\"'; auto d = getenv(\"A\");\n").size(), 1U);
-    EXPECT_EQ(found_in("src/base/words.cpp", "/* */ # include <mpi.h> // \"\n").size(), 1U);
+TEST(Layering, FindsCodeAfterALiteralOrCommentOnTheSameLine) {
+    EXPECT_EQ(violations_in("src/base/words.cpp", "char c = '\"'; auto d = getenv(\"A\");\n").size(), 1U);
+    EXPECT_EQ(violations_in("src/base/words.cpp", "/* */ # include <mpi.h> // \"\n").size(), 1U);
 }
 
-TEST(Layering, FindsFilesThatHaveGrownTooLong) {
+TEST(Layering, FindsFilesThatAreTooLong) {
     std::string text;
     for (int i = 0; i < 151; ++i) text += "\n";
 
-    EXPECT_EQ(found_in("include/trireme/base/json.hpp", text),
+    EXPECT_EQ(violations_in("include/trireme/base/json.hpp", text),
               Lines{"include/trireme/base/json.hpp:151: 151 lines, the limit is 150; split it along a noun or "
                     "a phase"});
-    EXPECT_EQ(found_in("src/base/json.cpp", text), Lines{});
+    EXPECT_EQ(violations_in("src/base/json.cpp", text), Lines{});
     for (int i = 151; i < 401; ++i) text += "\n";
-    EXPECT_EQ(found_in("validation/unit/base/json_test.cpp", text).size(), 1U);
+    EXPECT_EQ(violations_in("validation/unit/base/json_test.cpp", text).size(), 1U);
 }
 
-TEST(Layering, FindsANamespaceOfAnotherRoom) {
-    EXPECT_EQ(found_in("src/plan/cost.cpp", "namespace trireme::data {\nint a;\n}\n"),
+TEST(Layering, FindsANamespaceOfADifferentRoom) {
+    EXPECT_EQ(violations_in("src/plan/cost.cpp", "namespace trireme::data {\nint a;\n}\n"),
               Lines{"src/plan/cost.cpp:1: declares in namespace trireme::data; its room's is trireme::plan"});
-    EXPECT_EQ(
-        found_in("src/plan/cost.cpp", "namespace trireme::data {\nclass A;\n}\nnamespace trireme::plan {\n}\n"),
-        Lines{});
+    EXPECT_EQ(violations_in("src/plan/cost.cpp",
+                            "namespace trireme::data {\nclass A;\n}\nnamespace trireme::plan {\n}\n"),
+              Lines{});
 }
 
 TEST(Layering, FindsAClassInTwoSources) {
@@ -283,8 +295,8 @@ TEST(Layering, FindsAClassInTwoSources) {
         Lines{"src/plan/plan_ranks.cpp:1: defines a part of plan::Plan, as src/plan/plan.cpp does; join them"});
 }
 
-TEST(Layering, FindsNamesThatSayNothing) {
-    EXPECT_EQ(found_in("src/base/utils.cpp", "\n"),
+TEST(Layering, FindsFileNamesWithoutMeaning) {
+    EXPECT_EQ(violations_in("src/base/utils.cpp", "\n"),
               Lines{"src/base/utils.cpp:1: 'utils' says nothing; name it after its one concept"});
 }
 
@@ -300,13 +312,13 @@ std::string refusal(const std::string& doors) {
     }
 }
 
-TEST(House, RefusesADoorThatOpensUpwards) {
+TEST(House, RejectsADependencyOnALaterRoom) {
     EXPECT_EQ(refusal("base:\nplan: base data\ndata: base\n"),
-              "doors.txt:2: plan uses data, which does not stand above it");
-    EXPECT_EQ(refusal("base: base\n"), "doors.txt:1: base uses base, which does not stand above it");
+              "doors.txt:2: plan uses data, which is not listed above it");
+    EXPECT_EQ(refusal("base: base\n"), "doors.txt:1: base uses base, which is not listed above it");
 }
 
-TEST(House, RefusesASecondLineForARoomAndALineWithoutAColon) {
+TEST(House, RejectsARepeatedRoomAndALineWithoutAColon) {
     EXPECT_EQ(refusal("base:\nbase:\n"), "doors.txt:2: base has a line already");
     EXPECT_EQ(refusal("# rooms\nbase\n"), "doors.txt:2: a line is 'name: word word ...'");
 }

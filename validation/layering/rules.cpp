@@ -138,7 +138,7 @@ void Inspection::inspect_classes() {
     for (const File& file : files({"src"})) {
         if (file.is_header() || std::regex_search(file.path.generic_string(), platform)) continue;
         std::set<std::string> classes;
-        const std::string code = code_only(file.text);
+        const std::string code = blank_comments_and_literals(file.text);
         for (std::sregex_iterator match(code.begin(), code.end(), definition), end; match != end; ++match)
             classes.insert(file.room() + "::" + (*match)[1].str());
         for (const std::string& name : classes) {
@@ -174,7 +174,7 @@ void Inspection::inspect_folder_door(const File& file, const Include& include, c
 // of that room.
 void Inspection::inspect_namespace(const File& file) {
     const std::string own = file.room() == "base" ? "trireme" : "trireme::" + file.room();
-    const std::string code = code_only(file.text);
+    const std::string code = blank_comments_and_literals(file.text);
     const std::regex opening(R"(\bnamespace (trireme[\w:]*) \{)");
     std::string last;
     for (std::sregex_iterator match(code.begin(), code.end(), opening), end; match != end; ++match)
@@ -204,7 +204,7 @@ void Inspection::inspect_code(const File& file) {
 void Inspection::inspect_words(const File& file) {
     const std::regex environment(R"(\b(secure_getenv|getenv|setenv|unsetenv|putenv|environ)\b)");
     const std::regex mpi_sum(R"(\bMPI_SUM\b)");
-    const std::vector<std::string> code = lines(code_only(file.text));
+    const std::vector<std::string> code = lines(blank_comments_and_literals(file.text));
     for (std::size_t i = 0; i < code.size(); ++i) {
         std::smatch word;
         if (file.path != "src/app/environment.cpp" && std::regex_search(code[i], word, environment)) {
@@ -275,7 +275,7 @@ void Inspection::inspect_vendor(const File& file, const Vendor& vendor, const In
 }
 
 void Inspection::inspect_foreign(const File& file, const Room& room, const Include& include) {
-    if (const Vendor* vendor = house_.vendor_of(include.header)) {
+    if (const Vendor* vendor = house_.find_vendor(include.header)) {
         inspect_vendor(file, *vendor, include);
     } else if (include.quoted) {
         say(file, include.line,

@@ -17,7 +17,7 @@ namespace trireme::layering {
 // limit; vendor headers outside their folders; impure headers in pure rooms; environment variables outside
 // src/app/environment.cpp; MPI_SUM anywhere; declarations in another room's namespace; a class defined in two
 // sources; folders above the limit of sources. In include/, src/, validation/ and perf/: files above the limit
-// of lines, and names that say nothing.
+// of lines, and names without meaning.
 std::vector<std::string> violations(const House& house, const std::filesystem::path& root);
 
 }  // namespace trireme::layering

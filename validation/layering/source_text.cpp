@@ -90,9 +90,9 @@ private:
 
 }  // namespace
 
-std::string code_only(const std::string& text) { return Blanking(text).code(); }
+std::string blank_comments_and_literals(const std::string& text) { return Blanking(text).code(); }
 
-std::string comments_only(const std::string& text) { return Blanking(text).comments(); }
+std::string blank_code(const std::string& text) { return Blanking(text).comments(); }
 
 std::vector<std::string> lines(const std::string& text) {
     std::istringstream in(text);
@@ -104,7 +104,7 @@ std::vector<std::string> lines(const std::string& text) {
 std::vector<Include> includes(const std::string& text) {
     const std::regex directive(R"(^\s*#\s*include\b.*)");
     const std::regex named(R"(^\s*#\s*include\s*([<"])([^">]+)[">].*)");
-    const std::vector<std::string> code = lines(code_only(text));
+    const std::vector<std::string> code = lines(blank_comments_and_literals(text));
     const std::vector<std::string> source = lines(text);
     std::vector<Include> found;
     for (std::size_t i = 0; i < code.size(); ++i) {

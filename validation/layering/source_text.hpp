@@ -16,10 +16,10 @@ struct Include {
 
 // Returns `text` with every comment and every literal replaced by blanks. Line ends stay, so a line of the
 // result is the same line of the source. Handles raw strings and digit separators.
-std::string code_only(const std::string& text);
+std::string blank_comments_and_literals(const std::string& text);
 
 // Returns `text` with everything but its comments replaced by blanks. Line ends stay.
-std::string comments_only(const std::string& text);
+std::string blank_code(const std::string& text);
 
 // Returns the includes in the order of the text, without those inside comments.
 std::vector<Include> includes(const std::string& text);

@@ -66,7 +66,7 @@ bool is_known(const std::string& name) {
 
 }  // namespace
 
-std::vector<Symbol> mutable_symbols(const std::string& nm, const std::string& library) {
+std::vector<Symbol> find_mutable_symbols(const std::string& nm, const std::string& library) {
     std::istringstream table(output_of(quoted(nm) + " -C --format=sysv " + quoted(library)));
     const std::string file = std::filesystem::path(library).filename().string();
     const std::regex heading(R"(.*\[(.*)\]:$)");  // Symbols from libtrireme_data.a[corpus.cpp.o]:

@@ -16,6 +16,6 @@ struct Symbol {
 // Returns the objects, thread-locals and guard variables of a library that lie in writable sections. Constants
 // lie in .rodata, or in .data.rel.ro if they hold addresses. Symbols that compilers and other libraries put
 // there are ignored. Throws std::runtime_error if nm fails.
-std::vector<Symbol> mutable_symbols(const std::string& nm, const std::string& library);
+std::vector<Symbol> find_mutable_symbols(const std::string& nm, const std::string& library);
 
 }  // namespace trireme::layering

@@ -40,7 +40,7 @@ protected:
     const std::string ham_ = "{\"text\": \"see you\", \"kind\": \"ham\"}\n";
 };
 
-TEST_F(Classes, AreTheSameHoweverACorpusNumbersThem) {
+TEST_F(Classes, AreMatchedByNameInsteadOfNumber) {
     make("again", ham_ + spam_ + spam_);
 
     const std::string learned = figures("run", "learned");
@@ -58,14 +58,14 @@ TEST_F(Classes, KeepTheirNamesInAnExport) {
     EXPECT_EQ(figures("exported", "again"), figures("run", "learned"));
 }
 
-TEST_F(Classes, AreNamedWhereTheModelDoesNotHaveThem) {
+TEST_F(Classes, AreRejectedByNameIfTheModelLacksThem) {
     make("other", ham_ + "{\"text\": \"boil\", \"kind\": \"eggs\"}\n");
 
     expect_refusal("evaluate --resume run --corpus other.h5",
                    {"other.h5 has the class eggs", "its classes are spam, ham"});
 }
 
-TEST_F(Classes, AreTwoAtLeast) {
+TEST_F(Classes, MustBeAtLeastTwo) {
     write("one.jsonl", spam_);
 
     expect_refusal("prepare one.jsonl --label kind --special-tokens bert --quiet --output one.h5",

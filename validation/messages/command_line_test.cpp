@@ -8,24 +8,24 @@ namespace {
 
 using CommandLine = Workplace;
 
-TEST_F(CommandLine, UnknownOptionNamesTheNearest) {
+TEST_F(CommandLine, SuggestsTheNearestOption) {
     expect_refusal("train --batchs 16", {"unknown option --batchs; did you mean --batch?"});
     expect_refusal("prepare --outputs a.h5", {"unknown option --outputs; did you mean --output?"});
     expect_refusal("inspect --verfiy a.h5", {"unknown option --verfiy; did you mean --verify?"});
 }
 
-TEST_F(CommandLine, UnknownOptionInAConfigFileNamesItsLine) {
+TEST_F(CommandLine, ReportsTheLineOfAnUnknownOptionInAConfigFile) {
     write("base.ini", "[run]\nbatchs = 16\n");
 
     expect_refusal("train --config base.ini", {"base.ini, line 2: unknown option batchs; did you mean batch?"});
 }
 
-TEST_F(CommandLine, UnknownCommandNamesTheNearest) {
+TEST_F(CommandLine, SuggestsTheNearestCommand) {
     expect_refusal("trian", {"unknown command 'trian'; did you mean train?"});
     expect_refusal("", {"no command is given", "--help"});
 }
 
-TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
+TEST_F(CommandLine, PrintsHelpAndVersionToStandardOutput) {
     for (const char* line : {"--help", "help train", "train --help", "prepare --help", "inspect --help",
                              "doctor --help", "--version"}) {
         const Outcome outcome = run(line);
@@ -55,7 +55,7 @@ TEST_F(CommandLine, IsCompletedByBash) {
               "completion\n");
 }
 
-TEST_F(CommandLine, DumpedConfigReadsBackToItself) {
+TEST_F(CommandLine, ReadsADumpedConfigBackUnchanged) {
     const Outcome first = run("train --batch 16 --lr 1e-3 --dump-config");
     write("dump.ini", first.out);
 

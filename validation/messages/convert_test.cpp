@@ -17,10 +17,10 @@ class Convert : public Workplace {
 protected:
     void SetUp() override { write("model/config.json", config); }
 
-    // Writes a safetensors file of zeros. `lie` is added to the length of the header, and `lost` bytes are cut
-    // off the end.
-    void write_tensors(const std::string& name, const std::vector<Tensor>& tensors, std::size_t lie = 0,
-                       std::size_t lost = 0) const {
+    // Writes a safetensors file of zeros. `excess_length` is added to the length of the header, and `lost`
+    // bytes are cut off the end.
+    void write_tensors(const std::string& name, const std::vector<Tensor>& tensors,
+                       std::size_t excess_length = 0, std::size_t lost = 0) const {
         std::string header;
         std::size_t end = 0;
         for (const Tensor& tensor : tensors) {
@@ -37,7 +37,7 @@ protected:
         header += "}";
         std::string file;
         for (int byte = 0; byte < 8; ++byte)
-            file += static_cast<char>((header.size() + lie) >> (8 * byte) & 255);
+            file += static_cast<char>((header.size() + excess_length) >> (8 * byte) & 255);
         file += header + std::string(end, '\0');
         write(name, file.substr(0, file.size() - lost));
     }
@@ -63,33 +63,33 @@ protected:
     }
 };
 
-TEST_F(Convert, ThereAndBackWhereNothingIsWrong) {
+TEST_F(Convert, ConvertsAModelToACheckpointAndBack) {
     write_tensors("model/model.safetensors", tensors());
 
-    const Outcome there = run("convert model checkpoints");
+    const Outcome converted = run("convert model checkpoints");
     const Outcome back = run("convert checkpoints back");
 
-    EXPECT_EQ(there.code, 0) << there.err;
-    EXPECT_EQ(there.out.rfind("checkpoints/step-0 holds 16 tensors, 284 parameters, converted from model", 0),
-              0U)
-        << there.out;
+    EXPECT_EQ(converted.code, 0) << converted.err;
+    EXPECT_EQ(
+        converted.out.rfind("checkpoints/step-0 holds 16 tensors, 284 parameters, converted from model", 0), 0U)
+        << converted.out;
     EXPECT_EQ(back.code, 0) << back.err;
     EXPECT_EQ(read("checkpoints/latest"), "step-0\n");
     EXPECT_NE(read("back/model.safetensors").find("\"transformer.wte.weight\""), std::string::npos);
 }
 
-TEST_F(Convert, TakesTwoNames) {
+TEST_F(Convert, RejectsAMissingNameAndInvalidOptions) {
     expect_refusal("convert model", {"an input and an output folder, not 1 name"});
     expect_refusal("convert model out --dtype f8", {"--dtype expects one of f32, bf16, f16, f64"});
     expect_refusal("convert model out --shard-size many", {"--shard-size expects a number of bytes"});
 }
 
-TEST_F(Convert, NamesAModelThatIsMissing) {
+TEST_F(Convert, RejectsAMissingModel) {
     expect_refusal("convert none out", {"the model none does not exist"});
     expect_refusal("convert model out", {"model holds no model"});
 }
 
-TEST_F(Convert, NamesBothShapes) {
+TEST_F(Convert, ReportsBothShapesOfATensorThatDoesNotFit) {
     std::vector<Tensor> other = tensors();
     other[0].shape = {4, 5};
     write_tensors("model/model.safetensors", other);
@@ -98,14 +98,14 @@ TEST_F(Convert, NamesBothShapes) {
                    {"transformer.wte.weight of model/model.safetensors has the shape (4, 5)", "has (5, 4)"});
 }
 
-TEST_F(Convert, NamesAnArchitectureThatIsNotOurs) {
+TEST_F(Convert, RejectsAnUnsupportedArchitecture) {
     write("model/config.json", R"({"architectures": ["T5Model"], "model_type": "t5"})");
     write_tensors("model/model.safetensors", tensors());
 
     expect_refusal("convert model out", {"model/config.json", "T5Model"});
 }
 
-TEST_F(Convert, NamesTensorsThatAreMissing) {
+TEST_F(Convert, ReportsMissingTensors) {
     std::vector<Tensor> some = tensors();
     some.erase(some.begin() + 4, some.begin() + 9);
     write_tensors("model/model.safetensors", some);
@@ -114,7 +114,7 @@ TEST_F(Convert, NamesTensorsThatAreMissing) {
                                          "transformer.h.0.attn.c_attn.weight", "and 2 more"});
 }
 
-TEST_F(Convert, NamesHeadersWhoseLengthsLie) {
+TEST_F(Convert, RejectsAHeaderWithAWrongLength) {
     write_tensors("model/model.safetensors", tensors(), std::size_t{1} << 40);
     expect_refusal("convert model out",
                    {"model/model.safetensors says that its header has 10995116", "cut short"});
@@ -123,7 +123,7 @@ TEST_F(Convert, NamesHeadersWhoseLengthsLie) {
     expect_refusal("convert model out", {"the header of model/model.safetensors"});
 }
 
-TEST_F(Convert, NamesAShardThatIsCutShort) {
+TEST_F(Convert, ReportsATruncatedShard) {
     std::vector<Tensor> first = tensors();
     const std::vector<Tensor> second{first.back()};
     first.pop_back();
@@ -136,7 +136,7 @@ TEST_F(Convert, NamesAShardThatIsCutShort) {
     expect_refusal("convert model out", {"model/one.safetensors", "it is cut short or damaged"});
 }
 
-TEST_F(Convert, TakesNoEmptyNames) {
+TEST_F(Convert, RejectsEmptyNames) {
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"convert", "model", ""}, std::vector<std::string>{"convert", "", "out"}}) {
         const Outcome outcome = run(words, 0, 0);
@@ -147,14 +147,14 @@ TEST_F(Convert, TakesNoEmptyNames) {
     }
 }
 
-TEST_F(Convert, NamesAnIndexThatIsNestedWithoutEnd) {
+TEST_F(Convert, RejectsAnIndexThatIsNestedTooDeeply) {
     write("model/model.safetensors.index.json",
           "{\"weight_map\":{\"a\":" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}}");
 
     expect_refusal("convert model out", {"model/model.safetensors.index.json is nested deeper than 64 levels"});
 }
 
-TEST_F(Convert, LeavesOtherFoldersAlone) {
+TEST_F(Convert, RejectsAnOutputThatIsNotAnEmptyFolder) {
     write_tensors("model/model.safetensors", tensors());
     write("full/notes.txt", "mine");
 

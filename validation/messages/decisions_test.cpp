@@ -18,7 +18,7 @@ protected:
     }
 };
 
-TEST_F(Decisions, AreFollowedWhereNothingIsWrong) {
+TEST_F(Decisions, AreAppliedAndRecorded) {
     decide("1", in_a_row);
 
     const Outcome outcome = train("--decisions d.jsonl --run-dir run", 2);
@@ -28,19 +28,19 @@ TEST_F(Decisions, AreFollowedWhereNothingIsWrong) {
     EXPECT_NE(read("run/summary.json").find(R"("plan_changes")"), std::string::npos);
 }
 
-TEST_F(Decisions, OfAFileThatIsNotThereAreRefused) {
+TEST_F(Decisions, AreRejectedIfTheirFileIsMissing) {
     expect_train_refusal("--decisions none.jsonl",
                          {"--decisions none.jsonl cannot be read: No such file or directory; check its name"},
                          2);
 }
 
-TEST_F(Decisions, ForMoreRanksThanThereAreAreRefused) {
+TEST_F(Decisions, AreRejectedIfTheyNeedMoreRanksThanTheJobHas) {
     decide("1", in_a_row);
 
     expect_train_refusal("--decisions d.jsonl", {"--decisions d.jsonl, step 1: its layout"});
 }
 
-TEST_F(Decisions, BehindTheLastStepAreRefused) {
+TEST_F(Decisions, AreRejectedAfterTheLastStep) {
     decide("2", in_a_row);
 
     expect_train_refusal("--decisions d.jsonl",

@@ -46,7 +46,7 @@ TEST_F(DifferentRanks, MayNotHaveDifferentSeeds) {
     }
 }
 
-TEST_F(DifferentRanks, MayNotHaveDifferentNumbersOrSizes) {
+TEST_F(DifferentRanks, MayNotHaveDifferentTrainingOptions) {
     make_corpus();
     expect_refusal_of_second("--lr 0.5", "the ranks of this job disagree on --lr: ");
     expect_refusal_of_second("--dtype f64",
@@ -61,7 +61,7 @@ TEST_F(DifferentRanks, MayNotHaveDifferentNumbersOrSizes) {
     }
 }
 
-TEST_F(DifferentRanks, MayNotHaveDifferentGrids) {
+TEST_F(DifferentRanks, MayNotHaveDifferentProcessGrids) {
     make_corpus();
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         expect_refusal_of({train(mpi, "--data 2"), train(mpi, "--tensor 2")},
@@ -70,7 +70,7 @@ TEST_F(DifferentRanks, MayNotHaveDifferentGrids) {
 }
 
 // Files of the same name in the folders of two nodes: equal rows except for their letters.
-TEST_F(DifferentRanks, MayNotHaveDifferentCorporaOfOneName) {
+TEST_F(DifferentRanks, MayNotHaveDifferentCorporaOfTheSameName) {
     write("in.sh", "cd $1; shift; exec \"$@\"\n");
     for (const std::string node : {"a", "b"}) {
         std::string text;
@@ -95,14 +95,14 @@ TEST_F(DifferentRanks, MayNotRunDifferentCommands) {
     }
 }
 
-TEST_F(DifferentRanks, EndWithTheSentenceOfTheRankWhoseOptionIsUnknown) {
+TEST_F(DifferentRanks, ReportAnUnknownOptionOfOneRankOnce) {
     make_corpus();
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi)
         expect_refusal_of_second("--sed 3", "rank 1: unknown option --sed; did you mean --seed?", mpi);
 }
 
 // MPICH would wait forever for a rank that ends without starting MPI.
-TEST_F(DifferentRanks, EndWithTheSentenceOfTheRankWhoseCommandIsUnknown) {
+TEST_F(DifferentRanks, ReportAnUnknownCommandOfOneRankOnce) {
     make_corpus();
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         expect_refusal_of({train(mpi), program_path(mpi) + " trian"},
@@ -111,7 +111,7 @@ TEST_F(DifferentRanks, EndWithTheSentenceOfTheRankWhoseCommandIsUnknown) {
 }
 
 // The second process never starts MPI, and the first would wait for it forever.
-TEST_F(DifferentRanks, EndWhereOneOfThemNeverStartsMpi) {
+TEST_F(DifferentRanks, EndIfOneRankNeverStartsMpi) {
     make_corpus();
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string never = "sh never.sh";

@@ -16,7 +16,7 @@ json finding(const json& account, const std::string& name) {
     return {};
 }
 
-TEST_F(Doctor, ExaminesAMachineByItself) {
+TEST_F(Doctor, ExaminesTheMachineWithoutALauncher) {
     const auto before = content();
 
     const Outcome outcome = run("doctor");
@@ -31,7 +31,7 @@ TEST_F(Doctor, ExaminesAMachineByItself) {
     EXPECT_EQ(content(), before);
 }
 
-TEST_F(Doctor, HearsAllRanks) {
+TEST_F(Doctor, ReportsAllRanksAndTheirLinks) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const Outcome outcome = run("doctor --json", 2, mpi);
 
@@ -53,7 +53,7 @@ TEST_F(Doctor, HearsAllRanks) {
     }
 }
 
-TEST_F(Doctor, NamesAFolderThatCannotBeWritten) {
+TEST_F(Doctor, ReportsAScratchFolderThatCannotBeWritten) {
     write("file", "text");
 
     for (const int ranks : {0, 2}) {
@@ -68,7 +68,7 @@ TEST_F(Doctor, NamesAFolderThatCannotBeWritten) {
 }
 
 // The two processes do not find each other; only one of them reports.
-TEST_F(Doctor, NamesALauncherOfAnotherLibrary) {
+TEST_F(Doctor, ReportsALauncherOfADifferentMpiLibrary) {
     if (mpi_libraries() < 2) GTEST_SKIP() << "built with one MPI library";
     const std::string doctor_of_the_other = program_path(1) + " doctor --json";
 
@@ -82,14 +82,14 @@ TEST_F(Doctor, NamesALauncherOfAnotherLibrary) {
     EXPECT_TRUE(has(finding(account, "MPI").at("text"), "one of 2 processes, and MPI knows of 1 rank"));
 }
 
-TEST_F(Doctor, NamesOptionsItDoesNotKnow) {
+TEST_F(Doctor, RejectsUnknownAndRepeatedOptions) {
     expect_refusal("doctor --scatch here", {"unknown option --scatch; did you mean --scratch?"});
     expect_refusal("doctor --scatch here", {"unknown option --scatch; did you mean --scratch?"}, 2);
     expect_refusal("doctor here", {"doctor takes options only, but 'here' belongs to none"});
     expect_refusal("doctor --json --json", {"--json is given twice"});
 }
 
-TEST_F(Doctor, DoesNotExamineASimulation) {
+TEST_F(Doctor, RejectsASimulation) {
     if (programs() == mpi_libraries()) GTEST_SKIP() << "built without SimGrid";
 
     const Outcome outcome = run("doctor", 2, mpi_libraries());
@@ -99,7 +99,7 @@ TEST_F(Doctor, DoesNotExamineASimulation) {
     EXPECT_TRUE(has(sentences(outcome).front(), "a simulated one is described in a file; use trireme doctor"));
 }
 
-TEST_F(Doctor, SaysItsOptions) {
+TEST_F(Doctor, ListsItsOptionsInItsHelp) {
     const Outcome outcome = run("doctor --help");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;

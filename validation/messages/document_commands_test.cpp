@@ -38,14 +38,14 @@ std::vector<std::string> lines_of_blocks(std::istream& document) {
         line = line.substr(0, line.find(" #"));
         if (!continues) is_prompted = line.starts_with("$ ");
         if (is_prompted && !continues) line.erase(0, 2);
-        const bool goes_on = line.ends_with("\\");
-        if (goes_on) line.pop_back();
+        const bool has_continuation = line.ends_with("\\");
+        if (has_continuation) line.pop_back();
         std::vector<std::string>& into = is_prompted ? prompted : block;
         if (continues)
             into.back() += line;
         else
             into.push_back(line);
-        continues = goes_on;
+        continues = has_continuation;
     }
     return lines;
 }
@@ -92,7 +92,7 @@ private:
     std::map<std::string, std::set<std::string>> options_;
 };
 
-TEST_F(DocumentCommands, HaveOptionsThatTheProgramKnows) {
+TEST_F(DocumentCommands, UseOnlyExistingCommandsAndOptions) {
     std::size_t lines = 0;
     for (const fs::path& document : documents(TRIREME_SOURCE_DIR)) {
         std::ifstream in(document);
@@ -111,7 +111,7 @@ TEST_F(DocumentCommands, HaveOptionsThatTheProgramKnows) {
     EXPECT_GT(lines, 20U);
 }
 
-TEST_F(DocumentCommands, AreFoundAfterPromptsAndLaunchersAndOverSeveralLines) {
+TEST_F(DocumentCommands, AreFoundAfterPromptsAndLaunchersAndAcrossLines) {
     std::istringstream document(
         "trireme train --not-in-a-block\n```\n$ mpirun -n 2 trireme train --steps 3 \\\n    --no-such=1 # "
         "--comment\n"

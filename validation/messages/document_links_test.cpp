@@ -96,7 +96,7 @@ TEST(DocumentLinks, LeadToFilesAndHeadingsThatExist) {
     EXPECT_GT(links, 100U);
 }
 
-TEST(DocumentLinks, AreBrokenWithoutTheirTarget) {
+TEST(DocumentLinks, AreBrokenIfTheirTargetIsMissing) {
     const fs::path page = fs::path(TRIREME_SOURCE_DIR) / "README.md";
 
     EXPECT_EQ(broken_because(page, "docs/guide/quickstart.md"), "");

@@ -4,9 +4,9 @@
 namespace trireme::messages {
 namespace {
 
-class StuckEnd : public Workplace {
+class StuckMpiFinalize : public Workplace {
 protected:
-    StuckEnd() { make_corpus(); }
+    StuckMpiFinalize() { make_corpus(); }
 
     static constexpr const char* loaded_first = "env LD_PRELOAD=" TRIREME_STUCK_END " ";
     static constexpr const char* options =
@@ -15,7 +15,7 @@ protected:
 };
 
 // The exit code is not checked, because it depends on the launcher.
-TEST_F(StuckEnd, CostsNothingOfWhatWasDone) {
+TEST_F(StuckMpiFinalize, LosesNoResults) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string rank = loaded_first + program_path(mpi) + options;
 

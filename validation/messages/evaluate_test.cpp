@@ -38,7 +38,7 @@ protected:
     }
 };
 
-TEST_F(Evaluate, PrintsTheFiguresOfAModelOfTokens) {
+TEST_F(Evaluate, PrintsLossAndPerplexityOfALanguageModel) {
     const Outcome outcome = evaluate("--corpus corpus.h5");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -51,7 +51,7 @@ TEST_F(Evaluate, PrintsTheFiguresOfAModelOfTokens) {
     EXPECT_EQ(outcome.out.find("accuracy"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Evaluate, PrintsWhatTrainingEndedWithOnAnyNumberOfRanks) {
+TEST_F(Evaluate, ReproducesTheValidationLossOfTrainingOnOneAndTwoRanks) {
     const std::string steps = read("run/steps.jsonl");
     const std::string field = "\"validation_loss\":";
     const std::string loss = steps.substr(steps.find(field) + field.size(), 6);
@@ -65,7 +65,7 @@ TEST_F(Evaluate, PrintsWhatTrainingEndedWithOnAnyNumberOfRanks) {
     }
 }
 
-TEST_F(Evaluate, WritesTheFiguresAsJson) {
+TEST_F(Evaluate, WritesItsResultsAsJson) {
     const Outcome outcome = evaluate("--corpus corpus.h5 --output figures.json");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -77,7 +77,7 @@ TEST_F(Evaluate, WritesTheFiguresAsJson) {
     EXPECT_NE(json.find("\"loss\": " + figure(outcome.out, "loss").substr(0, 6)), std::string::npos) << json;
 }
 
-TEST_F(Evaluate, PrintsTheScoresOfAnswers) {
+TEST_F(Evaluate, PrintsExactMatchAndF1OfAnswers) {
     make_questions();
     const Outcome trained =
         run("train --corpus questions.h5 --model bert-tiny --layers 1 --width 16 --heads 2 --steps 1 --batch 2 "
@@ -96,29 +96,29 @@ TEST_F(Evaluate, PrintsTheScoresOfAnswers) {
     EXPECT_NE(read("f.json").find("\"exact_match\": "), std::string::npos) << read("f.json");
 }
 
-TEST_F(Evaluate, NamesWhatIsNotGiven) {
+TEST_F(Evaluate, RequiresAModelAndACorpus) {
     expect_refusal("evaluate --corpus corpus.h5", {"no model is given", "--resume PATH"});
     expect_refusal("evaluate --resume run", {"no corpus is given", "--corpus FILE.h5"});
 }
 
-TEST_F(Evaluate, NamesAMissingModel) {
+TEST_F(Evaluate, RejectsAMissingModel) {
     expect_refusal("evaluate --resume none --corpus corpus.h5",
                    {"the model none does not exist", "name a checkpoint"});
     write("empty/notes.txt", "");
     expect_refusal("evaluate --resume empty --corpus corpus.h5", {"empty holds no model", "name a checkpoint"});
 }
 
-TEST_F(Evaluate, NamesAMissingCorpusOnceForAllRanks) {
+TEST_F(Evaluate, ReportsAMissingCorpusOnceForAllRanks) {
     expect_refusal("evaluate --resume run --corpus none.h5", {"none.h5 does not exist", "trireme prepare"});
     expect_refusal("evaluate --resume run --corpus none.h5", {"none.h5 does not exist"}, 2);
 }
 
-TEST_F(Evaluate, RefusesATaskThatTheModelHasNoHeadFor) {
+TEST_F(Evaluate, RejectsATaskWithoutAHeadInTheModel) {
     expect_refusal("evaluate --resume run --corpus corpus.h5 --task span",
                    {"a gpt2 model has no head for the task span", "it has heads for: language"});
 }
 
-TEST_F(Evaluate, RefusesAModelThatLearnedAnotherTask) {
+TEST_F(Evaluate, RejectsAModelTrainedForADifferentTask) {
     make_questions();
     const Outcome trained = run(
         "train --corpus questions.h5 --task masked --model bert-tiny --layers 1 --width 16 --heads 2 --steps 1 "
@@ -130,18 +130,18 @@ TEST_F(Evaluate, RefusesAModelThatLearnedAnotherTask) {
         {"hidden/checkpoints/step-1 was not trained for this task (span)", "it has no qa_outputs.", "--task"});
 }
 
-TEST_F(Evaluate, RefusesACorpusOfAnotherVocabulary) {
+TEST_F(Evaluate, RejectsACorpusWithADifferentVocabulary) {
     make_questions();
 
     expect_refusal("evaluate --resume run --corpus questions.h5", {"another tokenizer", "260", "257"});
 }
 
-TEST_F(Evaluate, RefusesToEvaluateNothing) {
+TEST_F(Evaluate, RejectsAnEmptySelectionOfRows) {
     expect_refusal("evaluate --resume run --corpus corpus.h5 --rows validation --validation-share 0",
                    {"--validation-share 0 leaves no row of corpus.h5", "--rows all"});
 }
 
-TEST_F(Evaluate, RefusesAnOutputThatHasNoFolderBeforeTheWork) {
+TEST_F(Evaluate, RejectsAnUnusableOutputBeforeEvaluating) {
     expect_refusal("evaluate --resume run --corpus corpus.h5 --output corpus.h5",
                    {"--output corpus.h5 is there already", "name another file"});
     expect_refusal("evaluate --resume run --corpus corpus.h5 --output none/f.json",

@@ -7,31 +7,31 @@
 namespace trireme::messages {
 namespace {
 
-using Ghosts = Simulate;
+using GhostRuns = Simulate;
 
-double seconds_of(const std::vector<json>& steps) { return steps.at(1).at("seconds"); }
+double second_step_seconds(const std::vector<json>& steps) { return steps.at(1).at("seconds"); }
 
 // With these options a run with values does the same work as ghosts, whose samples all have the maximum length
 // and a target in every row. Ghosts have no gradient norm, so no update may be clipped and rolled back.
-constexpr const char* alike = "--dropout 0 --tied off --clip 0 ";
+constexpr const char* comparable_options = "--dropout 0 --tied off --clip 0 ";
 
-TEST_F(Ghosts, TakeWhatARunWithArithmeticTakes) {
+TEST_F(GhostRuns, TakeTheSameTimeAsRunsWithValues) {
     for (const std::string layout :
          {"--pipe 4 ", "--pipe 2 --data 2 ", "--pipe 2 --tensor 2 ", "--tensor 4 --sequence-parallel on ",
           "--pipe 4 --schedule zb-h1 ", "--pipe 2 --data 2 --schedule interleaved --chunks 2 ",
           "--pipe 2 --data 2 --recompute full ", "--pipe 4 --schedule pipedream-2bw "}) {
-        const double computed = seconds_of(simulated("abacus.json", alike + layout));
-        const double walked =
-            seconds_of(simulated("abacus.json", alike + layout + "--math off --charge kernels "));
-        const double as_a_whole =
-            seconds_of(simulated("abacus.json", alike + layout + "--math off --charge passes "));
+        const double computed = second_step_seconds(simulated("abacus.json", comparable_options + layout));
+        const double by_kernels = second_step_seconds(
+            simulated("abacus.json", comparable_options + layout + "--math off --charge kernels "));
+        const double by_passes = second_step_seconds(
+            simulated("abacus.json", comparable_options + layout + "--math off --charge passes "));
 
-        EXPECT_NEAR(walked, computed, 0.02 * computed) << layout;
-        EXPECT_NEAR(as_a_whole, walked, 0.02 * walked) << layout;
+        EXPECT_NEAR(by_kernels, computed, 0.02 * computed) << layout;
+        EXPECT_NEAR(by_passes, by_kernels, 0.02 * by_kernels) << layout;
     }
 }
 
-TEST_F(Ghosts, HaveNoLosses) {
+TEST_F(GhostRuns, HaveNoLosses) {
     const std::vector<json> steps = simulated("abacus.json", "--pipe 2 --data 2 --math off");
 
     ASSERT_EQ(steps.size(), 2U);
@@ -45,7 +45,7 @@ TEST_F(Ghosts, HaveNoLosses) {
     EXPECT_FALSE(summary.at("memory_bytes").contains("growth"));
 }
 
-TEST_F(Ghosts, NeedNoCorpusAndHaveNumbersOfTwoBytes) {
+TEST_F(GhostRuns, NeedNoCorpusAndAreFasterInBf16) {
     json device = abacus();
     device["device"]["flops"]["bf16"] = 4e9;
     write("quick.json", device.dump());
@@ -58,13 +58,13 @@ TEST_F(Ghosts, NeedNoCorpusAndHaveNumbersOfTwoBytes) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(longer.code, 0) << longer.err;
-    EXPECT_NE(outcome.out.find("samples   made up, of 256 tokens"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("samples   synthetic, of 256 tokens"), std::string::npos) << outcome.out;
     const double short_seconds = steps("short").at(0).at("seconds");
     EXPECT_LT(short_seconds, 0.6 * steps("long").at(0).at("seconds").get<double>());
 }
 
 // Rank 2 is slow in the second step only, and costs that were cached in the first step do not hide it.
-TEST_F(Ghosts, AreSlowWhereTheyAreTold) {
+TEST_F(GhostRuns, SlowDownTheChosenRankInTheChosenStep) {
     for (const std::string charge : {"kernels", "passes"}) {
         const auto made =
             simulated("abacus.json", "--pipe 4 --math off --slow rank=2,factor=3,steps=2 --charge " + charge);
@@ -76,11 +76,11 @@ TEST_F(Ghosts, AreSlowWhereTheyAreTold) {
     }
 }
 
-// 73 ranks, one of them idle, are more than max_ranks_in_detail.
-TEST_F(Ghosts, MayBeMany) {
-    json crowd = abacus();
-    crowd["nodes"] = 40;
-    write("crowd.json", crowd.dump());
+// 73 ranks, one of them idle, are more than max_ranks_charging_kernels.
+TEST_F(GhostRuns, AreReproducibleOnManyRanksWithAnIdleOne) {
+    json many_nodes = abacus();
+    many_nodes["nodes"] = 40;
+    write("crowd.json", many_nodes.dump());
     json stages = json::array();
     const std::vector<std::pair<int, int>> layers = {{0, 4}, {4, 8}, {8, 11}};
     for (int stage = 0; stage < 3; ++stage) {
@@ -107,18 +107,18 @@ TEST_F(Ghosts, MayBeMany) {
     EXPECT_GT(steps("first").at(1).at("compute_s").at(71), 0);
 }
 
-TEST_F(Ghosts, MayBeLookedAtBeforeTheyRun) {
+TEST_F(GhostRuns, SupportDryRuns) {
     const Outcome outcome =
         run("simulate --math off --cluster abacus.json --ranks 4 --pipe 4 --vocabulary 257 --steps 2 "
             "--microbatches 4 "
             "--dry-run --run-dir none");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find("samples   made up"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("samples   synthetic"), std::string::npos) << outcome.out;
     EXPECT_FALSE(std::filesystem::exists(path("none")));
 }
 
-TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
+TEST_F(GhostRuns, RejectOptionsThatNeedValues) {
     const std::map<std::string, std::string> refusals = {
         {"--eval-every 1", "--eval-every needs values"},
         {"--checkpoint-every 1", "--checkpoint-every needs values"},
@@ -134,7 +134,7 @@ TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
     }
 }
 
-TEST_F(Ghosts, AreDrawnAsOthersAre) {
+TEST_F(GhostRuns, AreTracedAndReportedLikeOtherRuns) {
     simulated("abacus.json", "--pipe 4 --math off --trace 2");
 
     const json trace = json::parse(read(last_folder_ + "/trace.json"));
@@ -148,7 +148,7 @@ TEST_F(Ghosts, AreDrawnAsOthersAre) {
     EXPECT_EQ(run("report " + last_folder_).code, 0);
 }
 
-TEST_F(Ghosts, AreNotForTheWall) {
+TEST_F(GhostRuns, AreRejectedOutsideSimulations) {
     const Outcome ghosts = run(std::string("train --device ghost ") + of_train, 2);
     const Outcome charge = run(std::string("train --charge passes ") + of_train, 2);
     const Outcome numbers = run(std::string("train --dtype bf16 ") + of_train, 2);

@@ -28,23 +28,23 @@ protected:
     }
 
     // Returns true if the clock was released after the last time that it was locked.
-    static bool is_given_back(const std::string& log, const std::string& bus_id) {
+    static bool is_released(const std::string& log, const std::string& bus_id) {
         const std::size_t held = log.rfind("hold " + bus_id + " 1200 1200\n");
-        const std::size_t given_back = log.rfind("give back " + bus_id + "\n");
-        return held != std::string::npos && given_back != std::string::npos && held < given_back;
+        const std::size_t released = log.rfind("give back " + bus_id + "\n");
+        return held != std::string::npos && released != std::string::npos && held < released;
     }
 
-    void expect_given_back(const std::string& way, std::size_t mpi) {
+    void expect_released(const std::string& way, std::size_t mpi) {
         const std::string log = log_of(way, mpi);
         for (const char* bus_id : {"0000:01:00.0", "0000:65:00.0"})
-            EXPECT_TRUE(is_given_back(log, bus_id))
+            EXPECT_TRUE(is_released(log, bus_id))
                 << way << ", MPI library " << mpi << ": " << log << outcome_.err;
     }
 
     Outcome outcome_;
 };
 
-TEST_F(GpuClock, IsOfRunsOnGpus) {
+TEST_F(GpuClock, IsRejectedForRunsWithoutGpus) {
     make_corpus();
     for (const int ranks : {0, 2}) {
         expect_train_refusal("--gpu-clock 1200",
@@ -53,43 +53,43 @@ TEST_F(GpuClock, IsOfRunsOnGpus) {
     expect_train_refusal("--gpu-clock fast", {"--gpu-clock"});
 }
 
-TEST_F(GpuClock, IsNotOfSimulatedDevices) {
+TEST_F(GpuClock, IsRejectedForSimulatedDevices) {
     expect_refusal("simulate --math off --cluster cluster.json --ranks 2 --steps 1 --gpu-clock 1200",
                    {"--gpu-clock 1200 is of GPUs, and ghosts have none"});
 }
 
-TEST_F(GpuClock, IsGivenBackAtTheEnd) {
+TEST_F(GpuClock, IsReleasedAtTheEnd) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        expect_given_back("well", mpi);
+        expect_released("well", mpi);
         EXPECT_EQ(outcome_.code, 0) << outcome_.err;
         const std::string log = read("log-well-" + std::to_string(mpi));
         EXPECT_EQ(std::ranges::count(log, '\n'), 4) << log;
     }
 }
 
-TEST_F(GpuClock, IsGivenBackWhereRanksLeaveTogether) {
+TEST_F(GpuClock, IsReleasedIfAllRanksEndWithAnError) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        expect_given_back("together", mpi);
+        expect_released("together", mpi);
         EXPECT_EQ(outcome_.code, 2) << outcome_.err;
     }
 }
 
-TEST_F(GpuClock, IsGivenBackWhereOneRankTakesTheJobDown) {
+TEST_F(GpuClock, IsReleasedIfOneRankAbortsTheJob) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        expect_given_back("alone", mpi);
+        expect_released("alone", mpi);
         EXPECT_EQ(outcome_.code, 3) << outcome_.err;
     }
 }
 
 // No exit code is expected, because the signals may kill the ranks before they end.
-TEST_F(GpuClock, IsGivenBackAtASignal) {
-    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) expect_given_back("two_interrupts", mpi);
+TEST_F(GpuClock, IsReleasedAfterTwoInterrupts) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) expect_released("two_interrupts", mpi);
 }
 
 // Open MPI's launcher sends a signal to the other ranks before it kills them; MPICH's does not.
-TEST_F(GpuClock, IsGivenBackByOthersWhereARankIsKilled) { expect_given_back("killed", 0); }
+TEST_F(GpuClock, IsReleasedByOtherRanksIfOneIsKilled) { expect_released("killed", 0); }
 
-TEST_F(GpuClock, IsRefusedByAllWhereOneMayNot) {
+TEST_F(GpuClock, IsRejectedOnceWithoutPermission) {
     const std::string log = log_of("well", 0, "no_permission");
 
     EXPECT_EQ(outcome_.code, 2) << outcome_.err;

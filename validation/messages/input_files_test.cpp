@@ -19,7 +19,7 @@ protected:
     }
 };
 
-TEST_F(InputFiles, AreNoFifos) {
+TEST_F(InputFiles, MayNotBeFifos) {
     make_corpus();
     write("rows.txt", "once upon a time\n");
     const std::string what = " is not a regular file (it is a FIFO); write what it carries to a file";
@@ -39,7 +39,7 @@ TEST_F(InputFiles, AreNoFifos) {
     expect_refusal("train --steps 1 --corpus " + fifo("corpus.h5"), {"fifos/corpus.h5" + what});
 }
 
-TEST_F(InputFiles, AreNoDevicesOrFolders) {
+TEST_F(InputFiles, MayNotBeDevicesOrFolders) {
     make_corpus();
     const std::string device = "/dev/zero is not a regular file (it is a device); name a file";
 
@@ -58,7 +58,7 @@ TEST_F(InputFiles, MayBeAPipeOnStandardInput) {
     EXPECT_TRUE(fs::exists(path("out.h5")));
 }
 
-TEST_F(InputFiles, NestJsonToALimit) {
+TEST_F(InputFiles, MayNotNestJsonTooDeeply) {
     make_corpus();
     constexpr std::size_t levels = 100'000;
     const std::string deep = std::string(levels, '[') + std::string(levels, ']');

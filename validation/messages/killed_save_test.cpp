@@ -10,17 +10,17 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t ranks = 3;
 
-// The state of the checkpoint after step 6 when the rank is killed. It may have advanced since.
+// The state of the checkpoint after step 6 that triggers the kill. The save may progress until the kill.
 struct Moment {
     const char* name;
-    const char* there;   // the file whose existence triggers the kill
-    std::size_t struck;  // the rank that is killed
-    bool lasts;          // true if the state lasts long enough to be hit within a few attempts
+    const char* trigger;      // the file whose existence triggers the kill
+    std::size_t killed_rank;  // the rank that is killed
+    bool lasts_long;          // true if the state lasts long enough to be hit within a few attempts
 };
 
 void PrintTo(const Moment& moment, std::ostream* out) { *out << moment.name; }  // for GoogleTest
 
-class KilledWhileSaving : public Workplace, public testing::WithParamInterface<Moment> {
+class JobKilledWhileSaving : public Workplace, public testing::WithParamInterface<Moment> {
 protected:
     // struck.sh PATTERN PROGRAM... becomes the program. It is killed once a file that matches the pattern, or
     // the complete checkpoint, exists.
@@ -46,10 +46,10 @@ protected:
         return run_ranks(std::vector<std::string>(ranks, command(mpi, options)), mpi);
     }
 
-    Outcome run_struck(std::size_t mpi) const {
+    Outcome run_with_kill(std::size_t mpi) const {
         std::vector<std::string> commands(ranks, command(mpi, "--steps 1000000 --run-dir run"));
-        commands[GetParam().struck].insert(
-            0, "sh struck.sh run/checkpoints/" + std::string(GetParam().there) + " ");
+        commands[GetParam().killed_rank].insert(
+            0, "sh struck.sh run/checkpoints/" + std::string(GetParam().trigger) + " ");
         return run_ranks(commands, mpi);
     }
 
@@ -57,22 +57,22 @@ protected:
         return std::stoul(read("run/checkpoints/latest").substr(std::string("step-").size()));
     }
 
-    bool has_partial_ones() const {
+    bool has_partial_checkpoints() const {
         return std::ranges::any_of(fs::directory_iterator(path("run/checkpoints")), [](const auto& entry) {
             return entry.path().filename().string().find("partial") != std::string::npos;
         });
     }
 };
 
-TEST_P(KilledWhileSaving, GoesOnFromAWholeOne) {
+TEST_P(JobKilledWhileSaving, ResumesFromACompleteCheckpoint) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        Outcome outcome = run_struck(mpi);
-        for (int more = 5; GetParam().lasts && !has_partial_ones() && more > 0; --more) {
+        Outcome outcome = run_with_kill(mpi);
+        for (int more = 5; GetParam().lasts_long && !has_partial_checkpoints() && more > 0; --more) {
             fs::remove_all(path("run"));
-            outcome = run_struck(mpi);
+            outcome = run_with_kill(mpi);
         }
         EXPECT_NE(outcome.code, 0) << outcome.err;
-        EXPECT_TRUE(has_partial_ones() || !GetParam().lasts);
+        EXPECT_TRUE(has_partial_checkpoints() || !GetParam().lasts_long);
         const std::size_t saved = newest_step();
         EXPECT_GE(saved, 3U);
         const std::string steps = "--steps " + std::to_string(saved + 2);
@@ -83,17 +83,17 @@ TEST_P(KilledWhileSaving, GoesOnFromAWholeOne) {
 
         EXPECT_EQ(losses_of("run"), losses_of("whole"));
         EXPECT_EQ(losses_of("run").size(), saved + 2);
-        EXPECT_FALSE(has_partial_ones());
+        EXPECT_FALSE(has_partial_checkpoints());
         fs::remove_all(path("run"));
         fs::remove_all(path("whole"));
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Moments, KilledWhileSaving,
-                         testing::Values(Moment{"Begun", ".step-6.partial-*", 1, true},
-                                         Moment{"WithItsPart", ".step-6.partial-*/part-*-2.h5", 2, true},
-                                         Moment{"Described", ".step-6.partial-*/state.json", 0, false},
-                                         Moment{"InPlace", "step-6", 0, false}),
+INSTANTIATE_TEST_SUITE_P(Moments, JobKilledWhileSaving,
+                         testing::Values(Moment{"AfterItsBeginning", ".step-6.partial-*", 1, true},
+                                         Moment{"AfterOnePart", ".step-6.partial-*/part-*-2.h5", 2, true},
+                                         Moment{"AfterTheState", ".step-6.partial-*/state.json", 0, false},
+                                         Moment{"AfterTheRename", "step-6", 0, false}),
                          [](const auto& at) { return std::string(at.param.name); });
 
 }  // namespace

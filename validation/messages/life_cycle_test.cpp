@@ -12,14 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class LifeCycle : public Workplace {
+class TrainingRun : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
     // Ignores errors, because Open MPI's daemon may still be removing its own files there.
     void TearDown() override {
         std::error_code ignored;
-        fs::remove_all(beside_, ignored);
+        fs::remove_all(temporary_folder_, ignored);
     }
 
     // Returns the shell command of `train` on one rank without a launcher.
@@ -32,7 +32,7 @@ protected:
 
     // Runs a shell script in the folder, with Open MPI's files next to it. Returns its exit code.
     int shell(const std::string& script) const {
-        write("script.sh", "export TMPDIR=" + beside_ + "; mkdir -p $TMPDIR\n" + script + "\n");
+        write("script.sh", "export TMPDIR=" + temporary_folder_ + "; mkdir -p $TMPDIR\n" + script + "\n");
         const int status = std::system(("cd " + path("").string() + " && sh script.sh").c_str());
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
@@ -47,10 +47,10 @@ protected:
     }
 
 private:
-    const std::string beside_ = path("").parent_path().string() + ".tmp";
+    const std::string temporary_folder_ = path("").parent_path().string() + ".tmp";
 };
 
-TEST_F(LifeCycle, ContinuesAfterItsConsoleIsClosed) {
+TEST_F(TrainingRun, ContinuesAfterItsConsoleIsClosed) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe(ends.data()), 0);
     ::close(ends[0]);
@@ -67,7 +67,7 @@ TEST_F(LifeCycle, ContinuesAfterItsConsoleIsClosed) {
     EXPECT_TRUE(has("run/summary.json", "\"verdict\": "));
 }
 
-TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLostAndResumes) {
+TEST_F(TrainingRun, SavesACheckpointWhenItsTerminalIsLostAndResumes) {
     const int code = shell(command("--steps 1000000") +
                            " > out 2> err &\n"
                            "until [ -s run/steps.jsonl ] || ! kill -0 $!; do sleep 0.01; done\n"
@@ -100,7 +100,7 @@ TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLostAndResumes) {
 }
 
 // A file replaces the folder of checkpoints, so no file can be written there.
-TEST_F(LifeCycle, RecordsThatTheLastCheckpointIsLost) {
+TEST_F(TrainingRun, IsInvalidIfTheLastCheckpointCannotBeWritten) {
     for (const int ranks : {0, 2}) {
         write("run/checkpoints", "a file");
         write("run/summary.json", "{\"verdict\": \"VALID\"}");
@@ -120,7 +120,7 @@ TEST_F(LifeCycle, RecordsThatTheLastCheckpointIsLost) {
     }
 }
 
-TEST_F(LifeCycle, NeedsNoLocksOfTheFileSystem) {
+TEST_F(TrainingRun, NeedsNoFileLocks) {
     const int code = shell("export LD_PRELOAD=" TRIREME_NO_LOCKS "\n" + command("--steps 2") + " > out 2> err");
 
     EXPECT_EQ(code, 0) << read("err");

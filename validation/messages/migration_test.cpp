@@ -8,7 +8,7 @@ namespace {
 class Migrations : public Stragglers {
 protected:
     // Returns the fraction of a rank's matmuls that helper ranks compute.
-    static double lent_by(int rank, const json& decision) {
+    static double offloaded_by(int rank, const json& decision) {
         double sum = 0;
         for (const json& each : decision.value("migrations", json::array())) {
             if (each.at("from") != rank) continue;
@@ -22,26 +22,26 @@ TEST_F(Migrations, ChangeNoLossWhileRanksBecomeSlowAndRecover) {
     ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one").code, 0);
     for (const std::string by : {"tree", "direct"}) {
         const Outcome outcome =
-            simulate(std::string(come_and_go) + "--straggler migrate --look-every 5 --migrate-by " + by +
+            simulate(std::string(slow_options) + "--straggler migrate --look-every 5 --migrate-by " + by +
                      " --run-dir " + by);
 
-        EXPECT_LE(most_apart(losses(by), losses("one")), 1e-10);
+        EXPECT_LE(max_relative_difference(losses(by), losses("one")), 1e-10);
         const std::vector<json> made = decisions(by);
         ASSERT_GE(made.size(), 4U);
         EXPECT_EQ(made.front().at("step"), 15U);
-        EXPECT_GT(lent_by(1, made.front()), 0.5);
-        EXPECT_EQ(lent_by(3, made.front()), 0);
+        EXPECT_GT(offloaded_by(1, made.front()), 0.5);
+        EXPECT_EQ(offloaded_by(3, made.front()), 0);
         EXPECT_EQ(made.back().at("step"), 75U);
         EXPECT_FALSE(made.back().contains("migrations"));
         EXPECT_EQ(made.back().at("terms").at("moved_bytes"), 0);
-        EXPECT_NE(outcome.out.find("every rank computes all of its products again"), std::string::npos);
+        EXPECT_NE(outcome.out.find("every rank computes all of its matmuls again"), std::string::npos);
     }
     simulate("--decisions tree/decisions.jsonl --run-dir again");
     EXPECT_EQ(losses("again"), losses("tree"));
 }
 
-TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
-    const std::string options = std::string(come_and_go) + "--length fixed --run-dir ";
+TEST_F(Migrations, ShortenStepsAndEndWhenRanksRecover) {
+    const std::string options = std::string(slow_options) + "--length fixed --run-dir ";
     simulate(options + "off", 80);
     const Outcome outcome = simulate(options + "migrate --straggler migrate --look-every 5", 80);
 
@@ -59,7 +59,7 @@ TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
 }
 
 // The slow rank's stage waits for the other stage anyway.
-TEST_F(Migrations, AreNotMadeWhereStepsWouldNotBecomeShorterAndTheConsoleSaysSo) {
+TEST_F(Migrations, AreDeclinedWithAReasonIfStepsWouldNotGetShorter) {
     std::string model = of_model;
     model.replace(model.find("--layers 2"), 10, "--layers 4");
 
@@ -89,7 +89,7 @@ TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
                 schedule + " --run-dir " + schedule + ' ' + model);
 
         ASSERT_EQ(outcome.code, 0) << outcome.err;
-        EXPECT_LE(most_apart(losses(schedule), losses("one")), 1e-5);
+        EXPECT_LE(max_relative_difference(losses(schedule), losses("one")), 1e-5);
         const std::vector<json> made = decisions(schedule);
         ASSERT_GE(made.size(), 2U);
         for (const json& each : made[0].at("migrations")) {
@@ -101,7 +101,7 @@ TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
 
 // Stages compute with the weights of the step before, which are sent to the helper when they are used. Both
 // runs drain at every look of the policy, so their losses are comparable.
-TEST_F(Migrations, ChangeNoLossWhereStepsOverlap) {
+TEST_F(Migrations, ChangeNoLossWithOverlappingSteps) {
     const std::string options =
         "simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --microbatches 4 --schedule "
         "pipedream-2bw "
@@ -110,14 +110,14 @@ TEST_F(Migrations, ChangeNoLossWhereStepsOverlap) {
         const Outcome outcome = run(options + slow + of_model);
         ASSERT_EQ(outcome.code, 0) << outcome.err;
     }
-    EXPECT_LE(most_apart(losses("slow"), losses("healthy")), 1e-10);
+    EXPECT_LE(max_relative_difference(losses("slow"), losses("healthy")), 1e-10);
     EXPECT_FALSE(std::filesystem::exists(path("healthy/decisions.jsonl")));
     EXPECT_GE(decisions("slow").size(), 2U);
 }
 
-// Channels that helper ranks have no time for are skipped: fewer than without helpers, in steps that are as
-// short.
-TEST_F(Migrations, LeaveLessOut) {
+// Channels that helper ranks have no time for are skipped. Steps are as short as with the better of the two
+// policies alone.
+TEST_F(Migrations, CombineWithSkippedChannelsInStepsThatAreAsShort) {
     std::string model = of_model;  // most of its time goes to matmuls of blocks
     for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--width 32", "--width 64"},
                                    std::pair{"--mlp-width 128", "--mlp-width 512"}})
@@ -139,9 +139,9 @@ TEST_F(Migrations, LeaveLessOut) {
     };
     EXPECT_LE(seconds("semi"), 1.05 * std::min(seconds("resize"), seconds("migrate")));
     const json semi = decisions("semi").front();
-    EXPECT_GT(lent_by(1, semi), 0.1);
+    EXPECT_GT(offloaded_by(1, semi), 0.1);
     EXPECT_EQ(semi.at("left_out")[0], 0);
-    EXPECT_GT(semi.at("left_out")[1].get<double>() - lent_by(1, semi), 0.1);
+    EXPECT_GT(semi.at("left_out")[1].get<double>() - offloaded_by(1, semi), 0.1);
     EXPECT_FALSE(decisions("semi").back().contains("left_out"));
     EXPECT_FALSE(decisions("semi").back().contains("migrations"));
 
@@ -151,9 +151,9 @@ TEST_F(Migrations, LeaveLessOut) {
     EXPECT_EQ(losses("again"), losses("values"));
 }
 
-TEST_F(Migrations, AreTheSameToGhosts) {
+TEST_F(Migrations, MatchThoseOfGhostRuns) {
     const std::string options =
-        std::string(come_and_go) + "--look-every 5 --length fixed --straggler migrate --run-dir ";
+        std::string(slow_options) + "--look-every 5 --length fixed --straggler migrate --run-dir ";
     simulate(options + "values", 50);
     std::string line =
         "simulate --ranks 4 --cluster double.json --tensor 4 --steps 50 " + std::string(of_model);
@@ -169,7 +169,8 @@ TEST_F(Migrations, AreTheSameToGhosts) {
     for (const auto& [ghost, other] :
          {std::pair{made.front(), real.front()}, std::pair{made.back(), real.back()}}) {
         EXPECT_EQ(ghost.at("step"), other.at("step"));
-        for (int rank = 0; rank < 4; ++rank) EXPECT_NEAR(lent_by(rank, ghost), lent_by(rank, other), 0.05);
+        for (int rank = 0; rank < 4; ++rank)
+            EXPECT_NEAR(offloaded_by(rank, ghost), offloaded_by(rank, other), 0.05);
     }
     const std::vector<json> steps = training_steps("values");
     const std::vector<json> of_ghosts = this->steps("ghosts");
@@ -179,7 +180,7 @@ TEST_F(Migrations, AreTheSameToGhosts) {
                     0.02 * steps[step].at("seconds").get<double>());
 }
 
-TEST_F(Migrations, ChangeNoLossByTheWall) {
+TEST_F(Migrations, ChangeNoLossInWallTime) {
     ASSERT_EQ(run("train --steps 40 " + std::string(of_model) + "--run-dir one").code, 0);
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string folder = "two-" + std::to_string(mpi);
@@ -191,7 +192,7 @@ TEST_F(Migrations, ChangeNoLossByTheWall) {
                 2, mpi);
 
         ASSERT_EQ(outcome.code, 0) << outcome.err;
-        EXPECT_LE(most_apart(losses(folder), losses("one")), 1e-10);
+        EXPECT_LE(max_relative_difference(losses(folder), losses("one")), 1e-10);
         EXPECT_FALSE(decisions(folder).empty());
     }
 }
@@ -205,21 +206,21 @@ TEST_F(Migrations, BridgeTheTimeUntilSharesMove) {
         "20 "
         "--look-every 5 --run-dir bridged");
 
-    EXPECT_LE(most_apart(losses("bridged"), losses("one")), 1e-10);
-    std::vector<std::size_t> lent, moved;  // steps of the decisions
+    EXPECT_LE(max_relative_difference(losses("bridged"), losses("one")), 1e-10);
+    std::vector<std::size_t> offloaded, moved;  // steps of the decisions
     for (const json& decision : decisions("bridged")) {
-        (decision.contains("migrations") ? lent : moved).push_back(decision.at("step"));
+        (decision.contains("migrations") ? offloaded : moved).push_back(decision.at("step"));
         if (!decision.contains("migrations")) continue;
         EXPECT_EQ(decision.at("terms").at("moved_bytes"), 0);
     }
-    EXPECT_EQ(lent.front(), 15U);
+    EXPECT_EQ(offloaded.front(), 15U);
     // Rank 1 gets a smaller share, and later an equal one again. Rank 3 is only helped.
     EXPECT_EQ(moved, (std::vector<std::size_t>{35, 55, 85}));
     EXPECT_EQ(decisions("bridged").back().at("terms").at("moved_bytes"), 0);
 }
 
 // The resumed run follows the decision of step 3, which precedes its first step.
-TEST_F(Migrations, GoOnWhereARunGoesOn) {
+TEST_F(Migrations, ContinueInAResumedRun) {
     write("decisions.jsonl", R"({"step": 3, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
                              R"([{"ranks": [0, 1, 2, 3]}]}]}, "migrations": [{"from": 1, "to": 0, )"
                              R"("parts": [0.5, 0.5, 0.5, 0.5]}]})"
@@ -240,7 +241,7 @@ TEST_F(Migrations, GoOnWhereARunGoesOn) {
 }
 
 // Rank 3 holds no layer, so it offloads no work.
-TEST_F(Migrations, LeaveIdleRanksAlone) {
+TEST_F(Migrations, GiveNoWorkToIdleRanks) {
     write("decisions.jsonl", R"({"step": 3, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
                              R"([{"ranks": [0, 1, 2], "shares": [3, 3, 2]}]}], "idle": [3]}, "migrations": )"
                              R"([{"from": 1, "to": 0, "parts": [0.5, 0.5, 0.5, 0.5]}]})"
@@ -248,12 +249,12 @@ TEST_F(Migrations, LeaveIdleRanksAlone) {
     simulate("--run-dir even", 8);
     simulate("--decisions decisions.jsonl --run-dir idle", 8);
 
-    EXPECT_LT(most_apart(losses("idle"), losses("even")), 1e-10);
+    EXPECT_LT(max_relative_difference(losses("idle"), losses("even")), 1e-10);
     EXPECT_EQ(training_steps("idle").back().at("products_s")[3], 0);
 }
 
 // Decisions that a user wrote by hand.
-TEST_F(Migrations, ThatCannotBeAreRefused) {
+TEST_F(Migrations, AreRejectedIfImpossible) {
     const auto refusal = [&](const std::string& migrations) {
         write("decisions.jsonl",
               R"({"step": 2, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
@@ -285,7 +286,7 @@ TEST_F(Migrations, ThatCannotBeAreRefused) {
         std::string::npos);
 }
 
-TEST_F(Migrations, OptionsOfWhichAreOfNoEffectAreRefused) {
+TEST_F(Migrations, RejectOptionsWithoutEffect) {
     const auto refusal = [&](const std::string& options) {
         const Outcome refused =
             run("train --tensor 2 --steps 4 --run-dir run " + options + ' ' + std::string(of_model), 2, 0);

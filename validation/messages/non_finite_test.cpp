@@ -4,7 +4,7 @@
 namespace trireme::messages {
 namespace {
 
-TEST_F(NonFinite, NamesRankLayerMicrobatchAndStepAndEndsTheRun) {
+TEST_F(NonFinite, IsReportedWithRankLayerMicrobatchAndStep) {
     const Outcome outcome = train("--device cpu");
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
@@ -19,7 +19,7 @@ TEST_F(NonFinite, NamesRankLayerMicrobatchAndStepAndEndsTheRun) {
 }
 
 // Rank 0 receives the NaN as a gradient, and is not named.
-TEST_F(NonFinite, NamesTheRankOfAPipelineThatItComesFrom) {
+TEST_F(NonFinite, IsReportedForTheRankOfItsOriginInAPipeline) {
     const Outcome outcome = train("--device cpu --pipe 2", 2);
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
@@ -31,7 +31,7 @@ TEST_F(NonFinite, NamesTheRankOfAPipelineThatItComesFrom) {
         << outcome.err;
 }
 
-TEST_F(NonFinite, IsLookedForInTheFirstSkippedStepAlone) {
+TEST_F(NonFinite, IsLocatedOnlyInTheFirstSkippedStep) {
     const Outcome outcome = train("--device cpu --on-nan skip");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;

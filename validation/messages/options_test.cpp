@@ -6,7 +6,7 @@ namespace {
 
 using Options = Workplace;
 
-TEST_F(Options, WithoutAnEffectAreRefused) {
+TEST_F(Options, AreRejectedIfTheyHaveNoEffect) {
     expect_refusal("plan --horizon 5", {"--horizon has no effect without", "--straggler uneven"});
     expect_refusal("plan --patch 4", {"--patch has no effect without a model that reads images"});
     expect_refusal("plan --model vit-tiny --positions 4",
@@ -14,12 +14,12 @@ TEST_F(Options, WithoutAnEffectAreRefused) {
     expect_refusal("plan --labels 4", {"--labels has no effect without classes to learn", "--task classify"});
 }
 
-TEST_F(Options, NameNoProfileThatIsNotThere) {
+TEST_F(Options, MayNotNameAMissingProfile) {
     expect_refusal("plan --profile nosuch.json --cost F=1", {"--profile nosuch.json cannot be read"});
     expect_refusal("plan --profile nosuch.json --compare 1f1b", {"--profile nosuch.json cannot be read"});
 }
 
-TEST_F(Options, AreQuotedShortAndWithoutControlCharacters) {
+TEST_F(Options, AreQuotedBrieflyAndWithoutControlCharacters) {
     const std::string endless(100'000, 'x');
     write("base.ini", std::string("[run]\nbatch = \x1B[2J") + endless + "\n");
     write("key.ini", endless + endless + "\x07 = 1\n");
@@ -41,7 +41,7 @@ TEST_F(Options, AreQuotedShortAndWithoutControlCharacters) {
 }
 
 // One run checks the default batch, the number of threads and the config file.
-TEST_F(Options, OfABatchThatIsNotGivenFitTheMicrobatches) {
+TEST_F(Options, DefaultToOneSamplePerMicrobatch) {
     make_corpus();
     const std::string line =
         "train --corpus corpus.h5 --model gpt2-tiny --width 32 --heads 2 --positions 32 --validation-share 0 "

@@ -15,7 +15,7 @@ TEST_F(Plan, CountsTheParametersOfEachStage) {
     EXPECT_TRUE(has(outcome.out, "bubble      27.3 %; by the closed form 27.3 %")) << outcome.out;
 }
 
-TEST_F(Plan, WarnsOfAScheduleThatIdles) {
+TEST_F(Plan, WarnsOfALargeBubble) {
     EXPECT_TRUE(
         has(run("plan --pipe 4 --microbatches 4").out,
             "\nwarning     the schedule leaves ranks idle for 43 % of a step; --microbatches 28 would bring "
@@ -23,19 +23,19 @@ TEST_F(Plan, WarnsOfAScheduleThatIdles) {
     EXPECT_FALSE(has(run("plan --pipe 4 --microbatches 8").out, "warning"));
 }
 
-TEST_F(Plan, WarnsOfInterleavedWithoutChunks) {
+TEST_F(Plan, WarnsOfInterleavedWithOneChunk) {
     const std::string options = "plan --pipe 4 --microbatches 8 --schedule interleaved";
     EXPECT_TRUE(has(run(options).out, "\nwarning     interleaved with --chunks 1 is 1f1b; --chunks 2 gives"));
     EXPECT_FALSE(has(run(options + " --chunks 2 --model gpt2").out, "warning"));
 }
 
-TEST_F(Plan, RefusesWhatTrainRefuses) {
+TEST_F(Plan, RejectsFewerSamplesThanMicrobatches) {
     expect_refusal("plan --batch 2 --microbatches 32",
                    {"--batch 2 is smaller than 32 micro-batches (1 replica x --microbatches 32)"});
 }
 
 // The devices are those of the described cluster, not of this machine.
-TEST_F(Plan, SaysWhetherDevicesHoldIt) {
+TEST_F(Plan, ReportsWhetherDevicesHaveEnoughMemory) {
     write("cluster.json", R"({"schema": 1, "name": "shelf", "source": "made up",
         "device": {"name": "abacus", "flops": {"f32": 1e9}, "bandwidth": 1e9, "memory": 100000000, "launch": 1e-4},
         "devices_per_node": 2, "nodes": 2, "inside": {"latency": 1e-5, "bandwidth": 1e8},
@@ -55,7 +55,7 @@ TEST_F(Plan, SaysWhetherDevicesHoldIt) {
                    {"the job has 16 ranks and --cluster cluster.json describes 4 devices"});
 }
 
-TEST_F(Plan, NeedsNoDeviceOfThoseThatItPlansFor) {
+TEST_F(Plan, PlansForGpusWithoutHavingThem) {
     make_corpus();
     const std::string options = "plan --vocabulary 257 --max-length 32 --dtype bf16 --format json ";
 
@@ -78,7 +78,7 @@ TEST_F(Plan, WritesProgramsThatItReadsBack) {
     EXPECT_TRUE(has(outcome.out, "0F0")) << outcome.out;
 }
 
-TEST_F(Plan, DrawsAPicture) {
+TEST_F(Plan, WritesAnSvgPicture) {
     const Outcome outcome = run("plan --pipe 2 --microbatches 4 --format svg --output plan.svg");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -86,7 +86,7 @@ TEST_F(Plan, DrawsAPicture) {
     EXPECT_EQ(read("plan.svg").rfind("<svg ", 0), 0U);
 }
 
-TEST_F(Plan, TakesTheLayoutThatItPrints) {
+TEST_F(Plan, AcceptsALayoutFile) {
     write("layout.json",
           R"({"layers": 11, "stages": [)"
           R"({"layers": [0, 6], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},)"
@@ -125,7 +125,7 @@ TEST_F(Plan, MakesAScheduleFromCosts) {
               run(options + "--schedule auto --format json").out);
 }
 
-TEST_F(Plan, KeepsToTheMemoryThatThereIs) {
+TEST_F(Plan, RejectsSchedulesAboveTheMemoryLimit) {
     const std::string options = "plan --pipe 2 --microbatches 8 --memory-limit ";
 
     EXPECT_EQ(run(options + "1GB --schedule gpipe").code, 0);
@@ -137,7 +137,7 @@ TEST_F(Plan, KeepsToTheMemoryThatThereIs) {
         {"needs", "with schedule auto, though it keeps no more than 1 micro-batch", "1,000,000", "raise it"});
 }
 
-TEST_F(Plan, NamesOptionsThatMakeNoPlan) {
+TEST_F(Plan, RejectsOptionsThatMakeNoPlan) {
     expect_refusal("plan --pipe 9", {"--partition uniform", "cannot cut 6 items", "9 stages"});
     expect_refusal("plan --pipe 2 --partition 3,4", {"--partition 3,4"});
     expect_refusal("plan --tensor 9", {"8 heads", "9 ranks"});
@@ -155,21 +155,21 @@ TEST_F(Plan, NamesOptionsThatMakeNoPlan) {
     expect_refusal("plan --microbatches 4294967297", {"--microbatches", "65536"});
 }
 
-TEST_F(Plan, NamesALayoutFileThatIsNone) {
+TEST_F(Plan, RejectsInvalidLayoutFiles) {
     write("text.json", "hello");
     write("key.json", R"({"layers": 11, "stage": []})");
     write("other.json", R"({"layers": 27, "stages": [{"layers": [0, 27], "replicas": [{"ranks": [0]}]}]})");
     write("twice.json", R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 0]}]}]})");
 
     expect_refusal("plan --layout none.json", {"--layout none.json", "cannot be read"});
-    expect_refusal("plan --layout text.json", {"text.json", "not whole JSON"});
+    expect_refusal("plan --layout text.json", {"text.json", "not complete JSON"});
     expect_refusal("plan --layout key.json", {"key.json", "did you mean stages?"});
     expect_refusal("plan --layout other.json", {"other.json", "27 layers", "11"});
     expect_refusal("plan --layout twice.json", {"rank 0 is twice in replica 0 of stage 0 of twice.json"});
     expect_refusal("plan --layout twice.json --pipe 2", {"--layout twice.json", "remove --pipe"});
 }
 
-TEST_F(Plan, NamesProgramsThatCannotRun) {
+TEST_F(Plan, RejectsSchedulesThatCannotRun) {
     write("stuck.csv", "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
     write("few.csv", "0F0,0B0\n");
     write("odd.csv", "0F0,0X0\n");
@@ -181,7 +181,7 @@ TEST_F(Plan, NamesProgramsThatCannotRun) {
     expect_refusal("plan --schedule none.csv", {"--schedule none.csv", "cannot be read"});
 }
 
-TEST_F(Plan, NamesAnOutputThatCannotBeMade) {
+TEST_F(Plan, RejectsAnOutputThatCannotBeWritten) {
     expect_refusal("plan --output none/plan.txt", {"none/plan.txt", "--output"});
 }
 

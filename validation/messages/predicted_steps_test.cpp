@@ -91,10 +91,10 @@ struct Pipeline {
         std::string cut = std::to_string(1 + blocks);  // with the embedding
         for (int stage = 2; stage < stages(); ++stage) cut += "," + std::to_string(blocks);
         return "--pipe " + std::to_string(pipe) + " --schedule " + schedule +
-               (is_v() ? "" : " --chunks " + std::to_string(chunks)) + " --microbatches " + count +
+               (is_v_shaped() ? "" : " --chunks " + std::to_string(chunks)) + " --microbatches " + count +
                " --batch " + count + " --partition " + cut + "," + std::to_string(blocks + 1) + " ";
     }
-    bool is_v() const { return schedule == "zb-v"; }  // has two chunks by definition
+    bool is_v_shaped() const { return schedule == "zb-v"; }  // has two chunks by definition
 };
 
 class PredictedSteps : public Simulate {
@@ -138,7 +138,7 @@ private:
 };
 
 // Only matmuls take time.
-json abacus_of_products() {
+json matmul_cluster() {
     json cluster = abacus();
     cluster["devices_per_node"] = 8;
     cluster["nodes"] = 1;
@@ -154,7 +154,7 @@ class Formulas : public PredictedSteps {
 protected:
     void SetUp() override {
         PredictedSteps::SetUp();
-        if (!IsSkipped()) write("products.json", abacus_of_products().dump());
+        if (!IsSkipped()) write("products.json", matmul_cluster().dump());
     }
 
     void compare_all(const std::string& block, bool may_halve_backward = true) {
@@ -180,21 +180,23 @@ private:
         EXPECT_GT(prediction, 0.01);
         EXPECT_NEAR(seconds, prediction, 0.01 * prediction) << to_string(seconds_);
         const std::optional<double> formula = by_formula(pipeline, model);
-        EXPECT_TRUE(formula || pipeline.is_v());  // its formula assumes equal costs
+        EXPECT_TRUE(formula || pipeline.is_v_shaped());  // its formula assumes equal costs
         if (formula) {
             EXPECT_NEAR(seconds, *formula, 0.01 * *formula) << to_string(seconds_);
         }
     }
 };
 
-TEST_F(Formulas, HoldWherePassesCostTheSame) { compare_all("--width 128 --heads 2 --max-length 16 "); }
+TEST_F(Formulas, MatchSimulatedStepsIfAllPassesCostTheSame) {
+    compare_all("--width 128 --heads 2 --max-length 16 ");
+}
 
 // Attention has no weight half.
-TEST_F(Formulas, HoldWhereAttentionIsMostOfIt) {
+TEST_F(Formulas, MatchSimulatedStepsDominatedByAttention) {
     compare_all("--width 32 --heads 1 --positions 1024 --max-length 1024 ");
 }
 
-TEST_F(Formulas, HoldWhereForwardIsComputedAgain) {
+TEST_F(Formulas, MatchSimulatedStepsWithFullRecomputation) {
     compare_all("--width 128 --heads 2 --max-length 16 --recompute full ", false);
 }
 
@@ -210,7 +212,7 @@ struct Network {
 };
 
 // Two networks: one whose messages take a twentieth of a pass, and the links of H100s.
-TEST_F(PredictedSteps, AreNearThoseOfANetwork) {
+TEST_F(PredictedSteps, MatchSimulatedStepsOnSlowAndFastNetworks) {
     json slow = abacus();
     slow["devices_per_node"] = 8;
     slow["nodes"] = 1;

@@ -21,29 +21,29 @@ TEST_F(Prepare, MakesACorpusThatInspectVerifies) {
     EXPECT_NE(seen.out.find("rows.jsonl"), std::string::npos) << seen.out;
 }
 
-TEST_F(Prepare, NamesAMissingInput) {
+TEST_F(Prepare, RejectsAMissingInput) {
     expect_refusal("prepare none.jsonl --output corpus.h5", {"none.jsonl", "does not exist"});
 }
 
-TEST_F(Prepare, RefusesAnEmptySelection) {
-    expect_refusal("prepare rows.jsonl --where repo~nobody --quiet --output corpus.h5",
-                   {"--where", "repo~nobody"});
+TEST_F(Prepare, RejectsAnEmptySelection) {
+    expect_refusal("prepare rows.jsonl --where repo~absent --quiet --output corpus.h5",
+                   {"--where", "repo~absent"});
 }
 
-TEST_F(Prepare, NamesABadRowByFileAndLine) {
+TEST_F(Prepare, ReportsABadRowByFileAndLine) {
     write("bad.jsonl", "{\"code\": \"a\"}\n{\"code\": \n");
 
     expect_refusal("prepare bad.jsonl --quiet --output corpus.h5", {"bad.jsonl", "2", "--skip-bad"});
 }
 
-TEST_F(Prepare, RefusesIdsBeyondTheVocabulary) {
+TEST_F(Prepare, RejectsIdsBeyondTheVocabulary) {
     write("ids.jsonl", "{\"ids\": [1, 2, 300]}\n");
 
     expect_refusal("prepare ids.jsonl --tokenizer bytes --quiet --output corpus.h5",
                    {"ids.jsonl", "300", "257"});
 }
 
-TEST_F(Prepare, LeavesIdsBeyondTheVocabularyOutWhenAsked) {
+TEST_F(Prepare, SkipsRowsWithIdsBeyondTheVocabularyIfRequested) {
     write("ids.jsonl", "{\"ids\": [1, 2]}\n{\"ids\": [300]}\n{\"ids\": [3, 4]}\n");
 
     const Outcome outcome = run("prepare ids.jsonl --skip-bad --output out.h5");
@@ -52,33 +52,35 @@ TEST_F(Prepare, LeavesIdsBeyondTheVocabularyOutWhenAsked) {
     EXPECT_NE(outcome.out.find("id 300 is beyond the vocabulary of 257"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Prepare, RefusesToOverwriteItsInput) {
+TEST_F(Prepare, DoesNotOverwriteItsInput) {
     write("rows.txt", "once upon a time\n");
 
     expect_refusal("prepare rows.txt --output ./rows.txt", {"rows.txt", "--output"});
 }
 
-TEST_F(Prepare, RefusesToLearnFromAPipe) {
+TEST_F(Prepare, RejectsTrainingATokenizerFromAPipe) {
     ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
 
     expect_refusal("prepare pipe --tokenizer train:300 --output out.h5", {"pipe", "train:300", "file first"});
 }
 
-TEST_F(Prepare, RefusesACountOfRowsThatAreRead) {
+TEST_F(Prepare, RejectsACountForRowsFromAFile) {
     write("rows.txt", "once upon a time\n");
 
     expect_refusal("prepare rows.txt --count 2 --output out.h5", {"--count", "--synthetic csn"});
 }
 
-TEST_F(Prepare, RefusesAnUnknownTokenizer) {
+TEST_F(Prepare, RejectsAnUnknownTokenizer) {
     expect_refusal("prepare rows.jsonl --tokenizer words --quiet --output corpus.h5", {"--tokenizer", "words"});
 }
 
-TEST_F(Prepare, RefusesAFolderThatIsMissing) {
+TEST_F(Prepare, RejectsAMissingOutputFolder) {
     expect_refusal("prepare rows.jsonl --quiet --output none/corpus.h5", {"none", "does not exist"});
 }
 
-TEST_F(Prepare, IsVerifiedBitByBit) {
+using Inspect = Prepare;
+
+TEST_F(Inspect, DetectsAFlippedBit) {
     make_corpus();
     std::string bytes = read("corpus.h5");
     const std::size_t place = bytes.find(std::string("d\0e\0f\0", 6));
@@ -93,9 +95,7 @@ TEST_F(Prepare, IsVerifiedBitByBit) {
     EXPECT_NE(outcome.err.find("corpus.h5"), std::string::npos) << outcome.err;
 }
 
-TEST_F(Prepare, IsNotInspectedWhereThereIsNoFile) {
-    expect_refusal("inspect none.h5", {"none.h5", "does not exist"});
-}
+TEST_F(Inspect, RejectsAMissingFile) { expect_refusal("inspect none.h5", {"none.h5", "does not exist"}); }
 
 std::string squad(const std::string& answer) {
     return R"({"data": [{"title": "T", "paragraphs": [{"context": "one two", "qas": [
@@ -115,48 +115,48 @@ TEST_F(Prepare, MakesACorpusOfQuestionsThatInspectShows) {
     EXPECT_NE(seen.out.find("Which?"), std::string::npos) << seen.out;
 }
 
-TEST_F(Prepare, NamesAQuestionWhoseAnswerIsNotInItsContext) {
+TEST_F(Prepare, ReportsAQuestionWhoseAnswerIsNotInItsContext) {
     write("squad.json", squad("three"));
 
     expect_refusal("prepare squad.json --output questions.h5", {"squad.json", "q1", "'three'", "--skip-bad"});
 }
 
-TEST_F(Prepare, RefusesSquadThatIsCutShort) {
+TEST_F(Prepare, RejectsATruncatedSquadFile) {
     write("squad.json", squad("two").substr(0, 60));
 
     expect_refusal("prepare squad.json --output questions.h5", {"squad.json", "SQuAD", "broken JSON"});
 }
 
-TEST_F(Prepare, RefusesImagesThatAreCutShort) {
+TEST_F(Prepare, RejectsTruncatedImages) {
     write("images.bin", std::string(3000, '\1'));
 
     expect_refusal("prepare images.bin --output images.h5", {"images.bin", "3000", "3073"});
 }
 
-TEST_F(Prepare, RefusesImagesWithoutLabels) {
+TEST_F(Prepare, RejectsImagesWithoutLabels) {
     write("images-ubyte", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1a", 17));
 
     expect_refusal("prepare images-ubyte --output images.h5", {"1 files of images", "0 of labels"});
 }
 
-TEST_F(Prepare, RefusesATokenizerForImages) {
+TEST_F(Prepare, RejectsATokenizerForImages) {
     write("images.bin", std::string(3073, '\1'));
 
     expect_refusal("prepare images.bin --tokenizer bytes --output images.h5", {"--tokenizer", "images"});
 }
 
-TEST_F(Prepare, RefusesRowsOfTwoKinds) {
+TEST_F(Prepare, RejectsAMixOfTextAndImages) {
     write("images.bin", std::string(3073, '\1'));
 
     expect_refusal("prepare rows.jsonl images.bin --output both.h5", {"one kind", "rows.jsonl", "images.bin"});
 }
 
-TEST_F(Prepare, NamesARowWithoutAClass) {
+TEST_F(Prepare, ReportsARowWithoutAClass) {
     expect_refusal("prepare rows.jsonl --label topic --output classes.h5",
                    {"rows.jsonl:1", "'topic'", "--label"});
 }
 
-TEST_F(Prepare, RefusesAFormatForTheSyntheticSample) {
+TEST_F(Prepare, RejectsAFormatForSyntheticRows) {
     expect_refusal("prepare --synthetic csn --format squad --output csn.h5", {"--format squad", "--synthetic"});
 }
 

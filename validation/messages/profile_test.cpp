@@ -13,7 +13,7 @@ using Profile = Workplace;
 constexpr const char* measure = "profile --max-length 32 --repeat 2 --threads 1 --output profile.json ";
 constexpr const char* sizes = "--layers 1 --width 16 --heads 2 ";  // the model of Workplace::train()
 
-TEST_F(Profile, SaysWhatItMeasuredAndWhere) {
+TEST_F(Profile, ReportsWhatItMeasuredAndWhere) {
     const Outcome outcome = run(measure);
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -23,7 +23,7 @@ TEST_F(Profile, SaysWhatItMeasuredAndWhere) {
     EXPECT_TRUE(has(read("profile.json"), "\"schema\": 1,")) << read("profile.json");
 }
 
-TEST_F(Profile, IsOfACorpusIfOneIsNamed) {
+TEST_F(Profile, UsesSamplesOfAGivenCorpus) {
     make_corpus();
 
     const Outcome outcome = run(std::string(measure) + "--corpus corpus.h5 --batch 2 --quiet");
@@ -50,7 +50,7 @@ TEST_F(Profile, MeasuresLinksBetweenRanks) {
 }
 
 // The simulator's links are known: see ranks/cluster.xml.
-TEST_F(Profile, FindsTheLinksOfTheSimulator) {
+TEST_F(Profile, MeasuresTheKnownLinksOfTheSimulator) {
     if (programs() == mpi_libraries()) GTEST_SKIP() << "built without SimGrid";
 
     const Outcome outcome = run(measure, 4, mpi_libraries());
@@ -62,7 +62,7 @@ TEST_F(Profile, FindsTheLinksOfTheSimulator) {
     EXPECT_NEAR(links.at(0).at("bandwidth").get<double>(), 1e10, 1e8);
 }
 
-TEST_F(Profile, CutsAModelForPlanAndTrain) {
+TEST_F(Profile, PartitionsAModelForPlanAndTrain) {
     make_corpus();
     ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
 
@@ -75,7 +75,7 @@ TEST_F(Profile, CutsAModelForPlanAndTrain) {
     EXPECT_EQ(trained.code, 0) << trained.err;
 }
 
-TEST_F(Profile, SharesRanksOutAndThePlanIsALayout) {
+TEST_F(Profile, GivesAPipedreamPlanThatIsAlsoALayoutFile) {
     make_corpus();
     ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
     const std::string plan = std::string("plan --format json --profile profile.json --microbatches 4 ") + sizes;
@@ -98,7 +98,7 @@ json stages_of(const std::string& manifest) {
     return layers;
 }
 
-class UnlikeProfiles : public Profile {
+class DifferentProfiles : public Profile {
 protected:
     void SetUp() override {
         make_corpus();
@@ -127,23 +127,23 @@ protected:
     }
 };
 
-TEST_F(UnlikeProfiles, GiveSlowRanksFewerLayers) {
-    const json alike = stages_by("profile.json");
+TEST_F(DifferentProfiles, GiveSlowRanksFewerLayers) {
+    const json equal_devices = stages_by("profile.json");
     const json slow_last = stages_by("0=profile.json,1=slow.json");
     const json slow_first = stages_by("0=slow.json,1=profile.json");
 
     EXPECT_EQ(slow_last, (json{{0, 4}, {4, 5}}));
     EXPECT_EQ(slow_first, (json{{0, 1}, {1, 5}}));
-    EXPECT_NE(alike, slow_last);
+    EXPECT_NE(equal_devices, slow_last);
 }
 
 // Both ranks run on this machine, so the profile of this machine is used for both.
-TEST_F(UnlikeProfiles, AreTakenByTheNamesOfDevices) {
+TEST_F(DifferentProfiles, AreMatchedToRanksByDeviceName) {
     EXPECT_EQ(stages_by("slow.json,profile.json"), stages_by("profile.json"));
     EXPECT_EQ(stages_by("slow.json,profile.json,1=slow.json"), (json{{0, 4}, {4, 5}}));
 }
 
-TEST_F(UnlikeProfiles, CutAPlanByRanks) {
+TEST_F(DifferentProfiles, CanBeAssignedToRanksInAPlan) {
     const std::string plan = std::string("plan --pipe 2 --microbatches 4 --partition measured ") + sizes;
 
     const Outcome outcome = run(plan + "--profile profile.json,1=slow.json");
@@ -155,7 +155,7 @@ TEST_F(UnlikeProfiles, CutAPlanByRanks) {
                    {"--profile names 2 files without ranks", "no devices are known here", "0-3=profile.json"});
 }
 
-TEST_F(UnlikeProfiles, ThatDoNotFitAreNamed) {
+TEST_F(DifferentProfiles, AreRejectedIfTheyDoNotFit) {
     const std::string measured = "--pipe 2 --microbatches 2 --partition measured --profile ";
     const std::string device = json::parse(read("profile.json")).at("machine");
     write("pencil.json", with("machine", "pencil"));
@@ -180,7 +180,7 @@ TEST_F(UnlikeProfiles, ThatDoNotFitAreNamed) {
     expect_refusal("plan --profile profile.json,", {"--profile expects files such as fast.json,slow.json"});
 }
 
-TEST_F(Profile, NamesOptionsThatMeasureNothing) {
+TEST_F(Profile, RejectsInvalidOptions) {
     expect_refusal("profile", {"no output is given; name one with --output FILE.json"});
     expect_refusal("profile --output none/p.json", {"none", "does not exist", "mkdir -p"});
     expect_refusal("profile --output none/p.json", {"none", "does not exist", "mkdir -p"}, 2);
@@ -193,7 +193,7 @@ TEST_F(Profile, NamesOptionsThatMeasureNothing) {
     expect_refusal("profile p.json", {"profile takes options only, but 'p.json' belongs to none"});
 }
 
-TEST_F(Profile, IsAskedForWhereACutNeedsIt) {
+TEST_F(Profile, IsRequestedByPartitionsThatNeedIt) {
     expect_refusal("plan --pipe 2 --partition measured",
                    {"--partition measured needs the measured cost of each layer",
                     "`trireme profile --model gpt2-tiny --output profile.json`", "--profile profile.json"});
@@ -203,7 +203,7 @@ TEST_F(Profile, IsAskedForWhereACutNeedsIt) {
     expect_refusal("plan --partition mesured", {"--partition takes", "did you mean measured?"});
 }
 
-TEST_F(Profile, OfAnotherModelOrNoneIsNamed) {
+TEST_F(Profile, IsRejectedIfInvalidOrOfADifferentModel) {
     ASSERT_EQ(run(measure).code, 0);
     write("text.json", "hello");
     write("old.json", R"({"schema": 0})");
@@ -213,7 +213,7 @@ TEST_F(Profile, OfAnotherModelOrNoneIsNamed) {
     expect_refusal("plan --width 64 --profile profile.json", {"profile.json is of another model", "layer 0"});
     expect_refusal("plan --dtype f64 --profile profile.json", {"measured in f32", "--dtype f64"});
     expect_refusal("plan --profile none.json", {"--profile none.json cannot be read"});
-    expect_refusal("plan --profile text.json", {"text.json", "not whole JSON"});
+    expect_refusal("plan --profile text.json", {"text.json", "not complete JSON"});
     expect_refusal("plan --profile old.json", {"old.json: schema is 0", "measure again"});
     expect_refusal("plan --pipe 2 --partition measured --profile profile.json --memory-limit 1MB",
                    {"within 1000000 bytes", "the best needs", "raise --memory-limit"});

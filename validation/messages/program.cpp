@@ -50,18 +50,18 @@ void send_to(int descriptor, const fs::path& path) {
 }
 
 // The name is short, because names of sockets in the folder are limited to about a hundred characters.
-fs::path temporary_of(const fs::path& folder) { return folder.string() + ".tmp"; }
+fs::path temporary_folder(const fs::path& folder) { return folder.string() + ".tmp"; }
 
 // Replaces the child process by the program; exits with 127 on failure, as a shell does. Temporary files go to
 // a folder per test: Open MPI jobs of one user share a folder by default, and a job that starts may fail while
 // another one removes it.
-[[noreturn]] void become(std::vector<std::string> words, const fs::path& folder) {
+[[noreturn]] void exec_program(std::vector<std::string> words, const fs::path& folder) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     send_to(STDOUT_FILENO, folder.string() + ".out");
     send_to(STDERR_FILENO, folder.string() + ".err");
-    ::setenv("TMPDIR", temporary_of(folder).c_str(), 1);
+    ::setenv("TMPDIR", temporary_folder(folder).c_str(), 1);
     if (::chdir(folder.c_str()) == 0) ::execvp(arguments.front(), arguments.data());
     ::_exit(127);
 }
@@ -74,9 +74,9 @@ std::string taken(const fs::path& path) {
 }
 
 Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder) {
-    fs::create_directory(temporary_of(folder));
+    fs::create_directory(temporary_folder(folder));
     const pid_t child = ::fork();
-    if (child == 0) become(words, folder);
+    if (child == 0) exec_program(words, folder);
     int status = 0;
     ::waitpid(child, &status, 0);
     Outcome outcome{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
@@ -85,7 +85,7 @@ Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder
     // Errors are ignored, because Open MPI's daemon may be removing the same files. It outlives a program
     // without a launcher and a job that was killed.
     std::error_code ignored;
-    fs::remove_all(temporary_of(folder), ignored);
+    fs::remove_all(temporary_folder(folder), ignored);
     return outcome;
 }
 

@@ -1,4 +1,4 @@
-// HDF5's own tool shows every tensor of a checkpoint whole, although several ranks wrote parts of it.
+// HDF5's own tool shows complete tensors of a checkpoint, although several ranks wrote parts of them.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -62,7 +62,7 @@ Arrays arrays_in(const std::string& dump) {
     return arrays;
 }
 
-class Readers : public Workplace {
+class H5dump : public Workplace {
 protected:
     void SetUp() override {
         if (std::system("command -v h5dump >/dev/null 2>&1") != 0)
@@ -105,7 +105,7 @@ protected:
     }
 };
 
-TEST_F(Readers, H5dumpShowsEveryTensorAndMomentWhole) {
+TEST_F(H5dump, ShowsCompleteTensorsAndMoments) {
     constexpr std::size_t tensors = 16;
     for (const char* layout : {"--data 2", "--tensor 2", "--pipe 2 --microbatches 2"}) {
         SCOPED_TRACE(layout);

@@ -27,7 +27,7 @@ protected:
     }
 };
 
-TEST_F(Records, AgreeWithFiguresInAllDigitsThatAreQuoted) {
+TEST_F(Records, MatchTheFiguresThatDocumentsQuote) {
     const std::string sources =
         "\n<!-- figures\n1.95 s = a.json /step_s\n1,949 ms = a.json /step_s\n60.4 % = b.csv mfu ranks=8\n"
         "VALID = a.json /verdict\n1.00 x = a.json /step_s : a.json /step_s\n-->\n";
@@ -42,7 +42,7 @@ TEST_F(Records, AgreeWithFiguresInAllDigitsThatAreQuoted) {
     EXPECT_NE(read("said").find("a.json has no /no_such"), std::string::npos) << read("said");
 }
 
-TEST_F(Records, NameTheirCommitTreeAndCommandOrAreListed) {
+TEST_F(Records, NameTheirCommitTreeAndCommandOrAreListedAsExceptions) {
     write("c.json", R"({"step_s": 1})");
 
     EXPECT_EQ(check("nothing\n"), 1);
@@ -55,7 +55,7 @@ TEST_F(Records, NameTheirCommitTreeAndCommandOrAreListed) {
     EXPECT_NE(read("said").find("lists gone.json, which is not there"), std::string::npos) << read("said");
 }
 
-TEST_F(Records, AreComparedWithoutTheProgramThatRanThem) {
+TEST_F(Records, AreComparedWithoutTheProgramVersion) {
     const std::string program = std::filesystem::path(program_path()).parent_path() / "perf_records";
     const auto compare = [&](const std::string& row) {
         write("new.csv", "# command: perf/study b.json\nranks,mfu,program,failure\n" + row + "\n");

@@ -22,7 +22,7 @@ protected:
         return outcome;
     }
 
-    void train_alone(int steps = 40, const std::string& numbers = exactly) const {
+    void train_on_one_rank(int steps = 40, const std::string& numbers = exactly) const {
         ASSERT_EQ(
             run("train --run-dir one --steps " + std::to_string(steps) + ' ' + of_deep_model + numbers).code,
             0);
@@ -32,7 +32,7 @@ protected:
         return training_steps(folder).at(step).at("seconds");
     }
 
-    static std::vector<std::size_t> turns_of(const json& decision) {
+    static std::vector<std::size_t> read_turns(const json& decision) {
         std::vector<std::size_t> turns;
         for (const json& replica : decision.at("layout").at("stages")[0].at("replicas"))
             turns.push_back(replica.value("turns", std::size_t{1}));
@@ -48,18 +48,18 @@ protected:
 };
 
 TEST_F(Redistribution, GivesSlowReplicasFewerMicrobatches) {
-    train_alone();
+    train_on_one_rank();
     const std::string options = "--data 2 --microbatches 4 --slow rank=1,factor=3,steps=6:25 --run-dir ";
 
     simulate_deep(2, options + "off");
     simulate_deep(2, options + "uneven --straggler uneven");
 
-    EXPECT_LE(most_apart(losses("uneven"), losses("one")), 1e-10);
+    EXPECT_LE(max_relative_difference(losses("uneven"), losses("one")), 1e-10);
     const std::vector<json> made = decisions("uneven");
     ASSERT_EQ(made.size(), 2U);
-    EXPECT_EQ(turns_of(made[0]), (std::vector<std::size_t>{3, 1}));
+    EXPECT_EQ(read_turns(made[0]), (std::vector<std::size_t>{3, 1}));
     EXPECT_EQ(made[0].at("terms").at("moved_bytes"), 0) << "replicas have the same parameters";
-    EXPECT_EQ(turns_of(made[1]), (std::vector<std::size_t>{1, 1}));
+    EXPECT_EQ(read_turns(made[1]), (std::vector<std::size_t>{1, 1}));
     EXPECT_LT(seconds("uneven", 20), 0.6 * seconds("off", 20));
     EXPECT_NEAR(seconds("uneven", 38), seconds("off", 38), 1e-9);
 
@@ -68,7 +68,7 @@ TEST_F(Redistribution, GivesSlowReplicasFewerMicrobatches) {
 }
 
 TEST_F(Redistribution, GivesSlowStagesFewerLayers) {
-    train_alone();
+    train_on_one_rank();
     for (const std::string schedule : {"1f1b", "zb-h1"}) {
         const std::string options = "--pipe 3 --microbatches 8 --slow rank=1,factor=3,steps=6:25 --schedule " +
                                     schedule + " --run-dir " + schedule;
@@ -76,7 +76,7 @@ TEST_F(Redistribution, GivesSlowStagesFewerLayers) {
         simulate_deep(3, options + "-off");
         simulate_deep(3, options + " --straggler uneven");
 
-        EXPECT_LE(most_apart(losses(schedule), losses("one")), 1e-10);
+        EXPECT_LE(max_relative_difference(losses(schedule), losses("one")), 1e-10);
         const std::vector<json> made = decisions(schedule);
         ASSERT_FALSE(made.empty());
         EXPECT_LT(cuts_of(made[0])[1], cuts_of(made[0])[0]);
@@ -86,8 +86,8 @@ TEST_F(Redistribution, GivesSlowStagesFewerLayers) {
 }
 
 // Two pipelines of two stages, each with one slow rank.
-TEST_F(Redistribution, BringsSlowRanksTogether) {
-    train_alone();
+TEST_F(Redistribution, ShortensStepsIfEachPipelineHasASlowRank) {
+    train_on_one_rank();
     const std::string options =
         "--pipe 2 --data 2 --microbatches 4 --slow rank=0,factor=4,steps=6:25 --slow "
         "rank=3,factor=4,steps=6:25 "
@@ -96,7 +96,7 @@ TEST_F(Redistribution, BringsSlowRanksTogether) {
     simulate_deep(4, options + "off");
     simulate_deep(4, options + "uneven --straggler uneven");
 
-    EXPECT_LE(most_apart(losses("uneven"), losses("one")), 1e-10);
+    EXPECT_LE(max_relative_difference(losses("uneven"), losses("one")), 1e-10);
     const std::vector<json> made = decisions("uneven");
     ASSERT_FALSE(made.empty());
     EXPECT_LT(seconds("uneven", 20), 0.6 * seconds("off", 20));
@@ -104,9 +104,9 @@ TEST_F(Redistribution, BringsSlowRanksTogether) {
     EXPECT_EQ(losses("again"), losses("uneven"));
 }
 
-TEST_F(Redistribution, GoesWithSharesInSinglePrecision) {
+TEST_F(Redistribution, ChangesNoLossWithTensorParallelismInSinglePrecision) {
     const std::string fast = "--dtype f32 --device cpu ";
-    train_alone(30, fast);
+    train_on_one_rank(30, fast);
     json cluster = json::parse(read("double.json"));
     cluster["nodes"] = 4;
     write("double.json", cluster.dump());
@@ -116,11 +116,11 @@ TEST_F(Redistribution, GoesWithSharesInSinglePrecision) {
                   "--slow rank=5,factor=2.5,steps=6:25 --straggler uneven --run-dir uneven",
                   30, fast);
 
-    EXPECT_LE(most_apart(losses("uneven"), losses("one")), 1e-5);
+    EXPECT_LE(max_relative_difference(losses("uneven"), losses("one")), 1e-5);
     EXPECT_FALSE(decisions("uneven").empty());
 }
 
-TEST_F(Redistribution, IsTheSameToGhosts) {
+TEST_F(Redistribution, MatchesThatOfGhostRuns) {
     const std::string options =
         "--pipe 2 --data 2 --microbatches 4 --slow rank=0,factor=4,steps=6:25 --straggler uneven --run-dir ";
 
@@ -133,8 +133,8 @@ TEST_F(Redistribution, IsTheSameToGhosts) {
     for (std::size_t d = 0; d < with.size(); ++d) EXPECT_EQ(with[d].at("layout"), without[d].at("layout")) << d;
 }
 
-TEST_F(Redistribution, ChangesNoLossByTheWall) {
-    train_alone(16);
+TEST_F(Redistribution, ChangesNoLossInWallTime) {
+    train_on_one_rank(16);
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         for (const std::string way : {"--data 2", "--pipe 2"}) {
             const std::string folder = way.substr(2, 4) + std::to_string(mpi);
@@ -146,14 +146,14 @@ TEST_F(Redistribution, ChangesNoLossByTheWall) {
                     2, mpi);
 
             ASSERT_EQ(outcome.code, 0) << outcome.err;
-            EXPECT_LE(most_apart(losses(folder), losses("one")), 1e-10);
+            EXPECT_LE(max_relative_difference(losses(folder), losses("one")), 1e-10);
             EXPECT_FALSE(decisions(folder).empty()) << outcome.out;
         }
     }
 }
 
 // Runs that drain at the same step have the same losses, with even and with uneven turns after it.
-TEST_F(Redistribution, ChangesNoLossWhereStepsOverlap) {
+TEST_F(Redistribution, ChangesNoLossWithOverlappingSteps) {
     const auto decided = [&](const std::string& name, const std::string& first, const std::string& second) {
         write(
             name + ".jsonl",
@@ -170,12 +170,12 @@ TEST_F(Redistribution, ChangesNoLossWhereStepsOverlap) {
     decided("even", "", "");
     decided("uneven", R"(, "turns": 3)", R"(, "turns": 7)");
 
-    EXPECT_LE(most_apart(losses("uneven"), losses("even")), 1e-10);
+    EXPECT_LE(max_relative_difference(losses("uneven"), losses("even")), 1e-10);
 }
 
 // Turns of replicas that a layout file sets.
-TEST_F(Redistribution, TurnsOfAFileChangeNoLoss) {
-    train_alone(8);
+TEST_F(Redistribution, ChangesNoLossWithTurnsFromALayoutFile) {
+    train_on_one_rank(8);
     write("turns.json",
           R"({"layers": 11, "stages": [{"layers": [0, 6], "replicas": [{"ranks": [0], "turns": 3},)"
           R"( {"ranks": [1]}]}, {"layers": [6, 11], "replicas": [{"ranks": [2]}]}]})");
@@ -184,11 +184,11 @@ TEST_F(Redistribution, TurnsOfAFileChangeNoLoss) {
                                         schedule + " --schedule " + schedule + ' ' + of_deep_model + exactly,
                                     3, 0);
         ASSERT_EQ(outcome.code, 0) << outcome.err;
-        EXPECT_LE(most_apart(losses(schedule), losses("one")), 1e-10) << schedule;
+        EXPECT_LE(max_relative_difference(losses(schedule), losses("one")), 1e-10) << schedule;
     }
 }
 
-TEST_F(Redistribution, IsRefusedWhereThereIsNothingToGive) {
+TEST_F(Redistribution, IsRejectedIfNoWorkCanMove) {
     const auto refusal = [&](const std::string& options, int ranks) {
         const Outcome refused =
             run("train --steps 4 --straggler uneven --run-dir run " + options + ' ' + of_deep_model + exactly,

@@ -21,7 +21,7 @@ TEST_F(Report, IsWrittenIntoTheRunDirectory) {
     EXPECT_NE(read("run/report.html").find("<h1>gpt2-tiny on 1 rank</h1>"), std::string::npos);
 }
 
-TEST_F(Report, GoesWhereItIsSent) {
+TEST_F(Report, IsWrittenToTheGivenOutput) {
     write("run/steps.jsonl", "{\"step\":1,\"loss\":3,\"seconds\":2}\n");
 
     const Outcome outcome = run("report run --output page.html");
@@ -31,7 +31,7 @@ TEST_F(Report, GoesWhereItIsSent) {
     EXPECT_FALSE(std::filesystem::exists(path("run/report.html")));
 }
 
-TEST_F(Report, NamesADirectoryWithoutRecords) {
+TEST_F(Report, RejectsADirectoryWithoutRecords) {
     write("empty/notes.txt", "nothing\n");
 
     expect_refusal("report none", {"none", "does not exist"});
@@ -39,13 +39,13 @@ TEST_F(Report, NamesADirectoryWithoutRecords) {
     expect_refusal("report empty/notes.txt", {"empty/notes.txt", "holds no steps.jsonl"});
 }
 
-TEST_F(Report, NamesALineThatIsNoJson) {
+TEST_F(Report, ReportsALineThatIsNotJson) {
     write("run/steps.jsonl", "{\"step\":1}\n{\"step\":\n{\"step\":3}\n");
 
     expect_refusal("report run", {"run/steps.jsonl, line 2", "is not a JSON object"});
 }
 
-TEST_F(Report, NamesAnOutputThatCannotBeMade) {
+TEST_F(Report, RejectsAnOutputThatCannotBeWritten) {
     write("run/steps.jsonl", "{\"step\":1}\n");
 
     expect_refusal("report run --output none/page.html", {"none/page.html", "--output"});
@@ -82,7 +82,7 @@ TEST_F(Report, OpensInABrowser) {
     EXPECT_GT(count_of("<svg", shown), 3U);
 }
 
-TEST_F(Report, TakesOneDirectory) { expect_refusal("report", {"one run directory, not 0"}); }
+TEST_F(Report, RequiresARunDirectory) { expect_refusal("report", {"one run directory, not 0"}); }
 
 }  // namespace
 }  // namespace trireme::messages

@@ -41,7 +41,7 @@ protected:
     }
 };
 
-TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
+TEST_F(Resume, ContinuesInItsRunDirectoryAndKeepsTheNewestCheckpoints) {
     const std::string options = "--batch 4 --steps 8 --checkpoint-every 2 --keep 2 --resume auto --run-dir run";
     ASSERT_EQ(run(line("--batch 4 --steps 8 --checkpoint-every 2 --run-dir run")).code, 0);
     const std::string all = read("run/steps.jsonl");
@@ -63,7 +63,7 @@ TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
               std::string::npos);
 }
 
-TEST_F(Resume, BeginsWhereThereIsNothingToGoOnFrom) {
+TEST_F(Resume, StartsFromScratchWithoutACheckpoint) {
     const Outcome outcome = run(line("--batch 4 --steps 2 --resume auto --run-dir run"));
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -71,7 +71,7 @@ TEST_F(Resume, BeginsWhereThereIsNothingToGoOnFrom) {
     EXPECT_EQ(names_in("run/checkpoints"), (std::vector<std::string>{"latest", "step-2"}));
 }
 
-TEST_F(Resume, SaysWhatIsOtherThanBefore) {
+TEST_F(Resume, ReportsChangedOptions) {
     run_first();
 
     const Outcome outcome =
@@ -119,7 +119,7 @@ TEST_F(Resume, TakesItsOptionsFromTheCheckpoint) {
     EXPECT_EQ(longer.out.find("instead of"), std::string::npos) << longer.out;
 }
 
-TEST_F(Resume, ChoosesALayoutForAnotherNumberOfRanks) {
+TEST_F(Resume, ChoosesALayoutForADifferentNumberOfRanks) {
     ASSERT_EQ(run(line("--batch 4 --steps 2 --pipe 2 --microbatches 2 --run-dir two"), 2).code, 0);
 
     const Outcome outcome = run("train --device reference --threads 1 --resume two --steps 4 --run-dir one");
@@ -131,7 +131,7 @@ TEST_F(Resume, ChoosesALayoutForAnotherNumberOfRanks) {
         << outcome.out;
 }
 
-TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
+TEST_F(Resume, RejectsOptionsThatDoNotFitTheCheckpoint) {
     run_first();
     const std::string six = "--steps 6 --resume first ";
     const std::string init =
@@ -160,7 +160,7 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
     expect_refusal(line(six + "--batch 4"), {"was saved by a run on another corpus than corpus.h5"});
 }
 
-TEST_F(Resume, RefusesAModelThatNoRunHasLeft) {
+TEST_F(Resume, RejectsAModelWithoutTheStateOfARun) {
     run_first();
     ASSERT_EQ(run("convert first hf --quiet").code, 0);
     ASSERT_EQ(run("convert hf again --quiet").code, 0);
@@ -170,7 +170,7 @@ TEST_F(Resume, RefusesAModelThatNoRunHasLeft) {
                    {"again/step-0 holds no run that could be resumed", "--init"});
 }
 
-TEST_F(Resume, NamesADamagedPartOnAllRanksTogether) {
+TEST_F(Resume, ReportsADamagedPartOnceForAllRanks) {
     run_first();
     for (const std::string& name : names_in("first/checkpoints/step-4"))
         if (name.starts_with("part-")) {
@@ -189,7 +189,7 @@ TEST_F(Resume, NamesADamagedPartOnAllRanksTogether) {
 }
 
 // A file replaces the folder of checkpoints, so no rank can write there.
-TEST_F(Resume, EndsWhereACheckpointCannotBeWritten) {
+TEST_F(Resume, EndsIfACheckpointCannotBeWritten) {
     write("run/checkpoints", "a file");
 
     const Outcome outcome = run(line("--batch 4 --steps 4 --checkpoint-every 2 --run-dir run"));
@@ -201,7 +201,7 @@ TEST_F(Resume, EndsWhereACheckpointCannotBeWritten) {
 }
 
 // The last checkpoint must be written; otherwise the run would leave nothing.
-TEST_F(Resume, GoesOnWithoutACheckpointWhereThatIsSaid) {
+TEST_F(Resume, ContinuesWithoutACheckpointIfRequested) {
     write("run/checkpoints", "a file");
 
     for (const int ranks : {0, 2}) {
@@ -238,7 +238,7 @@ private:
     bool is_mounted_ = false;
 };
 
-TEST_F(SmallDisk, FullIsSaidAndLosesNothing) {
+TEST_F(SmallDisk, IsReportedWhenFullAndLosesNoCheckpoint) {
     const std::string options = "--batch 4 --checkpoint-every 2 --run-dir disk/run ";
     ASSERT_EQ(run(line(options + "--steps 2")).code, 0);
     fill(100000);
@@ -257,7 +257,7 @@ TEST_F(SmallDisk, FullIsSaidAndLosesNothing) {
     EXPECT_EQ(lines_of("disk/run/steps.jsonl"), 6U);
 }
 
-TEST_F(SmallDisk, ReadOnlyIsSaid) {
+TEST_F(SmallDisk, IsReportedIfReadOnly) {
     fs::create_directories(path("disk/run"));
     ASSERT_EQ(::mount("", path("disk").c_str(), "", MS_REMOUNT | MS_RDONLY, ""), 0);
 

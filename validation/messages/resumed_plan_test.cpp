@@ -9,7 +9,7 @@ protected:
     static constexpr const char* slow = "--slow rank=1,factor=4,steps=6:31,on=products --length fixed ";
 
     // Returns the seconds of rank 1's matmuls in a step, counted from 0.
-    double products_of_slow(const std::string& folder, std::size_t step) const {
+    double slow_matmuls(const std::string& folder, std::size_t step) const {
         return training_steps(folder).at(step).at("products_s")[1];
     }
 
@@ -19,12 +19,12 @@ protected:
     }
 
     // Expects that the run in `folder` begins in the plan that the run in `from` has after `step` steps.
-    void expect_goes_on(const Outcome& outcome, const std::string& folder, const std::string& from,
+    void expect_resumes(const Outcome& outcome, const std::string& folder, const std::string& from,
                         std::size_t step) const {
         EXPECT_NE(outcome.out.find("\nplan      continues with "), std::string::npos) << outcome.out;
-        EXPECT_LT(products_of_slow(folder, 0), 0.8 * products_of_slow(from, 9));
+        EXPECT_LT(slow_matmuls(folder, 0), 0.8 * slow_matmuls(from, 9));
         for (std::size_t s = 0; s < 4; ++s) {
-            EXPECT_NEAR(products_of_slow(folder, s), products_of_slow(from, step + s), 1e-9) << s;
+            EXPECT_NEAR(slow_matmuls(folder, s), slow_matmuls(from, step + s), 1e-9) << s;
             EXPECT_EQ(training_steps(folder)[s].at("plan"), training_steps(from)[step + s].at("plan")) << s;
         }
     }
@@ -48,20 +48,20 @@ protected:
     }
 };
 
-// At the next look, two steps after the start, the resumed run takes ranks to be as slow as before. A third run
-// resumes from the second one's checkpoint. Once the rank has recovered, shares are even again, as the options
-// say.
-TEST_F(ResumedPlan, HasTheSharesThatItHad) {
+// At the next look, two steps after the start, the resumed run still considers ranks as slow as before. A third
+// run resumes from the second one's checkpoint. Once the rank has recovered, shares are even again, as the
+// options say.
+TEST_F(ResumedPlan, KeepsUnevenShares) {
     const std::string options = std::string(slow) + "--straggler uneven --look-every 5 --checkpoint-every 9 ";
     simulate(options + "--run-dir whole", 45);
 
     const Outcome second = simulate(options + "--run-dir second --resume whole/checkpoints/step-18", 45);
     const Outcome third = simulate(options + "--run-dir third --resume second/checkpoints/step-27", 45);
 
-    expect_goes_on(second, "second", "whole", 18);
-    expect_goes_on(third, "third", "whole", 27);
-    EXPECT_LE(most_apart(losses("second"), losses_from("whole", 18)), 1e-10);
-    EXPECT_LE(most_apart(losses("third"), losses_from("whole", 27)), 1e-10);
+    expect_resumes(second, "second", "whole", 18);
+    expect_resumes(third, "third", "whole", 27);
+    EXPECT_LE(max_relative_difference(losses("second"), losses_from("whole", 18)), 1e-10);
+    EXPECT_LE(max_relative_difference(losses("third"), losses_from("whole", 27)), 1e-10);
     ASSERT_EQ(decisions("whole").size(), 2U);
     for (const char* const folder : {"second", "third"}) {
         ASSERT_EQ(decisions(folder).size(), 1U);
@@ -70,7 +70,7 @@ TEST_F(ResumedPlan, HasTheSharesThatItHad) {
 }
 
 // This also applies to layouts without tensor parallelism: replicas have fewer turns, stages fewer layers.
-TEST_F(ResumedPlan, HasTheLayersAndTurnsThatItHad) {
+TEST_F(ResumedPlan, KeepsUnevenLayersAndTurns) {
     std::string deep = of_model;
     for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--batch 4", "--batch 8"}})
         deep.replace(deep.find(from), std::string(from).size(), to);
@@ -88,27 +88,27 @@ TEST_F(ResumedPlan, HasTheLayersAndTurnsThatItHad) {
 
         const Outcome second = simulate("--run-dir second --resume whole/checkpoints/step-18 ");
 
-        expect_goes_on(second, "second", "whole", 18);
-        EXPECT_LE(most_apart(losses("second"), losses_from("whole", 18)), 1e-10);
+        expect_resumes(second, "second", "whole", 18);
+        EXPECT_LE(max_relative_difference(losses("second"), losses_from("whole", 18)), 1e-10);
         ASSERT_EQ(decisions("whole").size(), 1U);
         EXPECT_FALSE(std::filesystem::exists(path("second/decisions.jsonl")));
     }
 }
 
-TEST_F(ResumedPlan, LeavesOutWhatItLeftOut) {
+TEST_F(ResumedPlan, SkipsTheSameAmountOfWork) {
     const std::string options = std::string(slow) + "--straggler resize --look-every 5 --checkpoint-every 9 ";
     simulate(options + "--run-dir whole", 45);
 
     const Outcome second = simulate(options + "--run-dir second --resume whole/checkpoints/step-18", 45);
 
-    expect_goes_on(second, "second", "whole", 18);
+    expect_resumes(second, "second", "whole", 18);
     ASSERT_EQ(decisions("second").size(), 1U);
     EXPECT_FALSE(decisions("second")[0].contains("left_out"));
 }
 
 // The losses equal those of an uninterrupted run bit for bit. One run resumes between two looks, the other at a
 // look, where channels are chosen again by their variation since the look before.
-TEST_F(ResumedPlan, LeavesOutTheSameChannels) {
+TEST_F(ResumedPlan, SkipsTheSameChannels) {
     for (const std::string options :
          {"--straggler resize --resize-select priority ", "--straggler resize --resize-select random ",
           "--straggler resize --resize-select window --resize-layers by-variation ",
@@ -117,7 +117,7 @@ TEST_F(ResumedPlan, LeavesOutTheSameChannels) {
     }
 }
 
-TEST_F(ResumedPlan, LeavesOutTheSameChannelsBesideThoseThatOthersCompute) {
+TEST_F(ResumedPlan, SkipsTheSameChannelsWhileHelpersComputeOthers) {
     std::string wide = of_model;  // most of its time goes to matmuls
     wide.replace(wide.find("--mlp-width 128"), 15, "--mlp-width 512");
 
@@ -128,7 +128,7 @@ TEST_F(ResumedPlan, LeavesOutTheSameChannelsBesideThoseThatOthersCompute) {
     EXPECT_FALSE(decision.at("migrations").empty());
 }
 
-TEST_F(ResumedPlan, LeavesOutTheSameChannelsByTheWall) {
+TEST_F(ResumedPlan, SkipsTheSameChannelsInWallTime) {
     write("decisions.jsonl", R"({"step": 3, "left_out": [0, 0.5], "layout": {"layers": 7, "stages": [)"
                              R"({"layers": [0, 7], "replicas": [{"ranks": [0, 1]}]}]}})");
     const std::string line =
@@ -149,7 +149,7 @@ TEST_F(ResumedPlan, LeavesOutTheSameChannelsByTheWall) {
 
 // Checkpoints store the state of resizing in separate files. The other commands handle such checkpoints, and
 // damaged or missing files are named.
-TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
+TEST_F(ResumedPlan, HasItsResizingStateInSeparateCheckpointFiles) {
     const std::string options = std::string(slow) + "--straggler resize --look-every 5 ";
     simulate(options + "--run-dir whole --checkpoint-every 6 --keep 1 ", 13);
     const std::string checkpoint = "whole/checkpoints/step-13";
@@ -186,8 +186,8 @@ TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
     EXPECT_EQ(resume("--resize-select random ").code, 0);
 }
 
-// A run with other options begins in the plan of these options, and says why.
-TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
+// A run with other options starts with the plan of these options, and prints why.
+TEST_F(ResumedPlan, IsDiscardedIfOptionsDiffer) {
     const std::string options = std::string(slow) + "--checkpoint-every 18 ";
     const std::string uneven = "--straggler uneven --look-every 5 ";
     simulate(options + uneven + "--run-dir whole", 20);
@@ -209,7 +209,7 @@ TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
     EXPECT_NE(words("--ranks 4 --tensor 2 --data 2 ", uneven + "--run-dir grid")
                   .find(begins + "its options gave plan "),
               std::string::npos);
-    EXPECT_GT(products_of_slow("off", 0), 1.5 * products_of_slow("whole", 18));
+    EXPECT_GT(slow_matmuls("off", 0), 1.5 * slow_matmuls("whole", 18));
     EXPECT_EQ(words("--ranks 4 --tensor 4 ", uneven + "--decisions whole/decisions.jsonl --run-dir again")
                   .find("\nplan "),
               std::string::npos);

@@ -9,7 +9,7 @@
 namespace trireme::messages {
 namespace {
 
-TEST_F(Simulate, HasTheLossesOfARun) {
+TEST_F(Simulate, ReproducesTheLossesOfARealRun) {
     for (const std::string layout : {"--pipe 2 --data 2 ", "--pipe 2 --tensor 2 "}) {
         const std::string folder = "wall-" + std::to_string(content().size());
         const Outcome outcome = run("train --run-dir " + folder + " " + of_train + layout, 4);
@@ -25,7 +25,7 @@ TEST_F(Simulate, HasTheLossesOfARun) {
     }
 }
 
-TEST_F(Simulate, TakesTheSameSecondsAgain) {
+TEST_F(Simulate, TakesTheSameTimeInEveryRun) {
     const std::vector<json> first = simulated("abacus.json", "--pipe 4");
     const std::vector<json> second = simulated("abacus.json", "--pipe 4");
 
@@ -35,7 +35,7 @@ TEST_F(Simulate, TakesTheSameSecondsAgain) {
     EXPECT_GT(first.front().at("seconds").get<double>(), 0);
 }
 
-TEST_F(Simulate, TakesTwiceAsLongOnHalfTheDevice) {
+TEST_F(Simulate, TakesTwiceAsLongOnADeviceOfHalfTheSpeed) {
     json half = abacus();
     half["device"]["flops"]["f32"] = 5e8;
     half["device"]["bandwidth"] = 5e8;
@@ -56,7 +56,7 @@ TEST_F(Simulate, TakesTwiceAsLongOnHalfTheDevice) {
     }
 }
 
-TEST_F(Simulate, ComparesWithTheRateOfTheDevice) {
+TEST_F(Simulate, RecordsThePeakRateOfTheSimulatedDevices) {
     simulated("abacus.json", "--pipe 4");
 
     const json summary = json::parse(read(last_folder_ + "/summary.json"));
@@ -70,7 +70,7 @@ TEST_F(Simulate, ComparesWithTheRateOfTheDevice) {
     EXPECT_FALSE(manifest.contains("measured_peak_flops"));
 }
 
-TEST_F(Simulate, EndsWithTheCodeOfTheRun) {
+TEST_F(Simulate, ReturnsTheExitCodeOfTheRun) {
     const Outcome outcome = run(std::string("simulate --ranks 4 --cluster abacus.json --pipe 3 ") + of_train);
 
     EXPECT_EQ(outcome.code, 2);
@@ -78,7 +78,7 @@ TEST_F(Simulate, EndsWithTheCodeOfTheRun) {
     EXPECT_NE(outcome.err.find("the process grid needs 3 ranks"), std::string::npos) << outcome.err;
 }
 
-TEST_F(Simulate, RefusesWhatItCannotRun) {
+TEST_F(Simulate, RejectsInvalidClustersAndOptions) {
     const std::string line = std::string(of_train) + "--ranks 4 ";
     write("text.json", "hello");
     json other = abacus();
@@ -86,7 +86,7 @@ TEST_F(Simulate, RefusesWhatItCannotRun) {
     write("other.json", other.dump());
 
     expect_refusal("simulate --cluster none.json " + line, {"--cluster none.json cannot be read"});
-    expect_refusal("simulate --cluster text.json " + line, {"text.json is not whole JSON"});
+    expect_refusal("simulate --cluster text.json " + line, {"text.json is not complete JSON"});
     expect_refusal("simulate --cluster other.json " + line,
                    {"other.json: device has an unknown key \"speed\""});
     expect_refusal(std::string("simulate --cluster abacus.json --ranks 5 ") + of_train,
@@ -95,7 +95,7 @@ TEST_F(Simulate, RefusesWhatItCannotRun) {
     expect_refusal(std::string("simulate --cluster abacus.json ") + of_train, {"give --ranks N"});
 }
 
-TEST_F(Simulate, NeedsARateForTheNumbersOfTheRun) {
+TEST_F(Simulate, RequiresADeviceRateForTheDtype) {
     const Outcome outcome =
         run(std::string("simulate --ranks 4 --cluster abacus.json --pipe 4 --dtype f64 ") + of_train);
 
@@ -104,7 +104,7 @@ TEST_F(Simulate, NeedsARateForTheNumbersOfTheRun) {
     EXPECT_NE(outcome.err.find("abacus.json has no device.flops.f64"), std::string::npos) << outcome.err;
 }
 
-TEST_F(Simulate, RefusesMoreThanTheMemoryOfADevice) {
+TEST_F(Simulate, RejectsRunsThatExceedTheDeviceMemory) {
     json small = abacus();
     small["device"]["memory"] = 1'000'000;
     write("small.json", small.dump());
@@ -123,23 +123,24 @@ TEST_F(Simulate, RefusesMoreThanTheMemoryOfADevice) {
 }
 
 // First only `trireme` is in its folder, without trireme-sim; then smpirun is not on the path.
-TEST_F(Simulate, NamesAProgramThatIsMissing) {
+TEST_F(Simulate, ReportsAMissingSimulationProgram) {
     const std::string simulate = std::string(" simulate --ranks 4 --cluster abacus.json ") + of_train;
     std::filesystem::copy_file(program_path(), path("alone"));
-    const auto said = [&](const std::string& command) {
+    const auto run_and_read_errors = [&](const std::string& command) {
         const std::string line = "cd " + path("").string() + " && " + command + simulate + "2> said";
         EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 3);
         return read("said");
     };
 
-    EXPECT_NE(said("./alone").find("trireme-sim is not there; build Trireme where SimGrid is installed"),
+    EXPECT_NE(run_and_read_errors("./alone").find(
+                  "trireme-sim is not there; build Trireme where SimGrid is installed"),
               std::string::npos);
-    EXPECT_NE(said("PATH=/none " + program_path())
+    EXPECT_NE(run_and_read_errors("PATH=/none " + program_path())
                   .find("smpirun, which runs simulations, is not on the path; install SimGrid"),
               std::string::npos);
 }
 
-TEST_F(Simulate, IsNotTheClockOfTheWall) {
+TEST_F(Simulate, IsRequiredForClusterFiles) {
     expect_train_refusal("--cluster abacus.json",
                          {"--cluster abacus.json is for simulated time", "`trireme simulate`"}, 2);
 }

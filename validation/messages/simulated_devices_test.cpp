@@ -19,7 +19,7 @@ json slide_rule() {
 }
 
 // A cluster with one node of each kind.
-json of_two_kinds() {
+json mixed_cluster() {
     json cluster = abacus();
     cluster["name"] = "mixed-2+2";
     json nodes = {
@@ -31,31 +31,31 @@ json of_two_kinds() {
 }
 
 // On each rank a kernel takes the same time as in a cluster of devices of its kind only.
-TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
+TEST_F(Simulate, GivesEachRankTheDeviceOfItsNode) {
     json slow = abacus();
     slow["device"] = slide_rule();
     write("slow.json", slow.dump());
-    write("mixed.json", of_two_kinds().dump());
+    write("mixed.json", mixed_cluster().dump());
 
     const json mixed = each(simulated("mixed.json", "--pipe 2 --data 2"), "compute_s").at(1);
     const json summary = json::parse(read(last_folder_ + "/summary.json"));
     const json manifest = json::parse(read(last_folder_ + "/manifest.json"));
-    const json fast_alone = each(simulated("abacus.json", "--pipe 2 --data 2"), "compute_s").at(1);
-    const json slow_alone = each(simulated("slow.json", "--pipe 2 --data 2"), "compute_s").at(1);
+    const json on_fast = each(simulated("abacus.json", "--pipe 2 --data 2"), "compute_s").at(1);
+    const json on_slow = each(simulated("slow.json", "--pipe 2 --data 2"), "compute_s").at(1);
 
     constexpr double last_digits = 1e-6;
     for (std::size_t rank = 0; rank < 4; ++rank) {
-        const double alone = (rank < 2 ? fast_alone : slow_alone)[rank];
-        EXPECT_NEAR(mixed[rank].get<double>(), alone, last_digits * alone) << rank;
+        const double expected = (rank < 2 ? on_fast : on_slow)[rank];
+        EXPECT_NEAR(mixed[rank].get<double>(), expected, last_digits * expected) << rank;
     }
-    EXPECT_GT(slow_alone[3].get<double>(), 1.9 * fast_alone[3].get<double>());
+    EXPECT_GT(on_slow[3].get<double>(), 1.9 * on_fast[3].get<double>());
     EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 3e9);
     EXPECT_EQ(summary.at("peak_is"), "f32 rate of 2 x abacus and 2 x slide-rule of mixed-2+2");
     EXPECT_EQ(manifest.at("device"), "abacus and slide-rule of mixed-2+2 (simulated)");
 }
 
 // A message between two leaves of the tree has the additional latency of a spine.
-TEST_F(Simulate, TakesLongerOverTheSpines) {
+TEST_F(Simulate, AddsTheLatencyOfSpineSwitches) {
     json tree = abacus();
     tree["nodes"] = 4;
     tree["devices_per_node"] = 1;
@@ -74,7 +74,7 @@ TEST_F(Simulate, TakesLongerOverTheSpines) {
 }
 
 // Messages one after the other take the same time, whether network adapters or cores carry them.
-TEST_F(Simulate, HasCoresThatCarryMessages) {
+TEST_F(Simulate, TakesTheSameTimeIfCoresCarryMessages) {
     json shelf = abacus();
     shelf["inside"] = {{"latency", 1e-5}, {"bandwidth", 1e7}};
     shelf["devices_per_node"] = 4;
@@ -94,7 +94,7 @@ TEST_F(Simulate, HasCoresThatCarryMessages) {
     EXPECT_GT(by_cores, 1.02 * seconds("cores.json --network free"));
 }
 
-TEST_F(Simulate, MayHaveANetworkThatTakesNoTime) {
+TEST_F(Simulate, SupportsANetworkThatTakesNoTime) {
     const double described = each(simulated("abacus.json", "--pipe 4"), "seconds").at(1);
     const json free = each(simulated("abacus.json", "--pipe 4 --network free"), "seconds").at(1);
     const json summary = json::parse(read(last_folder_ + "/summary.json"));
@@ -107,7 +107,7 @@ TEST_F(Simulate, MayHaveANetworkThatTakesNoTime) {
 }
 
 // A device draws its busy power in kernels, and its idle power otherwise.
-TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
+TEST_F(Simulate, MetersTheEnergyOfDevices) {
     json metered = abacus();
     metered["device"]["clocks"] = {{{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}},
                                    {{"mhz", 500}, {"speed", 0.5}, {"watts", {{"idle", 70}, {"busy", 100}}}}};
@@ -136,7 +136,7 @@ TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
 }
 
 // SimGrid accepts the platforms of all cluster files of this project.
-TEST_F(Simulate, BeginsOnEachClusterOfOurs) {
+TEST_F(Simulate, AcceptsAllClusterFilesOfTheProject) {
     for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {
         const Outcome outcome =
             run("simulate --ranks 2 --pipe 2 --dry-run --cluster " + entry.path().string() +
@@ -148,8 +148,8 @@ TEST_F(Simulate, BeginsOnEachClusterOfOurs) {
     }
 }
 
-TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {
-    json mixed = of_two_kinds();
+TEST_F(Simulate, RecordsNoEnergyIfADeviceHasNoClocks) {
+    json mixed = mixed_cluster();
     mixed["groups"][0]["device"]["clocks"] = {
         {{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}}};
     write("half-metered.json", mixed.dump());
@@ -160,7 +160,7 @@ TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {
     EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j"));
 }
 
-TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
+TEST_F(Simulate, UsesMeasuredKernelTimes) {
     const Outcome outcome =
         run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output "
             "profile.json");
@@ -187,7 +187,7 @@ TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
               "twice.json: " + profile.at("machine").get<std::string>() + ", cpu, 1 thread");
 }
 
-class SimulateMeasured : public Simulate {
+class MeasuredSimulation : public Simulate {
 protected:
     void SetUp() override {
         Simulate::SetUp();
@@ -196,12 +196,12 @@ protected:
             run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output "
                 "measured.json");
         ASSERT_EQ(outcome.code, 0) << outcome.err;
-        write("fast.json", measured_on("abacus", 1));
-        write("slow.json", measured_on("slide-rule", 3));
-        write("mixed.json", of_two_kinds().dump());
+        write("fast.json", resolve_device_and_threads("abacus", 1));
+        write("slow.json", resolve_device_and_threads("slide-rule", 3));
+        write("mixed.json", mixed_cluster().dump());
     }
 
-    std::string measured_on(const char* device, double times) const {
+    std::string resolve_device_and_threads(const char* device, double times) const {
         json profile = json::parse(read("measured.json"));
         profile["machine"] = device;
         for (json& kernel : profile.at("kernels"))
@@ -217,7 +217,7 @@ protected:
 };
 
 // On each rank a kernel takes the same time as if all devices had the profile of its kind.
-TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
+TEST_F(MeasuredSimulation, UsesTheProfileOfEachDevice) {
     const std::string grid = "--pipe 2 --data 2 --profile ";
 
     const std::vector<double> mixed = compute("mixed.json", grid + "slow.json,fast.json");
@@ -227,9 +227,9 @@ TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
     const std::vector<double> slow = compute("mixed.json", grid + "slow.json");
 
     for (std::size_t rank = 0; rank < 4; ++rank) {
-        const double alone = (rank < 2 ? fast : slow)[rank];
-        EXPECT_NEAR(mixed[rank], alone, rounding * alone) << rank;
-        EXPECT_NEAR(by_ranks[rank], alone, rounding * alone) << rank;
+        const double expected = (rank < 2 ? fast : slow)[rank];
+        EXPECT_NEAR(mixed[rank], expected, rounding * expected) << rank;
+        EXPECT_NEAR(by_ranks[rank], expected, rounding * expected) << rank;
         EXPECT_NEAR(slow[rank], 3 * fast[rank], 3 * rounding * fast[rank]) << rank;
     }
     EXPECT_EQ(
@@ -238,7 +238,7 @@ TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
 }
 
 // Replicas on different devices have different times, although the cluster file has only one kind.
-TEST_F(SimulateMeasured, ChargesPassesOfUnlikeReplicasByTheirOwnDevices) {
+TEST_F(MeasuredSimulation, ChargesPassesOfReplicasByTheirOwnDevices) {
     const std::vector<double> seconds =
         compute("abacus.json", "--pipe 2 --data 2 --math off --charge passes --profile fast.json,1=slow.json");
 
@@ -248,7 +248,7 @@ TEST_F(SimulateMeasured, ChargesPassesOfUnlikeReplicasByTheirOwnDevices) {
 }
 
 // Ranks 2 and 3 are slide rules, which take twice as long. All layers have the same measured time.
-TEST_F(SimulateMeasured, CutsByTheDevicesOfTheCluster) {
+TEST_F(MeasuredSimulation, PartitionsLayersByDeviceSpeed) {
     json even = json::parse(read("measured.json"));
     for (json& layer : even.at("layers")) {
         for (json& seconds : layer.at("seconds")) seconds = 1;
@@ -269,8 +269,8 @@ TEST_F(SimulateMeasured, CutsByTheDevicesOfTheCluster) {
     EXPECT_EQ(stages.at(3).at("layers").at(1), 11);
 }
 
-TEST_F(SimulateMeasured, RefusesADeviceThatWasNotMeasured) {
-    json third = of_two_kinds();
+TEST_F(MeasuredSimulation, RejectsADeviceWithoutProfile) {
+    json third = mixed_cluster();
     third["groups"][1]["device"]["name"] = "pencil";
     write("third.json", third.dump());
 
@@ -286,7 +286,7 @@ TEST_F(SimulateMeasured, RefusesADeviceThatWasNotMeasured) {
         << outcome.err;
 }
 
-TEST_F(Simulate, SaysWhoseTimesKernelsTake) {
+TEST_F(Simulate, ReportsTheSourceOfKernelTimes) {
     ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
     json without = json::parse(read("profile.json"));
     without.erase("kernels");
@@ -305,7 +305,7 @@ TEST_F(Simulate, SaysWhoseTimesKernelsTake) {
     EXPECT_FALSE(json::parse(read("rates/manifest.json")).contains("kernel_times"));
 }
 
-TEST_F(Simulate, RefusesAProfileOfOtherNumbers) {
+TEST_F(Simulate, RejectsAProfileOfADifferentDtype) {
     json both = abacus();
     both["device"]["flops"]["f64"] = 1e9;
     write("both.json", both.dump());

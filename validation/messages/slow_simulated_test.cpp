@@ -5,7 +5,7 @@
 namespace trireme::messages {
 namespace {
 
-class SlowSimulated : public Simulate {
+class SimulatedSlowRanks : public Simulate {
 protected:
     // Returns the seconds in kernels per step and rank, on four ranks.
     std::vector<std::vector<double>> compute(const std::string& options) const {
@@ -16,7 +16,7 @@ protected:
     }
 
     // Returns the records of both steps of a run on one rank.
-    std::vector<json> alone(const std::string& options) const {
+    std::vector<json> run_on_one_rank(const std::string& options) const {
         const std::string folder = "alone-" + std::to_string(content().size());
         const Outcome outcome = run("simulate --ranks 1 --cluster thinker.json --run-dir " + folder + " " +
                                     of_train + "--recompute none " + options);
@@ -29,7 +29,7 @@ protected:
 // Returns the seconds of matmuls with weights, if memory and launches take no time: all seconds but those of
 // attention. The latter follow from two figures. `mfu` counts 6 attention matmuls with the full square of
 // scores, `mfu_causal` half as much. The kernels compute 7 of them over a triangle with its diagonal.
-double seconds_of_products(const json& step, double peak_flops) {
+double seconds_of_matmuls(const json& step, double peak_flops) {
     constexpr double length = 32;  // tokens per sample
     const double half_of_six = step.at("mfu").get<double>() - step.at("mfu_causal").get<double>();
     const double attention_share = half_of_six * 7 / 6 * (1 + 1 / length);  // fraction of the peak
@@ -38,27 +38,28 @@ double seconds_of_products(const json& step, double peak_flops) {
     return seconds - attention_share * seconds;
 }
 
-TEST_F(SlowSimulated, ProductsAloneTakeLonger) {
+TEST_F(SimulatedSlowRanks, CanBeSlowInMatmulsOnly) {
     json thinker = abacus();
     thinker["device"]["bandwidth"] = 1e30;
     thinker["device"]["launch"] = 0;
     write("thinker.json", thinker.dump());
     for (const std::string charge :
          {"--math on ", "--math off --charge kernels ", "--math off --charge passes "}) {
-        const json healthy = alone(charge).at(1);
+        const json healthy = run_on_one_rank(charge).at(1);
         const double peak = json::parse(read(last_folder_ + "/manifest.json")).at("peak_flops");
-        const double products = seconds_of_products(healthy, peak);
+        const double matmuls = seconds_of_matmuls(healthy, peak);
         const double whole = healthy.at("seconds");
-        ASSERT_LT(products, 0.99 * whole) << charge;
+        ASSERT_LT(matmuls, 0.99 * whole) << charge;
 
-        const double slow = alone(charge + "--slow rank=0,factor=2,on=products,steps=2").at(1).at("seconds");
+        const double slow =
+            run_on_one_rank(charge + "--slow rank=0,factor=2,on=products,steps=2").at(1).at("seconds");
 
-        EXPECT_NEAR(slow, whole + products, 1e-6 * whole) << charge;
+        EXPECT_NEAR(slow, whole + matmuls, 1e-6 * whole) << charge;
     }
 }
 
-// Each step has another slow rank, although costs were cached in the step before.
-TEST_F(SlowSimulated, RanksTakeTurns) {
+// Each step has a different slow rank, although costs were cached in the step before.
+TEST_F(SimulatedSlowRanks, TakeTurns) {
     for (const std::string charge : {"--math off --charge kernels ", "--math off --charge passes "}) {
         const auto healthy = compute(charge);
 
@@ -73,8 +74,8 @@ TEST_F(SlowSimulated, RanksTakeTurns) {
     }
 }
 
-// A run without a corpus makes up as many samples as one step takes, so every step is an epoch.
-TEST_F(SlowSimulated, TurnsOfEpochsAreSteps) {
+// A run without a corpus generates the samples of one step, so every step is an epoch.
+TEST_F(SimulatedSlowRanks, ChangeWithEachEpochByDefault) {
     const std::string line =
         "simulate --math off --charge passes --ranks 4 --pipe 4 --model gpt2-tiny --vocabulary 257 --steps 3 "
         "--batch 4 --microbatches 4 --cluster abacus.json --slow rank=turn,factor=3";
@@ -86,7 +87,7 @@ TEST_F(SlowSimulated, TurnsOfEpochsAreSteps) {
     EXPECT_NE(steps("epochs").at(0).at("compute_s"), steps("epochs").at(1).at("compute_s"));
 }
 
-TEST_F(SlowSimulated, RanksAreDrawnByTheSeed) {
+TEST_F(SimulatedSlowRanks, AreDrawnByTheSeed) {
     const std::string charge = "--math off --charge passes ";
     const auto healthy = compute(charge);
 
@@ -110,17 +111,17 @@ TEST_F(SlowSimulated, RanksAreDrawnByTheSeed) {
     }
 }
 
-TEST_F(SlowSimulated, TraceSaysWhatSettingsSay) {
+TEST_F(SimulatedSlowRanks, AreTheSameFromATraceAsFromOptions) {
     write("slow.csv", "step,rank,factor,on\n1,2,3,products\n2,2,1,\n2,1,2,all\n");
     for (const std::string charge : {"--math on ", "--math off --charge passes "}) {
-        const auto said =
+        const auto by_options =
             compute(charge + "--slow rank=2,factor=3,steps=1,on=products;rank=1,factor=2,steps=2:");
 
-        const auto traced = compute(charge + "--slow trace=slow.csv");
+        const auto by_trace = compute(charge + "--slow trace=slow.csv");
 
-        EXPECT_EQ(traced, said) << charge;
-        EXPECT_NEAR(traced[1][1], 2 * traced[0][1], 0.01 * traced[1][1]) << charge;
-        EXPECT_GT(traced[0][2], 1.5 * traced[1][2]) << charge;
+        EXPECT_EQ(by_trace, by_options) << charge;
+        EXPECT_NEAR(by_trace[1][1], 2 * by_trace[0][1], 0.01 * by_trace[1][1]) << charge;
+        EXPECT_GT(by_trace[0][2], 1.5 * by_trace[1][2]) << charge;
     }
 }
 

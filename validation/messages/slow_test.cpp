@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-class Slow : public Workplace {
+class EmulatedSlowRank : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
@@ -42,14 +42,14 @@ protected:
 };
 
 // Returns a rank's least seconds in kernels over the steps `first` to `last`, counted from 1.
-double least_compute(const std::vector<json>& steps, std::size_t rank, std::size_t first, std::size_t last) {
+double min_compute(const std::vector<json>& steps, std::size_t rank, std::size_t first, std::size_t last) {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t step = first; step <= last; ++step)
         least = std::min(least, steps[step - 1].at("compute_s")[rank].get<double>());
     return least;
 }
 
-TEST_F(Slow, RankChangesNoBit) {
+TEST_F(EmulatedSlowRank, ChangesNoBitOfLossesAndNorms) {
     for (const std::string layout : {"--data 2 ", "--pipe 2 --microbatches 2 --schedule zb-h1 "}) {
         for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
             train_six(layout, mpi);
@@ -69,22 +69,22 @@ TEST_F(Slow, RankChangesNoBit) {
 // The factor is 30, and the test expects only 3, because other processes disturb the measurement. Of two or
 // more steps the fastest is hardly disturbed. The last line uses the first slow step, before any sleep
 // overshoots.
-TEST_F(Slow, RankIsSeenInWhatIsMeasured) {
+TEST_F(EmulatedSlowRank, AppearsInMeasuredTimes) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         train_six("--data 2 --slow rank=1,factor=30,steps=3:4", mpi);
 
         const std::vector<json> all = steps();
 
         ASSERT_EQ(all.size(), 6U);
-        const double slow = least_compute(all, 1, 3, 4);
-        EXPECT_GE(slow, 3 * least_compute(all, 1, 1, 2));
-        EXPECT_GE(slow, 3 * least_compute(all, 1, 5, 6));
-        EXPECT_GE(slow, 3 * least_compute(all, 0, 1, 6));
+        const double slow = min_compute(all, 1, 3, 4);
+        EXPECT_GE(slow, 3 * min_compute(all, 1, 1, 2));
+        EXPECT_GE(slow, 3 * min_compute(all, 1, 5, 6));
+        EXPECT_GE(slow, 3 * min_compute(all, 0, 1, 6));
         EXPECT_GE(all[2].at("seconds"), all[2].at("compute_s")[1]);
     }
 }
 
-TEST_F(Slow, RankIsToldAndOnRecord) {
+TEST_F(EmulatedSlowRank, IsPrintedAndRecorded) {
     const Outcome outcome = train("--run-dir run --slow rank=1,factor=2.5,steps=2: --data 2", 2);
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -99,7 +99,7 @@ TEST_F(Slow, RankIsToldAndOnRecord) {
               std::string::npos);
 }
 
-TEST_F(Slow, RanksInTurnByLotAndByATraceAreToldAndOnRecord) {
+TEST_F(EmulatedSlowRank, IsPrintedAndRecordedIfItChangesDuringTheRun) {
     write("slow.csv", "step,rank,factor,on\n# hot\n2,0,3,products\n");
 
     const Outcome outcome = train(
@@ -109,8 +109,8 @@ TEST_F(Slow, RanksInTurnByLotAndByATraceAreToldAndOnRecord) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(
-        outcome.out.find("slow      on purpose: matrix products of each rank in turn (1 step each) take 2 "
-                         "times as long; a rank drawn anew for an epoch takes 1 to 2 times as long; ranks "
+        outcome.out.find("slow      on purpose: matmuls of each rank in turn (1 step each) take 2 "
+                         "times as long; a random rank, redrawn for an epoch takes 1 to 2 times as long; ranks "
                          "take as long as slow.csv says\n"),
         std::string::npos)
         << outcome.out;
@@ -127,13 +127,13 @@ TEST_F(Slow, RanksInTurnByLotAndByATraceAreToldAndOnRecord) {
     EXPECT_EQ(run("report run").code, 0);
     const std::string page = read("run/report.html");
     for (const std::string words :
-         {"made slow: matrix products of each rank in turn (1 step each) to take 2 times as long from step 1",
-          "made slow: a rank drawn anew for an epoch to take 1 to 2 times as long from step 1",
+         {"made slow: matmuls of each rank in turn (1 step each) to take 2 times as long from step 1",
+          "made slow: a random rank, redrawn for an epoch to take 1 to 2 times as long from step 1",
           "made slow: ranks as slow.csv says"})
         EXPECT_NE(page.find(words), std::string::npos) << words;
 }
 
-TEST_F(Slow, RankThatIsNotThereIsRefused) {
+TEST_F(EmulatedSlowRank, IsRejectedIfRankStepOrFactorIsOutOfRange) {
     expect_train_refusal("--slow rank=2,factor=2",
                          {"--slow names rank 2, and the job has ranks 0 to 1; name one of these"}, 2);
     expect_train_refusal("--slow rank=0,factor=2,steps=3:",
@@ -145,7 +145,7 @@ TEST_F(Slow, RankThatIsNotThereIsRefused) {
                          {"--slow of rank=turn begins in step 3, after the last of 2 steps"}, 2);
 }
 
-TEST_F(Slow, ChoiceThatIsNotKnownIsRefused) {
+TEST_F(EmulatedSlowRank, IsRejectedWithInvalidOptions) {
     expect_train_refusal("--slow rank=trun,factor=2",
                          {"--slow rank expects a whole number, turn or random, not 'trun'; did you mean turn?"},
                          2);
@@ -156,7 +156,7 @@ TEST_F(Slow, ChoiceThatIsNotKnownIsRefused) {
     expect_train_refusal("--slow trace=slow.csv,factor=2", {"--slow expects trace=FILE alone"});
 }
 
-TEST_F(Slow, TraceThatCannotBeFollowedIsRefused) {
+TEST_F(EmulatedSlowRank, IsRejectedWithAnInvalidTrace) {
     const std::string header = "step,rank,factor,on\n";
     write("column.csv", "step,rank,factr\n1,0,2\n");
     write("factor.csv", header + "# hot\n1,0,0.5,all\n");

@@ -21,7 +21,7 @@ protected:
     }
 };
 
-TEST_F(StandardOutput, ThatIsFullEndsACommandWithOneSentence) {
+TEST_F(StandardOutput, EndsACommandWithOneMessageIfFull) {
     for (const std::string line : {"plan --pipe 2 --microbatches 2", "plan --pipe 2 --format json", "help plan",
                                    "--version", "train --dump-config"}) {
         const Outcome outcome = run_in_shell("$trireme " + line + " > /dev/full");
@@ -35,7 +35,7 @@ TEST_F(StandardOutput, ThatIsFullEndsACommandWithOneSentence) {
     }
 }
 
-TEST_F(StandardOutput, ThatIsAPipeWithoutReaderEndsACommandQuietly) {
+TEST_F(StandardOutput, EndsACommandQuietlyIfItsPipeHasNoReader) {
     const Outcome outcome =
         run_in_shell("$trireme plan --pipe 2 --microbatches 4096 --format json | head -n 1");
 

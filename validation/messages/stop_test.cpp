@@ -40,17 +40,17 @@ protected:
     }
 
     // Returns the number of recorded steps.
-    std::size_t steps_behind(const std::string& run_dir) const { return losses_of(run_dir).size(); }
+    std::size_t recorded_steps(const std::string& run_dir) const { return losses_of(run_dir).size(); }
 };
 
-TEST_F(Stop, BySignalsToAnyRankAndGoesOnToTheBit) {
+TEST_F(Stop, SavesACheckpointOnSignalsAndResumesBitForBit) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         ASSERT_EQ(run_pair(mpi, "--data 2 --run-dir whole").code, 0);
         for (const std::string signal : {"USR1", "TERM", "INT"}) {
             const Outcome outcome = run_signalled(mpi, signal, "--data 2 --run-dir run");
 
             EXPECT_EQ(outcome.code, stopped) << outcome.err;
-            const std::size_t steps = steps_behind("run");
+            const std::size_t steps = recorded_steps("run");
             EXPECT_LT(steps, 400U);
             const std::string words = "after step " + std::to_string(steps) + " of 400: SIG" + signal +
                                       " came to rank 1; resume with --resume auto";
@@ -68,7 +68,7 @@ TEST_F(Stop, BySignalsToAnyRankAndGoesOnToTheBit) {
 }
 
 // Open MPI's launcher sends SIGTERM to the other rank, and kills it soon afterwards.
-TEST_F(Stop, SaysHowToContinueWhereARankDies) {
+TEST_F(Stop, ReportsHowToResumeIfARankDies) {
     write("signalled.sh",
           "signal=$1; shift\n"
           "(until [ -s run/checkpoints/latest ] || ! kill -0 $$; do sleep 0.01; done; kill -$signal $$) > "
@@ -86,22 +86,22 @@ TEST_F(Stop, SaysHowToContinueWhereARankDies) {
 }
 
 // With these schedules ranks are several steps apart, and learn of the signal at different times.
-TEST_F(Stop, FinishesWhatIsInFlight) {
+TEST_F(Stop, FinishesStepsInFlight) {
     for (const std::string schedule : {"pipedream-2bw", "pipedream --tied off", "zb-h2"}) {
         const std::string options = "--pipe 2 --microbatches 4 --schedule " + schedule + " --run-dir run";
 
         EXPECT_EQ(run_signalled(0, "USR1", options).code, stopped) << schedule;
 
-        const std::size_t steps = steps_behind("run");
+        const std::size_t steps = recorded_steps("run");
         EXPECT_EQ(read("run/checkpoints/latest"), "step-" + std::to_string(steps) + "\n");
         const Outcome again = run_pair(0, options + " --resume auto");
         EXPECT_EQ(again.code, 0) << again.err;
-        EXPECT_EQ(steps_behind("run"), 400U);
+        EXPECT_EQ(recorded_steps("run"), 400U);
         std::filesystem::remove_all(path("run"));
     }
 }
 
-TEST_F(Stop, BeforeATimeThatIsTooShort) {
+TEST_F(Stop, HappensBeforeTheTimeLimit) {
     const Outcome outcome = run(
         Workplace::words(command(0, "--time-limit 1s --run-dir run").substr(program_path(0).size() + 1)), 0, 0);
 
@@ -111,7 +111,7 @@ TEST_F(Stop, BeforeATimeThatIsTooShort) {
     EXPECT_EQ(read("run/checkpoints/latest"), "step-1\n");
 }
 
-TEST_F(Stop, BeforeSlurmEndsTheJob) {
+TEST_F(Stop, HappensBeforeTheEndOfASlurmJob) {
     const std::string job = "env SLURM_JOB_ID=4711 SLURM_JOB_END_TIME=1700000000 ";
 
     const Outcome outcome = run_ranks({job + command(0, "--run-dir run")}, 0);
@@ -120,7 +120,7 @@ TEST_F(Stop, BeforeSlurmEndsTheJob) {
     EXPECT_NE(outcome.out.find("the end of Slurm's job 4711 is near"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Stop, EndsAJobThatDoesNotGetFurther) {
+TEST_F(Stop, EndsASlurmJobThatMakesNoProgress) {
     const auto restart = [&](int number) {
         const std::string job = "env SLURM_JOB_ID=4711 SLURM_RESTART_COUNT=" + std::to_string(number) + ' ';
         return run_ranks({job + command(0, "--on-nan stop --lr 1e30 --clip 1e30 --run-dir run --resume auto")},
@@ -137,8 +137,10 @@ TEST_F(Stop, EndsAJobThatDoesNotGetFurther) {
         << outcome.err;
 }
 
+using SharedRunDirectory = Stop;
+
 // The second job must not look like a rank of the first, so its environment is cleared.
-TEST_F(Stop, NamesTheJobThatHasTheDirectory) {
+TEST_F(SharedRunDirectory, IsRejectedWithTheJobThatUsesIt) {
     write("second.sh",
           "(until [ -s run/steps.jsonl ] || ! kill -0 $$; do sleep 0.01; done\n"
           "env -i PATH=\"$PATH\" SLURM_JOB_ID=4712 " +
@@ -156,7 +158,7 @@ TEST_F(Stop, NamesTheJobThatHasTheDirectory) {
     EXPECT_EQ(read("second.out"), "");
 }
 
-TEST_F(Stop, TakesSpansOfTimeOnly) {
+TEST_F(Stop, RejectsAnInvalidTimeLimit) {
     expect_train_refusal("--time-limit 3x",
                          {"--time-limit expects a span of time, such as 3h50m, 90m or 45s, not '3x'"});
 }

@@ -9,7 +9,7 @@ inline constexpr const char* of_model =
     "--corpus corpus.h5 --model gpt2-tiny --layers 2 --width 32 --heads 8 --mlp-width 128 --positions 32 "
     "--validation-share 0.2 --batch 4 --dtype f64 --device reference --dropout 0.1 --lr 3e-3 "
     "--threads 1 ";
-inline constexpr const char* come_and_go =
+inline constexpr const char* slow_options =
     "--slow rank=1,factor=4,steps=11:40 --slow rank=3,factor=2.5,steps=31:70 ";
 
 class Stragglers : public Simulate {
@@ -52,7 +52,7 @@ protected:
     }
 };
 
-inline double most_apart(const std::vector<double>& these, const std::vector<double>& those) {
+inline double max_relative_difference(const std::vector<double>& these, const std::vector<double>& those) {
     double most = 0;
     EXPECT_EQ(these.size(), those.size());
     for (std::size_t i = 0; i < std::min(these.size(), those.size()); ++i)

@@ -8,34 +8,34 @@ namespace {
 using Shares = std::vector<std::size_t>;
 
 // Returns the shares of the only team; empty if they are even.
-Shares shares_of(const json& decision) {
+Shares read_shares(const json& decision) {
     return decision.at("layout").at("stages")[0].at("replicas")[0].value("shares", Shares{});
 }
 
-TEST_F(Stragglers, GetSmallerSharesWhileTheyAreSlowAndLossesAreThoseOfOneRank) {
+TEST_F(Stragglers, GetSmallerSharesWhileSlowAndChangeNoLoss) {
     ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one").code, 0);
 
-    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir uneven");
+    simulate(std::string(slow_options) + "--straggler uneven --look-every 5 --run-dir uneven");
 
-    EXPECT_LE(most_apart(losses("uneven"), losses("one")), 1e-10);
+    EXPECT_LE(max_relative_difference(losses("uneven"), losses("one")), 1e-10);
     const std::vector<json> made = decisions("uneven");
     ASSERT_EQ(made.size(), 4U);
-    EXPECT_EQ(shares_of(made[0]), (Shares{4, 1, 4, 4}));
+    EXPECT_EQ(read_shares(made[0]), (Shares{4, 1, 4, 4}));
     EXPECT_EQ(made[0].at("step"), 15U);
-    EXPECT_EQ(shares_of(made[1]), (Shares{20, 5, 20, 8}));
+    EXPECT_EQ(read_shares(made[1]), (Shares{20, 5, 20, 8}));
     EXPECT_EQ(made[1].at("step"), 35U);
-    EXPECT_EQ(shares_of(made[2]), (Shares{5, 5, 5, 2}));
+    EXPECT_EQ(read_shares(made[2]), (Shares{5, 5, 5, 2}));
     EXPECT_EQ(made[2].at("step"), 45U);
-    EXPECT_EQ(shares_of(made[3]), Shares{});
+    EXPECT_EQ(read_shares(made[3]), Shares{});
     EXPECT_EQ(made[3].at("step"), 75U);
 
     simulate("--decisions uneven/decisions.jsonl --run-dir again");
     EXPECT_EQ(losses("again"), losses("uneven"));
 }
 
-TEST_F(Stragglers, AreNamedInTheLogAndMakeLongerStepsWhereNothingIsDone) {
-    const Outcome outcome = simulate(std::string(come_and_go) + "--run-dir off --length fixed", 75);
-    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir uneven --length fixed",
+TEST_F(Stragglers, AreReportedAndLengthenStepsWithoutAPolicy) {
+    const Outcome outcome = simulate(std::string(slow_options) + "--run-dir off --length fixed", 75);
+    simulate(std::string(slow_options) + "--straggler uneven --look-every 5 --run-dir uneven --length fixed",
              75);
 
     for (const char* const line :
@@ -55,11 +55,11 @@ TEST_F(Stragglers, AreNamedInTheLogAndMakeLongerStepsWhereNothingIsDone) {
     EXPECT_NEAR(uneven[5].at("seconds").get<double>(), off[5].at("seconds").get<double>(), 1e-9);
 }
 
-// Ghost runs observe and decide the same as runs with values.
-TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
+// Ghost runs make the same observations and decisions as runs with values.
+TEST_F(Stragglers, AreTreatedTheSameInGhostRuns) {
     for (const std::string way : {"uneven", "resize"}) {
-        const std::string options =
-            std::string(come_and_go) + "--look-every 5 --length fixed --straggler " + way + " --run-dir " + way;
+        const std::string options = std::string(slow_options) + "--look-every 5 --length fixed --straggler " +
+                                    way + " --run-dir " + way;
         simulate(options, 50);
         std::string line =
             "simulate --ranks 4 --cluster double.json --tensor 4 --steps 50 " + std::string(of_model);
@@ -75,10 +75,10 @@ TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
         for (std::size_t d = 0; d < made.size(); ++d) {
             for (const char* const field : {"step", "layout", "reason"})
                 EXPECT_EQ(made[d].at(field), real[d].at(field));
-            const auto left_out = made[d].value("left_out", std::vector<double>{});
+            const auto skipped = made[d].value("left_out", std::vector<double>{});
             const auto of_real = real[d].value("left_out", std::vector<double>{});
-            ASSERT_EQ(left_out.size(), of_real.size());
-            for (std::size_t r = 0; r < left_out.size(); ++r) EXPECT_NEAR(left_out[r], of_real[r], 1e-9);
+            ASSERT_EQ(skipped.size(), of_real.size());
+            for (std::size_t r = 0; r < skipped.size(); ++r) EXPECT_NEAR(skipped[r], of_real[r], 1e-9);
             for (const char* const term : {"moved_bytes", "kept_bytes"})
                 EXPECT_EQ(made[d].at("terms").at(term), real[d].at("terms").at(term));
         }
@@ -87,7 +87,7 @@ TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
 
 // Losses do not change while no rank is slow. Then steps become shorter and losses differ, until the ranks have
 // recovered.
-TEST_F(Stragglers, LeaveOutWhatTheyHaveNoTimeFor) {
+TEST_F(Stragglers, SkipChannelsThatTheyHaveNoTimeFor) {
     const std::string options =
         "--slow rank=1,factor=4,steps=11:40,on=products --slow rank=3,factor=2.5,steps=31:70,on=products "
         "--length fixed --eval-every 25 ";
@@ -108,7 +108,7 @@ TEST_F(Stragglers, LeaveOutWhatTheyHaveNoTimeFor) {
     EXPECT_LT(made[1].at("left_out")[3], made[1].at("left_out")[1]);
     EXPECT_EQ(made[2].at("left_out")[1], 0);
     EXPECT_FALSE(made[3].contains("left_out"));
-    EXPECT_NE(outcome.out.find("rank 1 leaves out 90 % of its products"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("rank 1 skips 90 % of its matmuls"), std::string::npos) << outcome.out;
     const std::vector<json> off = training_steps("off");
     const std::vector<json> steps = training_steps("resize");
     for (const std::size_t step : {20U, 38U, 60U})
@@ -123,7 +123,7 @@ TEST_F(Stragglers, LeaveOutWhatTheyHaveNoTimeFor) {
 }
 
 // In wall time the decisions and their steps are not predictable.
-TEST_F(Stragglers, ChangeNoLossByTheWall) {
+TEST_F(Stragglers, ChangeNoLossInWallTime) {
     ASSERT_EQ(run("train --steps 40 " + std::string(of_model) + "--run-dir one").code, 0);
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string folder = "two-" + std::to_string(mpi);
@@ -135,7 +135,7 @@ TEST_F(Stragglers, ChangeNoLossByTheWall) {
                 2, mpi);
 
         ASSERT_EQ(outcome.code, 0) << outcome.err;
-        EXPECT_LE(most_apart(losses(folder), losses("one")), 1e-10);
+        EXPECT_LE(max_relative_difference(losses(folder), losses("one")), 1e-10);
         EXPECT_FALSE(decisions(folder).empty());
     }
 }
@@ -153,7 +153,7 @@ TEST_F(Stragglers, ChangeNoLossInSinglePrecision) {
             model);
 
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_LE(most_apart(losses("four"), losses("one")), 1e-5);
+    EXPECT_LE(max_relative_difference(losses("four"), losses("one")), 1e-5);
     const std::vector<json> made = decisions("four");
     ASSERT_EQ(made.size(), 2U);
     const json& stages = made[0].at("layout").at("stages");
@@ -161,13 +161,13 @@ TEST_F(Stragglers, ChangeNoLossInSinglePrecision) {
     EXPECT_FALSE(stages[1].at("replicas")[0].contains("shares"));
 }
 
-TEST_F(Stragglers, ChangesThatDoNotRepayAreNotMade) {
+TEST_F(Stragglers, CauseNoPlanChangeThatDoesNotPayOff) {
     json cluster = json::parse(read("double.json"));
     cluster["device"].merge_patch({{"flops", {{"f64", 3e11}}}, {"launch", 1e-7}, {"bandwidth", 1e12}});
     write("double.json", cluster.dump());
 
-    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir patient", 40);
-    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --horizon 1 --run-dir hasty", 40);
+    simulate(std::string(slow_options) + "--straggler uneven --look-every 5 --run-dir patient", 40);
+    simulate(std::string(slow_options) + "--straggler uneven --look-every 5 --horizon 1 --run-dir hasty", 40);
 
     EXPECT_FALSE(decisions("patient").empty());
     const std::string declined = read("hasty/decisions.jsonl");
@@ -176,24 +176,24 @@ TEST_F(Stragglers, ChangesThatDoNotRepayAreNotMade) {
     EXPECT_FALSE(has(declined, "layout")) << declined;
 }
 
-TEST_F(Stragglers, StayWithAPlanThatMemoryLeavesNoChoiceAbout) {
+TEST_F(Stragglers, KeepThePlanIfMemoryAllowsNoOther) {
     simulate("--run-dir measured", 1);
     const std::size_t most = json::parse(read("measured/summary.json")).at("memory_bytes").at("predicted");
 
-    const Outcome outcome = simulate(std::string(come_and_go) + "--straggler uneven --memory-limit " +
+    const Outcome outcome = simulate(std::string(slow_options) + "--straggler uneven --memory-limit " +
                                          std::to_string(most) + " --run-dir little",
                                      35);
 
-    const std::string said = "no change: policy uneven: ";
-    const std::size_t first = outcome.out.find(said);
+    const std::string notice = "no change: policy uneven: ";
+    const std::size_t first = outcome.out.find(notice);
     EXPECT_NE(first, std::string::npos) << outcome.out;
-    EXPECT_EQ(outcome.out.find(said, first + 1), std::string::npos) << "said twice\n" << outcome.out;
+    EXPECT_EQ(outcome.out.find(notice, first + 1), std::string::npos) << "printed twice\n" << outcome.out;
     EXPECT_TRUE(has(read("little/decisions.jsonl"), R"("no_change":"policy uneven: )"));
     EXPECT_FALSE(has(read("little/decisions.jsonl"), "layout"));
 }
 
 // The decision applies after step 7, where the policy does not look.
-TEST_F(Stragglers, LeaveOutWhatADecisionSaysFromItsStepOn) {
+TEST_F(Stragglers, SkipChannelsFromTheStepOfADecision) {
     const std::string options = "--length fixed --straggler resize --look-every 50 --run-dir ";
     write("decisions.jsonl", R"({"step": 7, "left_out": [0, 0.5, 0, 0], "layout": {"layers": 7, "stages": [)"
                              R"({"layers": [0, 7], "replicas": [{"ranks": [0, 1, 2, 3]}]}]}})");
@@ -214,7 +214,7 @@ TEST_F(Stragglers, LeaveOutWhatADecisionSaysFromItsStepOn) {
     }
 }
 
-TEST_F(Stragglers, SayWhatTheyCannotDo) {
+TEST_F(Stragglers, NeedAPolicyThatFitsTheRun) {
     const auto words = [&](const std::string& options, int ranks) {
         const Outcome refused = run("train --corpus corpus.h5 --steps 4 --run-dir run " + options, ranks, 0);
         EXPECT_EQ(refused.code, 2) << options;
@@ -240,7 +240,7 @@ TEST_F(Stragglers, SayWhatTheyCannotDo) {
               std::string::npos);
 }
 
-TEST_F(Stragglers, OptionsOfAreChecked) {
+TEST_F(Stragglers, HaveTheirOptionsChecked) {
     EXPECT_EQ(run("train --corpus corpus.h5 --straggler unevn").code, 2);
     EXPECT_NE(run("train --corpus corpus.h5 --straggler unevn").err.find("did you mean uneven"),
               std::string::npos);

@@ -41,7 +41,7 @@ protected:
     }
 };
 
-TEST_F(Study, MakesATableAndPicturesOfAllRuns) {
+TEST_F(Study, MakesATableAndChartsOfAllRuns) {
     ASSERT_EQ(study("small.json out"), 0) << read("said");
 
     const std::vector<std::string> lines = table();
@@ -57,14 +57,14 @@ TEST_F(Study, MakesATableAndPicturesOfAllRuns) {
     EXPECT_NE(read("out/small-later_tokens.svg").find("Saved (wall)"), std::string::npos);
 }
 
-TEST_F(Study, ExplainsItsFile) {
+TEST_F(Study, DescribesItsFileFormatInItsHelp) {
     EXPECT_EQ(study("--help"), 0);
 
     for (const char* word : {"\"axes\"", "\"figures\"", "\"beside\"", "--join FILE"})
         EXPECT_NE(read("said").find(word), std::string::npos) << word;
 }
 
-TEST_F(Study, RunsNothingAgainThatIsThere) {
+TEST_F(Study, DoesNotRepeatFinishedRuns) {
     ASSERT_EQ(study("small.json out"), 0) << read("said");
     const std::vector<std::string> first = table();
     const std::string kept = read("out/small/layers-1.steps-2/manifest.json");
@@ -78,7 +78,7 @@ TEST_F(Study, RunsNothingAgainThatIsThere) {
 }
 
 // The points keep their names.
-TEST_F(Study, RunsAgainWhatGotOtherOptions) {
+TEST_F(Study, RepeatsRunsWhoseOptionsChanged) {
     ASSERT_EQ(study("small.json out"), 0) << read("said");
     const std::vector<std::string> first = table();
     std::string text = read("small.json");
@@ -92,7 +92,7 @@ TEST_F(Study, RunsAgainWhatGotOtherOptions) {
 }
 
 // --min-lr is refused with a constant rate.
-TEST_F(Study, LeavesOutAnOptionThatAPointRemoves) {
+TEST_F(Study, OmitsAnOptionThatAPointRemoves) {
     write("rates.json", R"({"schema": 1, "name": "rates", "source": "a test", "command": "train",
         "options": {"corpus": "corpus.h5", "width": 16, "heads": 2, "layers": 1, "device": "reference", "threads": 1,
                     "batch": 4, "steps": 2, "min-lr": 1e-5},
@@ -104,7 +104,7 @@ TEST_F(Study, LeavesOutAnOptionThatAPointRemoves) {
     EXPECT_EQ(read("out/rates.csv").find("exit code"), std::string::npos) << read("out/rates.csv");
 }
 
-TEST_F(Study, PutsAnOptionsValueIntoAnotherOne) {
+TEST_F(Study, SubstitutesOptionValuesIntoOtherOptions) {
     write("slow.json", R"({"schema": 1, "name": "slow", "source": "a test", "command": "train",
         "options": {"corpus": "corpus.h5", "width": 16, "heads": 2, "layers": 1, "device": "reference", "threads": 1,
                     "batch": 4, "steps": 2, "slow": "rank=0,factor={factor}"},
@@ -118,7 +118,7 @@ TEST_F(Study, PutsAnOptionsValueIntoAnotherOne) {
     EXPECT_NE(read("out/slow-step_s-last.svg").find("factor"), std::string::npos);
 }
 
-TEST_F(Study, IsTheSameTablePointByPoint) {
+TEST_F(Study, GivesTheSameTableIfRunPointByPoint) {
     ASSERT_EQ(study("small.json whole"), 0) << read("said");
     ASSERT_EQ(study("--points small.json"), 0) << read("said");
     ASSERT_EQ(read("said"), "6\n");
@@ -145,7 +145,7 @@ TEST_F(Study, IsTheSameTablePointByPoint) {
     }
 }
 
-TEST_F(Study, SharesItsPointsAmongJobsAtOnce) {
+TEST_F(Study, RunsItsPointsInConcurrentJobs) {
     const std::string program = std::filesystem::path(program_path()).parent_path() / "perf_study";
     const std::string line = "cd " + path("").string() + "; for number in 0 1 3 4; do " + program +
                              " --point $number small.json out --program " + program_path() +
@@ -160,7 +160,7 @@ TEST_F(Study, SharesItsPointsAmongJobsAtOnce) {
 }
 
 // The row of point 0 was made before the options of the study changed.
-TEST_F(Study, JoinsNoRowsOfOtherOptions) {
+TEST_F(Study, DoesNotJoinRowsOfOtherOptions) {
     ASSERT_EQ(study("--point 0 small.json out"), 0) << read("said");
     std::string text = read("small.json");
     text.replace(text.find("\"batch\": 4"), 10, "\"batch\": 2");
@@ -172,7 +172,7 @@ TEST_F(Study, JoinsNoRowsOfOtherOptions) {
     EXPECT_FALSE(std::filesystem::exists(path("out/small.csv")));
 }
 
-TEST_F(Study, RefusesWordsThatItDoesNotKnow) {
+TEST_F(Study, RejectsInvalidArguments) {
     const std::string usage = "; it is perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]\n";
     for (const auto& [words, sentence] : std::map<std::string, std::string>{
              {"", "the study, such as perf/studies/stragglers.json, is missing" + usage},
@@ -194,7 +194,7 @@ TEST_F(Study, RefusesWordsThatItDoesNotKnow) {
     }
 }
 
-TEST_F(Study, NamesThePlaceOfWhatIsWrong) {
+TEST_F(Study, ReportsTheLocationOfErrorsInItsFile) {
     for (const auto& [text, sentence] : std::map<std::string, std::string>{
              {"[]", "bad.json must be a study, as JSON"},
              {R"({"schema": 2})", "bad.json: schema must be 1 for this program"},

@@ -88,20 +88,20 @@ void expect_one_after_the_other(const std::vector<Event>& lane) {
 }
 
 // Expects that moments of the rank were sent while it executed instructions.
-void expect_moments_beside_computing(const std::vector<Event>& all, int rank) {
+void expect_moments_during_computation(const std::vector<Event>& all, int rank) {
     const auto moments = only(all, [&](const Event& e) { return e.name == "moments" && e.rank == rank; });
     ASSERT_EQ(moments.size(), 1U);
     EXPECT_EQ(moments[0].lane, "state on its way");
     EXPECT_EQ(moments[0].step, 2);
-    const std::string beside = names_of(all, [&](const Event& e) {
+    const std::string overlapping = names_of(all, [&](const Event& e) {
         return is_instruction(e) && e.rank == rank && e.begin <= moments[0].end + rounding &&
                moments[0].begin <= e.end;
     });
-    EXPECT_NE(beside, "") << "rank " << rank;
+    EXPECT_NE(overlapping, "") << "rank " << rank;
 }
 
 // Returns true if the rank had its moments before its update, which would have waited for them.
-bool came_beside_computing(const std::vector<Event>& all, int rank) {
+bool arrived_during_computation(const std::vector<Event>& all, int rank) {
     const auto of_rank = [&](const std::string& part) {
         return only(all,
                     [&](const Event& e) { return e.rank == rank && e.step == 2 && e.name.starts_with(part); });
@@ -127,18 +127,18 @@ TEST_F(Trace, ShowsWhatEveryRankDid) {
         for (int rank = 0; rank < 2; ++rank) {
             expect_one_after_the_other(
                 only(all, [&](const Event& e) { return e.lane == "compute" && e.rank == rank; }));
-            expect_moments_beside_computing(all, rank);
+            expect_moments_during_computation(all, rank);
             const auto in_checkpoint = [&](const Event& e) {
                 return e.lane == "checkpoint" && e.rank == rank && e.name != "complete";
             };
             EXPECT_EQ(names_of(all, in_checkpoint), "copy write write");  // the last one needs no copy
         }
         EXPECT_EQ(names_of(all, [](const Event& e) { return e.name == "complete"; }), "complete complete");
-        EXPECT_TRUE(came_beside_computing(all, 0) || came_beside_computing(all, 1));
+        EXPECT_TRUE(arrived_during_computation(all, 0) || arrived_during_computation(all, 1));
     }
 }
 
-TEST_F(Trace, OfAPartThatGoesOnStandsBesideTheFirst) {
+TEST_F(Trace, IsWrittenToASecondFileAfterResuming) {
     ASSERT_EQ(train("--run-dir run --trace 1:2 --checkpoint-every 1").code, 0);
     const std::string first = read("run/trace.json");
     std::filesystem::remove_all(path("run/checkpoints/step-2"));
@@ -204,7 +204,7 @@ TEST_F(Trace, IsNotWrittenUnlessAskedFor) {
     EXPECT_FALSE(std::filesystem::exists(path("run/trace.json")));
 }
 
-TEST_F(Trace, OfStepsThatWillNotBeIsRefused) {
+TEST_F(Trace, IsRejectedForStepsThatDoNotExist) {
     expect_train_refusal("--trace 3:4", {"--trace 3:4 begins after the last of 2 steps"}, 2);
     expect_train_refusal("--trace 4:3", {"--trace expects a last step that is not before the first"});
 }

@@ -9,9 +9,9 @@ class Train : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
-    // Runs two ranks with one command line each. `prefix` stands before the program of the second.
-    Outcome run_beside(const std::string& first, const std::string& prefix, const std::string& second,
-                       std::size_t mpi) const {
+    // Runs two ranks with one command line each. `prefix` precedes the program of the second.
+    Outcome run_two_commands(const std::string& first, const std::string& prefix, const std::string& second,
+                             std::size_t mpi) const {
         std::vector<std::string> all = words(first + " : -n 1 " + prefix);
         all.push_back(program_path(mpi));
         for (const std::string& word : words(second)) all.push_back(word);
@@ -28,7 +28,7 @@ protected:
     }
 };
 
-TEST_F(Train, TrainsWhereNothingIsWrong) {
+TEST_F(Train, CompletesAValidRun) {
     const Outcome outcome = train("--run-dir run");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -48,7 +48,7 @@ TEST_F(Train, PacksAcrossTheBorderOfTwoEpochs) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
-TEST_F(Train, DryRunWritesNothing) {
+TEST_F(Train, WritesNothingInADryRun) {
     const auto before = content();
 
     const Outcome outcome = train("--run-dir run --dry-run");
@@ -57,36 +57,36 @@ TEST_F(Train, DryRunWritesNothing) {
     EXPECT_EQ(content(), before);
 }
 
-TEST_F(Train, RefusesHeadsThatDoNotDivideTheWidth) {
+TEST_F(Train, RejectsHeadsThatDoNotDivideTheWidth) {
     expect_refusal("train --corpus corpus.h5 --steps 2 --width 128 --heads 5", {"--width 128", "--heads 5"});
 }
 
-TEST_F(Train, RefusesALengthBeyondThePositions) {
+TEST_F(Train, RejectsALengthBeyondThePositions) {
     expect_train_refusal("--max-length 300", {"--max-length 300", "256"});
 }
 
-TEST_F(Train, RefusesFewerSamplesThanMicrobatches) {
+TEST_F(Train, RejectsFewerSamplesThanMicrobatches) {
     expect_train_refusal("--microbatches 5", {"--batch 4", "--microbatches 5"});
 }
 
-TEST_F(Train, RefusesMoreReplicasThanRanks) {
+TEST_F(Train, RejectsMoreReplicasThanRanks) {
     expect_train_refusal("--data 2", {"needs 2 ranks", "data 2", "MPI started 1", "change --pipe, --data"});
 }
 
-TEST_F(Train, RefusesAnUnknownModel) {
+TEST_F(Train, RejectsAnUnknownModel) {
     expect_train_refusal("--model gpt2-tyni", {"gpt2-tyni", "did you mean gpt2-tiny?"});
 }
 
-TEST_F(Train, RefusesATaskThatTheFamilyHasNoHeadFor) {
+TEST_F(Train, RejectsATaskThatModelOrCorpusCannotServe) {
     expect_train_refusal("--task span", {"a gpt2 model has no head for the task span", "language", "--model"});
     expect_train_refusal("--task classify --model bert-tiny", {"corpus.h5 has no classes", "--label FIELD"});
 }
 
-TEST_F(Train, RefusesTextWithoutTheSpecialTokensOfItsTask) {
+TEST_F(Train, RejectsACorpusWithoutTheSpecialTokensOfTheTask) {
     expect_train_refusal("--model bert-tiny", {"[CLS], [SEP], [MASK]", "--special-tokens bert"});
 }
 
-TEST_F(Train, RefusesAnArchitectureThatItDoesNotKnow) {
+TEST_F(Train, RejectsAnUnknownArchitecture) {
     write("t5/config.json", R"({"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"})");
     write("t5/model.safetensors", "");
 
@@ -95,10 +95,10 @@ TEST_F(Train, RefusesAnArchitectureThatItDoesNotKnow) {
     }
 }
 
-TEST_F(Train, RefusesAConfigJsonThatIsNone) {
+TEST_F(Train, RejectsAnInvalidOrMissingConfigJson) {
     write("config.json", "{\"architectures\":");
 
-    expect_train_refusal("--model config.json", {"config.json is not whole JSON"});
+    expect_train_refusal("--model config.json", {"config.json is not complete JSON"});
     expect_train_refusal("--model none/config.json", {"none/config.json", "No such file or directory"});
 }
 
@@ -111,7 +111,7 @@ TEST_F(Train, StartsFromAnEarlierRunOfTheSameModel) {
     EXPECT_NE(outcome.out.find("\ninit      first/checkpoints/step-2\n"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Train, RefusesToStartFromAModelOfAnotherShape) {
+TEST_F(Train, RejectsInitialWeightsOfADifferentShape) {
     ASSERT_EQ(train("--run-dir first").code, 0);
 
     expect_train_refusal("--init none", {"the model none does not exist", "name a checkpoint"});
@@ -121,7 +121,7 @@ TEST_F(Train, RefusesToStartFromAModelOfAnotherShape) {
                    {"first/checkpoints/step-2 lacks 12 of the model's 28 parameters", "transformer.h.1.ln_1"});
 }
 
-TEST_F(Train, RefusesImagesOfAnotherSize) {
+TEST_F(Train, RejectsImagesOfADifferentSize) {
     write("images.bin", std::string(3 * 3073, '\0'));
     ASSERT_EQ(run("prepare images.bin --format cifar10 --quiet --output images.h5").code, 0);
     const std::string line = "train --corpus images.h5 --steps 2 --batch 1 ";
@@ -133,23 +133,23 @@ TEST_F(Train, RefusesImagesOfAnotherSize) {
     expect_train_refusal("--model vit-tiny", {"vit-tiny reads images", "corpus.h5", "text"});
 }
 
-TEST_F(Train, NamesAMissingCorpus) {
+TEST_F(Train, RejectsAMissingCorpus) {
     expect_refusal("train --corpus none.h5 --steps 2", {"none.h5", "does not exist", "trireme prepare"});
 }
 
-TEST_F(Train, NamesACorpusThatIsCutShort) {
+TEST_F(Train, RejectsATruncatedCorpus) {
     std::filesystem::resize_file(path("corpus.h5"), std::filesystem::file_size(path("corpus.h5")) / 2);
 
     expect_train_refusal("", {"corpus.h5", "make it again"});
 }
 
-TEST_F(Train, NamesAFileThatIsNoCorpus) {
+TEST_F(Train, RejectsAFileThatIsNotACorpus) {
     write("corpus.h5", "once upon a time\n");
 
     expect_train_refusal("", {"corpus.h5", "not an HDF5 file"});
 }
 
-TEST_F(Train, NamesACorpusWithAFlippedBit) {
+TEST_F(Train, DetectsAFlippedBitInTheCorpus) {
     flip_a_bit();
 
     const Outcome outcome = train("--run-dir run");
@@ -160,29 +160,29 @@ TEST_F(Train, NamesACorpusWithAFlippedBit) {
     EXPECT_NE(outcome.err.find("damaged"), std::string::npos) << outcome.err;
 }
 
-TEST_F(Train, RefusesTokensBeyondTheVocabulary) {
+TEST_F(Train, RejectsTokensBeyondTheVocabulary) {
     expect_train_refusal("--vocabulary 100", {"--vocabulary 100", "257"});
 }
 
-TEST_F(Train, RefusesTheCorpusOfAnotherTokenizer) {
+TEST_F(Train, RejectsACorpusOfADifferentTokenizer) {
     expect_train_refusal("--model gpt2", {"tokenizer", "bytes", "257", "50257"});
 }
 
-TEST_F(Train, RefusesACorpusThatLeavesNothing) {
+TEST_F(Train, RejectsACorpusWithoutUsableSamples) {
     expect_train_refusal("--long drop --max-length 1", {"corpus.h5", "--max-length 1"});
 }
 
-TEST_F(Train, RefusesARunDirectoryThatCannotBeMade) {
+TEST_F(Train, RejectsARunDirectoryThatCannotBeCreated) {
     expect_train_refusal("--run-dir corpus.h5/run", {"corpus.h5/run", "--run-dir"});
 }
 
-TEST_F(Train, RefusesARunDirectoryThatHoldsSteps) {
+TEST_F(Train, RejectsARunDirectoryWithRecordedSteps) {
     write("run/steps.jsonl", "{\"step\":1}\n");
 
     expect_train_refusal("--run-dir run", {"run", "already holds", "--run-dir"});
 }
 
-TEST_F(Train, SaysOneSentenceForAllRanks) {
+TEST_F(Train, PrintsOneMessageForAllRanks) {
     write("run/steps.jsonl", "{\"step\":1}\n");
 
     expect_train_refusal("--batchs 16", {"unknown option --batchs; did you mean --batch?"}, 2);
@@ -190,9 +190,9 @@ TEST_F(Train, SaysOneSentenceForAllRanks) {
     expect_train_refusal("--run-dir run", {"run", "already holds"}, 2);
 }
 
-TEST_F(Train, EndsEverywhereWhenOneRankAloneCannotGoOn) {
-    const Outcome outcome = run_beside("train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run", "",
-                                       "train --batchs 16", 0);
+TEST_F(Train, EndsOnAllRanksIfOneHasAnUnknownOption) {
+    const Outcome outcome = run_two_commands("train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run",
+                                             "", "train --batchs 16", 0);
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
@@ -204,13 +204,13 @@ TEST_F(Train, EndsWhenARankIsKilled) {
         const std::string endless =
             "train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run" + std::to_string(mpi);
 
-        const Outcome outcome = run_beside(endless, "timeout -s KILL 2", endless, mpi);
+        const Outcome outcome = run_two_commands(endless, "timeout -s KILL 2", endless, mpi);
 
         EXPECT_NE(outcome.code, 0) << outcome.err;
     }
 }
 
-TEST_F(Train, EndsInvalidWhereTheLossIsNoNumber) {
+TEST_F(Train, EndsInvalidIfTheLossIsNotFinite) {
     const Outcome outcome = train("--lr 1e30 --clip 0 --lr-schedule constant --run-dir run");
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
@@ -219,16 +219,16 @@ TEST_F(Train, EndsInvalidWhereTheLossIsNoNumber) {
     EXPECT_NE(read("run/summary.json").find("INVALID"), std::string::npos);
 }
 
-TEST_F(Train, RefusesToEvaluateNothing) {
+TEST_F(Train, RejectsEvaluationsWithoutValidationRows) {
     expect_train_refusal("--eval-every 1 --validation-share 0", {"--eval-every 1", "--validation-share 0"});
 }
 
-TEST_F(Train, RefusesWhatTheMachineCannotHold) {
+TEST_F(Train, RejectsAModelLargerThanTheMemory) {
     expect_refusal("train --corpus corpus.h5 --steps 2 --model gpt2-xl --vocabulary 257 --layers 1000",
                    {"MB left", "--microbatches"});
 }
 
-TEST_F(Train, RefusesAPlanBeyondTheMemoryLimit) {
+TEST_F(Train, RejectsAPlanAboveTheMemoryLimit) {
     expect_train_refusal("--memory-limit 10kB",
                          {"rank 0 needs", "with schedule 1f1b", "--memory-limit is 10,000"});
     expect_train_refusal("--schedule auto --memory-limit 10kB", {"with schedule auto", "raise it"}, 2);
@@ -236,12 +236,12 @@ TEST_F(Train, RefusesAPlanBeyondTheMemoryLimit) {
 }
 
 TEST_F(Train, DumpsOneConfigForAllRanks) {
-    const std::string alone = run("train --batch 16 --dump-config").out;
+    const std::string on_one_rank = run("train --batch 16 --dump-config").out;
 
-    const Outcome together = run("train --batch 16 --dump-config", 2);
+    const Outcome on_two_ranks = run("train --batch 16 --dump-config", 2);
 
-    EXPECT_EQ(together.code, 0) << together.err;
-    EXPECT_EQ(together.out, alone);
+    EXPECT_EQ(on_two_ranks.code, 0) << on_two_ranks.err;
+    EXPECT_EQ(on_two_ranks.out, on_one_rank);
 }
 
 }  // namespace

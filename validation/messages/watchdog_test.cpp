@@ -1,4 +1,4 @@
-// A job one of whose ranks stands still or dies: it ends, and prints where the other ranks stand.
+// A job one of whose ranks hangs or dies: it ends, and prints the current instructions of the other ranks.
 #include <regex>
 
 #include "messages/workplace.hpp"
@@ -24,7 +24,7 @@ protected:
     }
 
     // Runs the job and sends a signal to one rank after the first step.
-    Outcome strike(int struck, const std::string& signal, std::size_t mpi) const {
+    Outcome run_with_signal(int victim, const std::string& signal, std::size_t mpi) const {
         const std::string run_dir = "run-" + std::to_string(mpi);
         const std::string heard = "heard-" + std::to_string(mpi);
         const std::string command = "sh heard.sh " + heard + " " + program_path(mpi) +
@@ -33,7 +33,7 @@ protected:
                                     " --device reference --threads 1 --quiet --stall-timeout 4 --run-dir " +
                                     run_dir;
         std::vector<std::string> commands(ranks, command);
-        commands.at(static_cast<std::size_t>(struck))
+        commands.at(static_cast<std::size_t>(victim))
             .insert(0, "sh struck.sh " + signal + " " + run_dir + "/steps.jsonl ");
         Outcome outcome = run_ranks(commands, mpi);
         outcome.err = read(heard);
@@ -46,9 +46,9 @@ protected:
     }
 
     // Expects exit code 3 and one message, by the lowest rank that is not stopped.
-    void expect_to_be_told_of(int stopped) const {
+    void expect_report_of(int stopped) const {
         for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-            const Outcome outcome = strike(stopped, "STOP", mpi);
+            const Outcome outcome = run_with_signal(stopped, "STOP", mpi);
 
             EXPECT_EQ(outcome.code, 3) << outcome.err;
             ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
@@ -64,13 +64,13 @@ protected:
     }
 };
 
-TEST_F(Watchdog, NamesTheRankThatIsStopped) { expect_to_be_told_of(1); }
+TEST_F(Watchdog, NamesTheStoppedRank) { expect_report_of(1); }
 
-TEST_F(Watchdog, SpeaksFromAnotherRankWhereTheFirstIsStopped) { expect_to_be_told_of(0); }
+TEST_F(Watchdog, ReportsFromADifferentRankIfTheFirstIsStopped) { expect_report_of(0); }
 
-TEST_F(Watchdog, IsNotNeededWhereARankOfAPipelineIsKilled) {
+TEST_F(Watchdog, LetsAJobFailIfARankIsKilled) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        const Outcome outcome = strike(2, "KILL", mpi);
+        const Outcome outcome = run_with_signal(2, "KILL", mpi);
 
         EXPECT_NE(outcome.code, 0) << outcome.err;
     }

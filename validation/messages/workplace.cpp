@@ -89,13 +89,13 @@ void Workplace::expect_refusal(const std::string& line, const std::vector<std::s
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(content(), before);
-    const std::vector<std::string> said = sentences(outcome);
-    ASSERT_EQ(said.size(), 1U) << outcome.err;
+    const std::vector<std::string> reported = sentences(outcome);
+    ASSERT_EQ(reported.size(), 1U) << outcome.err;
     for (const std::string& part : parts) {
-        EXPECT_NE(said.front().find(part), std::string::npos) << part << " is not in: " << said.front();
+        EXPECT_NE(reported.front().find(part), std::string::npos) << part << " is not in: " << reported.front();
     }
     if (ranks == 0) {
-        EXPECT_EQ(outcome.err, said.front() + "\n");
+        EXPECT_EQ(outcome.err, reported.front() + "\n");
     }
 }
 

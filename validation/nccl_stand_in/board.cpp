@@ -16,31 +16,31 @@ namespace {
 const std::string prefix = "trireme_nccl_";
 
 // Boards that this process has made. They are removed when it ends, however far its tests came.
-struct OwnBoards {
+struct CreatedBoards {
     std::set<std::string> names = {};
-    ~OwnBoards() { remove_all(); }
+    ~CreatedBoards() { remove_all(); }
     void remove_all() {
         for (const std::string& name : names) shm_unlink(("/" + name).c_str());
         names.clear();
     }
 };
 
-OwnBoards& own_boards() {
-    static OwnBoards boards;
+CreatedBoards& own_boards() {
+    static CreatedBoards boards;
     return boards;
 }
 
-bool is_of_dead_process(const std::string& name) {
+bool is_stale_board(const std::string& name) {
     if (name.rfind(prefix, 0) != 0) return false;
     const pid_t process = std::stoi(name.substr(prefix.size()));
     return kill(process, 0) != 0 && errno == ESRCH;
 }
 
-void remove_those_of_dead_processes() {
+void remove_stale_boards() {
     std::error_code error;
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm", error)) {
         const std::string name = file.path().filename();
-        if (is_of_dead_process(name)) remove_board(name);
+        if (is_stale_board(name)) remove_board(name);
     }
 }
 
@@ -55,14 +55,14 @@ void Board::complain(const std::string& what) {
 
 std::string make_board() {
     static int number = 0;
-    remove_those_of_dead_processes();
+    remove_stale_boards();
     const std::string name = prefix + std::to_string(getpid()) + "_" + std::to_string(number++);
     const int file = shm_open(("/" + name).c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0) return {};
     own_boards().names.insert(name);
-    const bool has_room = ftruncate(file, sizeof(Board)) == 0;
+    const bool has_memory = ftruncate(file, sizeof(Board)) == 0;
     close(file);
-    return has_room ? name : std::string();
+    return has_memory ? name : std::string();
 }
 
 Board* open_board(const std::string& name) {

@@ -11,7 +11,7 @@
 
 namespace trireme::nccl_stand_in {
 
-constexpr int most_ranks = 4;
+constexpr int max_ranks = 4;
 
 // A send or a receive as one side has announced it.
 struct Posted {
@@ -52,15 +52,15 @@ struct Board {
     std::atomic<int> taken;
     std::atomic<int> complaint_state;  // 0: no complaint; 1: being written; 2: complete
     std::array<char, 400> complaint;
-    std::array<Seat, most_ranks> seats;
-    std::array<std::array<Lane, most_ranks>, most_ranks> lanes;  // [from][to]
+    std::array<Seat, max_ranks> seats;
+    std::array<std::array<Lane, max_ranks>, max_ranks> lanes;  // [from][to]
 
     Lane& lane(int from, int to) { return lanes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]; }
     Seat& seat(int rank) { return seats[static_cast<std::size_t>(rank)]; }
 
     // Records a complaint; only the first one is kept.
     void complain(const std::string& what);
-    const char* what_is_wrong() const { return complaint_state == 2 ? complaint.data() : nullptr; }
+    const char* complaint_text() const { return complaint_state == 2 ? complaint.data() : nullptr; }
 };
 
 // Boards are files in /dev/shm. A board exists until all ranks have joined, and at most as long as the process

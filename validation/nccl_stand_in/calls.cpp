@@ -12,7 +12,7 @@
 namespace trireme::nccl_stand_in {
 namespace {
 
-constexpr int polls_of_a_call = 3;  // polls until a call completes, to detect callers that do not poll
+constexpr int polls_per_call = 3;  // polls until a call completes, to detect callers that do not poll
 
 bool is_known(const ncclComm* communicator) {
     return std::ranges::any_of(process().communicators,
@@ -51,7 +51,7 @@ std::optional<ncclResult_t> refusal(const Operation& operation) {
 
 ncclResult_t submit(Launch gathered) {
     if (gathered.operations.empty()) return ncclSuccess;
-    gathered.polls_left = polls_of_a_call;
+    gathered.polls_left = polls_per_call;
     const auto launch = std::make_shared<Launch>(std::move(gathered));
     bool is_any_blocking = false;
     for (const auto& operation : launch->operations) {
@@ -76,7 +76,7 @@ ncclResult_t start(const char* call, const Operation& operation) {
     return ncclSuccess;
 }
 
-void take_seat(ncclComm& own) {
+void join_communicator(ncclComm& own) {
     Seat& seat = own.board->seat(own.rank);
     if (seat.is_taken.exchange(1) != 0) {
         complain(&own, own.name() + " comes twice to one communicator");
@@ -89,7 +89,7 @@ void take_seat(ncclComm& own) {
 }
 
 ncclResult_t open(ncclComm_t* made, int ranks, const ncclUniqueId& id, int rank, const ncclConfig_t* config) {
-    if (ranks < 1 || ranks > most_ranks || rank < 0 || rank >= ranks)
+    if (ranks < 1 || ranks > max_ranks || rank < 0 || rank >= ranks)
         return complain(nullptr,
                         "rank " + std::to_string(rank) + " opens a communicator of " + std::to_string(ranks));
     auto own = std::make_unique<ncclComm>();
@@ -101,7 +101,7 @@ ncclResult_t open(ncclComm_t* made, int ranks, const ncclUniqueId& id, int rank,
     own->ranks = ranks;
     own->is_blocking = config == nullptr || config->blocking != 0;
     own->never_opens = process().settings.never_opens;
-    if (!own->never_opens) take_seat(*own);
+    if (!own->never_opens) join_communicator(*own);
     *made = own.get();
     process().communicators.push_back(std::move(own));
     while ((*made)->is_blocking && (*made)->poll() == ncclInProgress) usleep(100);
@@ -124,7 +124,7 @@ ncclResult_t destroy(ncclComm* own) {
         return complain(
             own, own->name() + " destroys a communicator in which it still " + own->in_flight.front()->text());
     }
-    own->let_go();
+    own->release_board();
     own->state = State::is_destroyed;
     return ncclSuccess;
 }
@@ -134,11 +134,11 @@ ncclResult_t abort(ncclComm* own) {
         if (const auto refused = refusal(own, "ncclCommAbort")) return *refused;
     }
     own->state = State::is_aborted;
-    own->let_go();
+    own->release_board();
     return ncclSuccess;
 }
 
-void say_what_is_left() {
+void report_leftovers() {
     Process& own = process();
     for (const auto& communicator : own.communicators) {
         if (!communicator->is_alive()) continue;
@@ -177,7 +177,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
     }
 }
 
-const char* ncclGetLastError(ncclComm_t comm) { return comm == nullptr ? "" : comm->words.c_str(); }
+const char* ncclGetLastError(ncclComm_t comm) { return comm == nullptr ? "" : comm->error_text.c_str(); }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
     const std::string name = make_board();
@@ -243,8 +243,8 @@ Settings* nccl_stand_in_settings() { return &process().settings; }
 std::vector<std::string>* nccl_stand_in_complaints() { return &process().complaints; }
 
 void nccl_stand_in_forget_all() {
-    say_what_is_left();
-    process().settings = {.stand_until = process().settings.stand_until};
+    report_leftovers();
+    process().settings = {.submit_until = process().settings.submit_until};
     remove_own_boards();
 }
 

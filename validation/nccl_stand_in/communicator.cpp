@@ -29,7 +29,7 @@ void Launch::poll() {
     std::set<void*> streams;
     for (const auto& operation : operations) streams.insert(operation->stream);
     for (void* const stream : streams) {
-        process().settings.stand_until(stream, [all = operations, stream] {
+        process().settings.submit_until(stream, [all = operations, stream] {
             bool is_over = true;
             for (const auto& operation : all)
                 if (operation->stream == stream) is_over &= operation->step();
@@ -44,7 +44,7 @@ ncclResult_t ncclComm::poll() {
     if (state == State::opens) poll_opening();
     if (launch != nullptr) launch->poll();
     if (launch != nullptr && launch->is_in_queue()) launch = nullptr;
-    forget_what_is_over();
+    drop_finished_operations();
     if (state == State::finalizes && in_flight.empty()) state = State::is_finalized;
     if (failure != ncclSuccess) return failure;
     const bool is_busy = state == State::opens || state == State::finalizes || launch != nullptr;
@@ -54,16 +54,16 @@ ncclResult_t ncclComm::poll() {
 void ncclComm::poll_opening() {
     if (never_opens || failure != ncclSuccess || board->taken < ranks) return;
     trireme::nccl_stand_in::remove_board(board_name);
-    require_one_order_of_creation();
+    check_creation_order();
     state = State::is_open;
 }
 
-void ncclComm::forget_what_is_over() {
+void ncclComm::drop_finished_operations() {
     while (!in_flight.empty() && in_flight.front()->is_over()) in_flight.pop_front();
 }
 
 // Checks that this process and each other process opened the communicators that they share in the same order.
-void ncclComm::require_one_order_of_creation() const {
+void ncclComm::check_creation_order() const {
     const Seat& own = board->seat(rank);
     for (const auto& earlier : process().communicators) {
         if (earlier.get() == this || earlier->board == nullptr || earlier->state == State::opens) continue;
@@ -86,10 +86,10 @@ void ncclComm::require_one_order_of_creation() const {
 void ncclComm::fail(ncclResult_t result, const std::string& what) {
     if (failure != ncclSuccess) return;
     failure = result;
-    words = what;
+    error_text = what;
 }
 
-void ncclComm::let_go() {
+void ncclComm::release_board() {
     trireme::nccl_stand_in::remove_board(board_name);
     if (board != nullptr) trireme::nccl_stand_in::close_board(std::exchange(board, nullptr));
     in_flight.clear();

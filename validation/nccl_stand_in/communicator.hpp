@@ -37,7 +37,7 @@ struct ncclComm {
     bool never_opens = false;
     State state = State::opens;
     ncclResult_t failure = ncclSuccess;
-    std::string words = {};  // error message
+    std::string error_text = {};
     std::shared_ptr<trireme::nccl_stand_in::Launch> launch = {};
     std::deque<std::shared_ptr<trireme::nccl_stand_in::Operation>> in_flight = {};
 
@@ -45,12 +45,12 @@ struct ncclComm {
     bool is_alive() const { return state != State::is_destroyed && state != State::is_aborted; }
     ncclResult_t poll();  // makes progress and returns the state
     void fail(ncclResult_t result, const std::string& what);
-    void let_go();  // releases the shared memory
+    void release_board();  // releases the shared memory
 
 private:
     void poll_opening();
-    void forget_what_is_over();
-    void require_one_order_of_creation() const;
+    void drop_finished_operations();
+    void check_creation_order() const;
 };
 
 namespace trireme::nccl_stand_in {

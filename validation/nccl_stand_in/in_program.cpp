@@ -21,12 +21,11 @@ public:
     WatchedStandIn() {
         if (std::getenv("TRIREME_EMULATED_GPU_EACH") == nullptr) return;
         library_.emplace(std::vector<std::string>{"libnccl.so.2"}, "a test");
-        nccl_stand_in::SettingsOf* settings = nullptr;
-        library_->find("nccl_stand_in_settings", settings);
-        settings()->stand_until = emulated::stand_until;
+        nccl_stand_in::GetSettings* settings = nullptr;
+        library_->load_symbol("nccl_stand_in_settings", settings);
+        settings()->submit_until = emulated::submit_until;
         gpu_ = std::thread([this] {
-            for (; !ends_; std::this_thread::sleep_for(std::chrono::microseconds{50}))
-                emulated::let_gpu_go_on();
+            for (; !ends_; std::this_thread::sleep_for(std::chrono::microseconds{50})) emulated::advance_gpu();
         });
     }
 
@@ -35,9 +34,9 @@ public:
         ends_ = true;
         gpu_.join();
         nccl_stand_in::ForgetAll* forget_all = nullptr;
-        nccl_stand_in::ComplaintsOf* complaints = nullptr;
-        library_->find("nccl_stand_in_forget_all", forget_all);
-        library_->find("nccl_stand_in_complaints", complaints);
+        nccl_stand_in::GetComplaints* complaints = nullptr;
+        library_->load_symbol("nccl_stand_in_forget_all", forget_all);
+        library_->load_symbol("nccl_stand_in_complaints", complaints);
         forget_all();
         for (const std::string& complaint : *complaints())
             std::fprintf(stderr, "NCCL's stand-in: %s\n", complaint.c_str());

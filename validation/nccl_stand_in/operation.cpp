@@ -8,7 +8,7 @@
 namespace trireme::nccl_stand_in {
 namespace {
 
-std::uint64_t bytes_of(std::int32_t type) {
+std::uint64_t byte_size(std::int32_t type) {
     switch (type) {
         case ncclInt8:
         case ncclUint8:
@@ -27,13 +27,13 @@ std::uint64_t bytes_of(std::int32_t type) {
     }
 }
 
-std::string to_string(const char* what, const Posted& posted, const std::string& end) {
-    return std::string(what) + " " + std::to_string(posted.count) + " of " + name_of(posted.type) + end;
+std::string describe(const char* what, const Posted& posted, const std::string& end) {
+    return std::string(what) + " " + std::to_string(posted.count) + " of " + to_string(posted.type) + end;
 }
 
 }  // namespace
 
-std::string name_of(std::int32_t type) {
+std::string to_string(std::int32_t type) {
     switch (type) {
         case ncclInt8:
             return "int8";
@@ -46,8 +46,8 @@ std::string name_of(std::int32_t type) {
 
 std::string Operation::text() const {
     const Posted own{.count = count, .type = type, .is_in_group = is_in_group};
-    return to_string(is_send ? "sends" : "receives", own,
-                     (is_send ? " to rank " : " from rank ") + std::to_string(peer));
+    return describe(is_send ? "sends" : "receives", own,
+                    (is_send ? " to rank " : " from rank ") + std::to_string(peer));
 }
 
 Lane& Operation::lane() const {
@@ -55,44 +55,44 @@ Lane& Operation::lane() const {
     return is_send ? communicator->board->lane(own, peer) : communicator->board->lane(peer, own);
 }
 
-Lane& Operation::lane_back() const {
+Lane& Operation::reverse_lane() const {
     const int own = communicator->rank;
     return is_send ? communicator->board->lane(peer, own) : communicator->board->lane(own, peer);
 }
 
-std::uint64_t Operation::bytes() const { return count * bytes_of(type); }
+std::uint64_t Operation::bytes() const { return count * byte_size(type); }
 
 bool Operation::step() {
     if (is_over_ || communicator->state == State::is_aborted) return true;
     if (communicator->failure != ncclSuccess) return false;
-    is_over_ = go_on();
+    is_over_ = advance();
     return is_over_;
 }
 
-bool Operation::go_on() {
-    if (const char* const what = communicator->board->what_is_wrong()) {
+bool Operation::advance() {
+    if (const char* const what = communicator->board->complaint_text()) {
         communicator->fail(ncclInvalidUsage, what);
         return false;
     }
-    if (!has_posted()) return false;
+    if (!try_post()) return false;
     if (!is_paired()) {
-        look_for_what_never_comes();
+        check_for_deadlock();
         return false;
     }
-    if (!is_alike()) {
+    if (!matches_peer()) {
         const Lane& own = lane();
         const std::string from = std::to_string(is_send ? communicator->rank : peer);
         const std::string to = std::to_string(is_send ? peer : communicator->rank);
         complain(communicator,
-                 to_string(("rank " + from + " sends").c_str(), own.send[number_ % 2], " to rank ") + to +
-                     to_string(", which receives", own.receive[number_ % 2], ""));
+                 describe(("rank " + from + " sends").c_str(), own.send[number_ % 2], " to rank ") + to +
+                     describe(", which receives", own.receive[number_ % 2], ""));
         return false;
     }
     return is_send ? send_chunk() : receive_chunk();
 }
 
 // Posts the operation once all earlier ones in its lane are done. Returns true if it is posted.
-bool Operation::has_posted() {
+bool Operation::try_post() {
     Lane& own = lane();
     std::atomic<std::uint64_t>& posted = is_send ? own.sends : own.receives;
     if (number_ != 0) return true;
@@ -109,7 +109,7 @@ bool Operation::is_paired() const {
     return (is_send ? own.receives : own.sends) >= number_;
 }
 
-bool Operation::is_alike() const {
+bool Operation::matches_peer() const {
     const Lane& own = lane();
     const Posted& sent = own.send[number_ % 2];
     const Posted& received = own.receive[number_ % 2];
@@ -118,12 +118,12 @@ bool Operation::is_alike() const {
 
 // Detects two ranks that both send first, or both receive first, outside a group: neither reaches the call that
 // the other one waits for.
-void Operation::look_for_what_never_comes() const {
+void Operation::check_for_deadlock() const {
     if (communicator->board->seat(peer).is_gone != 0) {
         communicator->fail(ncclRemoteError, "rank " + std::to_string(peer) + " has gone");
         return;
     }
-    const Lane& back = lane_back();
+    const Lane& back = reverse_lane();
     const bool does_peer_wait =
         is_send ? back.sends > back.receives && !back.send[back.sends % 2].is_in_group
                 : back.receives > back.sends && !back.receive[back.receives % 2].is_in_group;

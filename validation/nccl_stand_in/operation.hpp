@@ -27,16 +27,16 @@ public:
     std::string text() const;  // "sends 12 of int8 to rank 1"
 
 private:
-    bool go_on();
-    bool has_posted();
+    bool advance();
+    bool try_post();
     bool is_paired() const;
-    bool is_alike() const;
-    void look_for_what_never_comes() const;
+    bool matches_peer() const;
+    void check_for_deadlock() const;
     bool send_chunk();
     bool receive_chunk();
 
     Lane& lane() const;
-    Lane& lane_back() const;
+    Lane& reverse_lane() const;
     std::uint64_t bytes() const;
 
     std::uint64_t number_ = 0;  // position in its lane, from 1; 0 before it begins
@@ -44,6 +44,6 @@ private:
     bool is_over_ = false;
 };
 
-std::string name_of(std::int32_t type);  // "int8"
+std::string to_string(std::int32_t type);  // "int8"
 
 }  // namespace trireme::nccl_stand_in

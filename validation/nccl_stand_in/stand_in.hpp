@@ -1,7 +1,7 @@
 // Test functions of the stand-in in addition to NCCL's functions; both are found in the library by name.
 //
 // The stand-in moves bytes between processes, as NCCL does between GPUs, and is stricter: usage with which NCCL
-// may hang is refused with a message that says which rank did what.
+// may hang is rejected with a message that names the rank and its call.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace trireme::nccl_stand_in {
 
 struct Settings {
     // Submits work to a queue of the emulated GPU; the work takes until the function returns true.
-    void (*stand_until)(void* stream, std::function<bool()> is_over) = nullptr;
+    void (*submit_until)(void* stream, std::function<bool()> is_over) = nullptr;
 
     // Intentional misbehaviour:
     int version = 999'999;     // 99.99.99, which is no NCCL release: records made with the stand-in show it
@@ -23,9 +23,9 @@ struct Settings {
 };
 
 // "nccl_stand_in_settings": the settings of this process.
-using SettingsOf = Settings*();
+using GetSettings = Settings*();
 // "nccl_stand_in_complaints": calls of this process that NCCL forbids or may hang with. The reader clears them.
-using ComplaintsOf = std::vector<std::string>*();
+using GetComplaints = std::vector<std::string>*();
 // "nccl_stand_in_forget_all": adds a complaint for everything that this process has not ended, and resets all
 // state.
 using ForgetAll = void();

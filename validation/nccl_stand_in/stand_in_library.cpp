@@ -7,11 +7,11 @@
 namespace trireme {
 
 StandIn::StandIn() {
-    library_.find("nccl_stand_in_settings", settings_);
-    library_.find("nccl_stand_in_complaints", complaints_);
-    library_.find("nccl_stand_in_forget_all", forget_all_);
-    library_.find("nccl_stand_in_disappear", disappear_);
-    settings().stand_until = emulated::stand_until;
+    library_.load_symbol("nccl_stand_in_settings", settings_);
+    library_.load_symbol("nccl_stand_in_complaints", complaints_);
+    library_.load_symbol("nccl_stand_in_forget_all", forget_all_);
+    library_.load_symbol("nccl_stand_in_disappear", disappear_);
+    settings().submit_until = emulated::submit_until;
 }
 
 std::vector<std::string> StandIn::complaints(Leftovers leftovers) const {

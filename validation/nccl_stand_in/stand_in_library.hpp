@@ -28,8 +28,8 @@ public:
 
 private:
     device::SharedLibrary library_{path(), "a test"};
-    nccl_stand_in::SettingsOf* settings_ = nullptr;
-    nccl_stand_in::ComplaintsOf* complaints_ = nullptr;
+    nccl_stand_in::GetSettings* settings_ = nullptr;
+    nccl_stand_in::GetComplaints* complaints_ = nullptr;
     nccl_stand_in::ForgetAll* forget_all_ = nullptr;
     nccl_stand_in::Disappear* disappear_ = nullptr;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int mhz = 1200;
 
-[[noreturn]] void wait_for_the_end() {
+[[noreturn]] void wait_forever() {
     for (;;) ::sleep(1);
 }
 
@@ -28,22 +28,22 @@ void end_by(const std::string& way, const comm::Session& session) {
         ::kill(::getpid(), SIGINT);
         ::sleep(1);
         ::kill(::getpid(), SIGINT);
-        wait_for_the_end();
+        wait_forever();
     }
     if (way == "alone" && is_second) throw ResourceError("this rank alone cannot go on");
     if (way == "killed" && is_second) ::kill(::getpid(), SIGKILL);
-    wait_for_the_end();
+    wait_forever();
 }
 
 void run(const std::string& library, const std::string& way, comm::Session& session,
          device::StopSignals& signals) {
-    const auto all = session.all_ranks("clocks", {});
+    const auto all = session.make_group_of_all_ranks("clocks", {});
     const std::string own = session.rank() == 0 ? "0000:01:00.0" : "0000:65:00.0";
-    rank::RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(*all, own)},
+    rank::RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = all_gather(*all, own)},
                       library);
-    agree(*all, [&] { gpu.check_clock(mhz); });
-    agree(*all, [&] { gpu.hold_clock(mhz); });
-    gpu.let_go_at(&signals);
+    run_or_fail_together(*all, [&] { gpu.check_clock(mhz); });
+    run_or_fail_together(*all, [&] { gpu.lock_clock(mhz); });
+    gpu.unlock_clocks_on(&signals);
     barrier(*all);
     end_by(way, session);
 }
@@ -51,7 +51,7 @@ void run(const std::string& library, const std::string& way, comm::Session& sess
 int run(int argc, char** argv) {
     device::StopSignals signals;
     comm::Session session(argc, argv);
-    signals.take_back();
+    signals.install_handlers();
     try {
         run(argv[1], argv[2], session, signals);
     } catch (const ConfigError& error) {

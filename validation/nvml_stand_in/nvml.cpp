@@ -33,14 +33,14 @@ struct Gpu {
 };
 using Device = const Gpu*;
 
-std::mutex finding;
+std::mutex gpus_mutex;
 std::deque<Gpu> gpus{{"0000:01:00.0", 0}, {"0000:65:00.0", 1}};
 constexpr unsigned highest_mhz = 1980;
 constexpr unsigned lowest_mhz = 210;
 constexpr unsigned step_mhz = 15;
 
 // Each query reports two more joules, or three for the second GPU.
-std::atomic<unsigned long long> looks = 0;
+std::atomic<unsigned long long> energy_queries = 0;
 std::atomic<int> users = 0;
 
 std::string_view play() {
@@ -57,7 +57,7 @@ void note(const std::string& line) {
     ::close(file);
 }
 
-Result state_of(Device device) {
+Result check_device(Device device) {
     if (users == 0) return uninitialized;
     if (device == nullptr) return invalid_argument;
     return play() == "lost" ? gpu_is_lost : success;
@@ -65,19 +65,19 @@ Result state_of(Device device) {
 
 // Returns a value that simple GPUs do not report.
 template <class Value>
-Result tell(Device device, Value* to, Value value) {
-    if (const Result state = state_of(device); state != success) return state;
+Result report(Device device, Value* to, Value value) {
+    if (const Result state = check_device(device); state != success) return state;
     if (play() == "not_supported") return not_supported;
     *to = value;
     return success;
 }
 
 Result list(Device device, unsigned* count, unsigned* to, unsigned first, unsigned size) {
-    if (const Result state = state_of(device); state != success) return state;
+    if (const Result state = check_device(device); state != success) return state;
     if (play() == "not_supported") return not_supported;
-    const unsigned room = *count;
+    const unsigned capacity = *count;
     *count = size;
-    if (to == nullptr || room < size) return insufficient_size;
+    if (to == nullptr || capacity < size) return insufficient_size;
     for (unsigned i = 0; i < size; ++i) to[i] = first - i * step_mhz;
     return success;
 }
@@ -126,7 +126,7 @@ Result nvmlSystemGetDriverVersion(char* text, unsigned length) {
 
 Result nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
     if (users == 0) return uninitialized;
-    const std::scoped_lock lock(finding);
+    const std::scoped_lock lock(gpus_mutex);
     for (const Gpu& gpu : gpus) {
         if (gpu.bus_id != bus_id) continue;
         *device = &gpu;
@@ -138,44 +138,43 @@ Result nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
 }
 
 Result nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* millijoules) {
-    const Result result = tell(device, millijoules, 5'000'000ULL);
-    if (result == success) *millijoules += ++looks * (2000 + 1000 * device->number);
+    const Result result = report(device, millijoules, 5'000'000ULL);
+    if (result == success) *millijoules += ++energy_queries * (2000 + 1000 * device->number);
     return result;
 }
 
 Result nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
-    return tell(device, milliwatts, 115'500U + device->number);
+    return report(device, milliwatts, 115'500U + device->number);
 }
 
 Result nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
-    return tell(device, milliwatts, play() == "hot" ? 400'000U : 700'000U);
+    return report(device, milliwatts, play() == "hot" ? 400'000U : 700'000U);
 }
 
 Result nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned* milliwatts) {
-    return tell(device, milliwatts, 700'000U);
+    return report(device, milliwatts, 700'000U);
 }
 
 // Every GPU reports these two.
-//
 Result nvmlDeviceGetClockInfo(Device device, unsigned kind, unsigned* mhz) {
-    if (const Result state = state_of(device); state != success) return state;
+    if (const Result state = check_device(device); state != success) return state;
     *mhz = kind == 2 ? 2619 : (play() == "hot" ? 900 : 1755);
     return success;
 }
 
 Result nvmlDeviceGetTemperature(Device device, unsigned /*sensor*/, unsigned* celsius) {
-    if (const Result state = state_of(device); state != success) return state;
+    if (const Result state = check_device(device); state != success) return state;
     *celsius = play() == "hot" ? 88 : 41;
     return success;
 }
 
 Result nvmlDeviceGetMaxClockInfo(Device device, unsigned kind, unsigned* mhz) {
-    return tell(device, mhz, kind == 2 ? 2619U : highest_mhz);
+    return report(device, mhz, kind == 2 ? 2619U : highest_mhz);
 }
 
 Result nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
     const unsigned long long used = play() == "hot" ? 20'000'000'000 : 600'000'000;
-    return tell(device, memory, Memory{80'000'000'000, 80'000'000'000 - used, used});
+    return report(device, memory, Memory{80'000'000'000, 80'000'000'000 - used, used});
 }
 
 Result nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned* count, unsigned* mhz) {
@@ -188,17 +187,16 @@ Result nvmlDeviceGetSupportedGraphicsClocks(Device device, unsigned memory_mhz, 
     return list(device, count, mhz, highest_mhz, (highest_mhz - lowest_mhz) / step_mhz + 1);
 }
 
-Result nvmlDeviceSetGpuLockedClocks(Device device, unsigned least_mhz, unsigned most_mhz) {
-    if (const Result state = state_of(device); state != success) return state;
+Result nvmlDeviceSetGpuLockedClocks(Device device, unsigned min_mhz, unsigned max_mhz) {
+    if (const Result state = check_device(device); state != success) return state;
     if (play() == "no_permission") return no_permission;
     if (play() == "not_supported") return not_supported;
-    note(std::string("hold ") + device->bus_id + " " + std::to_string(least_mhz) + " " +
-         std::to_string(most_mhz));
+    note(std::string("hold ") + device->bus_id + " " + std::to_string(min_mhz) + " " + std::to_string(max_mhz));
     return success;
 }
 
 Result nvmlDeviceResetGpuLockedClocks(Device device) {
-    if (const Result state = state_of(device); state != success) return state;
+    if (const Result state = check_device(device); state != success) return state;
     if (play() == "no_permission") return no_permission;
     note(std::string("give back ") + device->bus_id);
     return success;

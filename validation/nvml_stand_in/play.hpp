@@ -13,18 +13,18 @@ constexpr const char* first_gpu = "0000:01:00.0";
 constexpr const char* second_gpu = "0000:65:00.0";
 
 // Sets the environment variables of the stand-in for the object's lifetime.
-class NvmlPlay {
+class NvmlStandIn {
 public:
-    explicit NvmlPlay(const char* play = "well") : log_(folder_.file("log")) {
+    explicit NvmlStandIn(const char* play = "well") : log_(folder_.file("log")) {
         change(play);
         ::setenv("NVML_STAND_IN_LOG", log_.c_str(), 1);
     }
-    ~NvmlPlay() {
+    ~NvmlStandIn() {
         ::unsetenv("NVML_STAND_IN_PLAY");
         ::unsetenv("NVML_STAND_IN_LOG");
     }
-    NvmlPlay(const NvmlPlay&) = delete;
-    NvmlPlay& operator=(const NvmlPlay&) = delete;
+    NvmlStandIn(const NvmlStandIn&) = delete;
+    NvmlStandIn& operator=(const NvmlStandIn&) = delete;
 
     void change(const char* play) { ::setenv("NVML_STAND_IN_PLAY", play, 1); }
     // Returns one line for each clock limit that was set or reset.

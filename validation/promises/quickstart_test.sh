@@ -17,12 +17,12 @@ BUILD=$build RUNS=$scratch "$here/../../jobs/quickstart.sh" --steps 20 2>&1 | te
 
 fail() { echo "quickstart_test: $*" >&2; exit 1; }
 run=$(find "$scratch/quickstart" -name steps.jsonl -printf '%h\n')
-[[ $(wc -l <<< "$run") == 1 ]] || fail "there is not one run directory in $scratch/quickstart, but: $run"
+[[ $(wc -l <<< "$run") == 1 ]] || fail "$scratch/quickstart must have exactly one run directory, but has: $run"
 steps=$(grep -c '"grad_norm"' "$run/steps.jsonl") || true
 [[ $steps == 20 ]] || fail "$run/steps.jsonl has $steps steps, not 20"
 [[ -s $run/report.html ]] || fail "there is no $run/report.html"
 for words in "Figures of merit" "tokens/s" "memory " "written to $run"; do
-    grep -qF -- "$words" "$scratch/output" || fail "the output does not say: $words"
+    grep -qF -- "$words" "$scratch/output" || fail "the output lacks: $words"
 done
 bytes() { sed -nE "/\"memory_bytes\"/,/\}/s/.*\"$1\": ([0-9]+).*/\1/p" "$run/summary.json"; }
 predicted=$(bytes predicted) grown=$(bytes growth)

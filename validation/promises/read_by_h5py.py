@@ -42,7 +42,7 @@ def check_corpus(program, folder):
         tokens, offsets = corpus["tokens"][()], corpus["offsets"][()]
         rows = [bytes(tokens[begin:end].astype(numpy.uint8)).decode() for begin, end in zip(offsets, offsets[1:])]
         require(rows == ROWS, f"the corpus has {rows}")
-        require(corpus.attrs["vocabulary_size"] == 257, "a corpus of bytes has a vocabulary of 257")
+        require(corpus.attrs["vocabulary_size"] == 257, "the vocabulary of a byte corpus is not 257")
         for name, dataset in corpus.items():
             digest = hashlib.sha256(dataset[()].tobytes()).hexdigest()
             require(dataset.attrs["sha256"].decode() == digest, f"the SHA-256 of {name} differs")
@@ -75,7 +75,7 @@ def check_checkpoint(program, folder):
         for group in model:
             for name, dataset in model[group].items():
                 require(numpy.array_equal(dataset[()], boxes_of(parts, f"{group}/{name}", dataset.shape)),
-                        f"{group}/{name} of model.h5 is not that of the parts")  # fmt: skip
+                        f"{group}/{name} of model.h5 differs from the parts")  # fmt: skip
     print("checkpoint: model.h5 shows each tensor and moment as the parts have it")
 
 

@@ -40,12 +40,12 @@ enter_cluster() { # the test's own file, the program
         start_cluster "$2"
         return
     fi
-    [ "$(id -u)" -eq 0 ] || skip "a Slurm cluster of one's own needs root"
+    [ "$(id -u)" -eq 0 ] || skip "starting a Slurm cluster needs root"
     local command
     for command in slurmctld slurmd srun munged ip unshare; do
         command -v "$command" >/dev/null || skip "there is no $command (Debian: slurm-wlm, munge, iproute2)"
     done
-    unshare "${own_namespaces[@]}" --net true 2>/dev/null || skip "this machine lets nobody unshare namespaces"
+    unshare "${own_namespaces[@]}" --net true 2>/dev/null || skip "this machine does not allow unsharing namespaces"
     IN_CLUSTER=yes exec unshare "${own_namespaces[@]}" --net bash "$@"
 }
 
@@ -284,15 +284,15 @@ run_undisturbed() { # run directory, options...
 }
 
 expect_same_losses() { # run directory, reference directory, number of steps
-    [ "$(losses_of "$1" | wc -l)" -eq "$3" ] || fail "$1 has not $3 steps: $(losses_of "$1")"
-    diff <(losses_of "$1") <(losses_of "$2") >&2 || fail "$1 and $2 have other losses"
+    [ "$(losses_of "$1" | wc -l)" -eq "$3" ] || fail "$1 does not have $3 steps: $(losses_of "$1")"
+    diff <(losses_of "$1") <(losses_of "$2") >&2 || fail "the losses of $1 and $2 differ"
     grep -q '"verdict": *"VALID"' "$1/summary.json" || fail "$1 is not VALID: $(cat "$1/summary.json")"
 }
 
 # Compares losses with the tolerance for another number of ranks in f64: 1e-10 of the loss.
 expect_close_losses() { # run directory, reference directory, number of steps
-    local alike
-    alike=$(paste -d " " <(losses_of "$1") <(losses_of "$2") |
-        awk '$1 == $3 && ($2 - $4)^2 <= (1e-10 * $4)^2 { ++alike } END { print alike + 0 }')
-    [ "$alike" -eq "$3" ] || fail "$1 and $2 have other losses: $(losses_of "$1") and $(losses_of "$2")"
+    local matching
+    matching=$(paste -d " " <(losses_of "$1") <(losses_of "$2") |
+        awk '$1 == $3 && ($2 - $4)^2 <= (1e-10 * $4)^2 { ++matching } END { print matching + 0 }')
+    [ "$matching" -eq "$3" ] || fail "the losses of $1 and $2 differ: $(losses_of "$1") and $(losses_of "$2")"
 }

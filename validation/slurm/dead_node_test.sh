@@ -19,9 +19,9 @@ repair_node n3
 wait_for "second start" 200 is_running_again "$job"
 expect_state "$job" COMPLETED 0:0
 expect_same_losses struck undisturbed 16
-grep -q '"behind_step":[1-9]' struck/starts.jsonl || fail "it did not go on: $(cat struck/starts.jsonl)"
+grep -q '"behind_step":[1-9]' struck/starts.jsonl || fail "it did not resume: $(cat struck/starts.jsonl)"
 
-say "a node dies before the start, and Slurm does not know: found by the second component, whose nodes are asked, too"
+say "a node dies before the start, and Slurm does not know: the check also asks the nodes of the second component"
 notice_after() { # seconds
     sed -i "s/^SlurmdTimeout=.*/SlurmdTimeout=$1/" "$SLURM_CONF"
     scontrol reconfigure

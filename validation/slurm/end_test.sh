@@ -7,26 +7,26 @@ enter_cluster "$0" "$@"
 run=("${small_run[@]}" --steps 12 --pipe 4 --data 2)
 run_undisturbed undisturbed "${run[@]}"
 
-say "a more urgent job takes the nodes, and gives them back"
+say "a more urgent job takes the nodes and releases them"
 job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir displaced "$(long_step 3)")
 wait_for "second step" 100 has_steps displaced 2
 srun --partition urgent --nodes 4 --exclusive true
 wait_for "second start" 200 is_running_again "$job"
 expect_state "$job" COMPLETED 0:0
 expect_same_losses displaced undisturbed 12
-grep -q "SIGTERM came to rank [0-7]" "slurm-$job.out" || fail "nobody says why it stopped: $(cat "slurm-$job.out")"
+grep -q "SIGTERM came to rank [0-7]" "slurm-$job.out" || fail "the output does not say why it stopped: $(cat "slurm-$job.out")"
 
-say "time is nearly up: the run stops by itself, under mpirun, too, where no signal of Slurm's comes"
+say "the time limit is near: the run stops by itself, also under mpirun, where no signal of Slurm arrives"
 sed -i 's/^site_mpi=""/site_mpi=mpirun/' "$home/jobs/site.sh"
 job=$(sbatch --parsable --time 1 "$home/jobs/train.sbatch" "${small_run[@]}" --steps 9999 --pipe 2 --run-dir short)
 wait_for "first step" 100 has_steps short 1
 wait_for "return to the queue" 100 is_in_state "$job" PENDING
 scancel "$job"
-grep -q "the end of Slurm's job $job is near" "slurm-$job.out" || fail "nobody says why: $(cat "slurm-$job.out")"
+grep -q "the end of Slurm's job $job is near" "slurm-$job.out" || fail "the output does not say why: $(cat "slurm-$job.out")"
 "$TRIREME" inspect --verify short
 sed -i 's/^site_mpi=mpirun/site_mpi=""/' "$home/jobs/site.sh"
 
-say "a step that takes longer than the job may: Slurm kills it, and the last checkpoint is whole"
+say "a step that takes longer than the time limit: Slurm kills the job, and the last checkpoint is complete"
 slow=()
 for rank in 0 1 2 3 4 5 6 7; do
     slow+=(--slow "rank=$rank,factor=1000,steps=5:6")

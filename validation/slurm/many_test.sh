@@ -22,7 +22,7 @@ done
 cat "its runs/ranks.csv"
 [ "$(grep -cE '^2?,[12],[12],[0-9]+,[0-9.]+,wall,[^,]*,$' "its runs/ranks.csv")" -eq 4 ] || fail "not all points have figures"
 
-say "one node of a kind and three of another, each with its profile: eight ranks of one world"
+say "one node of one kind and three of a different kind, each with its profile: eight ranks of one world"
 run=("${small_run[@]}" --steps 4 --pipe 4 --data 2)
 run_undisturbed alike "${run[@]}"
 "$TRIREME" profile --layers 4 --width 16 --heads 2 --device reference --threads 1 --batch 8 --quiet --output one.json

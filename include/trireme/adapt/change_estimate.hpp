@@ -1,4 +1,4 @@
-// Estimates how long a change of plan takes from the changes that a run has made.
+// Predicts how long a change of plan takes, from the durations of earlier changes.
 #pragma once
 
 #include <algorithm>
@@ -12,28 +12,32 @@ class ChangeEstimate {
 public:
     void add(std::size_t moved_bytes, double seconds) {
         const auto bytes = static_cast<double>(moved_bytes);
-        const double before = bytes - mean_bytes_;
+        const double bytes_deviation = bytes - mean_bytes_;
         count_ += 1;
-        mean_bytes_ += before / count_;
+        mean_bytes_ += bytes_deviation / count_;
         mean_seconds_ += (seconds - mean_seconds_) / count_;
-        square_bytes_ += before * (bytes - mean_bytes_);
-        product_ += before * (seconds - mean_seconds_);
+        square_deviation_sum_ += bytes_deviation * (bytes - mean_bytes_);
+        deviation_product_sum_ += bytes_deviation * (seconds - mean_seconds_);
     }
 
-    // Returns the predicted seconds; empty before the first change.
-    std::optional<double> seconds(std::size_t moved_bytes) const {
+    // Returns the predicted seconds of a change that moves `moved_bytes` bytes; empty before the first change.
+    std::optional<double> predict_seconds(std::size_t moved_bytes) const {
         if (count_ == 0) return std::nullopt;
-        return std::max(0.0, mean_seconds_ + slope() * (static_cast<double>(moved_bytes) - mean_bytes_));
+        return std::max(0.0,
+                        mean_seconds_ + compute_slope() * (static_cast<double>(moved_bytes) - mean_bytes_));
     }
 
 private:
-    // The slope is never negative: more bytes do not take less time, so such a measurement was disturbed.
-    double slope() const { return square_bytes_ > 0 ? std::max(0.0, product_ / square_bytes_) : 0; }
+    // Returns the seconds per byte. They are never negative: if more bytes seem to take less time, a
+    // measurement was disturbed.
+    double compute_slope() const {
+        return square_deviation_sum_ > 0 ? std::max(0.0, deviation_product_sum_ / square_deviation_sum_) : 0;
+    }
 
     double count_ = 0;
     double mean_bytes_ = 0, mean_seconds_ = 0;
-    double square_bytes_ = 0;  // sum of (bytes - mean)^2
-    double product_ = 0;       // sum of (bytes - mean) (seconds - mean)
+    double square_deviation_sum_ = 0;   // sum of (bytes - mean_bytes_)^2
+    double deviation_product_sum_ = 0;  // sum of (bytes - mean_bytes_) * (seconds - mean_seconds_)
 };
 
 }  // namespace trireme::adapt

@@ -1,50 +1,53 @@
-// A change from the plan that a run is in to the plan of a decision: planned and checked once, then applied.
+// A change from the current plan of a run to the plan of a decision. It is planned and checked once, then
+// applied.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "trireme/plan/decision.hpp"
-#include "trireme/rank/twin_moves.hpp"
+#include "trireme/rank/staged_moves.hpp"
 #include "trireme/setup/setup.hpp"
 
 namespace trireme::adapt {
 
 struct PlanTransition {
-    const setup::PlanState& from;  // the plan that the run is in, until the transition is applied
+    const setup::PlanState& from;  // the current plan of the run, until the transition is applied
     setup::PlanState to = {};
     bool moves_state = true;  // if false, tensors stay in place and only skipped and offloaded work changes
-    std::size_t elements_in_flight = 0;  // max. elements that a rank sends and receives at a time
-    rank::StateMoves moves = {};         // moves by messages
-    rank::TwinMoves twin_moves = {};     // moves through node memory, for --move twins
+    // Maximum number of elements that a rank sends and receives at a time.
+    std::size_t max_elements_in_flight = 0;
+    rank::StateMoves moves = {};          // moves by messages
+    rank::StagedMoves staged_moves = {};  // moves through node memory, for `--move twins`
 
-    // Bytes of state, summed over ranks, that travel by messages and that stay on their rank.
-    std::size_t moved_bytes(const setup::Job& job) const;
-    std::size_t kept_bytes(const setup::Job& job) const;
+    // The first function returns the bytes of state that travel by messages, the second one the bytes that stay
+    // on their rank. Both sum over all ranks.
+    std::size_t count_moved_bytes(const setup::Job& job) const;
+    std::size_t count_kept_bytes(const setup::Job& job) const;
 
-    // Peak bytes of a rank while its state moves, without messages in flight.
-    std::size_t moving_bytes(const setup::Job& job, int rank) const;
-    // Peak bytes of a rank during the change and in the next plan.
-    std::size_t max_bytes(const setup::Job& job, int rank) const;
-    // Bytes of node memory that the ranks of a node share during the change; 0 without --move twins.
-    std::size_t node_bytes(const setup::Job& job, int node) const;
+    // Returns the peak bytes of a rank while its state moves, without message buffers.
+    std::size_t predict_moving_bytes(const setup::Job& job, int rank) const;
+    // Returns the peak bytes of a rank during the change and under the next plan.
+    std::size_t predict_max_bytes(const setup::Job& job, int rank) const;
+    // Returns the bytes of memory that the ranks of a node share during the change; 0 without `--move twins`.
+    std::size_t predict_node_bytes(const setup::Job& job, int node) const;
 };
 
-// Plans the change from `from` that the decision requests. `nodes` has the node of each rank. Throws
-// ConfigError if options, model and ranks do not fit the decision, or if its recorded plan hashes do not match.
-// Also throws ConfigError if the change or the new plan needs more memory than --memory-limit. `from` must
-// outlive the result.
+// Plans the change from `from` to the plan of the decision. `nodes` has the node of each rank. Throws
+// ConfigError if the decision does not fit the options, the model or the ranks, if the hashes in the decision
+// are not those of the two plans, or if the change or the new plan needs more memory than --memory-limit.
+// `from` must outlive the result.
 PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& from,
                                const std::vector<int>& nodes, const plan::Decision& decision);
 
 // Same as plan_transition(), but writes the reason to `why` and returns nothing instead of throwing
 // ConfigError.
-std::optional<PlanTransition> possible_transition(const setup::Job& job, const setup::PlanState& from,
+std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,
                                                   const std::vector<int>& nodes, const plan::Decision& decision,
                                                   std::string& why);
 
-// True if both plans hold every tensor on the same ranks, so that no state has to move.
-bool stays_in_place(const plan::Plan& from, const plan::Plan& to);
+// True if each rank holds the same tensors under both plans, so that no state has to move.
+bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);
 
 // Throws ConfigError if --move or --on-nan forbids a change to or from this plan.
 void check_change(const config::RunConfig& config, const plan::Plan& plan);
@@ -53,13 +56,14 @@ void check_change(const config::RunConfig& config, const plan::Plan& plan);
 // replaced; the trainer reads them before the next step.
 void apply(PlanTransition& transition, setup::PlanState& current);
 
-// Peak bytes during the changes of a run.
+// Peak bytes over several changes of plan.
 struct ChangeMemory {
-    std::size_t rank = 0;  // of this rank
-    std::size_t node = 0;  // shared by the ranks of its node
+    std::size_t rank = 0;  // memory of this rank
+    std::size_t node = 0;  // node memory that the ranks of this rank's node share
 };
 
-// The decisions of --decisions that take effect in this start, and the memory that they need.
+// The decisions of --decisions that take effect between the first and the last step of this start of the run,
+// and the memory that their changes need.
 struct RecordedChanges {
     std::vector<plan::Decision> decisions = {};
     ChangeMemory memory = {};

@@ -1,4 +1,4 @@
-// Makes the policy of --straggler, with the facts that it needs about model, plan and links.
+// Makes the policy that --straggler requests, from facts about model, plan and links.
 #pragma once
 
 #include "trireme/layout/links.hpp"
@@ -8,24 +8,25 @@
 
 namespace trireme::adapt {
 
-// Makes the policy that --straggler requests. `healthy` is the layout for equally fast ranks, `nodes` the node
-// of each rank, `link` the link between the ranks of a team (without bandwidth if not yet measured).
-policy::Policy straggler_policy(const setup::Job& job, const setup::PlanState& current,
-                                const layout::Layout& healthy, const std::vector<int>& nodes,
-                                const layout::Link& link);
+// `healthy_layout` is the layout for equally fast ranks, `nodes` the node of each rank, and `link` the link
+// between the ranks of a team (a default link if it has not been measured yet).
+policy::Policy make_straggler_policy(const setup::Job& job, const setup::PlanState& current,
+                                     const layout::Layout& healthy_layout, const std::vector<int>& nodes,
+                                     const layout::Link& link);
 
 // True if the plan's schedule can execute other stage boundaries.
-bool may_cut_elsewhere(const plan::Plan& plan);
+bool may_move_stage_boundaries(const plan::Plan& plan);
 // True if the plan's schedule can execute different numbers of micro-batches per replica.
 bool may_take_uneven_turns(const plan::Plan& plan);
 
-// Returns the communication costs of migrations per step, for the team where they are highest.
-policy::HelpCosts help_costs(const setup::Job& job, const setup::PlanState& current, const layout::Link& link);
+// Returns the costs of migrations in a step. Each cost is the maximum over all teams.
+policy::OffloadCosts compute_migration_costs(const setup::Job& job, const setup::PlanState& current,
+                                             const layout::Link& link);
 
 // Throws ConfigError if --straggler cannot change anything in the plan, or if its options do not fit the plan.
 void check_straggler(const config::RunConfig& config, const plan::Plan& plan);
 
-// Throws ConfigError if ranks with helpers cannot prune channels in the way that these options request.
-void check_resized_help(const config::ResizeConfig& resize);
+// Throws ConfigError if these options are impossible for ranks that both prune channels and have helpers.
+void check_resized_migration(const config::ResizeConfig& resize);
 
 }  // namespace trireme::adapt

@@ -1,4 +1,5 @@
-// Handles and errors of HDF5. Every call goes through check_hdf5, and every identifier has one owner.
+// Handles and errors of HDF5. The result of every HDF5 call goes through check_hdf5(), and every HDF5
+// identifier has one owner.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +11,23 @@
 
 namespace trireme::archive::hdf5 {
 
-// Stops HDF5 from printing its error stack; check_hdf5 reports one sentence instead.
-void silence();
+// Stops HDF5 from printing its error stack; check_hdf5() reports one sentence instead.
+void silence_errors();
 
-// Returns the innermost description of HDF5's error stack, or an empty string if there is none.
-std::string reason();
+// Returns the innermost description on HDF5's error stack, or an empty string if the stack is empty.
+std::string find_error_reason();
 
-// HDF5's types hid_t and herr_t. Only this room includes HDF5's header.
+// HDF5's types hid_t and herr_t, repeated here because only src/archive includes HDF5's header.
 using Id = std::int64_t;
 using Status = int;
 constexpr Id no_id = -1;
 
-// Returns a result of HDF5 unchanged. Throws Failure if it is negative: `what` names what failed and `next`
-// what the user should do.
+// Returns the result of an HDF5 call unchanged, or throws Failure if the result is negative. In the message,
+// `what` says what failed and `advice` what the user should do.
 template <class Failure = ResourceError, class Result>
-Result check_hdf5(Result result, std::string_view what, std::string_view next, Where where = Where::here()) {
-    if (result < 0) throw Failure(cat(what, ": HDF5 says \"", reason(), "\"; ", next), where);
+Result check_hdf5(Result result, std::string_view what, std::string_view advice,
+                  SourcePosition where = SourcePosition::here()) {
+    if (result < 0) throw Failure(cat(what, ": HDF5 says \"", find_error_reason(), "\"; ", advice), where);
     return result;
 }
 
@@ -46,7 +48,7 @@ public:
 
     Id get() const { return id_; }
 
-    // Returns the result of HDF5's closing function, or 0 if nothing was open.
+    // Closes the identifier and returns HDF5's status, or 0 if nothing was open.
     Status close() { return id_ < 0 ? 0 : close_(std::exchange(id_, no_id)); }
 
 private:

@@ -1,5 +1,5 @@
-// Contiguous little-endian datasets with any number of axes. Code that knows their offsets reads and writes
-// them without HDF5. Virtual arrays show boxes of other files as one dataset.
+// Arrays: contiguous little-endian datasets with any number of axes. The elements are read and written without
+// HDF5, at known offsets in the file. Virtual arrays present boxes in other files as one dataset.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +18,33 @@ namespace trireme::archive::hdf5 {
 struct Array {
     StoredType type = StoredType::f32;
     std::vector<std::uint64_t> shape = {};  // empty for a scalar
-    std::uint64_t offset = 0;               // of the first byte in the file
-    Handle dataset = {};                    // takes attributes
+    std::uint64_t offset = 0;               // offset of the first element in the file, in bytes
+    Handle dataset = {};                    // the open dataset, for its attributes
 
-    std::uint64_t bytes() const;
+    std::uint64_t count_bytes() const;
 };
 
-// Creates a dataset whose space is allocated at once and not yet written. `name` is a path; missing groups are
-// created. Throws ResourceError.
+// Creates a dataset, allocates its space in the file, and leaves its elements unwritten. `name` is a path
+// within the file, whose missing groups are created. Throws ResourceError.
 Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape);
 
-// Throws ConfigError if `file`, opened from `path`, has no dataset of that name or it is not a contiguous array
-// of a supported type. `next` says what the user should do.
-Array open_array(Id file, const std::filesystem::path& path, const std::string& name, std::string_view next);
+// Opens the dataset `name` of `file`, whose path is `path`. Throws ConfigError if there is no such dataset, or
+// if it is not contiguous and of a supported type. `advice` says in the message what the user should do.
+Array open_array(Id file, const std::filesystem::path& path, const std::string& name, std::string_view advice);
 
-// A box of a virtual array and the dataset that holds it, in a file of the same folder.
+// A box of a virtual array, and the dataset with the elements of the box. The dataset is in another file of the
+// same folder.
 struct VirtualBox {
     std::string file;
     std::string dataset;
-    std::vector<std::uint64_t> shape;   // of that dataset; as many elements as `extent`
-    std::vector<std::uint64_t> offset;  // per axis of the virtual array
-    std::vector<std::uint64_t> extent;
+    std::vector<std::uint64_t> shape;   // of the dataset; the number of elements is that of the box
+    std::vector<std::uint64_t> offset;  // first index of the box, per axis of the virtual array
+    std::vector<std::uint64_t> extent;  // number of indices, per axis of the virtual array
 };
 
-// Creates a dataset `name` that shows boxes of other files as one array. It is meant for users' tools only,
-// because HDF5 shows zeros if a box is missing. Throws ResourceError.
+// Creates a dataset `name` that presents boxes in other files as one array. Trireme does not read virtual
+// arrays, since HDF5 silently reads zeros where a box is missing. Virtual arrays are for users' tools. Throws
+// ResourceError.
 void create_virtual_array(Id file, const std::string& name, StoredType type,
                           const std::vector<std::uint64_t>& shape, const std::vector<VirtualBox>& boxes);
 

@@ -1,5 +1,5 @@
-// One-dimensional datasets of unsigned integers: little-endian and chunked, with a fletcher32 checksum per
-// chunk and the SHA-256 of all bytes in the attribute `sha256`.
+// One-dimensional datasets of unsigned integers: little-endian and chunked. Each chunk has a fletcher32
+// checksum, and the attribute `sha256` holds the SHA-256 of all bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@
 
 namespace trireme::archive::hdf5 {
 
-// Buffers elements and writes whole chunks, so that each chunk is checksummed and written once.
+// Writes a dataset. Buffers elements and writes whole chunks, so that HDF5 writes each chunk and its checksum
+// once.
 class DatasetWriter {
 public:
     // `element_bytes` is 1, 2, 4 or 8. All functions throw ResourceError.
@@ -22,8 +23,8 @@ public:
 
     void append(std::span<const std::byte> elements);  // whole elements only
 
-    // Writes the remaining elements and the attribute, and returns the SHA-256. Nothing may be appended
-    // afterwards.
+    // Writes the remaining elements and the attribute `sha256`, and returns the SHA-256. Nothing may be
+    // appended after that.
     std::string finish();
 
 private:
@@ -33,30 +34,32 @@ private:
     std::size_t element_bytes_;
     std::size_t chunk_bytes_;
     Handle dataset_;
-    std::vector<std::byte> pending_;
-    std::uint64_t written_ = 0;  // elements
-    Sha256 sum_;
+    std::vector<std::byte> pending_bytes_;  // of the incomplete chunk
+    std::uint64_t written_elements_ = 0;
+    Sha256 hash_;
 };
 
+// Reads a dataset that DatasetWriter has written.
 class DatasetReader {
 public:
-    // Throws ConfigError if the file has no such dataset or it has another form.
+    // `path` is the path of `file`, for messages. Throws ConfigError if the file has no dataset `name`, or if
+    // the dataset is not a list of unsigned integers.
     DatasetReader(Id file, const std::filesystem::path& path, const std::string& name);
 
-    std::uint64_t size() const { return size_; }
+    std::uint64_t size() const { return size_; }  // number of elements
     std::size_t element_bytes() const { return element_bytes_; }
     const std::string& recorded_sha256() const { return recorded_sha256_; }
 
-    // Reads elements [first, first + out.size()) in one HDF5 call and widens narrower types. Throws ConfigError
-    // if a chunk does not match its checksum.
+    // Reads elements [first, first + out.size()) in one HDF5 call, widening narrower elements. Throws
+    // ConfigError if a chunk does not match its checksum.
     void read(std::uint64_t first, std::span<std::uint8_t> out) const;
     void read(std::uint64_t first, std::span<std::uint32_t> out) const;
     void read(std::uint64_t first, std::span<std::uint64_t> out) const;
 
     // Reads all elements and returns the SHA-256 of their bytes.
-    std::string sha256() const;
+    std::string compute_sha256() const;
     // Returns all bytes; meant for small datasets.
-    std::string bytes() const;
+    std::string read_all_bytes() const;
 
 private:
     void read_raw(Id memory_type, std::uint64_t first, std::uint64_t count, void* out) const;

@@ -1,23 +1,25 @@
-// A copy of an imprint whose attributes HDF5 may overwrite. Its space is taken from the disk before HDF5 needs
-// it. If HDF5 itself met a full disk, it would keep a half-closed file and crash at program exit.
+// A file that is copied from an imprint and whose attributes are then overwritten. The copy occupies the disk
+// space of all metadata before HDF5 opens the file: if HDF5 itself met a full disk, it would keep a half-closed
+// file and crash at program exit.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 
 #include "trireme/archive/hdf5.hpp"
-#include "trireme/archive/hdf5_imprint.hpp"
+#include "trireme/archive/hdf5_file_image.hpp"
 
 namespace trireme::archive::hdf5 {
 
 class ReservedFile {
 public:
-    // Creates the file and replaces an existing one. Attributes may be overwritten, but nothing may be added.
-    // The elements of its datasets are not written yet. All functions throw ResourceError.
+    // Creates the file and replaces an existing one. The elements of its datasets are not written yet.
+    // Attributes may be overwritten, but no objects or attributes may be added. All functions throw
+    // ResourceError.
     ReservedFile(std::filesystem::path path, const Imprint& imprint);
     ReservedFile(const ReservedFile&) = delete;
     ReservedFile& operator=(const ReservedFile&) = delete;
-    ~ReservedFile();  // discards what HDF5 buffers, unless closed
+    ~ReservedFile();  // discards what HDF5 buffers, unless close() was called
 
     Id id() const { return file_.get(); }
 

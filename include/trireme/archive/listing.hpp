@@ -1,4 +1,4 @@
-// Lists folders and makes names that no other process chooses.
+// Lists folders, and makes random names that no other process chooses.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,16 @@
 
 namespace trireme::archive {
 
-// Returns the sorted names of all entries of the folder. Throws ConfigError if it cannot be listed.
-std::vector<std::string> names_in(const std::filesystem::path& folder);
+// Returns the sorted names of all entries of the folder. Throws ConfigError if the folder cannot be listed.
+std::vector<std::string> list_names(const std::filesystem::path& folder);
 
-// Throws ConfigError unless `folder` does not exist or is an empty folder.
-void refuse_unless_empty(const std::filesystem::path& folder);
+// Throws ConfigError if `folder` exists, unless it is an empty folder.
+void require_empty_folder(const std::filesystem::path& folder);
 
 // Number of hexadecimal digits that make a name unique among processes of all machines.
-constexpr int random_name_length = 8;
+constexpr int random_digit_count = 8;
 
 // Returns `count` random hexadecimal digits.
-std::string random_digits(int count = random_name_length);
+std::string make_random_digits(int count = random_digit_count);
 
 }  // namespace trireme::archive

@@ -8,59 +8,63 @@
 
 namespace trireme::archive {
 
-// Says whether a non-empty folder of the same name is an error or is replaced.
-enum class Existing { refused, replaced };
+// What PartialFolder does if a non-empty folder of the final name exists: throw ConfigError, or replace it.
+enum class ExistingFolder { refuse, replace };
 
-// Owns a folder `.NAME.partial-XXXXXXXX` beside `path`. If `path` is an empty folder, the owned one is
-// `.partial-XXXXXXXX` inside it, because `path` may be a mount or some shell's current folder. Removes the
-// owned folder and its contents unless keep() was called.
+// Owns the folder `.NAME.partial-XXXXXXXX` beside `path`, where NAME is the last component of `path`. If `path`
+// is an empty folder, the owned folder is `.partial-XXXXXXXX` inside of `path`. Then commit() does not replace
+// `path`, because `path` may be a mount point or the current folder of a shell. The destructor removes the
+// owned folder unless commit() was called.
 class PartialFolder {
 public:
-    // Creates the owned folder and missing parents. Throws ConfigError if the user named a path that cannot be
-    // written, ResourceError if the machine refuses (no space, broken disk).
-    PartialFolder(const std::filesystem::path& path, Existing existing);
+    // Creates the owned folder and its missing parents. Throws ConfigError if the user named a path that cannot
+    // be written, ResourceError if the machine refuses (no space, broken disk).
+    PartialFolder(const std::filesystem::path& path, ExistingFolder existing);
     PartialFolder(const PartialFolder&) = delete;
     PartialFolder& operator=(const PartialFolder&) = delete;
     ~PartialFolder();
 
-    const std::filesystem::path& final_path() const { return final_; }
-    const std::filesystem::path& partial_path() const { return partial_; }
+    const std::filesystem::path& final_path() const { return final_path_; }
+    const std::filesystem::path& partial_path() const { return partial_path_; }
 
-    // Syncs the folder and every file in it to disk, then moves it into place, with one rename if the file
-    // system allows. Inside an empty folder the files are moved one by one, with `last` as the final one:
-    // without it, readers consider the folder incomplete. Files that others created meanwhile stay, except in a
-    // folder that `existing` replaces. Throws like the constructor.
-    void keep(const std::string& last);
+    // Syncs the owned folder and its files to disk, then renames it to `path`, in one step if the file system
+    // allows. If `path` is an empty folder, instead moves the files into `path` one by one, `last_file` last:
+    // readers consider a folder without `last_file` incomplete. Files that others have created in `path`
+    // meanwhile remain, except in a folder that is replaced. Throws like the constructor.
+    void commit(const std::string& last_file);
 
 private:
-    void move_out(const std::string& last);
-    void put_into_place();
+    void move_files_out(const std::string& last_file);
+    void move_into_place();
 
-    std::filesystem::path final_;
-    Existing existing_;
-    bool is_inside_ = false;                   // the partial folder is inside final_
-    std::vector<std::filesystem::path> made_;  // created parents, innermost first; empty after keep()
-    std::filesystem::path partial_;            // empty if there is nothing to remove
+    std::filesystem::path final_path_;
+    ExistingFolder existing_;
+    bool is_inside_final_path_ = false;                   // the owned folder is inside final_path_
+    std::vector<std::filesystem::path> created_parents_;  // innermost first; empty after commit()
+    std::filesystem::path partial_path_;                  // empty if there is nothing to remove
 };
 
-// Creates a folder that several processes fill together, `.NAME.partial-DIGITS` beside `path`, unless another
-// process has created it. No process owns it: see remove_partial(). Throws like PartialFolder.
-std::filesystem::path joint_partial_folder(const std::filesystem::path& path, const std::string& digits);
+// Creates the folder `.NAME.partial-DIGITS` beside `path`, unless another process has created it. Several
+// processes fill the folder together, and none owns it: remove_partial_entries() removes a folder that was not
+// completed. Throws like PartialFolder.
+std::filesystem::path make_shared_partial_folder(const std::filesystem::path& path, const std::string& digits);
 
 // Syncs the file's contents to disk. Throws like PartialFolder.
 void sync_file(const std::filesystem::path& path);
 
-// Syncs the folder's entries, whose files are already synced, and moves it to `path`. An existing folder is
-// replaced, in one step if the file system allows. Throws like PartialFolder.
-void put_in_place(const std::filesystem::path& partial, const std::filesystem::path& path);
+// Syncs the list of entries of the folder `partial`, whose files are already synced, and renames the folder to
+// `path`. Replaces an existing folder, in one step if the file system allows. Throws like PartialFolder.
+void replace_folder(const std::filesystem::path& partial, const std::filesystem::path& path);
 
-// Removes a folder such that a partly removed one is never considered complete. Throws like PartialFolder.
+// Removes a folder. Gives it a partial name first, so that readers never consider a partly removed folder
+// complete. Throws like PartialFolder.
 void remove_folder(const std::filesystem::path& path);
 
-// Removes hidden partial entries that ended commands have left in the folder. Ignores errors.
-void remove_partial(const std::filesystem::path& folder) noexcept;
+// Removes the files and folders with partial names from `folder`: the incomplete output of commands that were
+// ended. Ignores errors.
+void remove_partial_entries(const std::filesystem::path& folder) noexcept;
 
-// Writes a small file, syncs it and moves it into place. Throws like PartialFolder.
-void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
+// Writes a file of `bytes` under a partial name, syncs it and renames it to `path`. Throws like PartialFolder.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace trireme::archive

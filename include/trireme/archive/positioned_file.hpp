@@ -1,4 +1,4 @@
-// Files that any number of threads read and write at given positions.
+// Files that any number of threads read and write concurrently, at byte offsets.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace trireme::archive {
 
-// Owns the file descriptor. Every error is a ConfigError that names the file: missing, a folder, forbidden, cut
-// short or unreadable.
+// A file that is open for reading. Every error is a ConfigError that names the file: missing, a folder,
+// forbidden, cut short or unreadable.
 class PositionedFile {
 public:
     explicit PositionedFile(std::filesystem::path path);
@@ -18,12 +18,12 @@ public:
     ~PositionedFile();
 
     const std::filesystem::path& path() const { return path_; }
-    std::uint64_t size() const { return size_; }  // bytes at opening
+    std::uint64_t size() const { return size_; }  // bytes, when the file was opened
 
     // Reads bytes [first, first + out.size()).
     void read(std::uint64_t first, std::span<std::byte> out) const;
-    // Hints that most reads are sequential, so that the system may read ahead.
-    void expect_in_order() const;
+    // Tells the operating system that most reads are sequential, so that it reads ahead.
+    void advise_sequential() const;
 
 private:
     std::filesystem::path path_;
@@ -31,8 +31,8 @@ private:
     std::uint64_t size_ = 0;
 };
 
-// Owns the descriptor of an existing file and writes it unbuffered. Throws ResourceError if the machine refuses
-// (no space, a limit, a broken disk), ConfigError if writing is not permitted.
+// An existing file that is open for unbuffered writing. All functions throw ResourceError if the machine
+// refuses (no space, a limit, a broken disk), ConfigError if writing is not permitted.
 class WritableFile {
 public:
     explicit WritableFile(std::filesystem::path path);
@@ -40,9 +40,9 @@ public:
     WritableFile& operator=(WritableFile&&) = delete;
     ~WritableFile();
 
-    // Reserves disk space for a file of `bytes`; a no-op if the file system cannot reserve space cheaply.
+    // Reserves disk space for a file of `bytes`; does nothing if the file system cannot reserve space cheaply.
     void reserve(std::uint64_t bytes) const;
-    // Writes `bytes` from byte `first` on.
+    // Writes `bytes` at byte offset `first`.
     void write(std::uint64_t first, std::span<const std::byte> bytes) const;
     // Waits until all written bytes are on disk.
     void sync() const;

@@ -1,5 +1,5 @@
-// Reads and writes safetensors files: eight bytes of header length, a JSON header, then the bytes of the
-// tensors.
+// Reads and writes safetensors files, which consist of the length of the header (eight bytes), a JSON header,
+// and the bytes of the tensors.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ namespace trireme::archive {
 // Element types; the format calls them F64, F32, F16, BF16, I64 ... BOOL.
 enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
-const char* name_of(StoredType type);  // "BF16"
-std::size_t bytes_of(StoredType type);
-std::optional<StoredType> stored_type_named(std::string_view name);
+const char* to_string(StoredType type);  // "BF16"
+std::size_t byte_size(StoredType type);  // bytes of an element
+std::optional<StoredType> parse_stored_type(std::string_view name);
 
 struct StoredTensor {
     std::string name;
     StoredType type = StoredType::f32;
     std::vector<std::uint64_t> shape;
-    std::uint64_t begin = 0;  // byte offset from the end of the header
+    std::uint64_t begin = 0;  // [begin, end) are the tensor's bytes, counted from the end of the header
     std::uint64_t end = 0;
 
-    std::uint64_t bytes() const { return end - begin; }
+    std::uint64_t count_bytes() const { return end - begin; }
 };
 
 struct SafetensorsHeader {
@@ -37,22 +37,23 @@ struct SafetensorsHeader {
     std::map<std::string, std::string> metadata;  // such as "format": "pt"
 };
 
-// Returns the length of the header, given by the first eight bytes of a file of `file_bytes` bytes. Throws
-// ConfigError, which names `place`, if it exceeds the file or the format's limit.
-std::uint64_t safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
-                                       const std::string& place);
+// Returns the length of the header in bytes, which is stored in the first eight bytes of the file. `file_bytes`
+// is the size of the file. Throws ConfigError, which names the file `source`, if the length exceeds the file or
+// the limit of the format.
+std::uint64_t parse_safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
+                                             const std::string& source);
 
-// Parses a header that is followed by `data_bytes` bytes of tensors. Throws ConfigError, which names `place`,
-// if it is not exactly such a header. Examples are offsets that overlap, leave holes or lie outside, sizes that
-// do not match shapes or overflow, unknown types and duplicate names.
+// Parses the header `text` of the file `source`. `data_bytes` bytes of tensors follow the header. Throws
+// ConfigError, which names the file, if anything in the header is invalid: offsets that overlap, leave holes or
+// lie outside of the data, sizes that do not match shapes or overflow, unknown types, or duplicate names.
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
-                                           const std::string& place);
+                                           const std::string& source);
 
-// Orders the tensors as Hugging Face's library writes them: by type (U64, I64, F64, F32, ..., BOOL), then by
-// name. Sets their offsets and returns the header's text, padded to a multiple of 8 bytes.
-std::string lay_out_safetensors(SafetensorsHeader& header);
+// Sorts the tensors of `header` as Hugging Face's library does: by type (U64, I64, F64, F32, ..., BOOL), then
+// by name. Sets their offsets and returns the text of the header, padded to a multiple of 8 bytes.
+std::string make_safetensors_header(SafetensorsHeader& header);
 
-// A file opened for reading. Every error is a ConfigError that names the file.
+// A safetensors file that is open for reading. Every error is a ConfigError that names the file.
 class SafetensorsFile {
 public:
     static SafetensorsFile open(const std::filesystem::path& path);
@@ -61,7 +62,7 @@ public:
     ~SafetensorsFile();
 
     const SafetensorsHeader& header() const;
-    // Reads bytes [first, first + out.size()) of the tensor.
+    // Reads bytes [first, first + out.size()) of `tensor`.
     void read(const StoredTensor& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
 private:
@@ -70,24 +71,24 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-// Writes the same bytes as Hugging Face's library. The file appears under its name when it is complete. Throws
-// ConfigError if it cannot be written there, ResourceError if the disk refuses.
+// Writes the same bytes as Hugging Face's library. The file gets its name when it is complete. All functions
+// throw ConfigError if `path` cannot be written, ResourceError if the disk refuses.
 class SafetensorsWriter {
 public:
-    // Ignores `begin` and `end` of the tensors.
+    // Sorts `tensors` and computes their `begin` and `end`; the given values are ignored.
     SafetensorsWriter(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
     SafetensorsWriter(SafetensorsWriter&&) noexcept;
     ~SafetensorsWriter();
 
-    const std::vector<StoredTensor>& tensors() const;  // in the order in which write() expects them
-    void write(std::span<const std::byte> bytes);      // the next bytes, of any count
-    void finish();                                     // called after all are written
+    const std::vector<StoredTensor>& tensors() const;  // in the order of write()
+    void write(std::span<const std::byte> bytes);      // the next bytes, in portions of any size
+    void finish();                                     // called once, after all tensors
 
 private:
     struct Storage;
 
-    std::uint64_t tensors_end() const;  // bytes of all tensors
+    std::uint64_t count_tensor_bytes() const;
 
     std::unique_ptr<Storage> storage_;
 };

@@ -1,5 +1,5 @@
-// Error classes and exit codes. A message carries three things: what went wrong, the numbers involved, and
-// what to do next.
+// Error classes and exit codes. The message of an error says what went wrong, which numbers are involved, and
+// what the user should do next.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,8 @@
 
 namespace trireme {
 
-// Appends one argument of cat(). Text is copied; numbers are printed as a stream would (6 significant
-// digits).
+// Appends one argument of cat() to `text`. Numbers are printed as by std::ostream: a double with 6 significant
+// digits.
 void append(std::string& text, std::string_view part);
 void append(std::string& text, char part);
 void append(std::string& text, long long part);
@@ -35,42 +35,43 @@ std::string cat(const Parts&... parts) {
     return text;
 }
 
-// A position in the source. As a default argument, Where::here() is the position of the caller.
-struct Where {
+// A position in the source code. As a default argument, SourcePosition::here() is the position of the caller.
+struct SourcePosition {
     const char* file;
     int line;
-    static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    static constexpr SourcePosition here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
         return {file, line};
     }
 };
 
-// Exit codes of a process. Scripts depend on these numbers.
+// Exit codes of a process; `config`, `resource` and `bug` belong to the error classes below, and `stopped` to a
+// run that a signal or a time limit ended early. Scripts depend on these numbers.
 enum class ExitCode : int { done = 0, config = 2, resource = 3, bug = 70, stopped = 75 };
 
-// Stores where it was constructed, so that no macro is needed to report a file and a line.
+// Base of all errors of the program. Stores the source position of its construction.
 class Error : public std::runtime_error {
 public:
-    Error(ExitCode code, const std::string& what, Where where);
+    Error(ExitCode code, const std::string& what, SourcePosition where);
 
     ExitCode code() const noexcept { return code_; }
-    Where where() const noexcept { return where_; }
+    SourcePosition where() const noexcept { return where_; }
 
 private:
     ExitCode code_;
-    Where where_;
+    SourcePosition where_;
 };
 
 // An error that the user can fix: options, input files.
 struct ConfigError : Error {
-    explicit ConfigError(const std::string& what, Where where = Where::here());
+    explicit ConfigError(const std::string& what, SourcePosition where = SourcePosition::here());
 };
 // An error of the machine: MPI, CUDA, HDF5, memory.
 struct ResourceError : Error {
-    explicit ResourceError(const std::string& what, Where where = Where::here());
+    explicit ResourceError(const std::string& what, SourcePosition where = SourcePosition::here());
 };
 // A broken invariant of the program.
 struct BugError : Error {
-    explicit BugError(const std::string& what, Where where = Where::here());
+    explicit BugError(const std::string& what, SourcePosition where = SourcePosition::here());
 };
 
 }  // namespace trireme

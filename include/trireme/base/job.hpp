@@ -1,4 +1,5 @@
-// Facts about the start of this process: its job, its launcher, the number of processes and its own number.
+// How this process was started: its Slurm job, its launcher, and its index among the launched processes. All
+// facts come from environment variables, so that they are known before MPI_Init.
 #pragma once
 
 #include <cstdint>
@@ -7,41 +8,42 @@
 
 namespace trireme {
 
-// Facts that Slurm or an MPI library's launcher put into the environment of this process.
+// Facts about the job that Slurm and the launcher of the MPI library set as environment variables.
 struct SlurmJob {
     std::string id = {};                              // Slurm's job ID; empty outside of a job
     int restarts = 0;                                 // number of times that Slurm has requeued the job
     std::optional<double> end_time = {};              // when Slurm will end the job, in seconds since 1970
     std::optional<int> cores_per_rank = {};           // --cpus-per-task
-    std::optional<int> local_rank = {};               // rank within the node and the job step
-    std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; if unset, all are visible
+    std::optional<int> local_rank = {};               // index among the processes of this node
+    std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; unset: all GPUs
 };
 
-// Returns the value of an environment variable as std::getenv does; nullptr if it is unset.
-using Variables = const char* (*)(const char* name);
+// A function that returns the value of an environment variable, or nullptr if it is unset, as std::getenv does.
+using GetVariable = const char* (*)(const char* name);
 
-// Reads the facts of the job. Values that are not numbers count as unset: the launcher wrote them, and the
-// user cannot correct them.
-SlurmJob job_of(Variables variables);
+// Reads the facts of the job. If a variable should be a number but has another value, it counts as unset,
+// because the user could not correct the value.
+SlurmJob read_slurm_job(GetVariable get_variable);
 
-// Returns the seconds until Slurm ends the job, negative if that time has passed. Empty if the end is
-// unknown.
-std::optional<double> seconds_left(const SlurmJob& job);
+// Returns the seconds until Slurm ends the job: negative if the end has passed, empty if it is unknown.
+std::optional<double> compute_seconds_left(const SlurmJob& job);
 
 // The program that started this process.
 enum class Launcher : std::uint8_t { none, srun, mpirun_of_open_mpi, mpiexec_of_mpich };
 
-// The launcher of this process, the number of processes and the number of this one.
-struct Start {
+// The launcher of this process, and what it set for the start of MPI.
+struct ProcessStart {
     Launcher launcher = Launcher::none;
-    int processes = 1;
-    int process = 0;
-    bool has_pmix = false;  // srun and the MPI library connect through PMIx or the older PMI;
-    bool has_pmi = false;   // without either, each process that srun starts is alone
+    int process_count = 1;  // number of processes that the launcher started together
+    int process_index = 0;  // index of this process among them
+    // True if the launcher offers PMIx, or the older PMI. MPI needs one of them to connect the processes of
+    // srun; if both are missing, every process becomes a job of one rank.
+    bool has_pmix = false;
+    bool has_pmi = false;
 };
 
-// Returns the innermost launcher if launchers are nested. Call it before MPI_Init, which adds variables to
-// the environment.
-Start start_of(Variables variables);
+// Finds out how this process was started. If launchers are nested, such as mpirun within srun, the innermost
+// one counts. Call it before MPI_Init, which adds variables to the environment.
+ProcessStart read_process_start(GetVariable get_variable);
 
 }  // namespace trireme

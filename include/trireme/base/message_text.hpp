@@ -1,4 +1,4 @@
-// Text for messages: quotes of untrusted text, suggestions for misspelt words, options without effect.
+// Text for messages: quoted untrusted text, suggestions for misspelt words, and options that have no effect.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +9,36 @@
 
 namespace trireme {
 
-// Returns the first `limit` characters, followed by "..." if there are more. Control characters and bytes
-// that are not UTF-8 are written as \n, \t, \r or \x1b, so that they reach neither a terminal nor a log.
-std::string printable(std::string_view text, std::size_t limit = 100);
+// Returns the first `limit` characters of `text`, followed by "..." if there are more. Control characters and
+// bytes that are not UTF-8 are replaced by escapes such as \n and \x1b, so that they cannot disturb a terminal
+// or a log.
+std::string make_printable(std::string_view text, std::size_t limit = 100);
 
-// Returns printable(text) in single quotes.
-std::string in_quotes(std::string_view text);
+// Returns make_printable(text) in single quotes.
+std::string quote_text(std::string_view text);
 
 // Returns the smallest number of insertions, deletions, replacements and swaps of neighbouring letters that
 // turn one word into the other. No substring is edited twice. (Damerau, 1964)
-std::size_t edit_distance(std::string_view from, std::string_view to);
+std::size_t compute_edit_distance(std::string_view from, std::string_view to);
 
-// Returns the word of `known` that is nearest to `word`, ignoring case. A prefix of a known word counts as
-// one edit. Empty if more than two fifths of the letters would have to change. The first word wins a tie.
-std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
+// Returns the word of `known` with the smallest edit distance to `word`, ignoring case; the first one in case
+// of a tie. If `word` is a prefix of a known word, their distance is 1. Returns nullopt if the distance exceeds
+// two fifths of the length of the longer word.
+std::optional<std::string> find_nearest_word(std::string_view word, std::span<const std::string> known);
 
-// Returns "; did you mean --batch?" with the word of nearest() after `mark` ("--"), or an empty string.
-std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string_view mark = "");
+// Returns "; did you mean --batch?": the word of find_nearest_word() after `prefix`, here "--". Returns an
+// empty string if there is no such word.
+std::string suggest_word(std::string_view word, std::span<const std::string> known,
+                         std::string_view prefix = "");
 
-// The condition under which an option has an effect, in words, and a setting that fulfils it.
+// What an option requires to have an effect.
 struct OptionNeed {
-    std::string condition;  // "a policy that moves state"
-    std::string remedy;     // "--straggler uneven"
+    std::string condition;  // in words: "a policy that moves state"
+    std::string remedy;     // a setting that fulfils the condition: "--straggler uneven"
 };
 
 // Returns "--horizon has no effect without a policy that moves state; set --straggler uneven or drop
 // --horizon".
-std::string no_effect(const std::string& option, const OptionNeed& need);
+std::string describe_no_effect(const std::string& option, const OptionNeed& need);
 
 }  // namespace trireme

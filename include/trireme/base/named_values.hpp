@@ -1,5 +1,5 @@
-// Tables of enumerations: each value with its word and its meaning. One table serves options, help, records
-// and messages.
+// Tables of enumerations: each value with its name and its meaning. Options, help, records and messages use the
+// same table.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ namespace trireme {
 
 template <class Value>
 struct NamedValue {
-    const char* word;
+    const char* name;  // in options, records and messages
     Value value;
-    const char* meaning;  // a line of help
+    const char* meaning;  // for the help of an option
 };
 
-// Returns the word of `value`. Throws BugError if the table does not hold it.
+// Returns the name of `value`. Throws BugError if the table does not contain the value.
 template <class Value, std::size_t count>
-const char* word_of(const NamedValue<Value> (&table)[count], Value value) {
+const char* find_name(const NamedValue<Value> (&table)[count], Value value) {
     for (const NamedValue<Value>& each : table)
-        if (each.value == value) return each.word;
+        if (each.value == value) return each.name;
     throw BugError("a value has no word in its table");
 }
 

@@ -11,24 +11,24 @@
 
 namespace trireme {
 
-// Numbers as text for people.
-std::string with_commas(std::uint64_t number);                    // 1,234,567
-std::string bytes_text(std::uint64_t bytes);                      // "28.7 GB"; below 1 GB "7.2 MB"
-std::string counted(std::uint64_t count, std::string_view noun);  // "1 rank", "1,024 ranks", "2 micro-batches"
+std::string format_with_commas(std::uint64_t number);  // 1,234,567
+std::string format_bytes(std::uint64_t bytes);         // "28.7 GB"; below 1 GB "7.2 MB"
+// Returns "1 rank", "1,024 ranks" or "2 micro-batches".
+std::string format_count(std::uint64_t count, std::string_view noun);
 
-// Returns "0-3,8" for ascending numbers; three or more consecutive ones become a range. Empty if there are no
-// numbers.
-std::string number_list(std::span<const int> numbers);
+// Returns "0-3,8" for the ascending numbers 0, 1, 2, 3, 8: three or more consecutive numbers become a range.
+// Returns an empty text if there are no numbers.
+std::string format_ranges(std::span<const int> numbers);
 
-// Returns the seconds of "3h50m", "1d", "90s" or "90". Units come in the order d, h, m, s, each at most once.
-// Empty if the text has another form.
-std::optional<double> seconds_in(std::string_view text);
+// Parses a duration such as "3h50m", "1d", "90s" or "90" and returns its seconds. Units come in the order d, h,
+// m, s, each at most once. Returns nullopt if the text has another form.
+std::optional<double> parse_duration(std::string_view text);
 
-// Returns "3h50m" for 13,800. seconds_in() reads the text back as the same whole number of seconds.
-std::string duration_text(double seconds);
+// Returns "3h50m" for 13,800 seconds. Rounds to whole seconds, which parse_duration() recovers exactly.
+std::string format_duration(double seconds);
 
-// Returns the median of at least one value; the upper median if their number is even.
-inline double median_of(std::vector<double> values) {
+// Returns the median of at least one value; the larger of the two middle values if their number is even.
+inline double compute_median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;

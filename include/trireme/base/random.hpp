@@ -1,5 +1,6 @@
-// Counter-based random numbers. A value depends only on its key and its counter, not on earlier draws. No
-// layout, padding, packing or order of evaluation can change it. (Salmon et al., 2011: Philox4x32-10)
+// Counter-based random numbers (Salmon et al., 2011: Philox4x32-10). A random number depends only on its key
+// and its counter, not on earlier draws. It is therefore the same for every layout, padding, packing and order
+// of evaluation.
 #pragma once
 
 #include <array>
@@ -8,9 +9,10 @@
 
 namespace trireme {
 
+// Four random 32-bit numbers; also the counter from which they are computed.
 using RandomBlock = std::array<std::uint32_t, 4>;
 
-// Names one stream of random numbers. Derive one stream from another with `then`:
+// The key of one stream of random numbers. then() derives the key of another stream:
 //   RandomKey{seed}.then(epoch).then(sample).then(layer)
 struct RandomKey {
     std::uint64_t bits = 0;
@@ -34,8 +36,8 @@ private:
     }
 };
 
-// Returns four random words for one counter. Inline, because dropout draws one per element and must
-// vectorise.
+// Returns the four random numbers of one counter. Inline, so that the loops of dropout over all elements can be
+// vectorised.
 constexpr RandomBlock random_block(RandomKey key, RandomBlock counter) {
     auto k0 = static_cast<std::uint32_t>(key.bits);
     auto k1 = static_cast<std::uint32_t>(key.bits >> 32);
@@ -50,14 +52,15 @@ constexpr RandomBlock random_block(RandomKey key, RandomBlock counter) {
     return counter;
 }
 
-// Returns the block at a 64-bit position of a stream.
+// Returns the block whose counter is the 64-bit `position`.
 constexpr RandomBlock random_block(RandomKey key, std::uint64_t position) {
     return random_block(key, RandomBlock{static_cast<std::uint32_t>(position),
                                          static_cast<std::uint32_t>(position >> 32), 0, 0});
 }
 
-// Map one word to a double in [0, 1), and to one in (0, 1], which is safe under a logarithm.
-constexpr double unit_interval(std::uint32_t word) { return word * 0x1p-32; }
-constexpr double open_unit_interval(std::uint32_t word) { return (word + 1.0) * 0x1p-32; }
+// Maps a random 32-bit number to [0, 1).
+constexpr double to_unit_interval(std::uint32_t word) { return word * 0x1p-32; }
+// Maps a random 32-bit number to (0, 1], of which a logarithm can be taken.
+constexpr double to_open_unit_interval(std::uint32_t word) { return (word + 1.0) * 0x1p-32; }
 
 }  // namespace trireme

@@ -10,18 +10,18 @@
 
 namespace trireme {
 
-// Opens `path` for reading and returns the file descriptor, which the caller closes. Never blocks. Throws
-// ConfigError if the file is missing, cannot be opened, or is not a regular file. `label`, such as "--layout",
-// stands before the path in the message.
+// Opens `path` for reading and returns the file descriptor, which the caller closes. Never blocks, not even on
+// a pipe. Throws ConfigError if the file is missing, cannot be opened, or is not a regular file. The message
+// names `label`, such as "--layout", before the path.
 int open_regular_file(const std::filesystem::path& path, std::string_view label = {});
 
 // Returns all bytes of a regular file. Throws ConfigError as open_regular_file() does, and if the file has more
-// than `max_bytes`; throws ResourceError if the machine has not enough memory for it.
+// than `max_bytes`; throws ResourceError if the machine has not enough memory for them.
 std::string read_regular_file(const std::filesystem::path& path, std::string_view label = {},
                               std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max());
 
-// Returns the path of an executable file, or nothing if no folder of `search_path` has the command.
-// `search_path` has the form of the environment variable PATH.
-std::optional<std::filesystem::path> command_path(const std::string& search_path, const std::string& name);
+// Returns the path of the executable file `name` in the first folder of `search_path` that has it, or nullopt.
+// `search_path` has the form of the environment variable PATH: folders separated by colons.
+std::optional<std::filesystem::path> find_command(const std::string& search_path, const std::string& name);
 
 }  // namespace trireme

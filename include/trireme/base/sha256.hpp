@@ -11,11 +11,11 @@
 
 namespace trireme {
 
-// Takes the bytes of one message in any number of portions:
-//   Sha256 sum;
-//   sum.update(first);
-//   sum.update(second);
-//   sum.hex();  // of first + second
+// Hashes one message, whose bytes may arrive in any number of portions:
+//   Sha256 hash;
+//   hash.update(first_bytes);
+//   hash.update(more_bytes);
+//   hash.hex();  // digest of all bytes
 class Sha256 {
 public:
     void update(std::span<const std::byte> bytes);
@@ -24,24 +24,26 @@ public:
     // Returns the digest of all bytes so far: 64 lower-case hexadecimal digits. More bytes may follow.
     std::string hex() const;
 
-    // Returns the digests of many messages. Sixteen messages of similar length are hashed faster together
-    // than one by one.
-    static std::vector<std::string> hex_of_each(std::span<const std::span<const std::byte>> messages);
+    // Returns the digest of each message. Hashes up to sixteen messages at a time, one per vector lane, which
+    // is fastest if their lengths are similar.
+    static std::vector<std::string> hash_each(std::span<const std::span<const std::byte>> messages);
 
 private:
     static constexpr std::size_t block_bytes = 64;
     using State = std::array<std::uint32_t, 8>;
 
-    static void absorb(State& state, const std::byte* block);
-    static void absorb_together(std::span<Sha256> sums, std::span<const std::span<const std::byte>> messages);
+    static void absorb(State& state, const std::byte* block);  // updates the state by one block
+    static void absorb_together(std::span<Sha256> hashes, std::span<const std::span<const std::byte>> messages);
 
-    // The first 32 bits of the fractional parts of the square roots of the first eight primes.
+    // The initial state: the first 32 bits of the fractional parts of the square roots of the first eight
+    // primes.
     State state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    std::array<std::byte, block_bytes> pending_{};  // the incomplete block: the first total_ % 64 bytes
-    std::uint64_t total_ = 0;                       // bytes so far
+    std::array<std::byte, block_bytes> pending_bytes_{};  // the incomplete block; total_bytes_ % 64 bytes
+    std::uint64_t total_bytes_ = 0;                       // bytes of the message so far
 };
 
+// Returns the digest of `bytes`: 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 
 }  // namespace trireme

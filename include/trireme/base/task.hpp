@@ -1,4 +1,4 @@
-// The training task of a model. Data and model both need it: one builds the targets, the other the head.
+// The training task of a model. It determines both the targets that `data` builds and the head of the model.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,6 @@ inline constexpr NamedValue<Task> all_tasks[]{
     {"classify", Task::classify, "class of an image or a text"}};
 
 // Returns "language" for Task::language.
-inline const char* name_of(Task task) { return word_of(all_tasks, task); }
+inline const char* to_string(Task task) { return find_name(all_tasks, task); }
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// Writes one rank's file of a checkpoint: part-<save>-<rank>.h5.
+// Writes a part, the file of one rank in a checkpoint: part-<save id>-<rank>.h5.
 #pragma once
 
 #include <filesystem>
@@ -7,31 +7,32 @@
 #include <string>
 #include <vector>
 
-#include "trireme/archive/hdf5_imprint.hpp"
+#include "trireme/archive/hdf5_file_image.hpp"
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
 
 namespace trireme::checkpoint {
 
-// Stages of a save, in their order. Tests observe them and end the process at any of them.
-enum class SaveStage : std::uint8_t {
-    layout,
-    space,
-    data,
-    sums,
-    sync,
-    model,
-    config,
-    state,
-    place,
-    latest,
-    clean
+// Phases of a save, in their order. Tests observe them and end the process at each of them.
+enum class SavePhase : std::uint8_t {
+    layout,  // creates a part with its HDF5 metadata
+    space,   // reserves disk space for the part
+    data,    // writes the boxes of the part
+    sums,    // writes the checksums of the part
+    sync,    // syncs the part to disk
+    model,   // writes model.h5
+    config,  // writes config.json, tokenizer.json and generation_config.json
+    state,   // writes state.json
+    place,   // renames the folder to step-N
+    latest,  // writes the file `latest`
+    clean    // removes an old checkpoint
 };
-using BeforeStage = std::function<void(SaveStage)>;
+// Called before each phase.
+using PhaseObserver = std::function<void(SavePhase)>;
 
 // A box of a tensor's values or of one of its moments.
 struct StateBox {
-    std::size_t tensor = 0;
+    std::size_t tensor = 0;  // index in CheckpointState::tensors
     StateField field = StateField::value;
     layout::Box box;
 
@@ -39,55 +40,57 @@ struct StateBox {
 };
 
 // Returns the boxes of a part in the order in which they are written.
-std::vector<StateBox> boxes_of(const CheckpointState& state, const CheckpointPart& part);
-std::size_t bytes_of(const CheckpointState& state, const StateBox& box);
+std::vector<StateBox> list_boxes(const CheckpointState& state, const CheckpointPart& part);
+std::size_t byte_size(const CheckpointState& state, const StateBox& box);  // in the stored type
 
-// File offsets of everything in a part, for any save of the same state. It is computed once, because HDF5 needs
-// time per box.
+// File offsets of the boxes and checksums in a part, and the bytes of its HDF5 metadata. All saves of a run
+// with the same plan have the same layout, which is computed only once because HDF5 needs time per box.
 class PartLayout {
 public:
-    // Lays out state.parts[part]. Throws ResourceError.
+    // Computes the layout of state.parts[part]. Throws ResourceError.
     PartLayout(const CheckpointState& state, std::size_t part);
 
 private:
     friend class PartWriter;
     struct Extent {
-        std::uint64_t offset = 0;  // in the file
-        std::size_t row_bytes = 0;
+        std::uint64_t offset = 0;    // in the file
+        std::size_t row_bytes = 0;   // bytes per row
         std::size_t block_rows = 1;  // rows per checksum
     };
 
-    void fill(archive::hdf5::Id file, const CheckpointState& state);
-    std::size_t sums_of(std::size_t box) const;
+    void write_metadata(archive::hdf5::Id file, const CheckpointState& state);
+    std::size_t count_checksums(std::size_t box) const;
 
     std::size_t part_;
     std::vector<StateBox> boxes_;
-    std::vector<Extent> places_;
-    std::uint64_t sums_offset_ = 0;
-    archive::hdf5::Imprint imprint_;  // initialised last: fill() sets the members above
+    std::vector<Extent> extents_;  // per box
+    std::uint64_t checksums_offset_ = 0;
+    archive::hdf5::Imprint imprint_;  // initialized last: write_metadata() sets the members above
 };
 
 class PartWriter {
 public:
-    // Creates the file of a part in `folder` with all of its HDF5 metadata; HDF5 is not used afterwards.
-    // `layout` is of the same part, possibly of an earlier save. `updates` is the number of updates that its
-    // moments contain. `state` and `layout` must outlive the writer. This function and write() throw
-    // ResourceError if the machine refuses, ConfigError if nothing can be written in the folder.
+    // Creates the file of a part in `folder` with all of its HDF5 metadata; write() does not use HDF5. `layout`
+    // is that of the part, possibly made for an earlier save. `updates` is the number of optimizer updates that
+    // the moments of the part contain. `state` and `layout` must outlive the writer. The constructor and
+    // write() throw ResourceError if the operating system reports an error such as a full disk, and ConfigError
+    // if files cannot be written in `folder`.
     PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
-               std::uint64_t updates, const BeforeStage& before = {});
+               std::uint64_t updates, const PhaseObserver& before_phase = {});
 
-    // Returns the bytes of some rows of a box; they are used before the next call.
-    using Rows = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
-    // Writes and syncs all boxes of boxes_of(). May be called by any thread.
-    void write(const Rows& rows) const;
+    // Returns the bytes of rows `rows` of box number `box` of list_boxes(). The bytes must stay valid until the
+    // next call.
+    using RowReader = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
+    // Writes all boxes of list_boxes() and syncs the file. May be called by any thread.
+    void write(const RowReader& read_rows) const;
 
 private:
-    void before(SaveStage stage) const;
-    archive::WritableFile create(const std::filesystem::path& path, std::uint64_t updates) const;
+    void begin_phase(SavePhase phase) const;
+    archive::WritableFile create_file(const std::filesystem::path& path, std::uint64_t updates) const;
 
     const CheckpointState& state_;
     const PartLayout& layout_;
-    BeforeStage before_;
+    PhaseObserver before_phase_;
     archive::WritableFile file_;
 };
 

@@ -1,5 +1,6 @@
-// One rank's file of a checkpoint whose run may skip channels of matmuls: resizing-<save>-<rank>.h5. It holds
-// no tensor of the model. Only a run that resumes with the very same plan uses it.
+// The file with the resizing state of one rank: resizing-<save id>-<rank>.h5. A checkpoint has one such file
+// per rank if the run may skip channels of matmuls. A run that resumes with another plan does not use the
+// files.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +12,15 @@
 
 namespace trireme::checkpoint {
 
-// Writes the file into `folder`. Some of it may not be on disk yet: the caller syncs the returned file, from
-// any thread. Throws ResourceError if the machine refuses, ConfigError if nothing can be written there.
-archive::WritableFile write_resizing(const std::filesystem::path& folder, const std::string& save, int rank,
+// Writes the file into `folder` but does not sync it: the caller must call sync() of the returned file, which
+// any thread may do. Throws ResourceError if the operating system reports an error such as a full disk, and
+// ConfigError if files cannot be written in `folder`.
+archive::WritableFile write_resizing(const std::filesystem::path& folder, const std::string& save_id, int rank,
                                      const model::ResizingState& state);
 
-// Reads the file of `rank` into `state`, whose vectors and tensors must have the stored lengths. Throws
-// ConfigError, which names the file, if it is missing, damaged, or of another rank or save.
-void read_resizing(const std::filesystem::path& folder, const std::string& save, int rank,
+// Reads the file of `rank` into `state`, whose vectors and tensors must already have the stored lengths. Throws
+// ConfigError, whose message names the file, if the file is missing, damaged, or of another rank, save or plan.
+void read_resizing(const std::filesystem::path& folder, const std::string& save_id, int rank,
                    model::ResizingState& state);
 
 }  // namespace trireme::checkpoint

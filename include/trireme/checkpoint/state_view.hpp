@@ -1,4 +1,4 @@
-// Views of the state of a run in the memory of a rank.
+// Views of the tensors in a rank's memory that a checkpoint stores or restores.
 #pragma once
 
 #include <span>
@@ -19,18 +19,19 @@ struct StateView {
     device::Tensor memory;  // the box's rows and columns, possibly with gaps between rows
 };
 
-// Adds views of `memory`, which holds the box `local` of this rank's slice of a parameter.
+// Adds views of `memory`. This rank's share of the parameter `spec` is a matrix, and `memory` has the box
+// `local` of that matrix.
 void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
                const layout::Box& local, device::Tensor memory);
 
-// Finds boxes of tensors in a set of views that do not overlap.
+// A set of views that do not overlap, from which boxes can be copied.
 class StateViews {
 public:
     explicit StateViews(std::vector<StateView> views);
 
-    // Copies a box, row by row, from the views that contain it. Throws BugError if they do not cover it.
+    // Copies a box into `to`, row by row without gaps. Throws BugError if the views do not cover the box.
     void copy(const std::string& tensor, StateField field, const layout::Box& box, std::span<std::byte> to,
-              const device::Patience& patience = {}) const;
+              const device::WaitPolicy& wait_policy = {}) const;
 
 private:
     std::vector<StateView> views_;  // sorted by tensor and field

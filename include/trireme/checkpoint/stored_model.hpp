@@ -1,4 +1,4 @@
-// Reads a model from disk: a checkpoint of Trireme, or a folder or file in Hugging Face's format.
+// Reads a stored model: a checkpoint of Trireme, or a folder or file in Hugging Face's format.
 #pragma once
 
 #include <cstddef>
@@ -20,64 +20,64 @@
 
 namespace trireme::checkpoint {
 
+// A model on disk, opened for reading.
 class StoredModel {
 public:
-    // Opens the model at `path`, without reading tensors. `path` is one of
+    // Opens the model at `path` without reading tensors. `path` is one of
     //   a checkpoint (a folder step-N)
     //   a folder of checkpoints or a run directory, of which the latest checkpoint is opened
     //   a folder with config.json and model.safetensors or model.safetensors.index.json
     //   a .safetensors file with a config.json beside it.
-    // Throws ConfigError if it is none of these or is inconsistent.
+    // Throws ConfigError if `path` is none of these, or if the files of the model are inconsistent.
     static StoredModel open(const std::filesystem::path& path);
 
     StoredModel(StoredModel&&) noexcept;
     StoredModel& operator=(StoredModel&&) noexcept;
     ~StoredModel();
 
-    const std::string& place() const;  // path of the model, for messages
-    bool is_checkpoint() const;        // false for Hugging Face's format
+    const std::string& path() const;  // of the checkpoint, folder or file that was opened
+    bool is_checkpoint() const;       // false for Hugging Face's format
     const model::ModelConfig& config() const;
-    const std::string& config_text() const;  // contents of config.json
-    std::uint64_t step() const;              // number of updates; 0 for Hugging Face's format
-    const CheckpointState* state() const;    // null for Hugging Face's format
-    const std::string& tokenizer() const;    // contents of tokenizer.json; empty if there is none
-    // Returns the contents of generation_config.json; empty if there is none.
-    const std::string& generation() const;
+    const std::string& config_text() const;        // contents of config.json
+    std::uint64_t step() const;                    // number of steps of the run; 0 for Hugging Face's format
+    const CheckpointState* state() const;          // null for Hugging Face's format
+    const std::string& tokenizer() const;          // contents of tokenizer.json; empty if there is none
+    const std::string& generation_config() const;  // contents of generation_config.json; empty if there is none
 
-    // True if the parameter is stored, under its name or one that Hugging Face has used for it. Such names lack
-    // the base model's prefix ("wte.weight") or call gains and biases of norms gamma and beta. Throws
-    // ConfigError if it is stored with another shape or in a type that holds no weights.
+    // True if the parameter is stored, under its name or another name that Hugging Face has used for it:
+    // without the prefix of the base model ("wte.weight"), or with gamma and beta for the gains and biases of
+    // norms. Throws ConfigError if the parameter is stored with another shape, or not in a floating-point type.
     bool has(const model::ParameterSpec& spec) const;
 
-    // Returns the element type of a stored parameter; for a checkpoint, the type before the tensor was stored
-    // there.
-    archive::StoredType type_of(const model::ParameterSpec& spec) const;
-    // Returns the size in bytes, in the stored type, of this rank's slices of those parameters that are stored.
-    std::size_t stored_bytes(const std::vector<model::ParameterSpec>& specs) const;
-    // Reads this rank's slice of a parameter into `values`, whose shape is the slice's. Reads only the rows
-    // that it needs, a block at a time, and converts them. Like the functions below, throws ConfigError if a
-    // file is cut short or does not match its checksums.
+    // Returns the element type of a stored parameter; for a checkpoint, CheckpointTensor::original_type.
+    archive::StoredType find_original_type(const model::ParameterSpec& spec) const;
+    // Returns the number of bytes, in the stored types, of this rank's slices of those parameters in `specs`
+    // that are stored.
+    std::size_t count_stored_bytes(const std::vector<model::ParameterSpec>& specs) const;
+    // Reads this rank's slice of a parameter into `values`, which has the shape of the slice and may be of
+    // another type. Reads only blocks with rows of the slice. This and the following functions throw
+    // ConfigError if a file is truncated or does not match its checksums.
     void read(const model::ParameterSpec& spec, device::Tensor values) const;
-    // Reads all of these parameters that are stored. A checkpoint is read in the order of the disk by `threads`
-    // threads.
+    // Reads this rank's slices of those parameters in `specs` that are stored. `threads` threads read a
+    // checkpoint, in the order of its files and their offsets.
     void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
               int threads) const;
-    // Reads a whole parameter into bytes of a floating-point type, with one rounding.
+    // Reads a whole parameter into `bytes`, as elements of the floating-point type `type`, with one rounding.
     void read(const model::ParameterSpec& spec, archive::StoredType type, std::span<std::byte> bytes) const;
-    // Reads the contents of `views` from a checkpoint that has these tensors and fields.
+    // Fills the memory of `views` from a checkpoint, which must have these tensors and fields.
     void read(const std::vector<StateView>& views, int threads) const;
-    // Returns the number of updates that the moments of `views` contain. Throws ConfigError if parts differ in
-    // it.
-    std::uint64_t updates_behind(const std::vector<StateView>& views) const;
+    // Returns the number of optimizer updates that the stored moments of `views` contain. Throws ConfigError if
+    // the parts with these moments have different numbers.
+    std::uint64_t read_update_count(const std::vector<StateView>& views) const;
 
-    // Returns every stored tensor in the order of names, with the type of type_of().
-    std::vector<archive::StoredTensor> tensors() const;
-    // Reads every byte. Also checks that the other files of a checkpoint can be opened. Throws ConfigError if a
-    // file is cut short or does not match its checksum.
+    // Returns the stored tensors, sorted by name, with their original types.
+    std::vector<archive::StoredTensor> list_tensors() const;
+    // Reads all tensors and compares their checksums. Also verifies model.h5 and the resizing files of a
+    // checkpoint.
     void verify() const;
 
-    // Returns the names of stored tensors that match none of the parameters.
-    std::vector<std::string> unused(const std::vector<model::ParameterSpec>& specs) const;
+    // Returns the names of stored tensors that are none of the parameters.
+    std::vector<std::string> list_unused_tensors(const std::vector<model::ParameterSpec>& specs) const;
 
 private:
     friend class ReadProgress;
@@ -87,8 +87,8 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-// Shows a progress line on the terminal for reads of `stored` as long as it exists. The function that reads a
-// whole parameter into bytes does not count.
+// As long as this object exists, the terminal shows the progress of reads of `stored`. Reads of a whole
+// parameter into bytes are not counted.
 class ReadProgress {
 public:
     // `total_bytes` is the number of stored bytes that will be read. `stored` must outlive this object.
@@ -105,31 +105,32 @@ private:
     Progress line_;
 };
 
-inline constexpr const char* checkpoints_folder = "checkpoints";  // folder in a run directory
+inline constexpr const char* checkpoints_folder = "checkpoints";  // name of a folder in a run directory
 
-// Returns `path` if it is a checkpoint (a folder step-N), or else the newest checkpoint of a folder of
-// checkpoints or a run directory. Throws ConfigError if there is none.
-std::filesystem::path checkpoint_at(const std::filesystem::path& path);
-// Returns the newest checkpoint of a folder of checkpoints, or nullopt if there is none. If a save ended before
-// it wrote `latest`, the names of the folders decide.
-std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
+// Returns `path` if it is a checkpoint (a folder step-N). If `path` is a folder of checkpoints or a run
+// directory, returns its newest checkpoint. Throws ConfigError if there is none.
+std::filesystem::path find_checkpoint(const std::filesystem::path& path);
+// Returns the newest checkpoint of a folder of checkpoints, or nullopt if there is none: the one that the file
+// `latest` names or, without that file, the folder step-N with the largest N.
+std::optional<std::filesystem::path> find_newest_checkpoint(const std::filesystem::path& folder);
 
-// Returns the stored model to which a file beside its tensors belongs, such as config.json or part-*.h5, or
-// nullopt. For the file `latest` returns the model that it names.
-std::optional<std::filesystem::path> model_of_file(const std::filesystem::path& file);
+// Returns the folder of the stored model to which `file` belongs (such as config.json or part-*.h5), or nullopt
+// if it belongs to none. For the file `latest` returns the checkpoint that it names.
+std::optional<std::filesystem::path> find_model_of_file(const std::filesystem::path& file);
 
-// The result of loading a list of parameters.
+// How the tensors of a stored model differ from a list of parameters.
 struct LoadReport {
-    std::vector<std::string> missing;  // parameters of the head that keep their initial values
-    std::vector<std::string> unused;   // stored tensors without a parameter in the model
+    std::vector<std::string> missing_parameters;  // parameters of the head that are not stored
+    std::vector<std::string> unused_tensors;      // stored tensors that are none of the parameters
 };
 
-// Checks that the parameters can be read, without reading them. Parameters of a head may be missing because
-// another task is being learned. Throws ConfigError if others are.
-LoadReport check_fit(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs);
+// Checks that the parameters can be read, without reading them. Throws ConfigError if a parameter that does not
+// belong to the head is missing. Parameters of the head may be missing, because the stored model may be of
+// another task.
+LoadReport check_parameters(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs);
 
-// Calls check_fit(), then reads every parameter that is stored.
-LoadReport load(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-                const model::ParameterTensors& values, int threads = 1);
+// Calls check_parameters(), then reads every parameter that is stored. The others keep the values in `values`.
+LoadReport load_parameters(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
+                           const model::ParameterTensors& values, int threads = 1);
 
 }  // namespace trireme::checkpoint

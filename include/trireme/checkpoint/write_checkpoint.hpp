@@ -1,14 +1,13 @@
 // Writes checkpoints (README, *Files*). A checkpoint is a folder step-N with
-//   part-<save>-<rank>.h5   boxes of tensors and their moments, one file per rank
-//   resizing-<save>-<rank>.h5   what a rank that may skip channels remembers, if there are such ranks: see
-//                               resizing_file.hpp
-//   model.h5                every whole tensor as a virtual dataset, for users' tools
-//   config.json             the model, in Hugging Face's format
-//   tokenizer.json          if one is known
-//   generation_config.json  if the model came from Hugging Face and had one
-//   state.json              which part holds what, and what training needs to resume
-// The folder is written under a hidden name, synced, and renamed. Then the one-line file `latest` beside it
-// names it.
+//   part-<save id>-<rank>.h5      boxes of tensors and their moments, one file per rank
+//   resizing-<save id>-<rank>.h5  resizing state, one file per rank if ranks may skip channels
+//   model.h5                      every whole tensor as a virtual dataset, for users' tools
+//   config.json                   the model, in Hugging Face's format
+//   tokenizer.json                if the run has a tokenizer
+//   generation_config.json        if the model came from Hugging Face and had one
+//   state.json                    which part holds which boxes, and the state of the training loop
+// The folder is written under a hidden name, synced, and renamed. Then its name is written to the file `latest`
+// in the same folder of checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -24,62 +23,70 @@
 
 namespace trireme::checkpoint {
 
-// The contents of model.h5, for all saves of a state. It is made once because HDF5 needs time per tensor.
-class WholeTensors {
+// The contents of model.h5. They are computed only once for all saves of a run with the same plan, because HDF5
+// needs time per tensor.
+class VirtualModelFile {
 public:
     // Throws ResourceError.
-    explicit WholeTensors(const CheckpointState& state);
+    explicit VirtualModelFile(const CheckpointState& state);
 
-    // Returns the bytes of model.h5 for the parts of another save of that state, whose name has the same
-    // length. Does not use HDF5; may be called by any thread.
-    std::string shown_of(const std::string& save) const;
+    // Returns the bytes of model.h5 for the save `save_id`. All save ids must have the length of the one that
+    // the constructor received. Does not use HDF5. May be called by any thread.
+    std::string make_bytes(const std::string& save_id) const;
 
 private:
-    // The save of the state that bytes_ belongs to.
-    std::string save_;
-    std::string bytes_;  // contents of model.h5
+    std::string save_id_;  // of the state that was passed to the constructor
+    std::string bytes_;    // contents of model.h5 for that save
 };
 
-// The files that are written beside tensors.
+// The files of a checkpoint that describe the model.
 struct ModelDescription {
-    std::string config;           // contents of config.json
-    std::string tokenizer = {};   // contents of tokenizer.json; empty if there is none
-    std::string generation = {};  // contents of generation_config.json; empty if there is none
+    std::string config;                  // contents of config.json
+    std::string tokenizer = {};          // contents of tokenizer.json; empty if there is none
+    std::string generation_config = {};  // contents of generation_config.json; empty if there is none
 };
 
-// Returns the config.json of a model that is stored with these tensors. `base` is the config.json that the
-// model began with: see config_json_of().
-std::string config_text_of(const model::ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
-                           const std::string& base = "");
+// Returns the contents of config.json for a checkpoint with these tensors. `base` is the contents of the
+// config.json of the model from which the run started, or empty: see to_config_json().
+std::string make_config_text(const model::ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
+                             const std::string& base = "");
 
-// Returns a state of `tensors` without parts, with a new save and the checksums of `description`.
-CheckpointState state_of(const ModelDescription& description, std::vector<CheckpointTensor> tensors);
+// Returns a state of `tensors` without parts, with a new save id and the checksums of `description`.
+CheckpointState make_checkpoint_state(const ModelDescription& description,
+                                      std::vector<CheckpointTensor> tensors);
 
-// Returns the path of the checkpoint after `step` steps, which need not exist.
-std::filesystem::path place_of_checkpoint(const std::filesystem::path& checkpoints, std::uint64_t step);
+// Returns the path of the checkpoint after `step` steps. It need not exist.
+std::filesystem::path make_checkpoint_path(const std::filesystem::path& checkpoints, std::uint64_t step);
 
-// Several ranks write one checkpoint. Each writes its part into save_folder(). After all parts are written and
-// synced, one rank calls complete(). These functions throw ResourceError if the machine refuses, ConfigError if
-// nothing can be written there.
+// If several ranks write one checkpoint, each rank writes its part into make_save_folder(). After all parts are
+// written and synced, one rank calls complete_checkpoint(). The following functions throw ResourceError if the
+// operating system reports an error such as a full disk, and ConfigError if files cannot be written in
+// `checkpoints`.
 //
-// Returns the partial folder of a save and creates it unless another rank has done so. All ranks that pass the
-// same save get the same folder.
-std::filesystem::path save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
-// Writes the other files and moves the checkpoint into place. May be called by any thread. `tensors` are of the
-// same state, possibly of an earlier save. Returns the checkpoint's path when everything is on disk.
-std::filesystem::path complete(const std::filesystem::path& checkpoints, const CheckpointState& state,
-                               const WholeTensors& tensors, const ModelDescription& description,
-                               const BeforeStage& before = {});
-// Removes the oldest checkpoints until `count` are left, but never the one that `latest` names. 0 keeps all.
-void keep_newest(const std::filesystem::path& checkpoints, std::size_t count, const BeforeStage& before = {});
+// Returns the hidden folder in which a save is written, and creates it unless another rank has done so. All
+// ranks that pass the same CheckpointState::save_id and step get the same folder.
+std::filesystem::path make_save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
+// Writes the other files, renames the folder to step-N and writes `latest`. May be called by any thread.
+// `virtual_model_file` may have been made for an earlier save of the same parts. Returns the path of the
+// checkpoint when all of it is on disk.
+std::filesystem::path complete_checkpoint(const std::filesystem::path& checkpoints,
+                                          const CheckpointState& state,
+                                          const VirtualModelFile& virtual_model_file,
+                                          const ModelDescription& description,
+                                          const PhaseObserver& before_phase = {});
+// Removes the oldest checkpoints until `count` remain, but never the one that `latest` names. If `count` is 0,
+// removes none.
+void remove_old_checkpoints(const std::filesystem::path& checkpoints, std::size_t count,
+                            const PhaseObserver& before_phase = {});
 
-// Returns rows of a tensor; they are used before the next call.
-using TensorRows = std::function<std::span<const std::byte>(std::size_t tensor, layout::Range rows)>;
+// Returns the bytes of rows of tensor number `tensor`. The bytes must stay valid until the next call.
+using TensorRowReader = std::function<std::span<const std::byte>(std::size_t tensor, layout::Range rows)>;
 
-// Writes a checkpoint with one part from one process: values without moments. `existing` says whether a
-// checkpoint of that step may be replaced. Returns the checkpoint's path; leaves no files if it throws.
+// Writes a checkpoint from a single process, with one part that has values and no moments. `existing` says
+// whether a checkpoint of that step may be replaced. Returns the path of the checkpoint; leaves no files if it
+// throws.
 std::filesystem::path write_checkpoint(const std::filesystem::path& checkpoints, CheckpointState state,
-                                       const ModelDescription& description, const TensorRows& rows,
-                                       archive::Existing existing);
+                                       const ModelDescription& description, const TensorRowReader& read_rows,
+                                       archive::ExistingFolder existing);
 
 }  // namespace trireme::checkpoint

@@ -1,4 +1,4 @@
-// Collectives that let all ranks of a group end with the same error.
+// Collectives after which either all ranks of a group continue, or all throw the same error.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,24 @@
 
 namespace trireme::comm {
 
-// Collective over `group`. Runs `prepare` on every rank. If it throws ConfigError on any rank, every rank
-// throws the one of the lowest such rank. A job that cannot start thus ends everywhere with the same message.
-void agree(Communicator& group, const std::function<void()>& prepare);
+// Collective over `group`. Runs `prepare` on every rank. If `prepare` throws ConfigError on some ranks, every
+// rank throws the error of the lowest of them. A job that cannot start thus ends on all ranks with the same
+// message.
+void run_or_fail_together(Communicator& group, const std::function<void()>& prepare);
 
-// Collective over `group`. Returns the complaint of the lowest rank that has one; empty if no rank has any.
-std::string first_complaint(Communicator& group, const std::string& own);
+// Collective over `group`. `own_complaint` is the error message of this rank, or empty. Returns the message of
+// the lowest rank that has one; empty if no rank has any.
+std::string find_first_complaint(Communicator& group, const std::string& own_complaint);
 
-// A setting that must be equal on all ranks, in the form that messages show.
-struct Fact {
+// A setting that must be equal on all ranks, in the form that error messages show.
+struct CommonSetting {
     std::string name;   // "--seed", "corpus"
     std::string value;  // empty if not set
 };
 
-// Collective over `group`. Compares the facts of all ranks. If they are equal, this costs one exchange of a
-// digest. Otherwise every rank throws the same ConfigError, which names the first fact that differs, its values
-// and the ranks that have them.
-void require_same(Communicator& group, const std::vector<Fact>& facts);
+// Collective over `group`. Compares the settings of all ranks. If they are equal, this costs one all-gather of
+// a digest. Otherwise every rank throws the same ConfigError, which names the first setting that differs, its
+// values, and the ranks that have each value.
+void require_same(Communicator& group, const std::vector<CommonSetting>& settings);
 
 }  // namespace trireme::comm

@@ -1,5 +1,5 @@
-// Collective operations on whole tensors and on the rows of a micro-batch. Values are summed in rank order, so
-// that the bits of the result do not depend on the MPI library; every rank gets the same bits.
+// Collective operations on whole tensors and on the rows of a micro-batch. Sums add the values of the ranks in
+// rank order, so that the bits of the result do not depend on the MPI library. Every rank gets the same bits.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,33 @@
 
 namespace trireme::comm {
 
-// Bytes of scratch that sum_in_rank_order() needs for one tensor.
-std::size_t sum_scratch_bytes(const Communicator& group, device::ConstTensor values);
+// Returns the bytes of scratch that all_reduce() needs for one tensor.
+std::size_t count_all_reduce_scratch_bytes(const Communicator& group, device::ConstTensor values);
 
-// Collective over `group`. An all-reduce: values = sum of the values of all ranks, added in rank order. It is a
-// reduce-scatter followed by an all-gather, and moves as many bytes as a ring. `values` must be a contiguous
-// floating-point tensor; temporaries come from `scratch`.
-void sum_in_rank_order(Communicator& group, device::Tensor values, device::Arena& scratch);
+// Collective over `group`. `values` becomes the sum of the values of all ranks, added in rank order. The
+// all-reduce is a reduce-scatter followed by an all-gather, and sends the same number of bytes per rank as a
+// ring. `values` must be a contiguous floating-point tensor; temporaries come from `scratch`.
+void all_reduce(Communicator& group, device::Tensor values, device::Arena& scratch);
 
 // Collective over `group`. Returns the values of all ranks in rank order. Every rank passes the same number of
-// values; texts may differ in length.
-std::vector<double> gather_all(Communicator& group, std::span<const double> values);
-std::vector<std::string> gather_all(Communicator& group, const std::string& text);
+// values; the texts of the ranks may differ in length.
+std::vector<double> all_gather(Communicator& group, std::span<const double> values);
+std::vector<std::string> all_gather(Communicator& group, const std::string& text);
 
 // Collective over `group`. Returns after every rank has called it.
 void barrier(Communicator& group);
 
-// The functions below are for tensor groups that split the rows of a micro-batch. `ranges` has the rows of each
-// rank, in rank order and without gaps; a range may be empty.
+// The functions below serve sequence parallelism: the ranks of a tensor group split the rows of a micro-batch.
+// `ranges` has the rows of each rank, in rank order and without gaps; a range may be empty.
 
-// Collective over `group`. An all-gather: each rank has filled its own rows of `values` (rows, columns;
-// contiguous), and receives those of the others.
-void gather_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges);
+// Collective over `group`. `values` is (rows, columns) and contiguous. Each rank has filled its own rows and
+// receives the rows of the other ranks.
+void all_gather_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges);
 
-// Collective over `group`. A reduce-scatter: this rank's rows of `values` = sum of these rows over all ranks,
-// added in rank order. The other rows stay as they are. Temporaries come from `scratch`.
-void sum_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges,
-              device::Arena& scratch);
+// Collective over `group`. `values` is (rows, columns) and contiguous. This rank's rows become the sums of
+// these rows over all ranks, added in rank order. The other rows do not change. Temporaries come from
+// `scratch`.
+void reduce_scatter_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges,
+                         device::Arena& scratch);
 
 }  // namespace trireme::comm

@@ -14,15 +14,15 @@
 
 namespace trireme::comm {
 
-// Bytes that this rank has sent in a group, and seconds that it has waited.
+// Bytes that this rank has sent in a group, and seconds that it has waited for messages of the group.
 struct Traffic {
     double wait_seconds = 0;
     std::uint64_t bytes_sent = 0;
 };
 
-// The identity of a message. Sender and receiver both state it, so that a message
-// out of order or of the wrong length is detected, if the library transmits
-// labels. Unique among the in-flight messages between two ranks of a group.
+// The identity of a message, like an MPI tag. Sender and receiver both pass the label, so that a message out of
+// order is detected if the transport carries labels. A label is unique among the in-flight messages between two
+// ranks of a group.
 using Label = std::int32_t;
 
 // Thrown when a message arrives that is not the expected one.
@@ -35,11 +35,12 @@ public:
     Label arrived;  // equal to `expected` if only the length differs
 };
 
-// Messages from one rank to another arrive in the order they were sent. There are no wildcards, and both sides
-// know the lengths. The memory of a message must stay valid until the message is done.
+// A group of ranks that exchange point-to-point messages. Messages from one rank to another arrive in the order
+// in which they were sent. A receive names its sender and the exact length. The memory of a message must stay
+// valid until is_done() has returned true, or wait() has returned.
 class Communicator {
 public:
-    using Ticket = std::uint64_t;  // handle of a pending request
+    using RequestId = std::uint64_t;  // handle of a pending request
 
     virtual ~Communicator() = default;
 
@@ -48,45 +49,46 @@ public:
     virtual const std::string& name() const = 0;     // "control", "data group"
     virtual bool is_ghost() const { return false; }  // true if no values arrive; then tensors may be ghosts
 
-    // Point-to-point with `peer`. The tensor must be contiguous.
-    virtual Ticket start_send(device::ConstTensor tensor, int peer, Label label = 0) = 0;
-    virtual Ticket start_receive(device::Tensor tensor, int peer, Label label = 0) = 0;
-    // Once this returns true, the ticket is no longer valid. Throws MessageMismatch.
-    virtual bool is_done(Ticket ticket) = 0;
+    // Start a message to or from rank `peer` of the group, and return at once. The tensor must be contiguous.
+    virtual RequestId start_send(device::ConstTensor tensor, int peer, Label label = 0) = 0;
+    virtual RequestId start_receive(device::Tensor tensor, int peer, Label label = 0) = 0;
+    // Returns true if the message has been sent or received; then `id` is no longer valid. Throws
+    // MessageMismatch if another message has arrived in place of the expected one.
+    virtual bool is_done(RequestId id) = 0;
     // Returns a rank whose message has arrived without a posted receive; empty if there is none.
-    virtual std::optional<int> unasked_sender() { return std::nullopt; }
-    // Lets in-flight messages progress. Called now and then during long computations.
+    virtual std::optional<int> probe_sender() { return std::nullopt; }
+    // Makes the library progress in-flight messages. Called now and then during long computations.
     virtual void progress();
 
-    // Waits for all requests and counts the time in traffic(). Throws
-    // ResourceError if a message stalls, naming group and peer.
-    void wait(std::span<const Ticket> tickets);
+    // Waits for all requests and adds the time to traffic(). Throws ResourceError, naming group and peer, if a
+    // message takes longer than the stall limit.
+    void wait(std::span<const RequestId> ids);
 
-    // For a rank whose only task is to wait: the other ranks detect stalls.
-    void never_give_up() { give_up_after(std::numeric_limits<double>::infinity()); }
-    void give_up_after(double stall_seconds) { patience_.stall_seconds = stall_seconds; }
+    // Called on a rank whose only task is to wait; other ranks detect the stall of a job.
+    void disable_stall_limit() { set_stall_seconds(std::numeric_limits<double>::infinity()); }
+    void set_stall_seconds(double stall_seconds) { wait_policy_.stall_seconds = stall_seconds; }
 
     const Traffic& traffic() const { return traffic_; }
     void reset_traffic() { traffic_ = {}; }
 
 protected:
-    explicit Communicator(device::Patience patience) : patience_(patience) {}
-    virtual std::string describe(Ticket ticket) const = 0;  // "a message from rank 3"
-    std::string name_of(Ticket ticket) const;               // "a message from rank 3 of the data group"
-    virtual void wait_for(Ticket ticket);                   // waits for one message
-    const device::Patience& patience() const { return patience_; }
+    explicit Communicator(device::WaitPolicy wait_policy) : wait_policy_(wait_policy) {}
+    virtual std::string describe(RequestId id) const = 0;  // "a message from rank 3"
+    std::string to_string(RequestId id) const;             // "a message from rank 3 of the data group"
+    virtual void wait_for(RequestId id);                   // waits for one message
+    const device::WaitPolicy& wait_policy() const { return wait_policy_; }
 
     Traffic traffic_;
 
 private:
-    device::Patience patience_;
+    device::WaitPolicy wait_policy_;
 };
 
 // Returns a group of one rank. Sending throws BugError.
-std::unique_ptr<Communicator> single_rank(std::string name);
+std::unique_ptr<Communicator> make_single_rank_group(std::string name);
 
-// Returns rank `rank` of a group of `size` whose other ranks do not exist. Messages are done at once and carry
-// nothing. For dry runs with ghost tensors.
-std::unique_ptr<Communicator> ghost_group(std::string name, int rank, int size);
+// Returns a group of `size` ranks as rank `rank` sees it; the other ranks do not exist. Messages are done at
+// once and carry no values. Dry runs with ghost tensors use such groups.
+std::unique_ptr<Communicator> make_ghost_group(std::string name, int rank, int size);
 
 }  // namespace trireme::comm

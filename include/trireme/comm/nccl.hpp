@@ -1,4 +1,4 @@
-// NCCL, NVIDIA's library for messages between GPUs: how it is found, and groups that use it.
+// Finds NCCL, NVIDIA's library for messages between GPUs, and makes groups that use it.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
-#include "trireme/comm/postman.hpp"
+#include "trireme/comm/progress_engine.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme::comm {
 
-// The library, which is loaded at run time.
+// The loaded library.
 class NcclLibrary;  // src/comm/nccl/library.hpp
 
+// A found library, or the reason why there is none.
 struct NcclSearch {
     std::shared_ptr<const NcclLibrary> library = {};  // null if not found; see `complaint`
     int version = 0;                                  // in NCCL's encoding: 22809
@@ -24,26 +25,30 @@ struct NcclSearch {
 // Loads the first of `names` that the system finds.
 NcclSearch find_nccl(const std::vector<std::string>& names = {"libnccl.so.2"});
 
-std::string text_of_nccl_version(int version);  // "2.28.9"
+std::string nccl_version_to_string(int version);  // "2.28.9"
 
 using RankPair = std::pair<int, int>;  // sender and receiver of messages
 
-std::vector<RankPair> every_pair_of(int ranks);
+std::vector<RankPair> make_all_pairs(int ranks);
 
-struct NcclWiring {
+// What make_nccl_group() needs.
+struct NcclGroupSpec {
     std::shared_ptr<const NcclLibrary> library;  // from find_nccl()
     std::unique_ptr<Communicator> ranks;         // the group that is extended to tensors in GPU memory
     std::unique_ptr<Communicator> signals;       // a second group of the same ranks, for ready signals
-    std::vector<RankPair> pairs;  // pairs that exchange tensors in GPU memory; equal on all ranks
-    device::GpuQueue& queue;      // must outlive the group
-    Postman& postman;             // must outlive the group
+    std::vector<RankPair> pairs;      // pairs that exchange tensors in GPU memory; equal on all ranks
+    device::GpuQueue& queue;          // must outlive the group
+    ProgressEngine& progress_engine;  // must outlive the group
 };
 
-// Collective over the group. Extends it to tensors in GPU memory, and opens one NCCL channel per pair, one
-// after the other. A send contains the results of all work that the queue had before it. Work that is queued
-// after a receive is done sees the received values. Throws ResourceError if NCCL fails or a channel does not
-// open in time. Later calls throw it too, naming both ranks, after all channels were aborted. While messages
-// are in flight, ranks must not allocate or free GPU memory, because CUDA then waits for all work of the GPU.
-std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, device::Patience patience);
+// Collective over the group. Extends `spec.ranks` to tensors in GPU memory, and opens one NCCL channel per
+// pair, one after the other. A send transmits what the queue had computed up to start_send(). After is_done()
+// of a receive, work that is queued on the queue reads the received values.
+//
+// Throws ResourceError, naming both ranks, if NCCL fails or a channel does not open in time. If NCCL fails
+// later, the group's calls abort the messages of all groups of `progress_engine` and throw ResourceError. While
+// messages are in flight, ranks must not allocate or free GPU memory, because CUDA then waits for all work of
+// the GPU.
+std::unique_ptr<Communicator> make_nccl_group(NcclGroupSpec spec, device::WaitPolicy wait_policy);
 
 }  // namespace trireme::comm

@@ -1,4 +1,4 @@
-// Memory that ranks share: shared memory of a node, and blank memory of a simulation.
+// Memory that ranks share: shared memory of a node, and message buffers without contents in a simulation.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +8,29 @@
 
 namespace trireme::comm {
 
-// Shared memory of the ranks of a node, made by Session::node_memory().
+// Shared memory of the ranks of a node, made by Session::make_node_memory().
 class NodeMemory {
 public:
     virtual ~NodeMemory() = default;  // collective over its ranks, unless an exception ends the job
 
-    // Collective over its ranks. Allocates `bytes`, equal on
-    // all ranks. Throws ResourceError if the node has less.
-    virtual void take(std::size_t bytes) = 0;
+    // Collective over its ranks, which pass equal `bytes`. Throws ResourceError if the node has less free
+    // memory.
+    virtual void allocate(std::size_t bytes) = 0;
     virtual std::byte* data() const = 0;  // null if nothing is allocated
-    // Collective over its ranks. Frees the memory.
-    virtual void give_back() = 0;
+    // Collective over its ranks. Frees the memory; allocate() may be called again.
+    virtual void release() = 0;
 
-    virtual std::optional<std::size_t> bytes_left() const = 0;  // free on the node; empty if unknown
+    // Returns the free bytes of shared memory on the node; empty if unknown.
+    virtual std::optional<std::size_t> free_bytes() const = 0;
 
-    // Collective over its ranks. Afterwards every rank sees what any rank wrote before.
-    virtual void settle() = 0;
+    // Collective over its ranks: a barrier, after which every rank sees what all ranks wrote before.
+    virtual void synchronize() = 0;
 
     virtual Communicator& group() = 0;  // the group of its ranks
 };
 
-// Memory for messages of simulated ranks, whose contents the simulator never copies.
+// Blank memory: a message buffer of simulated ranks that has a size but no contents. The simulator never copies
+// the bytes of messages in this buffer.
 class BlankMemory {
 public:
     explicit BlankMemory(std::size_t bytes);

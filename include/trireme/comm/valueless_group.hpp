@@ -14,29 +14,30 @@
 
 namespace trireme::comm {
 
-// Wraps `group` for ghost tensors: messages are sent from `memory` and received into it. A message that is
-// longer than `memory` throws ConfigError.
-std::unique_ptr<Communicator> without_values(std::unique_ptr<Communicator> group,
-                                             std::shared_ptr<const BlankMemory> memory);
+// Wraps `group` for ghost tensors: all messages are sent from `memory` and received into `memory`. A message
+// that is longer than `memory` throws ConfigError.
+std::unique_ptr<Communicator> make_valueless_group(std::unique_ptr<Communicator> group,
+                                                   std::shared_ptr<const BlankMemory> memory);
 
-// Does the same for a group whose ranks all exchange messages of equal length. All messages of a rank are
-// replaced by one long message to the next rank, as in a ring. It keeps the network adapter busy for the same
-// time, and costs the simulator less work.
-std::unique_ptr<Communicator> around_ring_without_values(std::unique_ptr<Communicator> group,
-                                                         std::shared_ptr<const BlankMemory> memory);
+// Wraps `group` as make_valueless_group() does, for a group whose ranks all exchange messages of equal length
+// with each other. One message to the next rank, as in a ring, replaces the messages of a rank to all others
+// and has their total length. The one message keeps the network adapter busy for the same time, and is less
+// work for the simulator.
+std::unique_ptr<Communicator> make_valueless_ring_group(std::unique_ptr<Communicator> group,
+                                                        std::shared_ptr<const BlankMemory> memory);
 
-// Collective over `group`; for simulations only. Returns rank
-// 0's object on all ranks; `of_first` of the others is ignored.
+// Collective over `group`; for simulations only, whose ranks share one process. Returns the object of rank 0 on
+// all ranks; `own_object` of the other ranks is ignored.
 template <class T>
-std::shared_ptr<T> shared_by_first(Communicator& group, std::shared_ptr<T> of_first) {
+std::shared_ptr<T> share_from_rank_zero(Communicator& group, std::shared_ptr<T> own_object) {
     if (!device::time_is_simulated())
         throw BugError("ranks were to share memory, and each has its own process");
     const bool is_first = group.rank() == 0;
-    const auto address = reinterpret_cast<std::uintptr_t>(&of_first);
-    const std::string told = gather_all(group, is_first ? std::to_string(address) : "").front();
-    std::shared_ptr<T> own = *reinterpret_cast<const std::shared_ptr<T>*>(std::stoull(told));
+    const auto address = reinterpret_cast<std::uintptr_t>(&own_object);
+    const std::string text = all_gather(group, is_first ? std::to_string(address) : "").front();
+    std::shared_ptr<T> shared_object = *reinterpret_cast<const std::shared_ptr<T>*>(std::stoull(text));
     barrier(group);  // keeps rank 0's pointer alive until all ranks have copied it
-    return own;
+    return shared_object;
 }
 
 }  // namespace trireme::comm

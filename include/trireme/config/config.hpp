@@ -24,38 +24,38 @@ namespace trireme::config {
 
 struct DataConfig {
     std::string corpus;
-    std::size_t max_length = 0;  // tokens; 0: the model's positions
-    data::LongRows long_rows = data::LongRows::split;
-    double validation_share = 0.02;
-    double epochs = 0;         // 0: --steps decides
-    bool document_end = true;  // true for --document-end eos, false for none
+    std::size_t max_length = 0;                        // in tokens; 0: the number of positions of the model
+    data::LongRows long_rows = data::LongRows::split;  // treatment of samples that are longer than max_length
+    double validation_fraction = 0.02;  // fraction of the rows of the corpus that are kept for validation
+    double epochs = 0;                  // 0: the run ends after RunOptions::steps steps
+    bool has_document_end = true;       // an end-of-text token is appended to each row (--document-end eos)
 };
 
-// A model, and individual sizes that override its own.
+// A model, and individual settings that override those of the model.
 struct ModelChoice {
-    std::string name;             // a known name or a config.json; if empty, the model of `init`, or gpt2-tiny
+    std::string name;  // a known name, or path of a config.json; if empty, the model of `init` or gpt2-tiny
     std::string init = "random";  // "random", or the path of a stored model to start from (see StoredModel)
     std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels, channels,
-        image_size, patch;
-    std::optional<bool> tied;
+        image_size, patch;     // `groups` is the number of key-value heads (GQA)
+    std::optional<bool> tied;  // input and output embeddings share their weights
     std::optional<double> dropout;
 };
 
 // The training task and its loss.
 struct TaskConfig {
-    std::optional<Task> task;    // if unset, the task that model and corpus have in common
-    double mask_share = 0.15;    // fraction of the tokens that are masked, for Task::masked
-    double label_smoothing = 0;  // label smoothing in training, for Task::classify
+    std::optional<Task> task;     // if unset, the task that model and corpus have in common
+    double mask_fraction = 0.15;  // fraction of the tokens that are masked, for Task::masked
+    double label_smoothing = 0;   // label smoothing in training, for Task::classify
 };
 
 struct LayoutConfig {
-    int pipe = 1;                       // number of ranks in a pipeline; each holds one stage per chunk
-    int data = 0;                       // number of data-parallel replicas; 0: as many as the ranks allow
-    int tensor = 1;                     // number of ranks per tensor group
-    std::string layout;                 // path of a layout file in place of a grid; may be empty
-    std::string partition = "uniform";  // see cut_layers(); from the profile: "measured" (balanced_cuts()) or
-                                        // "pipedream" (share_layers())
-    std::uint64_t memory_limit = 0;     // bytes per rank; 0: no limit
+    int pipe = 1;        // number of ranks in a pipeline; each holds one stage per chunk
+    int data = 0;        // number of data-parallel replicas; 0: the largest number that the ranks allow
+    int tensor = 1;      // number of ranks per tensor group
+    std::string layout;  // path of a layout file, which replaces pipe, data and tensor; may be empty
+    // See cut_layers(), find_balanced_cuts() ("measured") and plan_pipedream_layout() ("pipedream").
+    std::string partition = "uniform";
+    std::uint64_t memory_limit = 0;  // bytes per rank; 0: no limit
     bool sequence_parallel = false;
     bool shard_optimizer = true;
     std::vector<plan::Recompute> recompute = {plan::Recompute::none};  // one for all stages, or one per stage
@@ -63,42 +63,42 @@ struct LayoutConfig {
 
 struct ScheduleConfig {
     std::string schedule = "1f1b";  // name of a schedule, or path of a file with programs
-    int chunks = 1;                 // stages per rank; zb-v has 2
-    std::size_t microbatches = 1;   // per step, and per replica of a grid; for a layout file the total
+    int chunks = 1;                 // stages per rank; schedule zb-v always has 2
+    std::size_t microbatches = 1;   // per step, of each replica; with a layout file, of all replicas
     plan::LengthPolicy length = plan::LengthPolicy::pad;
 };
 
-// Method of charging simulated time to ghosts: kernel by kernel, or pass by pass, where a pass takes as long as
-// an equal one before it. `automatic` chooses kernels for few ranks and passes for many.
+// Method of charging simulated time to ghosts: `kernels` charges each kernel, `passes` each pass of a stage
+// with the time of an earlier equal pass. `automatic` chooses kernels for few ranks and passes for many.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
-// The network of a simulated cluster: as described, or one whose messages take no time.
-enum class NetworkKind : std::uint8_t { described, free };
+// The network of a simulated cluster: as the cluster file describes it, or one whose messages take no time.
+enum class NetworkKind : std::uint8_t { described, zero_time };
 
 struct CostConfig {
     std::vector<ProfileFile> profiles = {};
     std::string cluster = {};  // path of the cluster file of a simulated run (plan/cluster.hpp); may be empty
     NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
-    std::vector<schedule::StageCost> stages = {};  // one for all, or per stage; empty: profile or equal costs
+    // One cost for all stages, or one per stage; if empty, from the profile, or equal for all stages.
+    std::vector<schedule::StageCost> stages = {};
 };
 
-// `ghost` computes shapes and costs only, in simulated time. `automatic` means cuda if every rank has a GPU,
-// and otherwise cpu.
+// `reference` has plain kernels for tests, `ghost` only shapes and costs. `automatic` prefers cuda to cpu.
 enum class DeviceKind : std::uint8_t { reference, cpu, cuda, ghost, automatic };
 enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16 needs GPUs or ghosts
 
 struct PrecisionConfig {
     Precision dtype = Precision::f32;
     DeviceKind device = DeviceKind::automatic;
-    std::string device_words = {};  // names of the chosen GPUs, or why no GPU is used; may be empty
+    std::string device_description = {};  // names of the chosen GPUs, or why no GPU is used; may be empty
 };
 
 enum class OnNan : std::uint8_t { stop, skip };
-enum class OnSaveError : std::uint8_t { stop, go_on };
+enum class OnSaveError : std::uint8_t { stop, continue_run };
 
 struct RunOptions {
-    std::size_t steps = 0;         // 0: --epochs decides
+    std::size_t steps = 0;         // 0: the run ends after DataConfig::epochs epochs
     std::size_t batch = 8;         // samples per step over all replicas
     bool is_batch_set = false;     // set by --batch or by fit_default_batch()
     bool is_batch_raised = false;  // raised above the default by fit_default_batch()
@@ -110,15 +110,15 @@ struct RunOptions {
     std::size_t keep = 0;              // number of newest checkpoints to keep; 0: all
     std::string resume = "off";        // "off", "auto", or the path of a checkpoint or run directory
     OnSaveError on_save_error = OnSaveError::stop;
-    double stall_timeout = 60;  // seconds
-    double time_limit = 0;      // seconds; the run stops with a checkpoint before they are over; 0: no limit
-    OnNan on_nan = OnNan::stop;
-    int gpu_clock = 0;  // MHz at which each rank's GPU is held during the run; 0: unchanged
-    device::TracedSteps trace;
-    bool dry_run = false;
+    double stall_timeout = 60;   // seconds that a rank waits for another rank before the run fails
+    double time_limit = 0;       // seconds; before the limit the run stops with a checkpoint; 0: no limit
+    OnNan on_nan = OnNan::stop;  // what happens if the loss or the gradient norm is not finite
+    int gpu_clock = 0;           // MHz to which the clock of each rank's GPU is locked; 0: not locked
+    device::TracedSteps trace;   // steps that are traced
+    bool dry_run = false;        // check everything, print the plan, and exit
     bool quiet = false;
     bool verbose = false;
-    int threads = 0;  // threads per rank; 0: cores / ranks on the node
+    int threads = 0;  // per rank; 0: the cores of the node divided by its ranks
 };
 
 struct RunConfig {
@@ -134,17 +134,17 @@ struct RunConfig {
     PrecisionConfig precision;
     RunOptions run;
     SlurmJob job;          // the Slurm job in which the run executes
-    std::string resolved;  // every option with its value as an INI file; becomes config.ini
-    SavedOptions options;  // every option with its value, for the run's checkpoints
-    std::optional<ResumedOptions> resumed = {};  // set if the run took its options from a checkpoint
+    std::string ini_text;  // every option with its value, as text of an INI file; written to config.ini
+    SavedOptions options;  // every option with its value, as stored in checkpoints
+    std::optional<ResumedOptions> resumed_options = {};  // set if the run took its options from a checkpoint
 };
 
-// Settings of `trireme evaluate`. It ignores the training settings in `run`.
+// Settings of `trireme evaluate`, which ignores the training settings in `run`.
 struct EvaluateConfig {
     RunConfig run;
     std::string resume;            // path of the stored model; see StoredModel
-    bool only_validation = false;  // use only the rows that training keeps for validation, not all rows
-    std::string output;            // path of a JSON file for the figures; empty: no file
+    bool only_validation = false;  // evaluates only the rows that training keeps for validation
+    std::string output;            // path of a JSON file for the results; empty: no file
 };
 
 }  // namespace trireme::config

@@ -10,26 +10,28 @@
 
 namespace trireme::config {
 
-// Selects the slow rank: a given one, each rank in turn, a randomly drawn one, or those that a trace file
-// lists.
+// Selects the slow rank: SlowRank::rank (`named`), each rank in turn, a random rank, or the ranks that a trace
+// file lists.
 enum class SlowChoice : std::uint8_t { named, turn, random, trace };
 
 // Selects the slow kernels: all, or only matmuls with weights. In the latter case skipped channels cost no
 // extra time (as in the experiments of FlexTP).
-enum class SlowKernels : std::uint8_t { all, products };
+enum class SlowKernels : std::uint8_t { all, matmuls };
 
-// A rank whose kernels take `factor` times as long in some steps. Steps count from 1. With SlowChoice::trace
-// only `trace` is used.
+// A rank whose kernels take `factor` times as long in the steps from first_step to last_step, which count
+// from 1. With SlowChoice::trace only the field `trace` is used.
 struct SlowRank {
     int rank = 0;  // for SlowChoice::named
     double factor = 1;
     std::size_t first_step = 1;
     std::optional<std::size_t> last_step = {};  // if unset, the last step of the run
     SlowChoice choice = SlowChoice::named;
-    SlowKernels on = SlowKernels::all;
-    std::optional<std::size_t> every = {};      // steps per turn or random choice; if unset, an epoch
-    std::optional<double> highest_factor = {};  // with SlowChoice::random, factors are drawn up to this value
-    std::string trace = {};                     // path of a trace; see setup/slow_trace.hpp
+    SlowKernels kernels = SlowKernels::all;
+    // Number of steps after which the next rank is selected, in turn or at random; if unset, an epoch.
+    std::optional<std::size_t> every = {};
+    // With SlowChoice::random, factors are drawn between `factor` and this value.
+    std::optional<double> highest_factor = {};
+    std::string trace = {};  // path of a trace file; see setup/slow_trace.hpp
 };
 
 struct EmulationConfig {

@@ -1,4 +1,5 @@
-// Settings of plan changes: the policy for slow ranks, recorded decisions, and how state moves.
+// Settings of plan changes: the policy for slow ranks, recorded decisions, and how parameters and optimizer
+// state move.
 #pragma once
 
 #include <cstddef>
@@ -6,25 +7,25 @@
 #include <string>
 
 #include "trireme/base/named_values.hpp"
-#include "trireme/layout/circle.hpp"
+#include "trireme/layout/broadcast_tree.hpp"
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
 
 namespace trireme::config {
 
 // Method of moving parameters and optimizer state from one plan to the next.
-//   stop      all state between two steps, by messages
-//   overlap   parameters between two steps, optimizer state during the next step
-//   twins     all state between two steps, through staging copies in memory that the ranks of a node share
-//   restart   through a checkpoint
-enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
+//   `stop`      moves parameters and optimizer state between two steps, by messages
+//   `overlap`   moves parameters between two steps, and optimizer state during the next step
+//   `twins`     moves both between two steps, through staging copies in memory that the ranks of a node share
+//   `restart`   writes a checkpoint and loads it with the new plan
+enum class MoveMethod : std::uint8_t { stop, overlap, twins, restart };
 
 // Policy for slow ranks.
 //   off      only reports them
 //   resize   slow ranks skip channels of their matmuls; the losses change
-//   migrate  helper ranks of the same team compute a fraction of their matmuls
-//   semi     both: slow ranks skip what helper ranks cannot compute in time
-//   uneven   slow ranks get smaller shares
+//   migrate  helper ranks of the same team compute a fraction of the matmuls of slow ranks
+//   semi     as migrate; in addition, slow ranks skip the channels that helper ranks cannot compute in time
+//   uneven   slow ranks get smaller tensor shares, fewer micro-batches or fewer layers
 enum class StragglerPolicy : std::uint8_t { off, resize, migrate, semi, uneven };
 inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
     {"off", StragglerPolicy::off, "exact: slow ranks are reported only"},
@@ -43,29 +44,32 @@ inline constexpr NamedValue<model::ChannelPolicy> channel_policies[] = {
     {"window", model::ChannelPolicy::window, "contiguous ones whose weights have changed most together"}};
 
 // True if the policy may make ranks skip channels.
-inline bool may_leave_out(StragglerPolicy policy) {
+inline bool may_skip_channels(StragglerPolicy policy) {
     return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
 }
 
 // Settings of skipped channels on slow ranks.
 struct ResizeConfig {
     double limit = 0.9;  // maximum skipped fraction of a matmul
-    model::ChannelPolicy select = model::ChannelPolicy::priority;
-    model::Filling fill = model::Filling::zero;
-    bool by_variation = false;  // layers whose weights change more skip fewer channels
-    bool decays_all = true;     // weight decay also applies to the weights of skipped channels
+    model::ChannelPolicy channel_policy =
+        model::ChannelPolicy::priority;             // selects the channels that are computed
+    model::Filling filling = model::Filling::zero;  // gradients of the weights of skipped channels
+    bool adapts_to_variation = false;               // projections whose weights change more skip fewer channels
+    bool decays_skipped_weights = true;  // weight decay also applies to the weights of skipped channels
 };
 
 struct PolicyConfig {
     std::string decisions;  // path of a file of recorded decisions; may be empty
-    MoveWay move = MoveWay::stop;
+    MoveMethod move = MoveMethod::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
     layout::Spread spread = layout::Spread::tree;  // how a slow rank exchanges data with its helper ranks
-    double semi_slack = 0.03;     // with semi: fraction by which a step may be longer to skip fewer channels
-    std::size_t bridge = 0;       // with uneven: steps of steady slowness with migration before shares change
+    double semi_slack = 0.03;  // with semi: a step may be longer by this fraction if fewer channels are skipped
+    // With uneven: number of steps for which work of a slow rank is offloaded before shares change.
+    std::size_t bridge = 0;
     std::size_t look_every = 10;  // steps between two decisions of the policy
-    std::size_t horizon = 0;      // steps within which a change must repay its cost; 0: all remaining steps
+    // Number of steps within which a change must save more time than it costs; 0: all remaining steps.
+    std::size_t horizon = 0;
 };
 
 // True if the policy may make helper ranks compute a fraction of another rank's matmuls.

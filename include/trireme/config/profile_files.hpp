@@ -15,16 +15,16 @@ struct RankSpan {
 };
 
 // A profile (see plan/profile.hpp) and the ranks that use it. A profile without ranks is for all ranks that no
-// other profile names. If there are several such profiles, a rank uses the one that was measured on a device
-// with the name of its own device.
+// other profile names. If there are several profiles without ranks, a rank uses the one whose device name is
+// that of the rank's device.
 struct ProfileFile {
     std::string path;
-    std::optional<RankSpan> ranks = {};
+    std::optional<RankSpan> ranks = {};  // if unset, all ranks that no other profile names
 
     friend bool operator==(const ProfileFile&, const ProfileFile&) = default;
 };
 
-// Returns the text that --profile reads, such as "3=fast.json".
+// Returns the profile in the syntax of --profile: "fast.json" or "3=fast.json".
 std::string to_string(const ProfileFile& file);
 std::string to_string(const RankSpan& ranks);  // "3", "0-3"
 

@@ -1,4 +1,4 @@
-// The options of a run as its checkpoints store them, so that it can be resumed without repeating them.
+// The options of a run as its checkpoints store them, so that users need not repeat them to resume the run.
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@ namespace trireme::config {
 
 struct OptionValue {
     std::string name;   // "batch"
-    std::string value;  // "8", as the command line reads it
+    std::string value;  // "8", in the syntax of the command line
 };
 
 struct SavedOptions {
@@ -17,12 +17,16 @@ struct SavedOptions {
     int ranks = 0;  // number of ranks of the run
 };
 
-// The options that a resumed run took from its checkpoint, and its changes to them.
+// The options that a resumed run took from its checkpoint, and the changes that the user made.
 struct ResumedOptions {
     SavedOptions saved;
-    std::set<std::string> given;       // names of options that the command line or a config file sets again
-    std::vector<std::string> changes;  // options whose value differs from the saved one: "--lr was 0.001"
-    std::string layout = {};           // describes a newly chosen layout; empty if it is the saved or given one
+    // Names of options that the command line or a config file sets again.
+    std::set<std::string> overridden_options;
+    // Describes the options whose value differs from the saved one: "--lr was 0.001".
+    std::vector<std::string> changes;
+    // Describes the layout that replaces the saved one; empty if the saved layout is used, or a layout that the
+    // user sets.
+    std::string layout = {};
 };
 
 }  // namespace trireme::config

@@ -1,4 +1,5 @@
-// Builds the tensors of one micro-batch, as host vectors with one entry per row.
+// Builds the tensors of one micro-batch as vectors in host memory, with one entry per row (token of the
+// micro-batch).
 #pragma once
 
 #include <cstdint>
@@ -11,53 +12,57 @@
 
 namespace trireme::data {
 
-// The rows [begin, begin + length) of one sample. Rows in no span are padding.
+// The rows [begin, begin + length) that one sample occupies. Rows that no sample occupies are padding.
 struct TokenSpan {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::int64_t visit = 0;  // unique to (epoch, sample); keys the random numbers of dropout
+    std::int64_t visit = 0;  // unique per (epoch, sample); part of the key of dropout's random numbers
 };
 
-// Says how a sample becomes rows and targets.
+// How samples become rows and targets.
 struct BatchRules {
     Task task = Task::language;
-    RandomKey mask_key = {};  // Task::masked: with the visit and the position, selects the hidden tokens
-    // Fraction of hidden tokens among all but [CLS] and [SEP], at least one token. Of these, 8 in 10 become
-    // [MASK], 1 in 10 any token that is not special, and 1 in 10 stays (BERT).
-    double mask_share = 0.15;
-    std::size_t patch = 0;  // of images: edge of a patch in pixels
-    // Maps each class of the corpus to one of the model; if empty, the numbers are the same.
-    std::vector<std::uint32_t> labels = {};
+    RandomKey mask_key = {};  // Task::masked: key of the random selection of masked tokens
+    // Task::masked: fraction of the tokens (without [CLS] and [SEP]) that are selected and predicted; at least
+    // one token per sample. As in BERT, 8 in 10 selected tokens become [MASK], 1 in 10 becomes a random token
+    // that is not special, and 1 in 10 does not change.
+    double mask_fraction = 0.15;
+    std::size_t patch = 0;  // for images: edge length of a patch in pixels
+    // Class of the model for each class of the corpus; if empty, model and corpus number the classes equally.
+    std::vector<std::uint32_t> model_labels = {};
 };
 
 struct Batch {
-    std::vector<std::int32_t> tokens;     // 0 for padding and for images
-    std::vector<std::int32_t> targets;    // token or class; -1 if there is none
-    std::vector<std::int32_t> predicted;  // the rows with a target, ascending
-    std::vector<std::int32_t> positions;  // position within the sample
-    std::vector<std::int32_t> types;      // 1 from the context of a question on, else 0
-    std::vector<std::int64_t> visits;     // visit of the row's sample
+    std::vector<std::int32_t> tokens;          // 0 for padding and for images
+    std::vector<std::int32_t> targets;         // token or class to be predicted; -1 if there is none
+    std::vector<std::int32_t> predicted_rows;  // the rows with a target, ascending
+    std::vector<std::int32_t> positions;       // position within the sample
+    std::vector<std::int32_t> types;           // token type: 1 from the context of a question on, otherwise 0
+    std::vector<std::int64_t> visits;          // TokenSpan::visit of the sample of the row; 0 for padding
     std::vector<TokenSpan> spans;
-    // Task::span, (spans, 2), rows relative to the span: first and last row of the answer, or -1 if it is cut
-    // off, and the range [begin, end) of the context.
+    // Task::span: (spans, 2), rows counted from the first row of the span. `answers` holds the first and last
+    // row of the answer, or -1 if the answer is cut off; `contexts` holds the range [begin, end) of the
+    // context.
     std::vector<std::int32_t> answers;
     std::vector<std::int32_t> contexts;
-    // (spans * patches, channels * patch * patch), from -1 to 1; for images only.
+    // For images: (spans * patches, channels * patch * patch), values from -1 to 1.
     std::vector<float> pixels;
-    std::size_t target_count = 0;  // number of terms of the loss: predicted rows, or answers
+    std::size_t target_count = 0;  // number of terms of the loss: rows with a target, or answers
 
     std::size_t rows() const { return tokens.size(); }
 };
 
-// Chooses the padded length of a micro-batch; 0 means packed. `longest` is the length for LengthPolicy::fixed.
+// Makes a micro-batch of `visits`. Its padded length is `fixed_length` under LengthPolicy::fixed, the length of
+// the longest sample under pad, and 0 (packed samples) under pack.
 plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
-                                 plan::LengthPolicy policy, std::size_t longest);
+                                 plan::LengthPolicy policy, std::size_t fixed_length);
 
-// Reads the samples of a micro-batch and fills its tensors.
+// Reads the samples of a micro-batch from the corpus and fills its tensors. plan::SampleVisit::sample is an
+// index into `samples`.
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
                   const plan::Microbatch& microbatch);
 
-// Returns the number of terms of the loss in a list of visits. Reads no tokens or pixels.
+// Returns the number of terms of the loss of `visits`, without reading tokens or pixels.
 std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
                           std::span<const plan::SampleVisit> visits);
 

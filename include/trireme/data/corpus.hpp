@@ -1,21 +1,22 @@
-// A corpus: rows of token ids or of pixels in one HDF5 file, with the tokenizer that made them (README,
-// *Files*).
+// A corpus: rows of token ids or of pixels in one HDF5 file, with the tokenizer that made the ids (README,
+// *Files*). Here, a row is one document, question or image. The file has these datasets:
 //
-//   all but images
-//     /tokens          uint16 or uint32, all rows one after another
+//   for all kinds of rows except images
+//     /tokens          uint16 or uint32, the tokens of all rows, concatenated
 //     /offsets         uint64, rows + 1: row r is tokens [offsets[r], offsets[r + 1])
 //     /tokenizer       the bytes of Tokenizer::to_bytes()
-//   labelled texts and images
+//   for labelled texts and images
 //     /labels          uint32, rows
-//   images
+//   for images
 //     /images          uint8, rows * channels * height * width
-//   questions
-//     /places          uint32, 3 * rows: see Question
+//   for questions
+//     /places          uint32, 3 * rows: context_begin, answer_first and answer_last of Question
 //     /answers         uint8, the texts of all answers, each terminated by a zero
-//     /answer_offsets  uint64, rows + 1: the answers of row r are bytes [o[r], o[r + 1]) of /answers
+//     /answer_offsets  uint64, rows + 1: the answers of row r are bytes
+//                      [answer_offsets[r], answer_offsets[r + 1]) of /answers
 //
-// Each chunk of a dataset has a checksum (fletcher32) that is checked while it is read. verify() checks each
-// dataset as a whole (SHA-256).
+// HDF5 checks the checksum (fletcher32) of each chunk that is read. verify() checks the SHA-256 of each
+// dataset.
 #pragma once
 
 #include <filesystem>
@@ -26,12 +27,12 @@
 
 namespace trireme::data {
 
-// A corpus opened read-only, one per rank. Offsets, labels and places are held in memory; of tokens, pixels and
-// answers only requested rows are read. Every error of the file is a ConfigError that names it and says what to
-// do.
+// A corpus that is open for reading; each rank opens its own. Offsets, labels and positions of answers are held
+// in memory. Tokens, pixels and texts of answers are read row by row on request. Every error of the file is a
+// ConfigError that names the file and says what to do.
 class Corpus {
 public:
-    // Throws if the file is missing, no corpus, cut short, of a newer schema, or inconsistent.
+    // Throws if the file is missing, cut short or inconsistent, is no corpus, or has a newer schema.
     static Corpus open(const std::filesystem::path& path);
 
     Corpus(Corpus&&) noexcept;
@@ -42,28 +43,29 @@ public:
     std::uint64_t rows() const { return info_.rows; }
     std::uint64_t row_length(std::uint64_t row) const;  // tokens; 0 for images
 
-    // Replace `out` by the row's tokens, or by `count` of them from `begin` on. Throw if a chunk does not match
-    // its checksum or a token is beyond the vocabulary.
+    // Replace `out` by the tokens of the row, or by its tokens [begin, begin + count). Throw if a chunk does
+    // not match its checksum or a token is beyond the vocabulary.
     void read(std::uint64_t row, std::vector<std::uint32_t>& out) const;
     void read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
               std::vector<std::uint32_t>& out) const;
 
-    // Returns the class of a labelled text or an image. Throws if the corpus has no such class.
+    // Returns the class of a labelled text or an image. Throws if the class is not below info().classes.
     std::uint32_t label(std::uint64_t row) const;
 
     // Replaces `out` by the pixels of an image, (channels, height, width).
     void read_image(std::uint64_t row, std::vector<std::uint8_t>& out) const;
 
-    // Return the row of a question. places() omits the texts of the answers and reads nothing from the file.
-    // Both throw if the answer lies outside the context.
-    Question question(std::uint64_t row) const;
-    Question places(std::uint64_t row) const;
+    // Return the positions of context and answer in the row of a question. read_question() also reads the texts
+    // of all answers; find_question_positions() leaves them empty and reads nothing from the file. Both throw
+    // if the answer lies outside the context.
+    Question read_question(std::uint64_t row) const;
+    Question find_question_positions(std::uint64_t row) const;
 
-    // Returns the tokenizer, which a corpus of images lacks. Throws if its bytes do not match the recorded
-    // hash.
-    Tokenizer tokenizer() const;
+    // Returns the tokenizer of the corpus. Throws if the stored bytes do not match the recorded hash. Throws
+    // BugError for a corpus of images, which has no tokenizer.
+    Tokenizer read_tokenizer() const;
 
-    // Reads everything once. Throws if a dataset does not match its recorded SHA-256.
+    // Reads the whole file. Throws if a dataset does not match its recorded SHA-256.
     void verify() const;
 
 private:

@@ -9,15 +9,14 @@
 
 namespace trireme::data {
 
-// What a row contains.
+// The kind of the rows of a corpus:
 //   text            tokens
 //   labelled_text   tokens and the number of their class
 //   question        the tokens of a question, then of a context, and the position of the answer
 //   image           pixels and the number of their class
-//   image           pixels, and the number of their class
 enum class RowKind : std::uint8_t { text, labelled_text, question, image };
 
-const char* name_of(RowKind kind);  // such as "labelled text"
+const char* to_string(RowKind kind);  // such as "labelled text"
 
 struct ImageSize {
     std::size_t channels = 0, height = 0, width = 0;
@@ -26,19 +25,21 @@ struct ImageSize {
     friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
-// Ids that encode() never returns for text; unset if the tokenizer has no such token.
+// Ids of special tokens, which Tokenizer::encode() never returns for text. Unset if the tokenizer has no such
+// token.
 struct SpecialTokens {
-    std::optional<std::uint32_t> end;        // <|endoftext|>
-    std::optional<std::uint32_t> classify;   // [CLS], at the beginning of a sample
-    std::optional<std::uint32_t> separator;  // [SEP], after each part of a row
-    std::optional<std::uint32_t> mask;       // [MASK], replaces a token to be predicted
+    std::optional<std::uint32_t> end_of_text;  // <|endoftext|>
+    std::optional<std::uint32_t> classify;     // [CLS], at the beginning of a sample
+    std::optional<std::uint32_t> separator;    // [SEP], after a text, a question and a context
+    std::optional<std::uint32_t> mask;         // [MASK], in place of masked tokens
 };
 
-// Positions in the tokens of a question's row.
+// A row of a question: the tokens of the question, then of the context. Positions are indices of tokens in the
+// row.
 struct Question {
-    std::uint32_t context_begin = 0;
-    std::uint32_t answer_first = 0;    // first token of the first answer
-    std::uint32_t answer_last = 0;     // included
+    std::uint32_t context_begin = 0;   // first token of the context
+    std::uint32_t answer_first = 0;    // first token of the first answer text
+    std::uint32_t answer_last = 0;     // last token of that answer
     std::vector<std::string> answers;  // texts of all correct answers
 };
 
@@ -46,19 +47,19 @@ struct CorpusInfo {
     std::string path;
     RowKind kind = RowKind::text;
     std::string tokenizer_name;  // empty for images
-    std::string tokenizer_hash;
-    std::string source;   // origin of the rows, as the user named it
-    std::string filter;   // the --where that selected the rows; empty if all
-    std::string licence;  // as the user stated it
+    std::string tokenizer_hash;  // Tokenizer::compute_hash()
+    std::string source;          // origin of the rows, as the user named it
+    std::string filter;          // value of --where, which selected the rows; empty for all rows
+    std::string licence;         // as the user stated it
     std::size_t vocabulary_size = 0;
-    SpecialTokens special;
+    SpecialTokens special_tokens;
     ImageSize image;                       // for images
     std::size_t classes = 0;               // for labelled texts and images
     std::vector<std::string> class_names;  // one per class, or empty
     std::uint64_t rows = 0;
-    std::uint64_t tokens = 0;
+    std::uint64_t tokens = 0;  // in all rows
     int schema_version = 0;
-    // SHA-256 over all of the above except the path, and over the checksums of all datasets.
+    // SHA-256 of all fields above except the path, and of the checksums of all datasets.
     std::string checksum;
 };
 

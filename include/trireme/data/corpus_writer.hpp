@@ -18,11 +18,11 @@ struct CorpusDescription {
     std::optional<Tokenizer> tokenizer;  // unset for images
     ImageSize image;                     // for images
     std::string source;
-    std::string filter;
+    std::string filter;  // value of --where, only recorded; empty if it selects all rows
     std::string licence;
 };
 
-// A row to be written. Fields that its kind does not have stay empty.
+// A row to be written. Fields stay empty if rows of the corpus's kind do not have them.
 struct CorpusRow {
     std::vector<std::uint32_t> tokens;
     std::uint32_t label = 0;
@@ -30,8 +30,8 @@ struct CorpusRow {
     std::vector<std::uint8_t> pixels;  // (channels, height, width)
 };
 
-// Writes a corpus row by row into a hidden file beside `path`. finish() renames it and thereby replaces an
-// existing file. If destroyed before finish(), leaves no file.
+// Writes a corpus row by row into a hidden file beside `path`. finish() renames this file to `path`, replacing
+// an existing file. Without a call of finish(), the destructor removes the hidden file.
 class CorpusWriter {
 public:
     // Throws ConfigError if the folder is missing or not writable.
@@ -44,8 +44,9 @@ public:
     // pixels. Throws ConfigError for an answer that contains a zero byte, ResourceError if the disk refuses.
     void add(const CorpusRow& row);
 
-    // `class_names` are the names of the classes of labelled rows, by number. Throws BugError if there are
-    // fewer names than classes. Without names, the number of classes is one more than the largest label.
+    // Completes the file. `class_names[c]` is the name of class `c` of labelled rows. There may be names of
+    // classes that no row has, but a BugError is thrown if a row's class has no name. Without names, the number
+    // of classes is one more than the largest label.
     CorpusInfo finish(std::vector<std::string> class_names = {});
 
 private:

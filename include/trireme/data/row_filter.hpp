@@ -9,29 +9,33 @@
 
 namespace trireme::data {
 
-// Selects rows by conditions joined by '&', all of which must hold. `field~text` holds if the field contains
-// the text, `field=text` if it equals the text. SourceRow::find() finds the fields.
+// Selects the rows that fulfil all conditions of --where, which are joined by '&'. A row fulfils `field~text`
+// if the field contains the text, and `field=text` if the field equals the text. SourceRow::find() looks up the
+// fields.
 class RowFilter {
 public:
-    // An empty `where` selects every row. Throws ConfigError for a condition without field, '~' or '='.
+    // An empty `where` selects all rows. Throws ConfigError for a condition without a field, or without '~' or
+    // '='.
     explicit RowFilter(const std::string& where);
 
-    // True if the row is selected. Counts the row.
-    bool keeps(const SourceRow& row);
+    // Counts the row, and returns true if it is selected.
+    bool select(const SourceRow& row);
 
-    // Called after the last row. Throws ConfigError if no row had one of the fields, or none was selected.
+    // Called after the last row. Throws ConfigError if a field of the conditions occurred in no row, or if no
+    // row was selected.
     void check_selection() const;
 
-    std::uint64_t rows_seen() const { return seen_; }
-    std::uint64_t rows_kept() const { return kept_; }
+    std::uint64_t rows_seen() const { return seen_rows_; }
+    std::uint64_t rows_selected() const { return selected_rows_; }
 
 private:
     struct Condition {
         std::string field;
         std::string text;
-        bool whole = false;                 // '=' rather than '~'
-        std::vector<std::string> examples;  // first distinct values, for the message if no row matches
-        bool found = false;                 // true if some row has the field
+        bool is_exact = false;  // true for '=', false for '~'
+        // The first distinct values of the field, for the message if no row is selected.
+        std::vector<std::string> examples;
+        bool is_field_known = false;  // true if a row had the field
     };
 
     bool holds(Condition& condition, const SourceRow& row) const;
@@ -39,8 +43,8 @@ private:
     std::string where_;
     std::vector<Condition> conditions_;
     std::vector<std::string> known_fields_;  // field names of the first row
-    std::uint64_t seen_ = 0;
-    std::uint64_t kept_ = 0;
+    std::uint64_t seen_rows_ = 0;
+    std::uint64_t selected_rows_ = 0;
 };
 
 }  // namespace trireme::data

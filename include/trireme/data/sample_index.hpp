@@ -1,5 +1,5 @@
-// Lists the samples that a corpus offers for a task. Its rows are cut to the length that a model can read and
-// divided into training and validation samples.
+// Lists the training and validation samples of a corpus for a task, and the order in which training visits
+// samples. Long rows of the corpus are cut to the length that the model can read.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace trireme::data {
 
-// How to treat a row longer than the limit: cut it into consecutive samples, cut it off, skip it, or report an
-// error. Questions and labelled texts make one sample each, for which `split` means `truncate`. A question
-// whose answer was cut off is not trained on.
+// What happens to a row that is longer than the limit: it is cut into consecutive samples, its end is cut off,
+// it is skipped, or an error is reported. A question or a labelled text makes one sample only: `split` also
+// cuts off the end of a long one. A question whose answer is cut off becomes no training sample.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
-inline constexpr NamedValue<LongRows> treatments_of_long_rows[] = {
+inline constexpr NamedValue<LongRows> long_row_choices[] = {
     {"split", LongRows::split, "cut them into several samples"},
     {"truncate", LongRows::truncate, "keep the first --max-length tokens"},
     {"drop", LongRows::drop, "skip them"},
@@ -25,15 +25,15 @@ inline constexpr NamedValue<LongRows> treatments_of_long_rows[] = {
 
 struct SampleRules {
     Task task = Task::language;
-    std::size_t max_length = 1024;  // maximum rows of the model per sample
+    std::size_t max_length = 1024;  // maximum number of rows (tokens) of a sample
     LongRows long_rows = LongRows::split;
-    bool append_end = true;  // Task::language: the end token follows each row and is predicted
-    // Fraction of validation rows, selected by a hash of the row number alone; 1 selects all rows.
-    double validation_share = 0.02;
-    std::size_t image_rows = 0;  // for images: the class token and the patches
+    bool append_end_token = true;  // Task::language: the end-of-text token follows each row and is predicted
+    // Fraction of the rows that are for validation. A hash of the row number selects them; 1 selects all rows.
+    double validation_fraction = 0.02;
+    std::size_t image_rows = 0;  // for images: rows of a sample, which are the class token and the patches
 };
 
-// A sample occupies `length` rows of the model. The tokens come from `row` of the corpus:
+// A sample occupies `length` rows of a micro-batch. Its content comes from row `row` of the corpus:
 //   language            reads tokens [begin, begin + length), predicts [begin + 1, begin + length]
 //   masked, classify    [CLS], tokens [begin, begin + length - 2), [SEP]
 //   span                [CLS], the question, [SEP], the first tokens of the context, [SEP]; begin is 0
@@ -47,27 +47,31 @@ struct Sample {
 struct SampleIndex {
     std::vector<Sample> train;
     std::vector<Sample> validation;
-    std::size_t longest = 0;  // longest sample of both lists
-    // Number of validation questions that make no sample: too long, or without room for a context.
-    std::size_t left_out = 0;
+    std::size_t max_length = 0;  // length of the longest sample of both lists
+    // Number of validation questions that make no sample because they are too long, or leave no room for a
+    // context.
+    std::size_t skipped_questions = 0;
 };
 
-// Lists all samples. Throws ConfigError if the corpus has no rows for the task or lacks a special token that it
-// needs. It also throws if a row is too long under LongRows::refuse, or if there is no sample to train on (with
-// a validation share of 1, to validate on).
+// Lists all samples. Throws ConfigError if the kind of the rows does not fit the task, the tokenizer lacks a
+// special token that the task needs, a row is too long under LongRows::refuse, or there is no training sample
+// (with a validation fraction of 1: no validation sample).
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
-// The order in which samples are visited. Visit v of a run is sample permutation(v % count) of epoch v / count.
-// There is no state, so that a run can resume at any visit, and the number of ranks does not matter.
+// The order in which training visits samples: each epoch visits all samples in a random order of its own. Visit
+// number `v` of a run belongs to epoch `v / samples`. A sampler has no state. A run can therefore resume at any
+// visit, and all ranks compute the same order.
 class Sampler {
 public:
-    Sampler(std::uint64_t samples, std::uint64_t seed);  // samples > 0
+    Sampler(std::uint64_t samples, std::uint64_t seed);  // number of samples, > 0
 
-    plan::SampleVisit visit(std::uint64_t ordinal) const;
-    std::vector<plan::SampleVisit> visits(std::uint64_t first_ordinal, std::size_t count) const;
+    // `ordinal` is the number of a visit since the start of the run, from 0.
+    plan::SampleVisit find_visit(std::uint64_t ordinal) const;
+    std::vector<plan::SampleVisit> list_visits(std::uint64_t first_ordinal, std::size_t count) const;
 
 private:
-    std::uint64_t permuted(std::uint64_t epoch, std::uint64_t position) const;
+    // Returns the sample at `position` of the random order of `epoch`.
+    std::uint64_t permute(std::uint64_t epoch, std::uint64_t position) const;
 
     std::uint64_t samples_;
     RandomKey key_;

@@ -1,5 +1,5 @@
-// Reads the rows of a corpus from their source: JSON lines, plain text, SQuAD, CIFAR-10 or MNIST files (each
-// gzipped or not), or the synthetic sample.
+// Reads the rows for a corpus from a source: JSON lines, plain text, SQuAD, CIFAR-10 or MNIST files (gzipped or
+// not), or the synthetic sample.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 namespace trireme::data {
 
 // Formats of an input file.
-//   automatic   detected by name and first bytes: .jsonl and .ndjson are JSON lines, .txt and .md text,
-//               .bin CIFAR-10, names that end in -ubyte MNIST. Other files are SQuAD if they are one JSON
-//               object with a list `data`, JSON lines if they begin with '{' or are named .json, else text
+//   automatic   detected by the name: jsonl for .jsonl and .ndjson, text for .txt and .md, cifar10 for .bin,
+//               mnist for names that end in -ubyte. Detected by the first bytes of other files: squad for one
+//               JSON object with a list `data`, jsonl if the file begins with '{' or is named .json, else text
 //   jsonl       one JSON object per line
 //   text        plain text
 //   squad       data[].paragraphs[]: context, qas[]: id, question, answers[]: text, answer_start (counted in
@@ -43,19 +43,21 @@ inline constexpr NamedValue<RowUnit> row_units[] = {
     {"file", RowUnit::file, "each file"}};
 
 struct SourceConfig {
-    std::vector<std::string> inputs;  // for MNIST, files of images and of labels, paired in their order
+    // Files. For MNIST, the first file of images belongs to the first file of labels, and so on.
+    std::vector<std::string> inputs;
     SourceFormat format = SourceFormat::automatic;
     RowUnit unit = RowUnit::paragraph;
-    std::string synthetic;  // "csn" selects the synthetic sample; then there are no inputs
+    std::string synthetic;  // "csn" selects the synthetic sample (CodeSearchNet's fields); requires no inputs
     std::size_t count = 0;  // number of synthetic rows
     std::uint64_t seed = 0;
 };
 
-// Reads rows one after another. Holds one row in memory, or a whole file if the file is the row or is SQuAD.
+// Reads rows one after another. Holds one row in memory; a whole file if the file is one row, or is a SQuAD
+// file.
 class RowReader {
 public:
-    // Throws ConfigError, before any row is read, if an input is missing, a folder, or of an unsupported
-    // format. It also throws if inputs hold different kinds of rows or images of different sizes.
+    // Throws ConfigError if an input is missing, a folder, or of an unsupported format, if inputs have rows of
+    // different kinds, or if they have images of different sizes.
     explicit RowReader(SourceConfig config);
     RowReader(RowReader&&) noexcept;
     RowReader& operator=(RowReader&&) noexcept;
@@ -65,13 +67,14 @@ public:
     ImageSize image_size() const;                  // of all images
     std::vector<std::string> class_names() const;  // empty if the format has no names
 
-    // Returns false at the end. Throws ConfigError if a file cannot be read further, such as a damaged gzip
-    // file.
+    // Reads the next row; returns false at the end. Throws ConfigError if a file cannot be read further, for
+    // example because it is a damaged gzip file.
     bool next(SourceRow& row);
 
-    std::uint64_t bytes_read() const;    // after decompression
-    double share_done() const;           // fraction of all inputs, from 0 to 1
-    std::uint64_t unanswerable() const;  // skipped questions that SQuAD marks as unanswerable
+    std::uint64_t bytes_read() const;  // bytes after decompression
+    double fraction_read() const;      // fraction of the bytes of all inputs, from 0 to 1
+    // Returns the number of questions that were skipped because SQuAD marks them as unanswerable.
+    std::uint64_t unanswerable_questions() const;
 
 private:
     struct State;

@@ -1,4 +1,4 @@
-// One row of a source, before it becomes a row of a corpus.
+// One row of a source: a row before it becomes tokens or pixels of a corpus.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ namespace trireme::data {
 struct SourceQuestion {
     std::string text;  // stripped of white space
     std::string context;
-    std::size_t answer_begin = 0;  // the first answer is bytes [begin, end) of the context
+    std::size_t answer_begin = 0;  // the first answer is bytes [answer_begin, answer_end) of the context
     std::size_t answer_end = 0;
-    bool is_moved = false;             // found elsewhere in the context than the file says
-    std::vector<std::string> answers;  // distinct; stripped of white space
+    bool is_answer_moved = false;      // true if the file gives another `answer_start`
+    std::vector<std::string> answers;  // distinct texts of all answers, stripped of white space
 };
 
 struct SourceImage {
@@ -24,39 +24,42 @@ struct SourceImage {
     std::uint32_t label = 0;
 };
 
-// text() returns a view into the row, so that the row must outlive the view.
+// text() returns a view into the row: the row must outlive the view.
 struct SourceRow {
     struct Field {
         std::string name;
-        std::string value;  // numbers and booleans as in JSON; empty for null
-        bool is_text = false;
+        std::string value;     // numbers and booleans as JSON spells them; empty for null
+        bool is_text = false;  // true if JSON has a string
     };
 
-    std::string place;  // "file:line", for messages
-    std::string fault;  // why the row cannot be used; empty if it can
-    // The top-level scalars of a JSON row in their order, or id and title of a question.
+    std::string location;  // "file:line", for messages
+    std::string fault;     // why the row cannot be used; empty if the row can be used
+    // For a JSON row: its top-level fields in their order, without lists and objects. For a question: id and
+    // title.
     std::vector<Field> fields;
-    std::vector<std::uint32_t> ids;  // of a row of token ids
-    bool is_ids = false;
-    std::string plain;    // of a plain-text row
-    int text_field = -1;  // index of the text in `fields`; -1 if `plain` is the text
+    std::vector<std::uint32_t> token_ids;  // if the row has token ids in place of text
+    bool has_ids = false;
+    std::string plain_text;  // if the row comes from a plain-text file
+    int text_field = -1;     // index of the text in `fields`; -1 if `plain_text` is the text
     SourceQuestion question;
     SourceImage image;
 
     std::string_view text() const {
-        return text_field < 0 ? plain : fields[static_cast<std::size_t>(text_field)].value;
+        return text_field < 0 ? plain_text : fields[static_cast<std::size_t>(text_field)].value;
     }
 
-    // Returns null if there is no such field. A field is found under both of CodeSearchNet's names: `repo` is
-    // `repository_name`, `path` is `func_path_in_repository`, `url` is `func_code_url`.
+    // Returns the field `name`, or null if there is none. Two names count as the same where CodeSearchNet has
+    // two for a field: `repo` and `repository_name`, `path` and `func_path_in_repository`, `url` and
+    // `func_code_url`.
     const Field* find(std::string_view name) const;
 };
 
-// Parses one line of JSON as a row. Throws nothing: an error in the line becomes the row's fault.
+// Parses one line of JSON as a row. Throws nothing: an error in the line is reported as `row.fault`.
 //
-// A row is an object. If it has `ids`, a list of numbers, they are its tokens. Otherwise its text is the first
-// existing field of `whole_func_string`, `original_string`, `code`, `func_code_string` (CodeSearchNet's names,
-// the whole function first), `text`. Strings must be UTF-8, as JSON requires; plain text may be any bytes.
+// The line must be a JSON object. If it has a list of numbers `ids`, these are the tokens of the row. Otherwise
+// the text of the row is the first of these fields that exists: `whole_func_string`, `original_string`, `code`,
+// `func_code_string` (all of CodeSearchNet), `text`. Strings must be UTF-8, as JSON requires; plain text may be
+// any bytes.
 void parse_json_row(std::string_view line, SourceRow& row);
 
 }  // namespace trireme::data

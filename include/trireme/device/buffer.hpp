@@ -1,4 +1,4 @@
-// Owners of device memory, and copies and sums of tensors.
+// Classes that own device memory, and functions that copy and sum tensors.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace trireme::device {
 
-// Owns zeroed, aligned memory. Pages of host memory take no space until they are touched.
+// Owns a block of zeroed, aligned memory. Pages of host memory take no space until they are touched.
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(std::size_t bytes, MemorySpace place);  // throws ResourceError if out of memory
+    Buffer(std::size_t bytes, MemorySpace memory_space);  // throws ResourceError if out of memory
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
     Buffer(const Buffer&) = delete;
@@ -22,36 +22,37 @@ public:
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
-    MemorySpace place() const { return place_; }
+    MemorySpace memory_space() const { return memory_space_; }
 
 private:
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
-    MemorySpace place_ = MemorySpace::host;
+    MemorySpace memory_space_ = MemorySpace::host;
 };
 
-// A stack allocator: tensors come one after the other from one buffer. `release`
-// frees all that were taken after a `mark`. A ghost arena never overflows; its
-// peak() is the capacity that a real one needs for the same calls.
+// A stack allocator: allocates tensors one after the other in one buffer. release(m) frees all tensors that
+// were allocated since mark() returned m. A ghost arena never overflows; its peak() is the capacity that a real
+// arena needs for the same calls.
 class Arena {
 public:
-    Arena(std::string name, std::size_t capacity_bytes, MemorySpace place);
+    Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space);
 
-    // The tensor starts on a cache line and is not cleared. Throws BugError if the arena overflows.
+    // Allocates a contiguous tensor (rows, columns), which starts on a cache line and is not cleared. Throws
+    // BugError if the arena overflows.
     Tensor tensor(DType dtype, std::size_t rows, std::size_t columns);
-    std::size_t mark() const { return used_; }
-    void release(std::size_t mark) { used_ = mark; }
+    std::size_t mark() const { return used_bytes_; }
+    void release(std::size_t mark) { used_bytes_ = mark; }
 
-    std::size_t peak() const { return peak_; }  // bytes
+    std::size_t peak() const { return peak_bytes_; }  // bytes
 
 private:
     std::string name_;  // for the message of an overflow
     Buffer buffer_;
-    std::size_t used_ = 0;
-    std::size_t peak_ = 0;
+    std::size_t used_bytes_ = 0;
+    std::size_t peak_bytes_ = 0;
 };
 
-// Releases, at the end of a scope, all tensors that were taken from an arena within it.
+// A scope guard: releases all tensors that were allocated from an arena within the scope.
 class ArenaScope {
 public:
     explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}
@@ -64,15 +65,15 @@ private:
     std::size_t mark_;
 };
 
-// Copies between tensors of equal type and shape, in host or GPU memory, that do not overlap. If either is on
+// Copies between tensors of equal type and shape, in host or GPU memory, that do not overlap. If a tensor is on
 // the GPU, the copy runs after all work that this process has queued there, and is complete on return;
-// `patience` bounds the wait. Copies nothing if either is a ghost. Throws BugError if types or shapes differ.
-void copy_rows(ConstTensor from, Tensor to, const Patience& patience = {});
+// `wait_policy` bounds the wait. No-op if a tensor is a ghost. Throws BugError if types or shapes differ.
+void copy_rows(ConstTensor from, Tensor to, const WaitPolicy& wait_policy = {});
 
-// Computes own = values of rank 0 + values of rank 1 + ... in this order. The values of rank `self` are in
-// `own` (1, elements), those of the others are the rows of `others` (ranks - 1, elements), in rank order. All
-// have one floating-point type and one memory space. On the GPU the sum is queued after all work of this
-// process. No-op for ghosts.
-void sum_in_order(Tensor own, std::size_t self, ConstTensor others);
+// Adds the values of all ranks in rank order: rank 0 + rank 1 + ... `own` (1, elements) has the values of rank
+// `own_rank`, and the sum replaces them. `others` (ranks - 1, elements) has the values of the other ranks, one
+// row per rank in rank order. Both have the same floating-point type and memory space. On the GPU the sum is
+// queued after all work of this process. No-op for ghosts.
+void sum_in_order(Tensor own, std::size_t own_rank, ConstTensor others);
 
 }  // namespace trireme::device

@@ -3,18 +3,18 @@
 
 namespace trireme::device {
 
-// Seconds since an arbitrary moment in the past; monotonic.
+// Returns the seconds since an arbitrary moment in the past; monotonic.
 double now_seconds();
 
-// True in a simulation. There, all ranks share one process
-// and one thread, and work takes the time it is charged.
+// Returns true in a simulation. Simulated ranks share one process and one thread, and their work takes as much
+// simulated time as busy_for() is called with.
 bool time_is_simulated();
 
-// Keeps the device busy for `seconds`, independent of the clock state. In wall time it sleeps; in a simulation
-// it computes on this rank's device, which draws the power of the clock that is set.
-void spend_seconds(double seconds);
+// Keeps this rank's device busy for `seconds`. In wall time, sleeps. In a simulation, the device draws power
+// according to its clock state, which does not change the duration.
+void busy_for(double seconds);
 
 // Lets `seconds` pass with an idle device.
-void rest_seconds(double seconds);
+void idle_for(double seconds);
 
 }  // namespace trireme::device

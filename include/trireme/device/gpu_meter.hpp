@@ -39,38 +39,39 @@ class GpuMeter {
 public:
     static constexpr const char* standard_library = "libnvidia-ml.so.1";
 
-    // `bus_id` is that of the physical GPU, "0000:17:00.0", also if the process uses a MIG slice of it. Throws
-    // ResourceError if the library is missing, does not start, or knows no such GPU.
+    // `bus_id` is the PCI bus id of the physical GPU, "0000:17:00.0", even if the process uses a MIG slice of
+    // it. Throws ResourceError if the library is missing, does not start, or knows no such GPU.
     explicit GpuMeter(const std::string& bus_id, const std::string& library = standard_library);
     ~GpuMeter();
     GpuMeter(GpuMeter&& other) noexcept;
     GpuMeter& operator=(GpuMeter&& other) noexcept;
 
     const std::string& bus_id() const { return bus_id_; }
-    std::string driver() const;  // "550.54.15"; empty if unknown
+    std::string find_driver_version() const;  // "550.54.15"; empty if unknown
 
     GpuReading read() const;
-    std::optional<double> joules() const;  // the value that read() reports, alone
-    GpuLimits limits() const;
+    std::optional<double> read_joules() const;  // the `joules` of read(), without reading the other sensors
+    GpuLimits read_limits() const;
 
-    // Clocks in MHz that the multiprocessors can be locked at, highest first; empty if unknown.
-    std::vector<int> clocks() const;
+    // Returns the clocks in MHz to which the multiprocessors can be locked, highest first; empty if unknown.
+    std::vector<int> list_clocks() const;
 
-    // Throws ConfigError if clocks() is known and lacks `mhz`.
+    // Throws ConfigError if list_clocks() is known and lacks `mhz`.
     void check_clock(int mhz) const;
 
     // Locks the clock. It stays locked, even after this process ends, until some process calls
-    // give_clock_back(). An earlier lock by an administrator cannot be restored. Throws ConfigError if clocks()
-    // lacks `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
-    void hold_clock(int mhz) const;
+    // unlock_clock(). An earlier lock by an administrator cannot be restored. Throws ConfigError if
+    // list_clocks() lacks `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
+    void lock_clock(int mhz) const;
 
-    // Unlocks the clock; returns false on failure. May be called from any thread, also if nothing is locked.
-    bool give_clock_back() const noexcept;
+    // Unlocks the clock; returns false on failure. May be called from any thread, and if the clock is not
+    // locked.
+    bool unlock_clock() const noexcept;
 
 private:
     std::string bus_id_;
     std::unique_ptr<nvml::Library> library_;
-    void* device_ = nullptr;  // the library's own handle
+    void* device_ = nullptr;  // nvmlDevice_t
 };
 
 // A meter, or the reason why there is none.

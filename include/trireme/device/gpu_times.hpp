@@ -1,4 +1,5 @@
-// Measures kernels on a GPU with events. Their times are known only after the kernels have ended.
+// Measures the times of kernels on a GPU with CUDA events. The times are known only after the kernels have
+// ended.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace trireme::device {
 
-// Times the kernels of one queue, which must outlive it. Events are recorded after each kernel, and before a
-// kernel that finds the GPU idle, so that idle time counts for no kernel.
+// Times the kernels of one queue, which must outlive this object. An event is recorded after each kernel, and
+// before each kernel that finds the GPU idle, so that no kernel is charged with idle time.
 class GpuTimes {
 public:
     explicit GpuTimes(GpuQueue& queue) : queue_(queue) {}
@@ -20,27 +21,27 @@ public:
     void begin();
     void end(const Cost& cost);
     // Marks the kernel of the last end() as a matmul of a transformer block.
-    void note_product(double flops, double whole_flops);
+    void mark_as_matmul(double flops, double full_flops);
 
-    // Waits until all kernels are over, enters their times and forgets them.
-    void settle(Ledger& ledger, ProductWork& products);
+    // Waits until all kernels have ended, adds their times to `ledger` and `matmuls`, and forgets the kernels.
+    void synchronize(Ledger& ledger, MatmulWork& matmuls);
 
 private:
-    struct Lap {
+    struct TimedKernel {
         Cost cost;
-        std::size_t begin = 0;  // index in moments_; also `end`
+        std::size_t begin = 0;  // indices in events_ of the events around the kernel
         std::size_t end = 0;
-        ProductWork product = {};  // without seconds; zero if the kernel is no matmul of a block
+        MatmulWork matmul = {};  // without seconds; zero if the kernel is no matmul of a block
     };
 
-    std::size_t mark();
-    void stay_near();
+    std::size_t record_event();
+    void limit_queued_kernels();
 
     GpuQueue& queue_;
-    std::vector<GpuMoment> moments_;  // reused after settle()
-    std::size_t marked_ = 0;          // number of moments in use
-    std::size_t begun_ = 0;           // index of the moment at which the current kernel begins
-    std::vector<Lap> laps_;
+    std::vector<GpuEvent> events_;  // reused after synchronize()
+    std::size_t used_events_ = 0;   // number of events in use
+    std::size_t begin_event_ = 0;   // index of the event at which the current kernel begins
+    std::vector<TimedKernel> kernels_;
 };
 
 }  // namespace trireme::device

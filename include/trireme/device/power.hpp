@@ -1,5 +1,5 @@
-// Clock states and energy of this rank's device. A simulated device has those of its cluster file; a real
-// device has none here (gpu_meter.hpp serves real GPUs).
+// Clock states and energy of this rank's device. A simulated device has the clock states of its cluster file. A
+// real device has none here: see gpu_meter.hpp for GPUs.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,25 @@ namespace trireme::device {
 
 struct ClockState {
     double mhz = 0;
-    double speed = 1;  // as a fraction of the speed at the highest clock
+    double speed = 1;  // fraction of the speed at the highest clock
 
     friend bool operator==(const ClockState&, const ClockState&) = default;
 };
 
-// Clock states, highest first; empty if the clock cannot be set.
-std::vector<ClockState> clock_states();
+// Returns the clock states, highest first; empty if the clock cannot be set.
+std::vector<ClockState> list_clock_states();
 
-// Index of the current state; 0 if there are none.
-std::size_t clock_state();
+// Returns the index of the current clock state; 0 if there are none.
+std::size_t get_clock_state();
 
-// Selects one of clock_states(). Kernel times of streams change only with set_clock().
+// Selects the clock state with index `state`. Does not change the kernel times of streams: see set_clock().
 void set_clock_state(std::size_t state);
 
-// Selects a state and scales the simulated kernel times of `stream` with it.
+// Selects the clock state with index `state`, and scales the simulated kernel times of `stream` accordingly.
 void set_clock(std::size_t state, Stream& stream);
 
-// Energy that the device has consumed since an arbitrary moment in the past; empty if it is not measured.
-std::optional<double> consumed_joules();
+// Returns the energy that the device has consumed since an arbitrary moment in the past; empty if it is not
+// measured.
+std::optional<double> read_energy_joules();
 
 }  // namespace trireme::device

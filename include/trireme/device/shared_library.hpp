@@ -8,8 +8,8 @@ namespace trireme::device {
 
 class SharedLibrary {
 public:
-    // Loads the first of `names` that the system finds. Throws
-    // ResourceError, whose message names `purpose`, if there is none.
+    // Loads the first of `names` that the system finds. Throws ResourceError if there is none; `purpose` is the
+    // subject of its message: "sending from GPU to GPU".
     SharedLibrary(const std::vector<std::string>& names, const std::string& purpose);
     ~SharedLibrary();
     SharedLibrary(const SharedLibrary&) = delete;
@@ -17,12 +17,12 @@ public:
 
     // Sets `function` to the address of the function `name`. Throws ResourceError if the library lacks it.
     template <class Function>
-    void find(const char* name, Function*& function) const {
-        function = reinterpret_cast<Function*>(address_of(name));
+    void load_symbol(const char* name, Function*& function) const {
+        function = reinterpret_cast<Function*>(find_symbol(name));
     }
 
 private:
-    void* address_of(const char* name) const;
+    void* find_symbol(const char* name) const;
 
     void* handle_ = nullptr;
     std::string name_;

@@ -13,8 +13,8 @@ namespace trireme::device {
 
 // At most one per process, constructed before the program starts any other thread.
 //
-// A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP, which no longer end the process. A second SIGINT does
-// end it at once. SIGHUP stays ignored if it was ignored before (nohup).
+// A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP. These signals then no longer end the process, except
+// that a second SIGINT ends the process at once. SIGHUP stays ignored if it was ignored before (nohup).
 class StopSignals {
 public:
     StopSignals();
@@ -23,41 +23,41 @@ public:
     StopSignals& operator=(const StopSignals&) = delete;
 
     // Installs the handlers again, in case a library has replaced them. Must be called by the thread that
-    // constructed this.
-    void take_back();
+    // constructed this object.
+    void install_handlers();
 
-    // The first signal that came, one of `numbers`; 0 if none.
-    int received() const { return received_; }
+    // Returns the first signal that has arrived, one of signal_numbers; 0 if none.
+    int first_signal() const { return first_signal_; }
 
-    static constexpr std::array<int, 4> numbers{SIGUSR1, SIGTERM, SIGINT, SIGHUP};
+    static constexpr std::array<int, 4> signal_numbers{SIGUSR1, SIGTERM, SIGINT, SIGHUP};
 
 private:
-    friend class SignalCall;
+    friend class SignalCallback;
 
-    bool takes(std::size_t number) const;
-    sigset_t set_of_taken() const;
+    bool catches(std::size_t index) const;
+    sigset_t make_caught_set() const;
     void listen();
-    std::array<struct sigaction, numbers.size()> before_{};
-    sigset_t mask_before_{};
-    std::atomic<int> received_ = 0;
-    std::atomic<bool> is_over_ = false;
-    std::mutex calling_;
-    std::list<std::function<void()>> calls_;  // one per living SignalCall
+    std::array<struct sigaction, signal_numbers.size()> previous_actions_{};
+    sigset_t previous_mask_{};
+    std::atomic<int> first_signal_ = 0;
+    std::atomic<bool> should_end_ = false;
+    std::mutex mutex_;
+    std::list<std::function<void()>> callbacks_;  // one per living SignalCallback
     std::thread listener_;
 };
 
-// A callback for the first signal. The thread that waits for signals calls it at once, whatever the process is
-// doing. If a signal has come already, the constructor calls it.
-class SignalCall {
+// Registers a callback for the first signal. The thread that waits for signals calls it at once, whatever other
+// threads are doing. If a signal has arrived before, the constructor calls it.
+class SignalCallback {
 public:
-    SignalCall(StopSignals& signals, std::function<void()> call);
-    ~SignalCall();  // waits until a running callback has returned
-    SignalCall(const SignalCall&) = delete;
-    SignalCall& operator=(const SignalCall&) = delete;
+    SignalCallback(StopSignals& signals, std::function<void()> callback);
+    ~SignalCallback();  // waits until a running callback has returned
+    SignalCallback(const SignalCallback&) = delete;
+    SignalCallback& operator=(const SignalCallback&) = delete;
 
 private:
     StopSignals& signals_;
-    std::list<std::function<void()>>::iterator call_;
+    std::list<std::function<void()>>::iterator callback_;
 };
 
 }  // namespace trireme::device

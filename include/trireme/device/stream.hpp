@@ -1,4 +1,4 @@
-// A stream: where kernels run, and the ledger of what ran there.
+// A stream: the backend on which kernels run, and the ledger of the work that ran there.
 #pragma once
 
 #include <algorithm>
@@ -10,57 +10,58 @@
 #include <variant>
 #include <vector>
 
-#include "trireme/device/slowness.hpp"
+#include "trireme/device/emulated_slowness.hpp"
 #include "trireme/device/tensor.hpp"
 
 namespace trireme::kernels {
-class GpuWork;
+class GpuStreamState;
 class ValueCheck;
 }  // namespace trireme::kernels
 
 namespace trireme::device {
 
-struct ReferenceStream {};  // plain loops: the reference for tests
+struct ReferenceStream {};  // plain loops: the reference that tests compare with
 struct CpuStream {
     int threads = 1;
 };
 struct CudaStream {
-    std::shared_ptr<kernels::GpuWork> work;  // shared by all copies; never null
+    std::shared_ptr<kernels::GpuStreamState> work;  // shared by all copies; never null
 };
-struct GhostStream {};  // shapes and costs, no arithmetic; never follows an address
+struct GhostStream {};  // counts shapes and costs without arithmetic; never dereferences an address
 
-// The minimal cost of one kernel call, on any backend.
+// The arithmetic and memory traffic that one kernel call needs on any backend.
 struct Cost {
-    std::string_view kernel;               // a literal: "linear"
-    double flops = 0;                      // multiplications and additions of its matmuls
-    double bytes = 0;                      // each operand read or written once
-    std::array<std::size_t, 3> product{};  // rows, columns and depth of its matmul; zeros if it has none
+    std::string_view kernel;              // a literal: "linear"
+    double flops = 0;                     // multiplications and additions of its matmuls
+    double bytes = 0;                     // memory traffic if each operand is read or written once
+    std::array<std::size_t, 3> matmul{};  // rows, columns and depth of its matmul; zeros if it has none
 
-    // True for a matmul with weights. Attention has many small matmuls, which do not count.
-    bool is_product() const { return product[0] > 0; }
+    // Returns true for a matmul with weights. False for attention, whose many small matmuls have no shape here.
+    bool is_weight_matmul() const { return matmul[0] > 0; }
 };
 
-// Speed of a described device: a roofline model for kernels in a simulation.
+// The speed of a device in a cluster file: a roofline model for kernels in a simulation.
 struct DeviceRates {
-    double flops = 0;      // per second, in the run's number type
+    double flops = 0;      // per second, in the data type of the run
     double bandwidth = 0;  // of its memory, bytes per second
     double launch = 0;     // overhead of each kernel in seconds
 
-    // Arithmetic and memory access overlap, so the longer one counts. `clock` is a fraction of the highest
-    // clock; memory does not depend on it.
+    // Predicts the time of a kernel. Arithmetic and memory access overlap, so the longer one counts. `clock` is
+    // a fraction of the highest clock; the memory bandwidth does not depend on it.
     double seconds(const Cost& cost, double clock = 1) const {
         return std::max(cost.flops / (flops * clock), cost.bytes / bandwidth) + launch;
     }
 };
 
-// Returns the seconds of a kernel on a simulated device. `clock` is a fraction of the highest clock.
-using KernelSeconds = std::function<double(const Cost& cost, double clock)>;
+// A function that returns the seconds of a kernel on a simulated device. `clock` is a fraction of the highest
+// clock.
+using KernelTimePredictor = std::function<double(const Cost& cost, double clock)>;
 
-// Calls, seconds and costs by kernel and shape, in order of first use.
+// The work ledger: calls, seconds and costs per kernel and matmul shape, in order of first use.
 class Ledger {
 public:
     struct Entry {
-        Cost unit;  // name and matmul shape of the kernel; flops and bytes summed over the calls
+        Cost total_cost;  // name and matmul shape of the kernel; flops and bytes summed over its calls
         std::size_t calls = 0;
         double seconds = 0;
     };
@@ -74,16 +75,16 @@ private:
     std::vector<Entry> entries_;
 };
 
-// Time and flops of the matmuls of transformer blocks. All
-// ranks run this kind of work, so their speeds compare.
-struct ProductWork {
+// Time and flops of the matmuls in transformer blocks. All ranks run such matmuls, so the speeds of ranks can
+// be compared.
+struct MatmulWork {
     double seconds = 0;
     double flops = 0;
-    double whole_flops = 0;  // flops that the rank would have without resizing and migration
+    double full_flops = 0;  // flops that the rank would execute without resizing and migration
 
-    ProductWork& operator+=(const ProductWork& other);
-    ProductWork operator-(const ProductWork& other) const;
-    ProductWork operator/(double count) const;
+    MatmulWork& operator+=(const MatmulWork& other);
+    MatmulWork operator-(const MatmulWork& other) const;
+    MatmulWork operator/(double count) const;
 };
 
 class GpuTimes;
@@ -92,18 +93,20 @@ class Trace;
 struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
     Ledger ledger = {};
-    ProductWork products = {};                 // the ledger's matmuls of transformer blocks
-    std::shared_ptr<GpuTimes> gpu_times = {};  // times kernels that the ledger lacks yet; null without a GPU
-    KernelSeconds seconds_of = {};             // set on simulated devices and by profilers; otherwise empty
-    double clock = 1;                          // of the device, as a fraction of its highest
+    MatmulWork matmuls = {};  // the work of the matmuls in transformer blocks, which the ledger includes
+    // Times of kernels that are not in the ledger yet; null without a GPU.
+    std::shared_ptr<GpuTimes> gpu_times = {};
+    // Predicts the seconds of a kernel. Set on simulated devices and by profilers, otherwise empty.
+    KernelTimePredictor predict_seconds = {};
+    double clock = 1;  // clock of the device, as a fraction of its highest clock
     Slowness slowness = {};
-    Trace* trace = nullptr;                // records kernels, except on a GPU; null if no trace shows them
-    kernels::ValueCheck* check = nullptr;  // sees what kernels read and write; null if off
+    Trace* trace = nullptr;  // records kernels, except those of a GPU; null if no trace shows kernels
+    kernels::ValueCheck* check = nullptr;  // checks the values that kernels read and write; null if off
 
-    MemorySpace place() const;  // memory space of the tensors that its kernels take
+    MemorySpace memory_space() const;  // memory space of the tensors of its kernels
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
-    // Waits for the GPU, if there is one, so that the ledger has all kernels queued so far.
-    void settle();
+    // Waits for the GPU, if there is one. Afterwards the ledger has all kernels that were queued before.
+    void synchronize();
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };

@@ -1,7 +1,7 @@
-// Views of tensors: address, type, shape and stride. A view owns nothing; an Arena or a Buffer owns the memory.
+// Views of tensors: address, type, shape and stride. A view does not own its memory; an Arena or a Buffer does.
 //
-// Kernels see matrices of rows x columns only; a vector is one row. The named global tensors of a model may
-// have more axes; a kernel sees them flattened.
+// Kernels operate on matrices (rows, columns) only; a vector is a matrix with one row. A parameter of a model
+// may have more axes, which are flattened to rows and columns.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,19 @@
 
 namespace trireme::device {
 
-// Host memory, GPU memory, or addresses of the ghost backend, which counts them and never dereferences them.
+// The memory of an address: host memory, GPU memory, or no memory (ghost backend, which never dereferences
+// addresses).
 enum class MemorySpace : std::uint8_t { host, gpu, ghost };
 
 enum class DType : std::uint8_t { f32, f64, i32, i64, bf16 };
 
-constexpr std::size_t bytes_of(DType dtype) {
+constexpr std::size_t byte_size(DType dtype) {
     if (dtype == DType::bf16) return 2;
     return dtype == DType::f64 || dtype == DType::i64 ? 8 : 4;
 }
 
 // Returns "f32" for DType::f32.
-inline const char* name_of(DType dtype) {
+inline const char* to_string(DType dtype) {
     switch (dtype) {
         case DType::f32:
             return "f32";
@@ -40,23 +41,23 @@ inline const char* name_of(DType dtype) {
     throw BugError(cat("unknown element type ", static_cast<int>(dtype)));
 }
 
-// Type of the accumulator for sums over numbers of this type.
-constexpr DType wide_of(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
+// Returns the type in which values of type `dtype` are summed.
+constexpr DType accumulator_type(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 template <class T>
-constexpr DType dtype_of() {
-    using Plain = std::remove_cv_t<T>;
-    static_assert(std::is_same_v<Plain, float> || std::is_same_v<Plain, double> ||
-                  std::is_same_v<Plain, std::int32_t> || std::is_same_v<Plain, std::int64_t> ||
-                  std::is_same_v<Plain, Bf16>);
-    if constexpr (std::is_same_v<Plain, Bf16>) return DType::bf16;
-    if constexpr (std::is_same_v<Plain, float>) return DType::f32;
-    if constexpr (std::is_same_v<Plain, double>) return DType::f64;
-    if constexpr (std::is_same_v<Plain, std::int32_t>) return DType::i32;
+constexpr DType to_dtype() {
+    using ValueType = std::remove_cv_t<T>;
+    static_assert(std::is_same_v<ValueType, float> || std::is_same_v<ValueType, double> ||
+                  std::is_same_v<ValueType, std::int32_t> || std::is_same_v<ValueType, std::int64_t> ||
+                  std::is_same_v<ValueType, Bf16>);
+    if constexpr (std::is_same_v<ValueType, Bf16>) return DType::bf16;
+    if constexpr (std::is_same_v<ValueType, float>) return DType::f32;
+    if constexpr (std::is_same_v<ValueType, double>) return DType::f64;
+    if constexpr (std::is_same_v<ValueType, std::int32_t>) return DType::i32;
     return DType::i64;
 }
 
-// A typed view for the inside of kernels.
+// A typed view of a tensor, for the code of kernels.
 template <class T>
 struct Elements {
     T* data = nullptr;
@@ -80,31 +81,32 @@ struct BasicTensor {
     std::size_t rows = 0;
     std::size_t columns = 0;
     std::size_t stride = 0;  // elements from one row to the next; >= columns
-    MemorySpace place = MemorySpace::host;
+    MemorySpace memory_space = MemorySpace::host;
 
     std::size_t size() const { return rows * columns; }
-    std::size_t bytes() const { return size() * bytes_of(dtype); }
-    bool is_present() const { return size() > 0; }  // an absent optional tensor has no elements
+    std::size_t bytes() const { return size() * byte_size(dtype); }
+    bool is_present() const { return size() > 0; }  // an optional tensor that is absent has no elements
     bool is_contiguous() const { return stride == columns || rows <= 1; }
 
     BasicTensor row_range(std::size_t begin, std::size_t count) const {
-        return {at(begin * stride), dtype, count, columns, stride, place};
+        return {at(begin * stride), dtype, count, columns, stride, memory_space};
     }
     BasicTensor column_range(std::size_t begin, std::size_t count) const {
-        return {at(begin), dtype, rows, count, stride, place};
+        return {at(begin), dtype, rows, count, stride, memory_space};
     }
-    // The same elements, row by row, as one vector. The view must be contiguous.
-    BasicTensor flattened() const { return {data, dtype, 1, size(), size(), place}; }
+    // Returns the elements, row by row, as one vector. The view must be contiguous.
+    BasicTensor flattened() const { return {data, dtype, 1, size(), size(), memory_space}; }
 
-    // Returns the typed view for code that runs on `user`. Throws BugError if the type or memory space differs.
+    // Returns a typed view for code that accesses the memory space `reader`. Throws BugError if the type or
+    // memory space differs.
     template <class T>
-    auto as(MemorySpace user = MemorySpace::host) const {
-        if (dtype != dtype_of<T>()) {
-            throw BugError(cat("a tensor of ", name_of(dtype), " was read as ", name_of(dtype_of<T>())));
+    auto as(MemorySpace reader = MemorySpace::host) const {
+        if (dtype != to_dtype<T>()) {
+            throw BugError(cat("a tensor of ", to_string(dtype), " was read as ", to_string(to_dtype<T>())));
         }
-        if (is_present() && (place == MemorySpace::gpu) != (user == MemorySpace::gpu)) {
-            throw BugError(user == MemorySpace::gpu ? "a kernel of the GPU was given the machine's memory"
-                                                    : "the GPU's memory was read without it");
+        if (is_present() && (memory_space == MemorySpace::gpu) != (reader == MemorySpace::gpu)) {
+            throw BugError(reader == MemorySpace::gpu ? "a kernel of the GPU was given the machine's memory"
+                                                      : "the GPU's memory was read without it");
         }
         using Element = std::conditional_t<is_const, const T, T>;
         return Elements<Element>{static_cast<Element*>(data), rows, columns, stride};
@@ -112,11 +114,11 @@ struct BasicTensor {
 
     // A view that may be written can always be read.
     operator BasicTensor<true>() const requires(!is_const) {
-        return {data, dtype, rows, columns, stride, place};
+        return {data, dtype, rows, columns, stride, memory_space};
     }
 
-    // Address of the element with offset `element`, counted in elements.
-    Address at(std::size_t element) const { return static_cast<Byte*>(data) + element * bytes_of(dtype); }
+    // Returns the address of the element with index `element` in the memory of the view.
+    Address at(std::size_t element) const { return static_cast<Byte*>(data) + element * byte_size(dtype); }
 };
 
 using Tensor = BasicTensor<false>;
@@ -135,7 +137,7 @@ void visit_float(DType dtype, Use&& use) {
         case DType::bf16:
             break;
     }
-    throw BugError(cat("a floating-point tensor was expected, got ", name_of(dtype)));
+    throw BugError(cat("a floating-point tensor was expected, got ", to_string(dtype)));
 }
 
 }  // namespace trireme::device

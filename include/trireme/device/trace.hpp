@@ -1,4 +1,5 @@
-// Records what a rank did when, as events of the steps that are traced. In other steps it costs only a check.
+// Records the events of a rank, with their times, in the steps that are traced. In other steps an event costs
+// only a check.
 #pragma once
 
 #include <atomic>
@@ -14,84 +15,87 @@
 
 namespace trireme::device {
 
-// The row of the timeline in which an event is shown. Events of a lane do not overlap.
+// The row of the timeline in which an event is shown. Events of one lane do not overlap.
 enum class TraceLane : std::uint8_t {
     step,        // whole steps
-    compute,     // what occupies the rank or makes all wait: instructions, plan changes, evaluations
-    messages,    // messages that are started, and waits for messages of others
-    state,       // state that moves to its new rank while steps run
+    compute,     // what the rank executes: instructions, plan changes, evaluations
+    messages,    // starts of messages, and waits for messages
+    state,       // transfers of optimizer state to other ranks while steps run
     checkpoint,  // the thread that writes checkpoints
-    kernels,     // kernels, if requested
+    kernels,     // single kernels, if requested
 };
 inline constexpr std::size_t trace_lanes = 6;
-const char* name_of(TraceLane lane);
+const char* to_string(TraceLane lane);
 
 struct TraceEvent {
     TraceLane lane = TraceLane::compute;
     std::string name = {};
     double begin = 0;  // by now_seconds()
     double end = 0;
-    std::size_t step = 0;   // step that it belongs to, from 1; TraceSpan replaces 0 by the current step
+    std::size_t step = 0;   // number of its step, from 1; TraceSpan replaces 0 by the current step
     int stage = -1;         // -1 if none
-    int microbatch = -1;    // within its step; -1 if none
+    int microbatch = -1;    // index within the step; -1 if none
     std::size_t bytes = 0;  // sent, received or moved; 0 if not given
 };
 
-// Resident memory of a rank's process at some moment.
-struct TraceMemory {
-    double at = 0;  // by now_seconds()
+// Resident memory of the process of a rank at one time.
+struct TraceMemorySample {
+    double seconds = 0;  // by now_seconds()
     std::size_t bytes = 0;
 };
 
-// The range of steps to trace, numbered from 1; both ends are included.
+// The steps to trace: `first` to `last`, numbered from 1.
 struct TracedSteps {
     std::size_t first = 0;
     std::size_t last = 0;        // 0 if no step is traced
     bool shows_kernels = false;  // also records single kernels
 
-    bool contain(std::size_t step) const { return first <= step && step <= last; }
+    bool contains(std::size_t step) const { return first <= step && step <= last; }
 };
 
 class Trace {
 public:
-    static constexpr std::size_t usual_most_events = 65536;
+    static constexpr std::size_t default_max_events = 65536;
 
-    // Keeps at most `most_events` events; later ones are counted and dropped.
-    explicit Trace(TracedSteps steps, std::size_t most_events = usual_most_events);
+    // Keeps at most `max_events` events; later ones are counted and dropped.
+    explicit Trace(TracedSteps steps, std::size_t max_events = default_max_events);
 
-    // Later events belong to `step`, numbered from 1. `in_stretch` is its index in its segment, from 0.
-    void begin_step(std::size_t step, std::size_t in_stretch);
-    // True if events that begin now are recorded.
+    // Begins a step: later events belong to `step`, numbered from 1, which is step `index_in_segment` of its
+    // segment, from 0.
+    void begin_step(std::size_t step, std::size_t index_in_segment);
+    // Returns true if events that begin now are recorded.
     bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
     std::size_t step() const { return step_; }
-    // Converts an index in the segment, from 0, to the number of the step.
-    std::size_t step_of_stretch(int step) const { return first_ + static_cast<std::size_t>(step); }
+    // Converts the index of a step in the current segment, from 0, to its number in the run.
+    std::size_t find_step_number(int step) const {
+        return segment_first_step_ + static_cast<std::size_t>(step);
+    }
 
     // Thread-safe. Also accepts events that began while is_on() was true and end later.
     void add(TraceEvent event);
     std::vector<TraceEvent> events() const;  // in the order in which they ended
-    std::size_t left_out() const;            // number of dropped events
-    // Records the memory of the process now. No-op in a simulation, whose ranks share one process.
+    std::size_t count_dropped() const;       // number of dropped events
+    // Records the resident memory of the process now. No-op in a simulation, whose ranks share one process.
     void add_memory();
-    std::vector<TraceMemory> memory() const;
+    std::vector<TraceMemorySample> memory_samples() const;
 
 private:
     TracedSteps steps_;
-    std::size_t most_events_;
+    std::size_t max_events_;
     std::atomic<bool> is_on_ = false;
     std::size_t step_ = 0;
-    std::size_t first_ = 0;
+    std::size_t segment_first_step_ = 0;
     mutable std::mutex mutex_;  // guards the members below
     std::vector<TraceEvent> events_;
-    std::vector<TraceMemory> memory_;
-    std::size_t left_out_ = 0;
+    std::vector<TraceMemorySample> memory_samples_;
+    std::size_t dropped_events_ = 0;
 };
 
-// An event that lasts as long as this object lives. No-op if there is no trace or it is not on.
+// A scope guard that records an event with the duration of the scope. No-op if `trace` is null or not on.
 class TraceSpan {
 public:
-    // `make` returns the event without its times; a step of 0 is replaced by the current one. It is called only
-    // if the event is recorded.
+    // `make` returns the event without its times; if its step is 0, the current step replaces it. `make` is
+    // called only if the event is recorded.
     template <class Make>
     TraceSpan(Trace* trace, const Make& make) {
         if (trace != nullptr && trace->is_on()) begin(*trace, make());
@@ -116,7 +120,8 @@ private:
     std::optional<TraceEvent> event_;
 };
 
-// Wraps a job, which another thread may run later, so that it is recorded as an event of the current step.
-std::function<void()> traced(Trace* trace, TraceLane lane, const char* name, std::function<void()> job);
+// Wraps a job, which another thread may run later. Its execution is recorded as an event of the current step.
+std::function<void()> make_traced_job(Trace* trace, TraceLane lane, const char* name,
+                                      std::function<void()> job);
 
 }  // namespace trireme::device

@@ -1,5 +1,6 @@
-// The single wait loop for messages and the GPU. It polls, yields the core between polls, and sleeps only after
-// a millisecond. Ranks may outnumber cores, and a spinning rank would keep the one it waits for from running.
+// The wait loop for messages and for GPU work. It polls, yields the core between polls, and sleeps between
+// polls after a millisecond: there may be more ranks than cores, and a rank that spins could occupy the core of
+// the rank for which it waits.
 #pragma once
 
 #include <functional>
@@ -7,25 +8,29 @@
 
 namespace trireme::device {
 
-// Callbacks of waits. They may throw to end the wait; otherwise the wait continues.
-struct Lookout {
-    // Called between polls with the duration of the wait so far, and with 0 during long computations.
-    std::function<void(double seconds_waited)> look;
-    // Called with "waited 60 s for ..." each time another `stall_seconds` have passed.
-    std::function<void(const std::string& stall)> tell;
+// Functions that wait_until() calls. They may throw an exception to end the wait; otherwise the wait continues.
+struct WaitObserver {
+    // Called between polls with the duration of the wait so far. Communicator::progress() calls it with 0
+    // during long computations.
+    std::function<void(double seconds_waited)> on_poll;
+    // Called with the message "waited 60 s for ..." each time another `stall_seconds` have passed.
+    std::function<void(const std::string& stall)> on_stall;
 };
 
-struct Patience {
-    double stall_seconds = 60;         // then calls `lookout`, or throws ResourceError without one
-    bool stall_is_answer = false;      // the caller expects stalls and continues without the message
-    const Lookout* lookout = nullptr;  // must outlive all copies; also `meanwhile`
-    const std::function<void()>* meanwhile = nullptr;  // called between polls
+// What a wait does between polls, and what it does if the awaited event does not come: a stall.
+struct WaitPolicy {
+    // After this time the wait calls observer->on_stall, or throws ResourceError if there is no observer.
+    double stall_seconds = 60;
+    bool expects_stall = false;  // the caller expects stalls and continues without the message
+    // Both may be null, and must outlive all copies of the policy.
+    const WaitObserver* observer = nullptr;
+    const std::function<void()>* between_polls = nullptr;
 };
 
-// Returns once `is_ready()` is true. `what` describes the event for the message of a stall. Time in which this
-// process is not scheduled does not count, since what it waits for may have come then. Simulated time passes
-// only in `is_ready()`.
-void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
+// Calls `is_ready` until it returns true. `what` describes what the caller waits for, in the message of a
+// stall. Time in which this process is not scheduled does not count, because the awaited event may have
+// happened during that time. In a simulation, time passes only within `is_ready`.
+void wait_until(const std::function<bool()>& is_ready, const WaitPolicy& wait_policy,
                 const std::function<std::string()>& what);
 
 }  // namespace trireme::device

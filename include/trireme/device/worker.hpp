@@ -8,31 +8,32 @@
 namespace trireme::device {
 
 // Runs jobs one after the other in a thread of its own. A job must call neither MPI nor HDF5. In a simulation,
-// which has no threads, start() runs the job itself.
+// which has no threads, start() executes the job before it returns.
 class Worker {
 public:
-    using Job = std::size_t;  // from 0
+    using JobId = std::size_t;  // from 0
 
     Worker();
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
-    ~Worker();  // waits for the running job; drops those that have not begun
+    ~Worker();  // waits for the running job; drops the jobs that have not begun
 
-    // Queues a job. What it uses must outlive it. After a job has
-    // thrown, later jobs are skipped until clear() or finish().
-    Job start(std::function<void()> job);
-    // True if the job has ended or was skipped.
-    bool is_done(Job job) const;
-    // Blocks until the job has ended, then rethrows and forgets an exception of any job. For short jobs.
-    void finish(Job job);
-    // Rethrows the exception of a job, if any. Call it after all jobs have ended.
-    void rethrow() const;
-    void clear();  // forgets the exception; call it after all jobs have ended
+    // Queues a job; the objects that it uses must outlive its execution. After a job has thrown an exception,
+    // later jobs are skipped until clear_exception() or wait_for() is called.
+    JobId start(std::function<void()> job);
+    // Returns true if the job has ended or was skipped.
+    bool is_done(JobId job) const;
+    // Blocks without polling until the job has ended or was skipped; then rethrows and forgets the exception of
+    // any job. Meant for short jobs.
+    void wait_for(JobId job);
+    // Rethrows the exception of a job, if any. Call this function after all jobs have ended.
+    void rethrow_exception() const;
+    void clear_exception();  // forgets the exception; called after all jobs have ended
 
 private:
-    struct Shared;
+    struct State;  // what the thread and the callers share
 
-    std::unique_ptr<Shared> shared_;
+    std::unique_ptr<State> state_;
 };
 
 }  // namespace trireme::device

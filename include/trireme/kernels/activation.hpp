@@ -6,11 +6,12 @@
 
 namespace trireme::kernels {
 
-//   gelu_tanh   x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's "gelu_new" (Hendrycks and Gimpel, 2016)
-//   gelu        x/2 (1 + erf(x / sqrt(2))), BERT's
-//   tanh        the hyperbolic tangent, used in BERT's pooler
+//   gelu_tanh   x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), "gelu_new" of GPT-2 (Hendrycks and Gimpel, 2016)
+//   gelu        x/2 (1 + erf(x / sqrt(2))), the activation of BERT
+//   tanh        the hyperbolic tangent, used in the pooler of BERT
 enum class ActivationKind : std::uint8_t { gelu_tanh, gelu, tanh };
 
+// output = f(input) for the function f of `kind`.
 struct Activation {
     device::ConstTensor input;  // (rows, columns)
     device::Tensor output;      // (rows, columns)
@@ -21,6 +22,7 @@ struct Activation {
     NamedTensors tensors() const;
 };
 
+// grad_input = grad_output * f'(input).
 struct ActivationBackward {
     device::ConstTensor input;        // (rows, columns): the input of the forward pass
     device::ConstTensor grad_output;  // (rows, columns)
@@ -34,7 +36,7 @@ struct ActivationBackward {
 
 // The gated activation of Llama's MLP: output = silu(gate) * up, silu(x) = x / (1 + exp(-x)). (Shazeer, 2020)
 struct SiluGate {
-    device::ConstTensor gate;  // (rows, columns); each tensor may be a column range
+    device::ConstTensor gate;  // (rows, columns); each tensor may be a column range of a wider matrix
     device::ConstTensor up;    // (rows, columns)
     device::Tensor output;     // (rows, columns)
 

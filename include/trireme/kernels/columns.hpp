@@ -9,7 +9,7 @@ namespace trireme::kernels {
 
 // output[r, i] = input[r, columns[i]]
 struct GatherColumns {
-    device::ConstTensor input;    // (rows, any)
+    device::ConstTensor input;    // (rows, any number of columns)
     device::ConstTensor columns;  // (count) i32
     device::Tensor output;        // (rows, count)
 
@@ -18,13 +18,14 @@ struct GatherColumns {
     NamedTensors tensors() const;
 };
 
-// output[r, columns[i]] = input[r, i]. `unnamed` sets the value of the columns that no index names. If
-// `accumulate`, all values are added to the output instead of stored. The indices must be distinct.
+// output[r, columns[i]] = input[r, i]. The columns of the output that are not in `columns` get the value that
+// `unindexed_fill` selects. If `accumulate`, all values, including the fill values, are added to the output
+// instead of stored. The indices must be distinct.
 struct ScatterColumns {
     device::ConstTensor input;    // (rows, count)
     device::ConstTensor columns;  // (count) i32
-    device::Tensor output;        // (rows, any)
-    Unnamed unnamed = Unnamed::stay;
+    device::Tensor output;        // (rows, any number of columns)
+    UnindexedFill unindexed_fill = UnindexedFill::keep;
     bool accumulate = false;
 
     void check() const;

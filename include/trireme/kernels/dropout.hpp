@@ -1,5 +1,6 @@
 // Dropout and the residual addition. Whether an element is dropped depends only on its sample, its position in
-// the sample and the site in the model. It is therefore the same under every layout, padding and packing.
+// the sample, its channel and the site of the dropout in the model. The dropped elements are therefore the same
+// under every layout, padding and packing.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,23 @@
 
 namespace trireme::kernels {
 
-// Element (row, channel) is kept if word channel % 4 of
+// The element in row `row` and column `channel` - first_channel is kept if word channel % 4 of
 //   random_block(key.then(samples[row]), {channel / 4, positions[row], 0, 0})
-// is at least keep_threshold(rate); kept elements are scaled by 1 / (1 - rate).
+// is at least compute_drop_threshold(rate), and set to 0 otherwise. Kept elements are scaled by 1 / (1 - rate).
 struct Dropout {
-    double rate = 0;                     // if 0, all elements are kept and the other fields are ignored
-    RandomKey key = {};                  // (seed, layer, site)
-    device::ConstTensor samples = {};    // (rows) i64: identifies the sample and epoch of each row
+    double rate = 0;     // probability that an element is dropped; if 0, the other fields are ignored
+    RandomKey key = {};  // derived from the seed, the layer and the dropout's site in the layer
+    device::ConstTensor samples = {};    // (rows) i64: identifies the sample and the epoch of each row
     device::ConstTensor positions = {};  // (rows) i32: position of the row in its sample
-    std::size_t first_channel = 0;       // global channel of column 0
+    std::size_t first_channel = 0;       // global index of the channel in column 0
 
     bool is_on() const { return rate > 0; }
 };
 
-// Returns the threshold of the random words: an element is dropped if its word is below it.
-constexpr std::uint64_t keep_threshold(double rate) { return static_cast<std::uint64_t>(rate * 0x1p32); }
+// Returns the bound of the 32-bit random words: an element whose word is below the bound is dropped.
+constexpr std::uint64_t compute_drop_threshold(double rate) {
+    return static_cast<std::uint64_t>(rate * 0x1p32);
+}
 
 // output = residual + dropout(input)
 struct ResidualAdd {
@@ -33,7 +36,7 @@ struct ResidualAdd {
     device::Tensor output;              // (rows, channels); may share memory with residual or input
     Dropout dropout = {};
 
-    bool is_present() const { return input.is_present(); }  // used if the sum is fused into a norm
+    bool is_present() const { return input.is_present(); }  // false if a norm has no fused sum
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;

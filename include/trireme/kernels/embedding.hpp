@@ -7,17 +7,17 @@
 namespace trireme::kernels {
 
 // output[r] = token_table[tokens[r] - first_token] + position_table[positions[r]] + type_table[types[r]].
-// A token outside the table (below first_token or beyond its end) contributes zero: another rank holds its row.
+// A token that is not in the rank's token table contributes zero: another tensor rank holds its row.
 struct Embedding {
     device::ConstTensor tokens;               // (rows) i32
     device::ConstTensor positions;            // (rows) i32
-    device::ConstTensor token_table;          // (own tokens, channels)
+    device::ConstTensor token_table;          // (tokens of this rank, channels)
     device::ConstTensor position_table = {};  // (positions, channels), or absent
     device::ConstTensor types = {};           // (rows) i32, absent if type embeddings are not used
     device::ConstTensor type_table = {};      // (types, channels), or absent
     device::Tensor output;                    // (rows, channels)
-    std::size_t first_token = 0;              // token of the table's first row
-    std::size_t vocabulary = 0;               // number of tokens; 0 if the table holds all of them
+    std::size_t first_token = 0;              // token of the token table's first row
+    std::size_t vocabulary = 0;               // size of the vocabulary; 0 if the token table holds all of it
 
     void check() const;
     device::Cost cost() const;
@@ -25,17 +25,17 @@ struct Embedding {
 };
 
 // grad_token_table[tokens[r] - first_token] += grad_output[r], in the order of the rows, for each token that
-// the table holds. The tables of positions and types are updated in the same way.
+// the token table holds. The gradients of the position and type tables are accumulated in the same way.
 struct EmbeddingBackward {
     device::ConstTensor tokens;               // (rows) i32
     device::ConstTensor positions;            // (rows) i32
     device::ConstTensor grad_output;          // (rows, channels)
-    device::Tensor grad_token_table;          // (own tokens, channels)
+    device::Tensor grad_token_table;          // (tokens of this rank, channels)
     device::Tensor grad_position_table = {};  // (positions, channels), or absent
     device::ConstTensor types = {};           // (rows) i32, absent if type embeddings are not used
     device::Tensor grad_type_table = {};      // (types, channels), or absent
-    std::size_t first_token = 0;              // token of the table's first row
-    std::size_t vocabulary = 0;               // number of tokens; 0 if the table holds all of them
+    std::size_t first_token = 0;              // token of the token table's first row
+    std::size_t vocabulary = 0;               // size of the vocabulary; 0 if the token table holds all of it
 
     void check() const;
     device::Cost cost() const;

@@ -17,15 +17,16 @@ struct Fill {
     NamedTensors tensors() const;
 };
 
-// output = normally distributed numbers with mean 0. Element e of the flattened global tensor uses random block
-// e / 4 of the key. Words 0 and 1 yield its elements 0 and 1, words 2 and 3 its elements 2 and 3, by the
-// transform of Box and Muller in double. Element (r, c) of `output` is global element first_element +
-// r * global_columns + c.
+// output = normally distributed numbers with mean 0. Element (r, c) of `output` is element
+//   e = first_element + r * global_columns + c
+// of the global tensor, flattened row by row. Four consecutive elements, 4 b to 4 b + 3, use random block b of
+// the key: words 0 and 1 of the block yield the first two elements, and words 2 and 3 yield the last two, by
+// the transform of Box and Muller in double.
 struct FillNormal {
-    device::Tensor output;  // (rows, columns)
-    RandomKey key;          // (seed, tensor name)
-    double deviation = 1;
-    std::size_t first_element = 0;
+    device::Tensor output;           // (rows, columns)
+    RandomKey key;                   // derived from the seed and the tensor's name
+    double deviation = 1;            // standard deviation
+    std::size_t first_element = 0;   // index of output(0, 0) in the flattened global tensor
     std::size_t global_columns = 0;  // columns of the global tensor that `output` is a slice of
 
     void check() const;

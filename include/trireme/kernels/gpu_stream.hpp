@@ -7,11 +7,11 @@
 
 namespace trireme::kernels {
 
-// Returns a new stream. Throws ResourceError if there is no GPU or a library for it is missing.
-device::Stream gpu_stream();
+// Returns a new stream. Throws ResourceError if there is no GPU or if a library that the GPU needs is missing.
+device::Stream make_gpu_stream();
 
-// Bytes of GPU memory that a stream allocates for its kernels when it is created; 0 in a build without CUDA. A
-// stream allocates more only for unusual shapes.
-std::size_t gpu_stream_bytes();
+// Returns the bytes of GPU memory (scratch, uploads, matmul workspace) that a stream allocates when it is
+// created; 0 in a build without CUDA. A stream allocates more only for unusual shapes.
+std::size_t count_gpu_stream_bytes();
 
 }  // namespace trireme::kernels

@@ -7,25 +7,25 @@
 namespace trireme::kernels {
 
 // With P patches per image, output rows i * (P + 1) to i * (P + 1) + P belong to image i:
-//   output[i * (P + 1)]         = class_token + place_table[0]
-//   output[i * (P + 1) + 1 + p] = patches[i * P + p] + place_table[1 + p]
+//   output[i * (P + 1)]         = class_token + position_table[0]
+//   output[i * (P + 1) + 1 + p] = patches[i * P + p] + position_table[1 + p]
 struct ImageRows {
-    device::ConstTensor patches;      // (images * P, channels)
-    device::ConstTensor class_token;  // (channels)
-    device::ConstTensor place_table;  // (P + 1, channels)
-    device::Tensor output;            // (images * (P + 1), channels)
+    device::ConstTensor patches;         // (images * P, channels)
+    device::ConstTensor class_token;     // (channels)
+    device::ConstTensor position_table;  // (P + 1, channels)
+    device::Tensor output;               // (images * (P + 1), channels)
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// grad_patches is overwritten. The other two gradients are accumulated in the order of the images.
+// Overwrites grad_patches. Adds to the other two gradients, in the order of the images.
 struct ImageRowsBackward {
-    device::ConstTensor grad_output;  // (images * (P + 1), channels)
-    device::Tensor grad_patches;      // (images * P, channels)
-    device::Tensor grad_class_token;  // (channels)
-    device::Tensor grad_place_table;  // (P + 1, channels)
+    device::ConstTensor grad_output;     // (images * (P + 1), channels)
+    device::Tensor grad_patches;         // (images * P, channels)
+    device::Tensor grad_class_token;     // (channels)
+    device::Tensor grad_position_table;  // (P + 1, channels)
 
     void check() const;
     device::Cost cost() const;

@@ -1,6 +1,6 @@
-// Launches operations on the backend of a stream. An operation is a struct that names its tensors; a backend is
-// an overload of run(). Each operation also has check() for its shapes, cost() for the ledger and tensors() for
-// value checks. A missing overload or member is a compile error.
+// Launches operations on the backend of a stream. An operation is a struct whose fields are its tensors and
+// parameters. A backend implements it with an overload of run(). Each operation also has check(), which checks
+// its shapes, cost() for the work ledger, and tensors() for value checks.
 #pragma once
 
 #include <span>
@@ -16,24 +16,26 @@
 
 namespace trireme::kernels {
 
-// The ghost backend has shapes but no values, so it runs no kernel.
+// The ghost backend has shapes but no values, so it runs no kernels.
 template <class Op>
 void run(device::GhostStream&, const Op&) {}
 
-// Launches work on a GPU, which runs it asynchronously; settle() enters its time into the ledger later. If
-// `seconds_of` is set, this waits for the kernel, so that a profiler sees the time of each one. `Work` is an
+// Launches work on a GPU, which runs it asynchronously; Stream::synchronize() enters the measured time into the
+// work ledger later. On a GPU, only profilers set `predict_seconds`, as a callback whose result is ignored. The
+// function then waits for the kernel, so that the time of each kernel is measured separately. `Work` is an
 // operation or a span of operations.
 template <class Work>
 void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work& work) {
-    if (stream.seconds_of) stream.seconds_of(cost, stream.clock);
+    if (stream.predict_seconds) stream.predict_seconds(cost, stream.clock);
     stream.gpu_times->begin();
     run(std::get<device::CudaStream>(stream.backend), work);
     stream.gpu_times->end(cost);
-    if (stream.seconds_of) stream.settle();
+    if (stream.predict_seconds) stream.synchronize();
 }
 
-// Runs the operation, spends the extra time of a simulated or slowed device, and enters cost and seconds into
-// the stream's ledger. Returns the seconds; 0 on a GPU, where they are not known yet.
+// Runs the operation, spends the extra time of a simulated or slowed device, and enters the cost and the
+// seconds of the kernel into the stream's work ledger. Returns the seconds; 0 on a GPU, where they are not
+// known yet.
 template <class Op>
 double launch_unchecked(device::Stream& stream, const Op& op) {
     if (stream.gpu_times) {
@@ -43,8 +45,8 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
     const double begin = device::now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const device::Cost cost = op.cost();
-    if (stream.seconds_of) device::spend_seconds(stream.seconds_of(cost, stream.clock));
-    const double seconds = stream.slowness.after_kernel(cost, device::now_seconds() - begin);
+    if (stream.predict_seconds) device::busy_for(stream.predict_seconds(cost, stream.clock));
+    const double seconds = stream.slowness.add_kernel(cost, device::now_seconds() - begin);
     stream.ledger.add(cost, seconds);
     if (stream.trace != nullptr && stream.trace->is_on())
         stream.trace->add({.lane = device::TraceLane::kernels,
@@ -55,18 +57,18 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
     return seconds;
 }
 
-// Runs the operation between the calls of the stream's value check.
+// Runs the operation and checks the values of its tensors before and after. Returns the seconds of the kernel.
 template <class Op>
 double launch_checked(device::Stream& stream, const Op& op) {
     const NamedTensors tensors = op.tensors();
-    stream.check->before(stream, tensors);
+    stream.check->check_inputs(stream, tensors);
     const double seconds = launch_unchecked(stream, op);
-    stream.check->after(stream, op.cost().kernel, tensors);
+    stream.check->check_outputs(stream, op.cost().kernel, tensors);
     return seconds;
 }
 
 // Checks the shapes and runs the operation; also checks the values if the stream has a value check. Returns the
-// seconds; 0 on a GPU, where they are not known yet. Throws BugError if a shape is wrong.
+// seconds of the kernel; 0 on a GPU, where they are not known yet. Throws BugError if a shape is wrong.
 template <class Op>
 double launch(device::Stream& stream, const Op& op) {
     op.check();
@@ -74,8 +76,9 @@ double launch(device::Stream& stream, const Op& op) {
     return launch_unchecked(stream, op);
 }
 
-// Launches operations of one kind, none of which reads what another one writes. On a GPU they are launched
-// together, because separate launches would take longer than most of the kernels. Elsewhere they run in order.
+// Launches operations of one type, none of which reads what another one writes. A GPU executes them in a single
+// launch, because separate launches would take longer than most of the kernels. Other backends, and a GPU with
+// a value check, run them one after the other.
 template <class Op>
 void launch_each(device::Stream& stream, const std::vector<Op>& ops) {
     if (!stream.gpu_times || stream.check != nullptr) {
@@ -83,13 +86,13 @@ void launch_each(device::Stream& stream, const std::vector<Op>& ops) {
         return;
     }
     if (ops.empty()) return;
-    device::Cost sum{.kernel = ops.front().cost().kernel};
+    device::Cost total_cost{.kernel = ops.front().cost().kernel};
     for (const Op& op : ops) {
         op.check();
-        sum.flops += op.cost().flops;
-        sum.bytes += op.cost().bytes;
+        total_cost.flops += op.cost().flops;
+        total_cost.bytes += op.cost().bytes;
     }
-    launch_on_gpu(stream, sum, std::span(ops));
+    launch_on_gpu(stream, total_cost, std::span(ops));
 }
 
 }  // namespace trireme::kernels

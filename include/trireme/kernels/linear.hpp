@@ -1,5 +1,5 @@
-// Matmuls with a weight. The two halves of the backward pass are separate operations, so that a schedule may
-// run them at different times.
+// Matmuls with a weight. The two halves of the backward pass, the gradients of the input and of the weight, are
+// separate operations, so that a schedule may run them at different times.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -11,14 +11,15 @@ namespace trireme::kernels {
 // Memory layout of a weight: GPT-2 stores (in, out), most other families (out, in).
 enum class WeightAxes : std::uint8_t { in_out, out_in };
 
-// output = input W + bias; activated = activation(output)
+// output = input W + bias, where W (in, out) is the weight or its transpose; activated_output =
+// activation(output). Both outputs are stored, because the backward pass of the activation needs its input.
 struct Linear {
     device::ConstTensor input;      // (rows, in)
     device::ConstTensor weight;     // (in, out) or (out, in)
     device::ConstTensor bias = {};  // (out), or absent
     device::Tensor output;          // (rows, out)
     WeightAxes axes = WeightAxes::in_out;
-    device::Tensor activated = {};  // (rows, out), or absent
+    device::Tensor activated_output = {};  // (rows, out), or absent
     ActivationKind activation = ActivationKind::gelu_tanh;
 
     void check() const;
@@ -26,16 +27,16 @@ struct Linear {
     NamedTensors tensors() const;
 };
 
-// grad_input = grad_output W^T; added to the existing values if `accumulate`. If `activated_from` is present,
-// the input was activation(activated_from), and grad_input becomes the gradient of activated_from. `accumulate`
-// must be false then.
+// grad_input = grad_output W^T; added to the existing values if `accumulate`. If `activation_input` is present,
+// the input of the forward pass was activation(activation_input), and grad_input becomes the gradient of
+// activation_input instead. Then `accumulate` must be false.
 struct LinearBackwardInput {
     device::ConstTensor grad_output;  // (rows, out)
     device::ConstTensor weight;       // (in, out) or (out, in)
     device::Tensor grad_input;        // (rows, in)
     WeightAxes axes = WeightAxes::in_out;
     bool accumulate = false;
-    device::ConstTensor activated_from = {};  // (rows, in), or absent
+    device::ConstTensor activation_input = {};  // (rows, in), or absent
     ActivationKind activation = ActivationKind::gelu_tanh;
 
     void check() const;
@@ -56,7 +57,8 @@ struct LinearBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// sums += column sums of input. This is the bias part of LinearBackwardWeight as an operation of its own.
+// sums += column sums of input. This is the gradient of the bias in LinearBackwardWeight as an operation of its
+// own.
 struct ColumnSums {
     device::ConstTensor input;  // (rows, columns)
     device::Tensor sums;        // (columns)
@@ -66,10 +68,11 @@ struct ColumnSums {
     NamedTensors tensors() const;
 };
 
-// Returns true if the matmul library of the device fuses this activation into the matmul. Otherwise callers
-// launch the activation separately, so that the ledger has a time for each.
-bool joins_activation(const device::Stream& stream, device::DType dtype, ActivationKind kind);
-bool joins_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind);
+// Returns true if the matmul library of the device can fuse this activation into a matmul. Otherwise callers
+// launch the activation as an operation of its own, so that the work ledger has separate times of the matmul
+// and the activation.
+bool fuses_activation(const device::Stream& stream, device::DType dtype, ActivationKind kind);
+bool fuses_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind);
 
 void run(device::ReferenceStream& stream, const Linear& op);
 void run(device::ReferenceStream& stream, const LinearBackwardInput& op);
@@ -84,11 +87,12 @@ void run(device::CudaStream& stream, const LinearBackwardInput& op);
 void run(device::CudaStream& stream, const LinearBackwardWeight& op);
 void run(device::CudaStream& stream, const ColumnSums& op);
 
-// Change of a weight per input channel: change[i] += sum over o of |weight[i, o] - before[i, o]|
+// The change of a weight per input channel i, summed over the output channels o:
+//   change[i] += sum over o of |W[i, o] - old W[i, o]|
 struct ChannelChange {
-    device::ConstTensor weight;  // (in, out) or (out, in)
-    device::ConstTensor before;  // (in, out) or (out, in)
-    device::Tensor change;       // (in) f64
+    device::ConstTensor weight;      // (in, out) or (out, in)
+    device::ConstTensor old_weight;  // (in, out) or (out, in)
+    device::Tensor change;           // (in) f64
     WeightAxes axes = WeightAxes::in_out;
 
     void check() const;

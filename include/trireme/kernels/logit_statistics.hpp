@@ -1,6 +1,7 @@
 // Cross-entropy over a vocabulary whose columns are split across the ranks of a tensor group. Each rank
-// computes statistics of its own columns, all ranks merge the gathered statistics, and each rank computes the
-// gradients of its own columns. (Shoeybi et al., 2019, section 3)
+// computes statistics of its own columns, the ranks all-gather the statistics, each rank merges them, and each
+// rank computes the gradients of its own columns. The operations themselves do not communicate. (Shoeybi et
+// al., 2019, section 3)
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -11,20 +12,21 @@ namespace trireme::kernels {
 // Columns of the statistics that a rank computes for a row.
 namespace logit_field {
 enum : std::size_t {
-    largest,       // largest logit
-    choice,        // first column of the largest logit, in the whole vocabulary
-    exp_sum,       // sum of exp(logit - largest)
-    sum,           // sum of the logits
-    target_logit,  // logit of the target; 0 if another rank holds that column or there is no target
-    count
+    largest_logit,
+    argmax,        // first column with the largest logit, as a column of the whole vocabulary
+    exp_sum,       // sum of exp(logit - largest_logit)
+    logit_sum,     // sum of the logits
+    target_logit,  // logit of the target; 0 on ranks that do not hold it, because the ranks' values are added
+    count          // number of statistics
 };
 }
 
+// Computes the statistics of the rank's own columns for each row.
 struct LogitStatistics {
-    device::ConstTensor logits;    // (rows, own columns)
+    device::ConstTensor logits;    // (rows, columns of this rank)
     device::ConstTensor targets;   // (rows) i32: columns of the whole vocabulary, or no_target
     device::Tensor statistics;     // (rows, logit_field::count) f64
-    std::size_t first_column = 0;  // position of the rank's first column in the whole vocabulary
+    std::size_t first_column = 0;  // index of the rank's first column in the whole vocabulary
 
     void check() const;
     device::Cost cost() const;
@@ -34,13 +36,13 @@ struct LogitStatistics {
 // log_sums[r] = log(sum exp(logits[r])) over the whole vocabulary. The losses and choices are those of
 // CrossEntropy.
 struct MergeLogitStatistics {
-    device::ConstTensor parts;    // (ranks * rows, logit_field::count) f64, rank by rank
-    device::ConstTensor targets;  // (rows) i32
-    device::Tensor log_sums;      // (rows) f64
-    device::Tensor losses;        // (rows) f64
-    device::Tensor choices = {};  // (rows) i32, or absent
-    std::size_t columns = 0;      // size of the whole vocabulary
-    double smoothing = 0;         // in [0, 1)
+    device::ConstTensor rank_statistics;  // (ranks * rows, logit_field::count) f64: all rows of rank 0 first
+    device::ConstTensor targets;          // (rows) i32: columns of the whole vocabulary, or no_target
+    device::Tensor log_sums;              // (rows) f64
+    device::Tensor losses;                // (rows) f64
+    device::Tensor choices = {};          // (rows) i32, or absent
+    std::size_t columns = 0;              // size of the whole vocabulary
+    double smoothing = 0;                 // in [0, 1)
 
     void check() const;
     device::Cost cost() const;
@@ -49,13 +51,13 @@ struct MergeLogitStatistics {
 
 // Overwrites the logits with gradient_scale * d losses[r] / d logits[r].
 struct LogitGradients {
-    device::Tensor logits;         // (rows, own columns); in: logits, out: gradients
-    device::ConstTensor targets;   // (rows) i32
-    device::ConstTensor log_sums;  // (rows) f64
-    std::size_t first_column = 0;  // position of the rank's first column in the whole vocabulary
+    device::Tensor logits;         // (rows, columns of this rank); in: logits, out: gradients
+    device::ConstTensor targets;   // (rows) i32: columns of the whole vocabulary, or no_target
+    device::ConstTensor log_sums;  // (rows) f64, from MergeLogitStatistics
+    std::size_t first_column = 0;  // index of the rank's first column in the whole vocabulary
     std::size_t columns = 0;       // size of the whole vocabulary
     double gradient_scale = 0;
-    double smoothing = 0;
+    double smoothing = 0;  // in [0, 1)
 
     void check() const;
     device::Cost cost() const;

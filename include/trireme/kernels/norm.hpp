@@ -14,10 +14,10 @@ struct LayerNorm {
     device::ConstTensor gain;   // (channels)
     device::ConstTensor bias;   // (channels)
     device::Tensor output;      // (rows, channels)
-    device::Tensor mean;        // (rows), kept for the backward pass
-    device::Tensor inv_std;     // (rows), kept for the backward pass
+    device::Tensor mean;        // (rows), an input of the backward pass
+    device::Tensor inv_std;     // (rows): 1 / sqrt(variance + epsilon), an input of the backward pass
     double epsilon = 1e-5;
-    ResidualAdd sum = {};  // if present, its output is `input` and the norm computes it first
+    ResidualAdd fused_sum = {};  // if present, computed before the norm; the output of the sum must be `input`
 
     void check() const;
     device::Cost cost() const;
@@ -60,16 +60,16 @@ struct RmsNorm {
     device::ConstTensor input;  // (rows, channels)
     device::ConstTensor gain;   // (channels)
     device::Tensor output;      // (rows, channels)
-    device::Tensor inv_rms;     // (rows), kept for the backward pass
+    device::Tensor inv_rms;     // (rows), an input of the backward pass
     double epsilon = 1e-6;
-    ResidualAdd sum = {};  // as in LayerNorm
+    ResidualAdd fused_sum = {};  // as in LayerNorm
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// The counterpart of LayerNormBackwardInput.
+// grad_input = d loss / d input, plus `residual` if present, as in LayerNormBackwardInput.
 struct RmsNormBackwardInput {
     device::ConstTensor input;          // (rows, channels)
     device::ConstTensor gain;           // (channels)
@@ -95,9 +95,10 @@ struct RmsNormBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// Returns true if the residual sum that a norm reads should be fused into the norm, as on a GPU. Otherwise
-// callers launch the sum separately, so that the ledger has a time for each.
-bool joins_sum(const device::Stream& stream);
+// Returns true if the residual sum that a norm reads should be fused into the norm, which is the case on GPUs.
+// Otherwise callers launch the sum as an operation of its own, so that the work ledger has separate times of
+// the sum and the norm.
+bool fuses_residual_sum(const device::Stream& stream);
 
 void run(device::ReferenceStream& stream, const LayerNorm& op);
 void run(device::ReferenceStream& stream, const LayerNormBackwardInput& op);

@@ -5,8 +5,9 @@
 
 namespace trireme::kernels {
 
-// Returns the multiplications and additions per second of `threads` threads that work on registers only. It is
-// the best of `runs` runs of about 10 ms each, because another process may slow down some of them.
+// Returns the FLOP/s (multiplications and additions per second) that `threads` threads together achieve on
+// registers. The result is the best of `runs` runs of about 10 ms each, because another process may slow down
+// some runs.
 double measure_peak_flops(device::DType dtype, int threads, std::size_t runs = 9);
 
 }  // namespace trireme::kernels

@@ -9,13 +9,13 @@
 
 namespace trireme::kernels {
 
-// Rotates in place, for every head (half = head size / 2, c < half, angle = positions[r] * frequencies[c]):
+// Rotates in place, for every head, with half = head size / 2, channels c < half of the head, and
+// angle = positions[r] * frequencies[c], computed in double:
 //   values[r, c]        = values[r, c] cos(angle) - values[r, c + half] sin(angle)
 //   values[r, c + half] = values[r, c + half] cos(angle) + values[r, c] sin(angle)
-// `is_backward` rotates by the negative angle, which is the backward pass for gradients. Angles are computed in
-// double.
+// The right-hand sides are the old values. If `is_backward`, rotates gradients by the negative angles.
 struct Rotary {
-    device::Tensor values;                // (rows, heads * head size); may be a column range
+    device::Tensor values;                // (rows, heads * head size); may be a column range of a wider matrix
     device::ConstTensor positions;        // (rows) i32
     std::span<const double> frequencies;  // (half), in radians per position
     bool is_backward = false;

@@ -8,7 +8,7 @@ namespace trireme::kernels {
 
 // output[i] = input[rows[i]]
 struct GatherRows {
-    device::ConstTensor input;  // (any, channels)
+    device::ConstTensor input;  // (any number of rows, channels)
     device::ConstTensor rows;   // (count) i32
     device::Tensor output;      // (count, channels)
 
@@ -17,17 +17,18 @@ struct GatherRows {
     NamedTensors tensors() const;
 };
 
-// Value of the output rows (or columns) that no index names: unchanged, zero, or the element-wise mean of all
-// input rows (or columns).
-enum class Unnamed : std::uint8_t { stay, zero, mean };
+// Value of the output rows (or columns) without an index: their old value, zero, or the element-wise mean of
+// all input rows (or columns).
+enum class UnindexedFill : std::uint8_t { keep, zero, mean };
 
-// output[rows[i]] = input[i]. `unnamed` sets the value of the rows that no index names. If `accumulate`, all
-// values are added to the output instead of stored. The indices must be distinct.
+// output[rows[i]] = input[i]. The rows of the output that are not in `rows` get the value that `unindexed_fill`
+// selects. If `accumulate`, all values, including the fill values, are added to the output instead of stored.
+// The indices must be distinct.
 struct ScatterRows {
     device::ConstTensor input;  // (count, channels)
     device::ConstTensor rows;   // (count) i32
-    device::Tensor output;      // (any, channels)
-    Unnamed unnamed = Unnamed::stay;
+    device::Tensor output;      // (any number of rows, channels)
+    UnindexedFill unindexed_fill = UnindexedFill::keep;
     bool accumulate = false;
 
     void check() const;
@@ -37,8 +38,8 @@ struct ScatterRows {
 
 // output = input, rounded to the output's type
 struct Copy {
-    device::ConstTensor input;  // (rows, columns) f32 or f64
-    device::Tensor output;      // (rows, columns) f32 or f64
+    device::ConstTensor input;  // (rows, columns) f32 or f64; on a GPU also bf16
+    device::Tensor output;      // (rows, columns) f32 or f64; on a GPU also bf16
 
     void check() const;
     device::Cost cost() const;

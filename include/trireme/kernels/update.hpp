@@ -8,53 +8,56 @@
 
 namespace trireme::kernels {
 
+// AdamW (Loshchilov and Hutter, 2019):
 //   g         = gradient_scale * gradient
 //   moment1   = beta1 moment1 + (1 - beta1) g
 //   moment2   = beta2 moment2 + (1 - beta2) g^2
 //   parameter = (1 - rate * weight_decay) parameter
 //               - rate (moment1 / correction1) / (sqrt(moment2 / correction2) + epsilon)
-// with correction_i = 1 - beta_i^step. (Loshchilov and Hutter, 2019)
+// with correction1 = 1 - beta1^step and correction2 = 1 - beta2^step.
 struct AdamWUpdate {
-    device::Tensor parameter;  // any shape; the others have the same, or only the same size if contiguous
-    device::ConstTensor gradient;
-    device::Tensor moment1;
-    device::Tensor moment2;
+    device::Tensor parameter;      // any shape
+    device::ConstTensor gradient;  // shape of the parameter, or only its size if both are contiguous
+    device::Tensor moment1;        // like the gradient
+    device::Tensor moment2;        // like the gradient
     double gradient_scale = 1;
-    double rate = 0;
+    double rate = 0;  // learning rate
     double beta1 = 0.9;
     double beta2 = 0.999;
     double epsilon = 1e-8;
     double weight_decay = 0;
     std::size_t step = 1;  // number of this update, from 1
-    device::ConstTensor decaying =
-        {};  // (columns) i32: 1 if the column has weight decay, else 0; if absent, all have
-    device::Tensor rounded = {};  // bf16: the new parameter, rounded; or absent
+    device::ConstTensor decay_mask =
+        {};  // (columns) i32: 1 if the column has weight decay, else 0; if absent, all columns have it
+    device::Tensor rounded_parameter = {};  // bf16: the new parameter, rounded; or absent
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// g = gradient_scale * gradient + weight_decay * parameter;  velocity = momentum * velocity + g
-// parameter = parameter - rate * velocity        (velocity = g if the velocity tensor is absent)
+// SGD with momentum:
+//   g         = gradient_scale * gradient + weight_decay * parameter
+//   velocity  = momentum * velocity + g        (velocity = g if the velocity tensor is absent)
+//   parameter = parameter - rate * velocity
 struct SgdUpdate {
-    device::Tensor parameter;  // any shape; the others have the same, or only the same size if contiguous
-    device::ConstTensor gradient;
-    device::Tensor velocity = {};  // absent without momentum
+    device::Tensor parameter;      // any shape
+    device::ConstTensor gradient;  // shape of the parameter, or only its size if both are contiguous
+    device::Tensor velocity = {};  // like the gradient; absent without momentum
     double gradient_scale = 1;
-    double rate = 0;
+    double rate = 0;  // learning rate
     double momentum = 0;
     double weight_decay = 0;
-    device::ConstTensor decaying = {};  // (columns) i32, as in AdamWUpdate
-    device::Tensor rounded = {};        // bf16, as in AdamWUpdate
+    device::ConstTensor decay_mask = {};    // (columns) i32, as in AdamWUpdate
+    device::Tensor rounded_parameter = {};  // bf16, as in AdamWUpdate
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// result[0] = sum of input^2, added in double. The order of the additions depends only on the size and, if the
-// tensor is not contiguous, on the number of rows.
+// result[0] = sum of the squared elements of input, added in double. The order of the additions depends only on
+// the size of the tensor and, if it is not contiguous, on its number of rows.
 struct SumOfSquares {
     device::ConstTensor input;  // any shape
     device::Tensor result;      // (1) f64
@@ -71,7 +74,7 @@ void run(device::CpuStream& stream, const AdamWUpdate& op);
 void run(device::CpuStream& stream, const SgdUpdate& op);
 void run(device::CpuStream& stream, const SumOfSquares& op);
 
-// Update many tensors at once. The operations may differ only in their tensors and in weight_decay.
+// Execute many operations in one launch. Updates may differ only in their tensors and in weight_decay.
 void run(device::CudaStream& stream, std::span<const AdamWUpdate> ops);
 void run(device::CudaStream& stream, std::span<const SgdUpdate> ops);
 void run(device::CudaStream& stream, std::span<const SumOfSquares> ops);

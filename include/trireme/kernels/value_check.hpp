@@ -1,5 +1,5 @@
-// Finds the first kernel of a stream that produces a non-finite value. A stream without a value check spends
-// one comparison with null per kernel.
+// Finds the first kernel of a stream that produces a non-finite value. A stream without a value check only
+// compares a pointer with null for each kernel.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@
 
 namespace trireme::kernels {
 
-// A tensor of an operation and the name of its field. A Tensor is written, a ConstTensor is only read.
+// A tensor of an operation and its name. The operation writes a Tensor and only reads a ConstTensor.
 struct NamedTensor {
-    NamedTensor(const char* field, const device::ConstTensor& read) : name(field), tensor(read) {}
-    NamedTensor(const char* field, const device::Tensor& written)
-        : name(field), tensor(written), is_written(true) {}
+    NamedTensor(const char* tensor_name, const device::ConstTensor& input) : name(tensor_name), tensor(input) {}
+    NamedTensor(const char* tensor_name, const device::Tensor& output)
+        : name(tensor_name), tensor(output), is_written(true) {}
 
-    const char* name;  // string literal, for example "grad_input"
+    const char* name;  // for messages, for example "grad_input"; a string literal
     device::ConstTensor tensor;
     bool is_written = false;
 };
 using NamedTensors = std::vector<NamedTensor>;
 
-// An element that is NaN or infinite.
+// An element of a tensor that is NaN or infinite.
 struct NonFiniteValue {
-    std::string tensor;          // name of the tensor's field
+    std::string tensor_name;     // name of the tensor's field
     const void* data = nullptr;  // address of the tensor
     std::size_t row = 0;
     std::size_t column = 0;
@@ -35,14 +35,14 @@ struct NonFiniteValue {
 };
 
 // Returns the first non-finite element in row-major order, or nullopt if there is none. Waits for the stream.
-// Always nullopt for ghost streams and integer tensors.
-std::optional<NonFiniteValue> find_non_finite(device::Stream& stream, const NamedTensor& named);
+// Returns nullopt for ghost streams and integer tensors.
+std::optional<NonFiniteValue> find_non_finite_value(device::Stream& stream, const NamedTensor& named_tensor);
 
 // Returns "nan", "inf" or "-inf".
 std::string describe_non_finite(double value);
 
 // Identifies the pass and layer of a step in which a kernel runs.
-struct KernelPlace {
+struct KernelContext {
     int stage = 0;
     int microbatch = 0;  // index in the step, from 0
     bool is_backward = false;
@@ -51,27 +51,28 @@ struct KernelPlace {
 
 // The first kernel with a non-finite output.
 struct NonFiniteOutput {
-    KernelPlace place;
-    std::string kernel;  // for example "linear"
-    NonFiniteValue output;
-    std::optional<NonFiniteValue> input = {};  // a non-finite input; nullopt if all are finite
+    KernelContext context;
+    std::string kernel;                        // for example "linear"
+    NonFiniteValue output;                     // its first non-finite output
+    std::optional<NonFiniteValue> input = {};  // its first non-finite input; nullopt if all inputs are finite
 };
 
-// Checks the inputs and outputs of each kernel of a stream and keeps the first finding.
+// Checks the inputs and outputs of each kernel of a stream and stores the first kernel with a non-finite
+// output.
 class ValueCheck {
 public:
-    // Set the pass and the layer of the kernels that follow.
+    // Set the KernelContext of the kernels that follow.
     void begin_pass(int stage, int microbatch, bool is_backward);
-    void begin_layer(std::string name) { place_.layer = std::move(name); }
+    void begin_layer(std::string name) { context_.layer = std::move(name); }
 
-    // Called before and after each kernel. After the first finding these are no-ops.
-    void before(device::Stream& stream, const NamedTensors& tensors);
-    void after(device::Stream& stream, std::string_view kernel, const NamedTensors& tensors);
+    // Called before and after each kernel, respectively. Do nothing after the first finding.
+    void check_inputs(device::Stream& stream, const NamedTensors& tensors);
+    void check_outputs(device::Stream& stream, std::string_view kernel, const NamedTensors& tensors);
 
     const std::optional<NonFiniteOutput>& finding() const { return finding_; }
 
 private:
-    KernelPlace place_;
+    KernelContext context_;                // of the kernels that run now
     std::optional<NonFiniteValue> input_;  // first non-finite input of the current kernel
     std::optional<NonFiniteOutput> finding_;
 };

@@ -10,16 +10,16 @@
 namespace trireme::layout {
 
 // Costs that a stage's position in the pipeline adds to the loads of its layers.
-struct StagePlace {
-    Link onward = {};                      // link to the next stage
-    std::size_t in_flight = 1;             // maximum number of in-flight micro-batches
-    std::size_t row_buffers = 0;           // number of buffers for rows sent and received
-    bool recomputes = false;               // the stage runs with full recomputation: see recomputed()
-    std::vector<std::size_t> kinds = {0};  // device kinds that hold the stage, as indices of the loads
+struct StagePosition {
+    Link link_to_next = {};       // link to the next stage
+    std::size_t in_flight = 1;    // maximum number of in-flight micro-batches
+    std::size_t row_buffers = 0;  // number of buffers for the rows of messages between stages
+    bool recomputes = false;      // the stage runs with full recomputation: see add_full_recomputation()
+    std::vector<std::size_t> kinds = {0};  // kinds of the devices that hold the stage: indices of the loads
 };
 
 struct BalanceRules {
-    std::vector<StagePlace> stages;
+    std::vector<StagePosition> stages;
     std::size_t microbatches = 1;  // micro-batches per step that pass each stage
     std::size_t memory_limit = 0;  // bytes per stage; 0 means no limit
 };
@@ -27,17 +27,17 @@ struct BalanceRules {
 // Throws ConfigError if there are more stages than layers.
 void check_stage_count(std::size_t layers, std::size_t stages);
 
-// Returns the number of layers of each stage, at least one. The cut minimizes the time of the slowest stage,
-// and no stage exceeds the memory limit. Per micro-batch, a stage spends time on its passes, on its fraction of
-// the update, and on sending rows onward and gradients back. Among equally fast cuts it minimizes the longest
-// update, which ends the step, and then the sum of squared stage times. Cuts may fall between any two layers,
-// also inside a block. Throws ConfigError if there are more stages than layers, or if every cut exceeds the
-// limit; the message says by how much.
-std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
+// Returns the number of layers of each stage, at least one. Minimizes the time per micro-batch of the slowest
+// stage such that no stage exceeds the memory limit. The time of a stage consists of its passes, 1 /
+// `microbatches` of its update, and the messages with rows to the next and gradients to the previous stage.
+// Among equally fast cuts, minimizes the longest update, which ends the step, and then the sum of squared stage
+// times. Cuts may fall between any two layers, also inside a block. Throws ConfigError if there are more stages
+// than layers, or if every cut exceeds the memory limit; the message has the smallest limit that would suffice.
+std::vector<std::size_t> find_balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
 
-// The same for several kinds of devices; `kinds` has the loads of all layers per kind. A stage is as slow as
-// the slowest of its kinds. Row sizes are equal on all kinds.
-std::vector<std::size_t> balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
-                                       const BalanceRules& rules);
+// Finds cuts for several kinds of devices. `kinds` has the loads of all layers per kind, with equal
+// `row_bytes`. The time and the memory of a stage are each the maximum over the kinds in StagePosition::kinds.
+std::vector<std::size_t> find_balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
+                                            const BalanceRules& rules);
 
 }  // namespace trireme::layout

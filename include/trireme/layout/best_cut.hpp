@@ -9,30 +9,32 @@
 
 namespace trireme::layout {
 
-inline constexpr double impossible = std::numeric_limits<double>::infinity();
+inline constexpr double infinite_cost = std::numeric_limits<double>::infinity();
 
 struct BestCut {
-    double cost = impossible;
-    std::vector<std::size_t> lengths = {};  // per run; meaningless if `cost` is impossible
+    double cost = infinite_cost;
+    std::vector<std::size_t> lengths = {};  // per run; meaningless if `cost` is infinite_cost
 };
 
-// Returns the cheapest way to cut `items` into `runs` runs of at least one item. `cost(number, run)` is the
-// cost of one run. `join(cost of the runs before, cost)` combines costs and never falls if either argument
-// rises. Uses dynamic programming over prefixes.
+// Returns the cheapest way to cut `items` items into `runs` runs of at least one item. `cost(index, run)` is
+// the cost of the run with this index, where `run` is its range of items. `join(a, b)` combines the cost of all
+// previous runs with that of the next one; it must not decrease if `a` or `b` increases. Uses dynamic
+// programming.
 template <class Cost, class Join>
-BestCut best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
+BestCut find_best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
     struct Choice {
-        double cost = impossible;
+        double cost = infinite_cost;
         std::size_t begin = 0;  // of the last run
     };
+    // best[run][end] describes the best cut of the first `end` items into run + 1 runs.
     std::vector<std::vector<Choice>> best(runs, std::vector<Choice>(items + 1));
     for (std::size_t end = 1; end <= items; ++end) best[0][end].cost = cost(0, Range{0, end});
     for (std::size_t run = 1; run < runs; ++run) {
         for (std::size_t end = run + 1; end <= items; ++end) {
             Choice& choice = best[run][end];
             for (std::size_t begin = run; begin < end; ++begin) {
-                const double joined = join(best[run - 1][begin].cost, cost(run, Range{begin, end - begin}));
-                if (joined < choice.cost) choice = {joined, begin};
+                const double combined = join(best[run - 1][begin].cost, cost(run, Range{begin, end - begin}));
+                if (combined < choice.cost) choice = {combined, begin};
             }
         }
     }

@@ -1,4 +1,4 @@
-// Rectangles of tensors. Every tensor is a matrix here, as in the kernels.
+// Rectangles of tensors. All tensors are matrices; a vector is a matrix with one row.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Range {
     friend bool operator==(const Range&, const Range&) = default;
 };
 
-Range intersection(Range a, Range b);  // has count 0 if the ranges are disjoint
+Range intersect(Range a, Range b);  // the result has count 0 if the ranges are disjoint
 
 struct Box {
     Range rows;
@@ -26,10 +26,10 @@ struct Box {
     friend bool operator==(const Box&, const Box&) = default;
 };
 
-Box intersection(const Box& a, const Box& b);
+Box intersect(const Box& a, const Box& b);
 
-// Position of a box of a global tensor in a rank's local matrix: global element (box.rows.begin + i,
-// box.columns.begin + j) is local element (row + i, column + j).
+// The position of a box of a global tensor in the matrix that a rank stores: the global element (box.rows.begin
+// + i, box.columns.begin + j) is the element (row + i, column + j) of that matrix.
 struct Placement {
     Box box;
     std::size_t row = 0;

@@ -18,18 +18,18 @@ struct TensorBox {
 
 // The boxes of each list are sorted by tensor, row and column.
 struct HeldState {
-    std::vector<TensorBox> values;   // the values that the rank holds; boxes do not overlap
-    std::vector<TensorBox> moments;  // the elements that it updates and keeps moments of
-    std::vector<TensorBox> owned;    // the elements that it saves and sends: each has one owner
+    std::vector<TensorBox> values;   // elements whose values the rank holds; boxes do not overlap
+    std::vector<TensorBox> moments;  // elements that the rank updates, and whose moments it keeps
+    std::vector<TensorBox> owned;    // elements that the rank saves or sends; each element has one owner
 };
 
-// An element is owned by the owner of its shard. With a sharded optimizer a rank keeps moments of the elements
-// that it owns, otherwise of all elements that it holds.
-HeldState held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
-                     const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
+// Returns the state that `rank` holds. The owner of a shard owns its elements. With a sharded optimizer, a rank
+// keeps the moments of the elements that it owns, otherwise of all elements that it holds.
+HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
+                          const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
 
-// Returns the origin of the rank's elements inside `local`, a box in coordinates of the rank's own matrix. Each
-// result is a box of the global tensor with its position relative to the first element of `local`.
-std::vector<Placement> placements_within(const std::vector<Placement>& placements, const Box& local);
+// Returns the parts of `placements` inside `local`, a box of the matrix that the rank stores. The position of
+// each result is relative to the first element of `local`.
+std::vector<Placement> find_placements_within(const std::vector<Placement>& placements, const Box& local);
 
 }  // namespace trireme::layout

@@ -9,19 +9,19 @@ struct Link {
     double latency = 0;    // seconds per message
     double bandwidth = 0;  // bytes per second; 0 means unknown, and messages take no time
 
-    double seconds(double bytes) const { return bandwidth > 0 ? latency + bytes / bandwidth : 0; }
+    double predict_seconds(double bytes) const { return bandwidth > 0 ? latency + bytes / bandwidth : 0; }
     friend bool operator==(const Link&, const Link&) = default;
 };
 
-// Measured links between the ranks of a run. A link without two ranks has bandwidth 0.
+// Measured links between the ranks of a run. A link is unknown if there are no two ranks to measure it.
 struct RankLinks {
-    Link team;  // slowest link, over all teams, between the first two ranks of a team
-    Link all;   // slower one of the links between ranks 0 and 1 and between rank 0 and the last rank
+    Link team;  // between the first two ranks of a team; the slowest of these links over all teams
+    Link all;   // the slower one of two links: between ranks 0 and 1, and between rank 0 and the last rank
 };
 
-// The link between ranks of the same group of `ranks` consecutive ranks, such as a node or a rack. Lists of
-// levels go from the smallest groups to the largest. Each group consists of whole groups of the level before,
-// and the last level joins all ranks.
+// The link between any two ranks of a group of `ranks` consecutive ranks, such as a node or a rack. Lists of
+// levels are sorted from the smallest groups to the largest. Each group consists of whole groups of the
+// previous level. At the last level, all ranks form one group.
 struct LinkLevel {
     int ranks = 0;  // per group; 0 means all ranks
     Link link = {};
@@ -29,10 +29,12 @@ struct LinkLevel {
     friend bool operator==(const LinkLevel&, const LinkLevel&) = default;
 };
 
-// Returns the link of the smallest group that contains both ranks. Without levels messages take no time.
-Link link_between(const std::vector<LinkLevel>& levels, int a, int b);
+// Returns the link of the smallest group that contains both ranks. If `levels` is empty, the link takes no
+// time.
+Link find_link_between(const std::vector<LinkLevel>& levels, int a, int b);
 
-// Seconds of a ring all-reduce of `bytes` bytes per rank: 2 * (ranks - 1) rounds.
-double sum_seconds(const Link& link, int ranks, double bytes);
+// Returns the seconds of a ring all-reduce of `bytes` bytes per rank: 2 * (ranks - 1) rounds with messages of
+// `bytes` / `ranks` bytes.
+double predict_all_reduce_seconds(const Link& link, int ranks, double bytes);
 
 }  // namespace trireme::layout

@@ -9,33 +9,36 @@
 
 namespace trireme::layout {
 
-// The matmuls of a block.
-enum class Product : std::uint8_t { attention_in, attention_out, mlp_in, mlp_out };
-inline constexpr std::size_t product_count = 4;
+// The matmuls of a block whose input channels can be skipped or offloaded.
+enum class Matmul : std::uint8_t { attention_in, attention_out, mlp_in, mlp_out };
+inline constexpr std::size_t block_matmul_count = 4;
 
-// Fraction of the input channels of each matmul, from 0 to 1.
-using ProductParts = std::array<double, product_count>;
+// A fraction of the input channels, from 0 to 1, for each matmul.
+using MatmulFractions = std::array<double, block_matmul_count>;
 
+// The matmuls that one helper rank computes for one slow rank.
 struct Migration {
-    int from = 0;  // the slow rank
-    int to = 0;    // its helper
-    ProductParts parts = {};
+    int from = 0;                    // the slow rank
+    int to = 0;                      // the helper rank
+    MatmulFractions fractions = {};  // of the input channels of each matmul of `from` that `to` computes
 
-    double part(Product product) const { return parts[static_cast<std::size_t>(product)]; }
+    double fraction(Matmul matmul) const { return fractions[static_cast<std::size_t>(matmul)]; }
 
     friend bool operator==(const Migration&, const Migration&) = default;
 };
 
-// Returns the fraction of the input channels of each matmul of `rank` that no rank computes: the fraction
-// `not_computed` that `rank` itself does not compute, minus the fractions that helper ranks compute, but at
-// least 0.
-ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double not_computed);
+// Returns the fraction of the input channels of each matmul of `rank` that no rank computes:
+// `uncomputed_fraction`, which `rank` itself does not compute, minus the fractions that its helper ranks
+// compute, but at least 0.
+MatmulFractions compute_skipped_fractions(const std::vector<Migration>& all, int rank,
+                                          double uncomputed_fraction);
 
-// Returns the mean of left_out_beside() over the four matmuls, per rank. `not_computed` has one value per rank;
-// if it is empty, so is the result.
-std::vector<double> left_out_shares(const std::vector<Migration>& all, const std::vector<double>& not_computed);
+// Returns one value per rank: the mean of its compute_skipped_fractions() over the four matmuls.
+// `uncomputed_fractions` has one value per rank; if it is empty, so is the result.
+std::vector<double> compute_mean_skipped_fractions(const std::vector<Migration>& all,
+                                                   const std::vector<double>& uncomputed_fractions);
 
-// Returns the migrations between ranks of `team`, with ranks replaced by their positions in `team`.
-std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team);
+// Returns the migrations between ranks of `team`, with each rank replaced by its position in `team`.
+std::vector<Migration> find_team_migrations(const std::vector<Migration>& all, const std::vector<int>& team);
 
 }  // namespace trireme::layout

@@ -1,6 +1,6 @@
-// Pieces: cells of the coarsest common refinement of all ranks' slices of a tensor. Replicas may be cut
-// differently, tables may be tied, and heads may be held twice: every piece still has one set of holders, over
-// which its gradient is summed.
+// Pieces: the largest boxes of a tensor whose elements all have the same holders. The gradient of a piece is
+// summed over its holders. This also works if replicas are cut differently, token tables are tied, or several
+// ranks hold the same key-value heads.
 #pragma once
 
 #include <string>
@@ -10,58 +10,64 @@
 
 namespace trireme::layout {
 
+// A box of a tensor that a rank holds.
 struct Slice {
     int rank = 0;
     Box box;
 };
 
-// A named global tensor and its slices per rank. The boxes of one rank do not overlap.
+// A named global tensor and the slices of it that ranks hold. The boxes of one rank do not overlap.
 struct HeldTensor {
     std::string name;
     std::size_t rows = 1;
     std::size_t columns = 0;
-    std::size_t last_use = 0;  // first layer of the model that uses it, so the last one in a backward pass
+    std::size_t last_use = 0;  // first layer that uses the tensor: the last one in a backward pass
     std::vector<Slice> slices;
 };
 
+// A box of a tensor whose elements all have the same holders.
 struct Piece {
-    std::size_t tensor = 0;  // index of the tensor in the list
+    std::size_t tensor = 0;  // index into the list of tensors
     Box box;
-    std::vector<int> holders;  // ascending
+    std::vector<int> holders;  // ranks that hold the whole piece, ascending
 };
 
-// Cuts tensors into pieces that cover every held element exactly once. The pieces of a tensor are sorted by
-// row, then column. Adjacent cells with equal holders form one piece.
+// Cuts tensors into pieces. Every element that a rank holds is in exactly one piece. The pieces of a tensor are
+// sorted by row, then column. Adjacent boxes with equal holders form one piece where possible.
 std::vector<Piece> cut_in_pieces(const std::vector<HeldTensor>& tensors);
 
-// Whole rows of a piece, whose gradient one holder sums and whose optimizer state it keeps.
+// Rows of a piece. One holder, the owner, sums the gradient of these rows and keeps their optimizer state.
 struct Shard {
-    std::size_t piece = 0;
-    Box box;  // in the global tensor
-    int owner = 0;
+    std::size_t piece = 0;  // index of the piece
+    Box box;                // in the global tensor
+    int owner = 0;          // rank
 };
 
 // Pieces with equal holders whose gradients are reduced in one message.
 struct Bucket {
-    std::vector<int> holders;  // ascending; a single holder has nothing to reduce
-    std::size_t last_use = 0;  // smallest last_use of its tensors: complete after that layer's backward pass
-    std::vector<std::size_t> pieces;
-    std::vector<Shard> shards;  // sorted by piece, then row
+    std::vector<int> holders;         // ascending; a single holder has nothing to reduce
+    std::size_t last_use = 0;         // smallest last_use of its tensors: its gradients are complete after the
+                                      // backward pass of that layer
+    std::vector<std::size_t> pieces;  // indices into the list of pieces
+    std::vector<Shard> shards;        // sorted by piece, then row
     std::size_t elements = 0;
 };
 
 struct BucketRules {
-    std::size_t large = std::size_t{1} << 20;    // elements: larger or equal pieces get buckets of their own
-    std::size_t largest = std::size_t{4} << 20;  // maximum elements of a bucket; larger pieces are cut by rows
+    // Pieces with at least this number of elements get buckets of their own.
+    std::size_t large_piece_elements = std::size_t{1} << 20;
+    // Pieces with more elements are cut by rows.
+    std::size_t max_bucket_elements = std::size_t{4} << 20;
 };
 
-// Distributes pieces over buckets. A large piece is cut by rows over several buckets; any other piece belongs
-// to one. Buckets are sorted by descending last_use, the order in which a backward pass completes them. All
-// ranks start their reductions in this order.
+// Distributes pieces over buckets. A piece that exceeds `max_bucket_elements` is cut by rows into several
+// buckets; any other piece belongs to one. Buckets are sorted by descending last_use, the order in which a
+// backward pass completes them. All ranks start their reductions in this order.
 //
-// The rows of a bucket are spread over its holders. A piece with fewer rows than holders goes to the holder
-// with the fewest elements in all buckets so far; the lowest rank wins ties. Any other piece is cut evenly by
-// rows, and the holder with the fewest elements gets the first rows.
+// The rows of each piece in a bucket are divided into shards. If a piece has fewer rows than holders, the
+// holder that owns the fewest elements so far owns the whole piece. Otherwise the piece is cut evenly by rows
+// into one shard per holder, and the holder that owns the fewest elements gets the first one. The lowest rank
+// wins ties.
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules = {});
 

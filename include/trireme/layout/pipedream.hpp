@@ -19,28 +19,30 @@ struct PipedreamRules {
     bool stashes_weights = false;       // each in-flight micro-batch has its own version of the parameters
 };
 
-struct SharedLayers {
+struct PipedreamPlan {
     Layout layout;
-    double seconds = 0;  // per step, in its slowest part
+    double seconds = 0;  // predicted seconds per step: see plan_pipedream_layout()
 };
 
-// Returns stages with one or more replicas of one rank each, which together use all ranks. The plan minimizes
-// the slowest part of a step. Parts overlap; with r replicas of a stage and M micro-batches they are
+// Returns stages whose replicas have one rank each, and which together use all ranks. As in the paper, all work
+// of a step is assumed to overlap, so a step takes as long as its longest activity. The plan minimizes this
+// time. With r replicas of a stage and M micro-batches, the activities of the stage are
 //
-//   compute    ceil(M / r) passes, and 1 / r of the update
-//   reduce     all-reduce of the stage's gradients over its replicas: see sum_seconds()
-//   messages   M times its rows onward and their gradient back, as if over one link
+//   compute    ceil(M / r) forward and backward passes, and 1 / r of the update
+//   reduce     all-reduce of the stage's gradients over its replicas: see predict_all_reduce_seconds()
+//   messages   M times its output rows to the next stage and their gradients back, as if over one link
 //
-// Links form levels: the ranks of a node, then the nodes. As in the paper, a level is planned on top of the
-// level below: a group of nodes that holds a run of layers repeats the pipeline of one node in each of its
-// nodes.
+// Links form levels: the ranks of a node, then the nodes. The planner first finds the best pipeline within a
+// node for every run of layers. Several nodes that hold the same run of layers all repeat the pipeline of one
+// node:
 //
 //   2 nodes of 2 ranks      stage 0: ranks 0 | 2         or, for example,      stage 0: ranks 0 | 1
 //                           stage 1: ranks 1 | 3                               stage 1: ranks 2 | 3
 //
-// Replicas are ordered such that a micro-batch stays within its node. A stage with b ranks in later stages
-// stores ceil(b / r) micro-batches besides the one that it computes. Throws ConfigError if every plan exceeds
-// the memory limit, if groups of linked ranks do not divide the ranks, or if there are more than 1,024 ranks.
-SharedLayers share_layers(const std::vector<LayerLoad>& layers, const PipedreamRules& rules);
+// Replicas are ordered such that a micro-batch stays within its node. A stage of r replicas, with b ranks in
+// later stages, keeps ceil(b / r) micro-batches in flight besides the one that it computes. Throws ConfigError
+// if every plan exceeds the memory limit, if the number of ranks is not a multiple of the group size of a link
+// level, or if there are more than 1,024 ranks.
+PipedreamPlan plan_pipedream_layout(const std::vector<LayerLoad>& layers, const PipedreamRules& rules);
 
 }  // namespace trireme::layout

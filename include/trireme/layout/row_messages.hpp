@@ -11,14 +11,15 @@ namespace trireme::layout {
 struct RowMessage {
     int source = 0;       // rank
     int destination = 0;  // rank
-    Range rows;           // of the micro-batch; never empty
+    Range rows;           // rows of the micro-batch's activations; never empty
     friend bool operator==(const RowMessage&, const RowMessage&) = default;
 };
 
-// If every rank of a team has all rows, receiver j gets them from sender j % senders. If rows are cut evenly
-// over the ranks (sequence parallelism), each receiver gets its rows from the senders that hold them. Messages
-// are sorted by source, then destination.
-std::vector<RowMessage> row_messages(std::size_t rows, const std::vector<int>& senders,
-                                     const std::vector<int>& receivers, bool are_rows_cut);
+// Returns the messages for a micro-batch of `rows` rows. `senders` and `receivers` are the ranks of the two
+// teams. If every rank of a team has all rows, the j-th receiver gets them from sender j % senders.size(). If
+// rows are cut evenly over the ranks of each team (sequence parallelism), each receiver gets its rows from the
+// senders that hold them. Messages are sorted by source, then destination.
+std::vector<RowMessage> plan_row_messages(std::size_t rows, const std::vector<int>& senders,
+                                          const std::vector<int>& receivers, bool are_rows_cut);
 
 }  // namespace trireme::layout

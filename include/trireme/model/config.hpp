@@ -1,4 +1,4 @@
-// Model configurations, and the models that are known by name.
+// Model configurations, and the named models that --model accepts.
 #pragma once
 
 #include <cstddef>
@@ -11,41 +11,44 @@
 
 namespace trireme::model {
 
-// Upper bound of every size, so that the byte count of a tensor with two such dimensions fits into 64 bits.
+// Upper bound of every size in a configuration, so that the number of bytes of a tensor with two such
+// dimensions fits into 64 bits.
 inline constexpr std::size_t max_model_size = std::size_t{1} << 24;
 
 // Each family has its FamilyTraits in family.hpp.
 enum class Family : std::uint8_t { gpt2, llama, bert, vit };
 
-const char* name_of(Family family);                 // "gpt2"
-const char* name_of(kernels::ActivationKind kind);  // "gelu_new", the name in Hugging Face
+const char* to_string(Family family);                 // "gpt2"
+const char* to_string(kernels::ActivationKind kind);  // "gelu_new", the name in a config.json
 
-// Rotary position embedding. A stretched model reads texts longer than those it was first trained on:
+// Rotary position embedding (RoPE). Scaled frequencies let a model read longer texts than those of its first
+// training:
+//   none     frequencies are not scaled
 //   linear   all frequencies are divided by `factor`
 //   llama3   frequencies with a wavelength above original_positions / low_frequency are divided by `factor`;
-//            those with a wavelength below original_positions / high_frequency stay; between the two bounds
-//            the divisor changes smoothly
+//            frequencies with a wavelength below original_positions / high_frequency are not scaled; between
+//            the two bounds the divisor changes smoothly
 struct RotaryConfig {
-    enum class Stretch : std::uint8_t { none, linear, llama3 };
+    enum class Scaling : std::uint8_t { none, linear, llama3 };
 
-    double base = 10000;
-    Stretch stretch = Stretch::none;
+    double base = 10000;  // rope_theta
+    Scaling scaling = Scaling::none;
     double factor = 1;
     double low_frequency = 1;
     double high_frequency = 4;
-    double original_positions = 8192;
+    double original_positions = 8192;  // maximum length of a text in the first training
 
     friend bool operator==(const RotaryConfig&, const RotaryConfig&) = default;
 };
 
-// Size of the square images and of their square patches.
+// Sizes of the images, which are square, and of their square patches.
 struct ImageInput {
     std::size_t channels = 3;
     std::size_t size = 32;  // pixels along an edge
     std::size_t patch = 4;  // pixels along an edge
 
-    std::size_t patches() const { return (size / patch) * (size / patch); }
-    std::size_t patch_values() const { return channels * patch * patch; }
+    std::size_t count_patches() const { return (size / patch) * (size / patch); }
+    std::size_t count_patch_values() const { return channels * patch * patch; }
     friend bool operator==(const ImageInput&, const ImageInput&) = default;
 };
 
@@ -53,12 +56,12 @@ struct ModelConfig {
     std::string name = "gpt2";
     Family family = Family::gpt2;
     Task task = Task::language;
-    std::size_t layers = 12;
+    std::size_t layers = 12;  // blocks
     std::size_t width = 768;
     std::size_t heads = 12;
-    std::size_t groups = 0;  // groups of heads that share key and value; 0: every head has its own
+    std::size_t groups = 0;  // key-value heads (GQA): groups of heads that share key and value; 0: one per head
     std::size_t mlp_width = 3072;
-    std::size_t positions = 1024;               // for vit: the class token and the patches
+    std::size_t positions = 1024;               // maximum rows of a sample; for vit: class token and patches
     std::size_t vocabulary = 50257;             // 0: the corpus decides; unused by vit
     std::size_t token_types = 0;                // bert only
     std::size_t labels = 0;                     // Task::classify only; 0: the corpus decides
@@ -66,14 +69,14 @@ struct ModelConfig {
     ImageInput image = {};                      // vit only
     RotaryConfig rotary = {};                   // llama only
     kernels::ActivationKind activation = kernels::ActivationKind::gelu_tanh;  // unused by llama
-    bool tied = true;  // the vocabulary head shares the token table
-    double dropout = 0.1;
-    double attention_dropout = 0.1;
+    bool tied = true;                // the vocabulary head uses the token table of the embedding as its weight
+    double dropout = 0.1;            // probability, after the embedding and in the residual branches
+    double attention_dropout = 0.1;  // probability, of attention weights
     double norm_epsilon = 1e-5;
-    double init_deviation = 0.02;
+    double init_deviation = 0.02;  // standard deviation of the initial weights
 
     std::size_t head_size() const { return width / heads; }
-    std::size_t key_groups() const { return groups == 0 ? heads : groups; }
+    std::size_t key_value_heads() const { return groups == 0 ? heads : groups; }
     bool is_causal() const;
     bool reads_images() const;
     bool has_vocabulary_head() const { return task == Task::language || task == Task::masked; }
@@ -81,21 +84,22 @@ struct ModelConfig {
     friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-// Throws ConfigError for an unknown name; the message suggests the nearest known one.
-ModelConfig model_named(const std::string& name);
-std::vector<std::string> known_models();
+// Returns the configuration of a named model, such as "gpt2-medium". Throws ConfigError for an unknown name;
+// the message suggests the most similar known name.
+ModelConfig find_named_model(const std::string& name);
+std::vector<std::string> list_model_names();
 
 // Returns the tasks for which the family has a head; the default task comes first.
-std::vector<Task> tasks_of(Family family);
+std::vector<Task> list_tasks(Family family);
 
-// Returns the frequency of each pair of channels of a head (head size / 2), in radians per position.
-std::vector<double> rotary_frequencies(const ModelConfig& config);
+// Returns the frequency of each pair of channels of a head, in radians per position: (head size / 2) numbers.
+std::vector<double> compute_rotary_frequencies(const ModelConfig& config);
 
-// Returns the default name of a label, as in transformers: "LABEL_3".
-std::string unnamed_label(std::size_t label);
+// Returns the default name of label `label` in Hugging Face's transformers: "LABEL_3".
+std::string make_default_label_name(std::size_t label);
 
-// Throws ConfigError for sizes that are out of range or contradict each other, such as heads that do not divide
-// the width, and for a task without a head in this family.
+// Throws ConfigError for sizes that are out of range or contradict each other (such as a width that is not a
+// multiple of the number of heads), and for a task for which the family has no head.
 void check_model(const ModelConfig& config);
 
 }  // namespace trireme::model

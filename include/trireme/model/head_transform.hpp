@@ -1,6 +1,7 @@
-// The layer between the last block and the head of bert. For masked tokens it is a matrix, GELU and a norm; for
-// classes a matrix, tanh and dropout (the pooler). Hugging Face applies the pooler only to the first row of a
-// sample. Here all rows pass it, but the others have no target.
+// The layer between the last block and the head of bert. For Task::masked it is a matrix, GELU and a norm; for
+// Task::classify a matrix, tanh and dropout (the pooler). Hugging Face applies the pooler only to the first row
+// of a sample. This layer applies it to all rows, which has no effect on the loss: the other rows have no
+// target. Every tensor rank holds all parameters and computes its own rows.
 #pragma once
 
 #include <optional>
@@ -16,18 +17,18 @@ public:
         device::Tensor inner;   // (rows, width): output of the matrix
         device::Tensor result;  // (rows, width): output of the activation, input of the norm
         Norm::State norm;
-        device::Tensor grad_inner;  // (rows, width)
-        GuestStates guests;         // always empty: the matrix is never rebalanced
+        device::Tensor grad_inner;   // (rows, width)
+        HelperStates helper_states;  // always empty: the matrix is never rebalanced
     };
 
     explicit HeadTransform(const ModelConfig& config);
     std::vector<ParameterSpec> parameters() const;
 
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                           device::Arena& kept) const;
+                           device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                        device::Arena& kept) const;
+                        device::Arena& stash) const;
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;

@@ -1,19 +1,21 @@
-// The interface that all layers share. A layer is a value that knows its sizes and its parameters; it owns no
-// tensor. The caller passes the weights, so that old versions can be used. A layer keeps what its backward pass
-// needs in a State of its own type; there is one State per in-flight micro-batch.
+// The interface that all layers share. A layer is a value type with sizes and parameter specs; it owns no
+// tensor. The caller passes the weights, so that a pass can use stashed weights. A layer stores what its
+// backward pass needs in an object of its type State; there is one State per layer and in-flight micro-batch.
 //
 // Each layer type has
 //   std::vector<ParameterSpec> parameters() const;
 //   struct State;
-//   Tensor forward(const Pass&, Weights, ConstTensor input, State&, Arena& kept) const;
+//   Tensor forward(const Pass&, Weights, ConstTensor input, State&, Arena& stash) const;
 //   void backward_input(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, Tensor grad_input,
-//                       State&, Arena& kept) const;
+//                       State&, Arena& stash) const;
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
-// Tensors that must live until the matching backward_weight come from `kept`; grad_output may be overwritten
-// only after that. The halves of a block may compute the norm of the next layer together with their output:
-// their forward takes it as a last argument. `input` and `grad_input` are (own rows, width), see own_rows().
-// They are absent for the embedding, which reads tokens or pixels. All calls are collective over pass.group.
+// Tensors that must live until the micro-batch's backward_weight come from `stash`; in backward_input, `stash`
+// may be pass.scratch. The caller must not overwrite grad_output before backward_weight. The halves of a block
+// may compute the norm of the next layer together with their output: their forward() takes this norm as a last
+// argument. `input`, `grad_input` and `grad_output` are (own rows, width), see find_own_rows(). `input` and
+// `grad_input` are absent for the embedding, which reads tokens or pixels. All three calls are collective over
+// pass.group.
 #pragma once
 
 #include <span>
@@ -24,18 +26,19 @@
 
 namespace trireme::model {
 
-// The tensors of one micro-batch. Tensors that the family or the task does not use may be absent.
+// The tensors of one micro-batch; `rows` is its number of tokens. Tensors that the family or the task does not
+// use may be absent.
 struct TokenBatch {
-    device::ConstTensor tokens;     // (rows) i32
-    device::ConstTensor positions;  // (rows) i32, within the sample
-    device::ConstTensor types;      // (rows) i32, token types
-    device::ConstTensor visits;     // (rows) i64, unique per (epoch, sample)
-    std::span<const kernels::Segment> segments;
-    device::ConstTensor predicted;  // (predictions) i32: rows that have a target, ascending
-    device::ConstTensor targets;    // (predictions) i32: token or class
-    device::ConstTensor answers;    // (segments, 2) i32: see SpanLoss
-    device::ConstTensor contexts;   // (segments, 2) i32: see BestSpan
-    device::ConstTensor pixels;     // (segments * patches, channels * patch * patch) f32
+    device::ConstTensor tokens;                  // (rows) i32
+    device::ConstTensor positions;               // (rows) i32: position within the sample
+    device::ConstTensor types;                   // (rows) i32: token types
+    device::ConstTensor visits;                  // (rows) i64: a number that is unique per (epoch, sample)
+    std::span<const kernels::Segment> segments;  // the rows of each sample
+    device::ConstTensor predicted_rows;  // (targets) i32: numbers of the rows that have a target, ascending
+    device::ConstTensor targets;         // (targets) i32: token or class
+    device::ConstTensor answers;         // (segments, 2) i32: see SpanLoss
+    device::ConstTensor contexts;        // (segments, 2) i32: see BestSpan
+    device::ConstTensor pixels;          // (segments * patches, channels * patch * patch) f32
 
     std::size_t rows() const { return tokens.columns; }
 };
@@ -46,22 +49,24 @@ struct TensorGroup;
 struct Pass {
     device::Stream& stream;
     const TokenBatch& batch;
-    device::Arena& scratch;  // for temporaries of one call; not the arena `kept` of a forward pass
+    device::Arena& scratch;  // for temporaries of one call; never the `stash` of forward()
     device::DType dtype = device::DType::f32;
     bool is_training = false;    // dropout is on, and the head computes the loss in its backward pass
-    RandomKey dropout_key = {};  // the run's key
-    double loss_scale = 1;       // gradients are those of loss_scale * sum of losses
-    double label_smoothing = 0;  // for classes, in training
-    bool keeps_little = false;   // selective recomputation: tensors that are cheap to recompute are not kept
+    RandomKey dropout_key = {};  // equal for all passes and ranks of the run
+    double loss_scale = 1;       // gradients are those of loss_scale * (sum of the losses of all targets)
+    double label_smoothing = 0;  // of Task::classify, in training passes
+    bool recomputes_selectively =
+        false;  // selective recomputation: tensors that are cheap to recompute are not stored
     const TensorGroup* group = nullptr;  // ranks that share this replica's tensors; null for a single rank
 };
 
 // The results of a head.
 struct LossState {
-    // Sum over predictions or answers. Set by forward in evaluation passes, by backward in training passes.
+    // Sum over the targets of the micro-batch, without loss_scale. Set by forward() in evaluation passes, by
+    // backward_input() in training passes.
     double loss = 0;
-    // Set by forward in evaluation passes: the chosen token or class per prediction, or the chosen first and
-    // last row per segment.
+    // Set by forward() in evaluation passes: per target, the token or class with the largest logit; for
+    // Task::span, per segment, the first and last row of the most likely answer.
     std::vector<std::int32_t> choices;
 };
 

@@ -1,5 +1,5 @@
-// A model is a list of layers: the embedding, an attention half and an MLP half per block, the final norm (bert
-// has a HeadTransform in its place) and the head. gpt2 has 27 layers.
+// A model is a list of layers: the embedding, an attention half and an MLP half per block, the final norm (for
+// bert a HeadTransform) and the head. gpt2 has 1 + 2 * 12 + 1 + 1 = 27 layers.
 #pragma once
 
 #include <string>
@@ -25,25 +25,26 @@ using LayerState =
     std::variant<EmbeddingLayer::State, PatchEmbedding::State, AttentionHalf::State, MlpHalf::State,
                  FinalNorm::State, HeadTransform::State, Head::State, SpanHead::State>;
 
-// True for the layers that end a model: they return a loss instead of rows and keep no forward tensor.
+// True for the layers that end a model: they compute a loss, and their forward() returns an absent tensor.
 template <class L>
 inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, SpanHead>;
 
-// Returns all layers of the model, or a tensor rank's part of each.
+// Returns all layers of the model, with the parameters and heads of one tensor rank.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
-const char* kind_of(const Layer& layer);  // "attention"
-std::string name_of(const Layer& layer);  // "h.5.attention"; the kind for a layer outside the blocks
-std::vector<ParameterSpec> parameters_of(const Layer& layer);
-std::vector<ProjectionShape> projections_of(const Layer& layer);  // empty except for the halves of a block
+const char* find_kind(const Layer& layer);  // "attention": the name of the layer's type in plans and profiles
+std::string to_string(const Layer& layer);  // "transformer.h.5.attention"; outside the blocks, the kind
+std::vector<ParameterSpec> list_parameters(const Layer& layer);
+std::vector<ProjectionShape> list_projections(const Layer& layer);  // empty except for the halves of a block
 LayerState make_state(const Layer& layer);
-const LossState& loss_state(const LayerState& state);  // throws BugError if the layer is not a head
+const LossState& find_loss_state(const LayerState& state);  // throws BugError if the layer is not a head
 
-// Returns every parameter of the layers once, in order of first use. (A tied table belongs to two layers.)
-std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers);
+// Returns every parameter of the layers once, in order of first use. (A tied token table belongs to two layers,
+// the embedding and the head.)
+std::vector<ParameterSpec> list_unique_parameters(const std::vector<Layer>& layers);
 
-std::size_t parameter_count(const ModelConfig& config);
+std::size_t count_parameters(const ModelConfig& config);  // number of elements, tied tables once
 
-// Builds only the layers in the range `wanted`; much cheaper for deep models.
-std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range wanted);
+// Returns only the layers in `range`, counted in the order of the model. Cheaper than building all layers.
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range range);
 
 }  // namespace trireme::model

@@ -1,4 +1,4 @@
-// Layer norms and RMS norms: those within blocks, and the final one before the head.
+// Layer norms and RMS norms: the norms of blocks, and the final norm before the head.
 #pragma once
 
 #include "trireme/kernels/dropout.hpp"
@@ -7,7 +7,7 @@
 
 namespace trireme::model {
 
-// A norm with its gain, and its bias if it has one.
+// A layer norm with gain and bias, or an RMS norm with a gain.
 class Norm {
 public:
     struct State {
@@ -19,17 +19,19 @@ public:
     Norm(const ModelConfig& config, std::string name);
     std::vector<ParameterSpec> parameters() const;  // weight; bias if it is a layer norm
 
-    // `sum`, if present, is computed first; `input` is its output.
+    // If `residual_add` is present, it is computed first, in the same kernel if the device can fuse it; `input`
+    // must then be the output of `residual_add`.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                 State& state, device::Arena& kept, const kernels::ResidualAdd& sum = {}) const;
-    // Adds `residual`, if present: the gradient that bypasses the norm. It may be the memory of `grad_input`.
+                 State& state, device::Arena& stash, const kernels::ResidualAdd& residual_add = {}) const;
+    // `residual`, if present, is added to the result: the gradient that bypasses the norm. It may share the
+    // memory of `grad_input`.
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::ConstTensor residual,
                         device::Tensor grad_input, const State& state) const;
     void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                          const State& state, Gradients gradients) const;
 
-    std::size_t parameter_count() const { return is_rms_ ? 1 : 2; }
+    std::size_t count_parameters() const { return is_rms_ ? 1 : 2; }
 
 private:
     std::string name_;
@@ -38,13 +40,14 @@ private:
     bool is_rms_;
 };
 
-// The norm of the next layer, computed together with the output of the layer before it.
+// The norm at the input of the next layer, which the current layer computes together with its own output. All
+// references refer to the next layer and its state.
 struct NextNorm {
     const Norm& norm;
-    Weights weights;
-    Norm::State& state;
-    device::Tensor& normed;
-    bool& is_normed;
+    Weights weights;              // of the norm
+    Norm::State& state;           // filled by the current layer
+    device::Tensor& norm_output;  // allocated and filled by the current layer: (own rows, width)
+    bool& has_norm_output;        // set by the current layer
 };
 
 // The norm between the last block and the head.
@@ -56,10 +59,10 @@ public:
     std::vector<ParameterSpec> parameters() const { return norm_.parameters(); }
 
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                           device::Arena& kept) const;
+                           device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                        device::Arena& kept) const;
+                        device::Arena& stash) const;
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;

@@ -1,5 +1,6 @@
-// The embedding of images: a matrix for the patches, a class token before them, a position table, and dropout.
-// Every tensor rank computes all rows.
+// The embedding of images: a matrix that projects the pixels of a patch, a learned class token before the
+// patches of each image, a position table, and dropout. Every tensor rank holds all parameters and computes all
+// rows.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -18,10 +19,10 @@ public:
     std::vector<ParameterSpec> parameters() const;  // class token, positions, the matrix and its bias
 
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                           device::Arena& kept) const;
+                           device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                        device::Arena& kept) const;
+                        device::Arena& stash) const;
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;
@@ -30,7 +31,8 @@ private:
     std::string position_table_;
     ImageInput image_;
     std::size_t width_;
-    double deviation_, dropout_;
+    double deviation_;  // standard deviation of the initial values
+    double dropout_;
     bool is_first_;  // this is the first tensor rank
 };
 

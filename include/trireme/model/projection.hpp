@@ -1,6 +1,7 @@
-// One or several matrices that read the same rows and write side by side: a fused "attn.c_attn", or queries,
-// keys and values. A tensor rank has some of the output channels (column parallel) or some of the input
-// channels (row parallel). In the latter case it computes partial sums, and only the first rank has the biases.
+// One or several matrices that read the same input and write adjacent output columns: a fused "attn.c_attn", or
+// the matrices of queries, keys and values. A tensor rank holds some of the output channels (column parallel)
+// or some of the input channels (row parallel). With row parallelism the outputs of a rank are partial sums,
+// which the caller must all-reduce, and only the first tensor rank has the biases.
 #pragma once
 
 #include <string>
@@ -14,91 +15,103 @@
 
 namespace trireme::model {
 
-// An activation between two projections that is fused into a matmul of one of them. Forward, the first
-// projection writes `tensor`; backward, the second one reads it.
-struct JoinedActivation {
+// An activation between two projections that is fused into a matmul. In the forward pass, the matmul of the
+// first projection writes the activated output to `tensor` as well. In the backward pass, the matmul of the
+// second projection multiplies its result by the derivative at `tensor`, the input of the activation.
+struct FusedActivation {
     kernels::ActivationKind kind = kernels::ActivationKind::gelu_tanh;
     device::Tensor tensor = {};  // absent if no activation is fused
 };
 
-// The tensors of another rank's channels that a helper keeps from its forward pass to its backward pass.
-struct GuestState {
+// The tensors that a helper rank stores from forward to backward_weight for one HelperTask. `channels` are the
+// offloaded input channels, and `outputs` are the owner's output channels of the matrix.
+struct HelperState {
     std::vector<device::Tensor> weights = {};  // per matrix: (channels, outputs) or (outputs, channels)
     device::Tensor input = {};                 // (rows, channels); absent unless received
     device::Tensor grad_output = {};           // (rows, all outputs); absent unless received
 };
-using GuestStates = std::vector<GuestState>;
+using HelperStates = std::vector<HelperState>;
 
 class Projection {
 public:
-    struct Part {
-        std::string name;
-        Channels output;
+    // One of the matrices.
+    struct MatrixSpec {
+        std::string name;  // of the parameters, without ".weight" or ".bias"
+        Channels output;   // output channels of this tensor rank
     };
 
-    // `deviation` is that of the matrices' initial values. `has_bias` has no effect in families without biases.
-    Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
+    // `input` has this rank's input channels. `deviation` is the standard deviation of the initial weights.
+    // `has_bias` has no effect in families without biases.
+    Projection(const ModelConfig& config, Channels input, std::vector<MatrixSpec> matrices, double deviation,
                bool has_bias = true);
     Projection(const Projection&) = default;
     Projection& operator=(const Projection&) = default;
     virtual ~Projection() = default;
-    std::vector<ParameterSpec> parameters() const;  // per part: weight, then bias if it has one
+    std::vector<ParameterSpec> parameters() const;  // per matrix: weight, then bias if there is one
 
-    ProjectionShape shape(const ProjectionPlace& place) const;
+    ProjectionShape make_shape(const ProjectionId& id) const;
 
-    // Only RebalancedProjection uses `guests` and `kept`. An activation can be fused only into a single matrix.
+    // `input` and `grad_input` are (rows, this rank's input channels), `output` and `grad_output` are (rows,
+    // this rank's output channels). Weight gradients are added to `gradients`. Only RebalancedProjection uses
+    // `helper_states` and `stash`. `activation` must be absent if there are several matrices.
     virtual void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                         GuestStates& guests, device::Arena& kept,
-                         const JoinedActivation& activation = {}) const;
+                         HelperStates& helper_states, device::Arena& stash,
+                         const FusedActivation& activation = {}) const;
     virtual void backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                                device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
-                                const JoinedActivation& activation = {}) const;
+                                device::Tensor grad_input, HelperStates& helper_states, device::Arena& stash,
+                                const FusedActivation& activation = {}) const;
     virtual void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
-                                 const GuestStates& guests, Gradients gradients) const;
+                                 const HelperStates& helper_states, Gradients gradients) const;
 
-    // Returns true if the activation can be fused into the matmul and if that is faster.
-    virtual bool joins(const Pass& pass, kernels::ActivationKind activation) const;
+    // Returns true if the kernels can fuse the activation into the matmul and if that is faster than two
+    // kernels.
+    virtual bool can_fuse(const Pass& pass, kernels::ActivationKind activation) const;
 
     std::size_t output_width() const;
     kernels::WeightAxes axes() const { return axes_; }
-    std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
+    std::size_t count_parameters() const { return matrices_.size() * (has_bias_ ? 2 : 1); }
 
-    // Returns the matrices among the projection's weights or gradients; `all` also has the biases.
+    // Selects the weights of the matrices from `all`, which also has the biases; or selects their gradients.
     template <class View>
-    std::vector<View> matrices(std::span<const View> all) const {
-        std::vector<View> some;
-        for (std::size_t i = 0; i < all.size(); i += has_bias_ ? 2 : 1) some.push_back(all[i]);
-        return some;
+    std::vector<View> select_matrices(std::span<const View> all) const {
+        std::vector<View> selected;
+        for (std::size_t i = 0; i < all.size(); i += has_bias_ ? 2 : 1) selected.push_back(all[i]);
+        return selected;
     }
 
 protected:
-    // One matrix: its number, the number of its weight among the parameters, and its range of output columns.
+    // Position of a matrix in the projection.
     struct Matrix {
-        std::size_t number = 0, parameter = 0, first = 0, count = 0;
+        std::size_t index = 0;         // among the matrices of the projection
+        std::size_t weight_index = 0;  // among the parameters of the projection
+        std::size_t first_column = 0;  // among the output columns of this rank
+        std::size_t columns = 0;       // output columns of this rank
     };
     template <class Use>
     void for_each_matrix(Use&& use) const {
         Matrix matrix;
-        for (const Part& part : parts_) {
-            matrix.count = part.output.count();
+        for (const MatrixSpec& spec : matrices_) {
+            matrix.columns = spec.output.count();
             use(matrix);
-            ++matrix.number;
-            matrix.parameter += has_bias_ ? 2 : 1;
-            matrix.first += matrix.count;
+            ++matrix.index;
+            matrix.weight_index += has_bias_ ? 2 : 1;
+            matrix.first_column += matrix.columns;
         }
     }
-    // Return the matmuls of a matrix.
-    kernels::Linear forward_matmul(const Matrix& matrix, Weights weights, device::ConstTensor input,
-                                   device::Tensor output) const;
-    kernels::LinearBackwardInput input_matmul(const Matrix& matrix, Weights weights,
-                                              device::ConstTensor grad_output, device::Tensor grad_input) const;
-    kernels::LinearBackwardWeight weight_matmul(const Matrix& matrix, device::ConstTensor input,
-                                                device::ConstTensor grad_output, Gradients gradients) const;
+    // Return the arguments of the three matmuls of a matrix.
+    kernels::Linear make_forward_matmul(const Matrix& matrix, Weights weights, device::ConstTensor input,
+                                        device::Tensor output) const;
+    kernels::LinearBackwardInput make_backward_input_matmul(const Matrix& matrix, Weights weights,
+                                                            device::ConstTensor grad_output,
+                                                            device::Tensor grad_input) const;
+    kernels::LinearBackwardWeight make_backward_weight_matmul(const Matrix& matrix, device::ConstTensor input,
+                                                              device::ConstTensor grad_output,
+                                                              Gradients gradients) const;
     std::size_t input_width() const { return input_.count(); }
 
 private:
     Channels input_;
-    std::vector<Part> parts_;
+    std::vector<MatrixSpec> matrices_;
     double deviation_;
     kernels::WeightAxes axes_;
     bool has_bias_;

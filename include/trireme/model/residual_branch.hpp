@@ -1,6 +1,6 @@
-// The common part of the two halves of a block. Each is a branch beside the residual: a first matrix, an
-// operation of the half itself, a last matrix, dropout, and the addition to the residual. A norm precedes the
-// first matrix or, in bert, follows the sum.
+// The computation that the two halves of a block share. Each half is a branch beside the residual: a first
+// projection, the attention or activation of the half, a last projection, dropout, and the addition to the
+// residual. A norm precedes the first projection (pre-norm) or, in bert, follows the sum (post-norm).
 #pragma once
 
 #include <memory>
@@ -16,101 +16,109 @@ namespace trireme::model {
 
 struct Rebalancing;
 
-// The tensors that a branch keeps for its backward pass and for its weight half. `normed` and `result` may be
-// absent if Pass::keeps_little is set. `normed` is absent with a post-norm, `sum` with a pre-norm.
+// The tensors that a branch stores for backward_input and backward_weight. "Rows" are all rows of the
+// micro-batch, "own rows" those of find_own_rows(); widths are those of this tensor rank. `norm_output` and
+// `result` may be absent if Pass::recomputes_selectively is set. `norm_output` is absent with a post-norm,
+// `sum` with a pre-norm.
 struct BranchState {
     Norm::State norm;
-    device::Tensor normed;                // (own rows, width)     input of the first matrix
+    device::Tensor norm_output;           // (own rows, width)     input of the first matrix
     device::Tensor inner;                 // (rows, inner width)   output of the first matrix
     device::Tensor result;                // (rows, result width)  input of the last matrix
     device::Tensor sum;                   // (own rows, width)     input of a post-norm
     device::ConstTensor grad_sum;         // (own rows, width)     gradient of residual + branch
     device::ConstTensor grad_projection;  // (rows, width)         gradient of the output of the last matrix
     device::Tensor grad_inner;            // (rows, inner width)
-    device::Tensor grad_normed;           // (own rows, width)     gradient of the input of the first matrix
-    GuestStates first_guests, last_guests;
-    bool is_normed = false;  // the layer before has computed the norm
+    device::Tensor grad_first_input;      // (own rows, width)     gradient of the input of the first matrix
+    HelperStates first_helper_states, last_helper_states;
+    bool has_norm_output = false;  // the preceding layer has computed the norm, as its NextNorm
 };
 
-// Names of the parameters of a branch within a block. The channels between the two matrices are divided among
-// the tensor ranks.
-struct BranchParts {
-    std::string norm;  // "ln_1"
-    std::vector<Projection::Part> first;
-    std::string last;  // "attn.c_proj"
-    Channels result;   // input channels of the last matrix
+// Names of the parameters of a branch, without the prefix of its block, and the channels that this tensor rank
+// holds. The first matrices are column parallel, the last one is row parallel.
+struct BranchSpec {
+    std::string norm;                                    // "ln_1"
+    std::vector<Projection::MatrixSpec> first_matrices;  // one fused matrix, or several
+    std::string last_matrix;                             // "attn.c_proj"
+    Channels result_channels;                            // input channels of the last matrix
 };
 
 class ResidualBranch {
 public:
-    // `has_bias` is true if this rank has the bias of the last matrix.
-    ResidualBranch(const ModelConfig& config, std::size_t block, Site site, const BranchParts& parts,
+    // `has_bias` is true if this tensor rank holds the bias of the last matrix.
+    ResidualBranch(const ModelConfig& config, std::size_t block, DropoutSite site, const BranchSpec& spec,
                    bool has_bias);
     std::vector<ParameterSpec> parameters() const;     // norm, first matrix, last matrix
     std::vector<ProjectionShape> projections() const;  // first matrix, last matrix
 
-    // Makes all later training passes rebalance both projections.
+    // Makes all later training passes skip or offload channels of both projections: see Rebalancing, which must
+    // outlive these passes.
     void rebalance(const Rebalancing& rebalancing);
 
-    // Collective over the tensor group. open() computes state.inner from the input. The caller then fills
-    // state.result, from which close() computes the output. `activation` fuses an activation of all of
-    // state.inner. `next_norm`, if not null, is computed with the output.
-    void open(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
-              device::Arena& kept, const JoinedActivation& activation = {}) const;
-    device::Tensor close(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
-                         device::Arena& kept, const NextNorm* next_norm) const;
+    // Forward pass; collective over the tensor group. compute_inner() computes state.inner from `input`. The
+    // caller then fills state.result, from which compute_output() computes and returns the output: (own rows,
+    // width). `activation`, if present, is fused into the matmul of state.inner. compute_output() also computes
+    // `next_norm` unless it is null.
+    void compute_inner(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
+                       device::Arena& stash, const FusedActivation& activation = {}) const;
+    device::Tensor compute_output(const Pass& pass, Weights weights, device::ConstTensor input,
+                                  BranchState& state, device::Arena& stash, const NextNorm* next_norm) const;
 
-    // Collective over the tensor group. backward_close() computes grad_result from grad_output. The caller then
-    // fills state.grad_inner, from which backward_open() computes grad_input.
-    void backward_close(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                        device::Tensor grad_result, BranchState& state, device::Arena& kept,
-                        const JoinedActivation& activation = {}) const;
-    void backward_open(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
-                       BranchState& state, device::Arena& kept) const;
+    // Backward pass for inputs; collective over the tensor group. compute_grad_result() computes `grad_result`,
+    // the gradient of state.result, from `grad_output`. The caller then fills state.grad_inner, from which
+    // compute_grad_input() computes `grad_input`.
+    void compute_grad_result(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                             device::Tensor grad_result, BranchState& state, device::Arena& stash,
+                             const FusedActivation& activation = {}) const;
+    void compute_grad_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                            device::Tensor grad_input, BranchState& state, device::Arena& stash) const;
 
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, const BranchState& state, Gradients gradients,
                          device::Arena& scratch) const;
 
-    bool joins_when_opened(const Pass& pass, kernels::ActivationKind activation) const {
-        return first_->joins(pass, activation);
+    // True if the activation can be fused into the forward matmul of the first projection.
+    bool can_fuse_forward(const Pass& pass, kernels::ActivationKind activation) const {
+        return first_projection_->can_fuse(pass, activation);
     }
-    bool joins_when_closed_backward(const Pass& pass, kernels::ActivationKind activation) const {
-        return last_->joins(pass, activation);
+    // True if the derivative of the activation can be fused into the backward matmul of the last projection.
+    bool can_fuse_backward(const Pass& pass, kernels::ActivationKind activation) const {
+        return last_projection_->can_fuse(pass, activation);
     }
 
-    // Returns the norm before the first matrix if the layer before may compute it; such a norm is always kept.
-    std::optional<NextNorm> norm_of_input(const Pass& pass, Weights weights, BranchState& state) const;
+    // Returns the norm before the first projection if the preceding layer may compute it, else nullopt. The
+    // output of such a norm stays in the stash until backward_weight.
+    std::optional<NextNorm> find_input_norm(const Pass& pass, Weights weights, BranchState& state) const;
 
     std::size_t block() const { return block_; }
-    std::size_t inner_width() const { return first_->output_width(); }
+    std::size_t inner_width() const { return first_projection_->output_width(); }
 
 private:
-    void make_next_norm(const Pass& pass, const NextNorm& next, const kernels::ResidualAdd& sum,
-                        device::Arena& kept) const;
-    device::ConstTensor normed_again(const Pass& pass, Weights weights, device::ConstTensor input,
-                                     device::Arena& scratch) const;
+    void compute_next_norm(const Pass& pass, const NextNorm& next, const kernels::ResidualAdd& residual_add,
+                           device::Arena& stash) const;
+    device::ConstTensor recompute_norm(const Pass& pass, Weights weights, device::ConstTensor input,
+                                       device::Arena& scratch) const;
 
-    // Return a component's weights or gradients among those of the branch.
+    // Select the weights or gradients of the norm, or of one projection, from those of the branch.
     template <class Span>
-    Span norm_part(Span all) const {
-        return all.first(norm_.parameter_count());
+    Span select_norm(Span all) const {
+        return all.first(norm_.count_parameters());
     }
     template <class Span>
-    Span first_part(Span all) const {
-        return all.subspan(norm_.parameter_count(), first_->parameter_count());
+    Span select_first_projection(Span all) const {
+        return all.subspan(norm_.count_parameters(), first_projection_->count_parameters());
     }
     template <class Span>
-    Span last_part(Span all) const {
-        return all.last(last_->parameter_count());
+    Span select_last_projection(Span all) const {
+        return all.last(last_projection_->count_parameters());
     }
 
     std::size_t block_, width_;
-    Site site_;
-    bool is_norm_behind_;
+    DropoutSite site_;
+    bool has_post_norm_;
     double dropout_;
     Norm norm_;
-    std::shared_ptr<const Projection> first_, last_;  // plain or rebalanced; copies of a layer share them
+    std::shared_ptr<const Projection> first_projection_, last_projection_;  // shared by copies of a layer
 };
 
 }  // namespace trireme::model

@@ -1,6 +1,7 @@
 // Resizing: a slow tensor rank skips some input channels of the projections of a block, in the forward matmul
-// and in both backward ones. No result and no message changes its shape. Heads, embeddings and evaluation
-// passes skip nothing. J are the kept channels:
+// and in both backward matmuls. Shapes of results and messages do not change. Heads, embeddings and evaluation
+// passes skip nothing. With J for the channels that are not skipped ("kept"), X (rows, channels) and W
+// (channels, outputs):
 //   Y = X[:,J] W[J,:]      dX[:,J] = dY W[J,:]^T      dW[J,:] += X[:,J]^T dY      bias: unchanged
 #pragma once
 
@@ -17,84 +18,89 @@
 namespace trireme::model {
 
 // Identifies a projection of the model.
-struct ProjectionPlace {
+struct ProjectionId {
     std::size_t block = 0;
-    layout::Product product = layout::Product::attention_in;
+    layout::Matmul matmul = layout::Matmul::attention_in;
 
-    friend auto operator<=>(const ProjectionPlace&, const ProjectionPlace&) = default;
+    friend auto operator<=>(const ProjectionId&, const ProjectionId&) = default;
 };
 
 // Sizes and weights of a rank's part of a projection.
 struct ProjectionShape {
-    ProjectionPlace place;
-    std::size_t channels = 0;  // input channels
+    ProjectionId id;
+    std::size_t channels = 0;  // input channels of this rank
     kernels::WeightAxes axes = kernels::WeightAxes::in_out;
-    std::vector<ParameterSpec> weights = {};  // its matrices, which read the same channels
+    std::vector<ParameterSpec> weights = {};  // one per matrix; all matrices read the same channels
 
-    std::size_t outputs() const;
+    std::size_t outputs() const;  // output channels of this rank, of all matrices
 };
 
-// Substitute for the gradients of input and weight of a skipped channel.
+// What replaces the gradients of a skipped channel, in the gradient of the input (dX) and of the weight (dW).
 //   zero      zero
 //   average   the mean over the kept channels, per row of dX and per output of dW
-//   same      the gradient that was last computed for the channel, or zero if there is none; for dX only while
-//             consecutive micro-batches have equal numbers of rows
+//   same      the gradient that was last computed for the channel, or zero if none was; for dX, also zero
+//             if the preceding micro-batch had another number of rows
 enum class Filling : std::uint8_t { zero, average, same };
 
-// Selected channels of one projection: kept ones, or offloaded ones.
-struct KeptChannels {
+// Some of the input channels of a projection: those that a rank computes, or those that it offloads to one
+// helper.
+struct SelectedChannels {
     std::vector<std::int32_t> channels = {};  // ascending
     Filling filling = Filling::zero;
-    // The gradients that were computed last; absent unless the filling is Filling::same.
-    std::vector<device::Tensor> last_weights = {};  // per matrix
-    device::Tensor last_input = {};                 // (most rows, channels)
-    std::size_t last_rows = 0;                      // rows of the last micro-batch
+    // The gradients that were computed last, with all channels; absent unless the filling is Filling::same.
+    std::vector<device::Tensor> last_weight_gradients = {};  // per matrix, with the shape of the weight
+    device::Tensor last_input_gradient = {};                 // (maximum rows, all channels)
+    std::size_t last_rows = 0;                               // rows of the last micro-batch
 
-    device::ConstTensor indices() const;  // (kept) i32
+    device::ConstTensor indices() const;  // `channels` as a tensor: (selected channels) i32
 };
 
+// The kept channels of all projections of this rank's stages.
 class Resizing {
 public:
-    // `most_rows` is the maximum number of rows of a micro-batch over all tensor ranks. Filling::same stores
-    // gradients in memory of `place`.
+    // `max_rows` is the maximum number of rows of a micro-batch over all tensor ranks. Filling::same stores
+    // gradients in `memory_space`.
     Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
-             std::size_t most_rows, device::MemorySpace place);
+             std::size_t max_rows, device::MemorySpace memory_space);
 
-    // Begins a period, in which all passes skip the same channels; called while no micro-batch is in flight.
-    // `lists` has the kept channels per projection, ascending. Projections without a list keep all channels.
-    using Lists = std::map<ProjectionPlace, std::vector<std::int32_t>>;
-    void keep(const Lists& lists);
-    // Number of periods that have begun. All ranks of a team begin a period together, even if only some skip
+    // Begins a period, in which all passes skip the same channels. Must be called while no micro-batch is in
+    // flight. `lists` has the kept channels per projection, ascending. Projections without a list keep all
     // channels.
+    using ChannelLists = std::map<ProjectionId, std::vector<std::int32_t>>;
+    void begin_period(const ChannelLists& lists);
+    // Returns the number of periods that have begun. All ranks of a team begin each period together, even if
+    // only some of them skip channels.
     std::size_t period() const { return period_; }
 
-    // Returns null if the projection skips no channel.
-    KeptChannels* at(const ProjectionPlace& place);
+    // Returns the kept channels of a projection, or null if the projection skips no channel.
+    SelectedChannels* at(const ProjectionId& id);
 
-    std::size_t bytes() const;  // memory of Filling::same
-    // The memory of Filling::same, and the rows of the last input per projection; empty with other fillings.
-    std::vector<device::Tensor> memory() const;
+    // Bytes of the gradients that Filling::same stores, views of these gradients, and the rows of the last
+    // micro-batch per projection; 0 or empty with other fillings.
+    std::size_t bytes() const;
+    std::vector<device::Tensor> list_stored_gradients() const;
     std::vector<std::uint64_t> last_rows() const;
     void set_last_rows(const std::vector<std::uint64_t>& rows);
 
 private:
     struct Entry {
-        std::size_t channels = 0;
-        KeptChannels kept;
+        std::size_t channels = 0;  // all input channels
+        SelectedChannels kept;     // its list is empty if no channel is skipped
     };
 
-    std::map<ProjectionPlace, Entry> entries_;
-    std::vector<ParameterTensors> memory_;
+    std::map<ProjectionId, Entry> entries_;
+    std::vector<ParameterTensors> stored_gradients_;  // of Filling::same
     std::size_t period_ = 0;
 };
 
-// The state of a rank's resizing that checkpoints store beside its part of the model.
+// The state of a rank's resizing, which checkpoints store in a file per rank. "Per channel" means per input
+// channel, projection after projection.
 struct ResizingState {
-    std::size_t period = 0;                     // number of periods that have begun after the first
-    std::vector<double> variation = {};         // per channel, projection after projection
-    std::vector<std::uint8_t> kept = {};        // per channel, projection after projection: 1 or 0
+    std::size_t period = 0;                     // number of the period; the period of a new run is 0
+    std::vector<double> variation = {};         // per channel: see choose_channels()
+    std::vector<std::uint8_t> kept = {};        // per channel: 1 if it is kept, 0 if it is skipped
     std::vector<std::uint64_t> last_rows = {};  // per projection with Filling::same; else empty
-    // Views of the rank's own vectors: stored gradients, then the weights at the start of the period.
+    // Views of the gradients that Filling::same stores, then of the weights at the start of the period.
     std::vector<device::Tensor> memory = {};
 };
 

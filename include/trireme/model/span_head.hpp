@@ -1,4 +1,5 @@
-// The head that locates an answer: it has two logits per row, one for the first and one for the last row.
+// The head that locates an answer in a context: it has two logits per row, for being the first and for being
+// the last row of the answer.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -19,23 +20,24 @@ public:
 
     // Returns an absent tensor; the loss is in `state`.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                           device::Arena& kept) const;
+                           device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                        device::Arena& kept) const;
+                        device::Arena& stash) const;
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;
 
 private:
-    // Returns the logits of all rows, or their gradients if `gradient_scale` is not 0. Sets state.loss. Every
-    // tensor rank computes all rows.
-    device::Tensor logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
-                                   double gradient_scale, State& state, device::Arena& arena) const;
+    // Returns the logits of all rows: (rows, 2). If `gradient_scale` is not 0, returns the gradients of the
+    // logits instead, times `gradient_scale`. Sets state.loss. Every tensor rank computes all rows; `input` has
+    // all rows.
+    device::Tensor compute_logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
+                                           double gradient_scale, State& state, device::Arena& arena) const;
 
     std::size_t width_;
-    double deviation_;
-    bool is_first_;  // this is the first tensor rank
+    double deviation_;  // standard deviation of the initial weights
+    bool is_first_;     // this is the first tensor rank
 };
 
 }  // namespace trireme::model

@@ -1,6 +1,6 @@
-// Collectives of the tensor ranks of a replica. Between the branches of a block every rank has all rows of a
-// micro-batch, with equal values. With sequence parallelism it has only its own rows. (Korthikanti et al.,
-// 2022, section 4.2)
+// Collectives of the tensor ranks of a replica. Between the branches of a block every tensor rank has all rows
+// of a micro-batch, with equal values, or, with sequence parallelism, only a range of them: its own rows.
+// (Korthikanti et al., 2022, section 4.2)
 #pragma once
 
 #include <vector>
@@ -13,31 +13,34 @@
 namespace trireme::model {
 
 struct TensorGroup {
-    comm::Communicator& ranks;
-    device::Arena& exchange;  // temporaries of the collectives
-    bool cuts_rows = false;   // sequence parallelism
+    comm::Communicator& communicator;
+    device::Arena& exchange;  // memory for temporaries of the collectives
+    bool cuts_rows = false;   // sequence parallelism: the rows are divided among the ranks
 };
 
-// Returns the rows of the micro-batch that this rank has between branches.
-layout::Range own_rows(const Pass& pass);
+// Returns the range of rows that this rank has between branches: all rows, or its own ones.
+layout::Range find_own_rows(const Pass& pass);
 
-// Returns true if this rank contributes to the gradients of parameters that all tensor ranks hold. Without
-// sequence parallelism all ranks compute the same gradient, so only the first one contributes.
-bool counts_what_all_hold(const Pass& pass);
+// Returns true if this rank must add its gradients of parameters that all tensor ranks hold (norms). These
+// gradients are later summed over the ranks. Without sequence parallelism all ranks compute equal gradients,
+// and therefore only the first rank adds its own. With sequence parallelism each rank adds the gradients of its
+// rows.
+bool adds_shared_gradients(const Pass& pass);
 
-// Collective over the tensor group. Returns all rows (all-gather); `own` has this rank's rows. Without sequence
-// parallelism it returns `own`; otherwise the tensor comes from `arena`.
-device::ConstTensor whole_rows(const Pass& pass, device::ConstTensor own, device::Arena& arena);
+// Collective over the tensor group. Returns all rows; `own_rows` has this rank's rows. With sequence
+// parallelism this is an all-gather into a tensor from `arena`; otherwise returns `own_rows`.
+device::ConstTensor gather_all_rows(const Pass& pass, device::ConstTensor own_rows, device::Arena& arena);
 
-// Returns this rank's rows of a tensor that has all rows.
+// Returns a view of this rank's rows of a tensor that has all rows.
 template <class View>
-View own_part(const Pass& pass, const View& whole) {
-    const layout::Range own = own_rows(pass);
-    return whole.row_range(own.begin, own.count);
+View view_own_rows(const Pass& pass, const View& all_rows) {
+    const layout::Range own_rows = find_own_rows(pass);
+    return all_rows.row_range(own_rows.begin, own_rows.count);
 }
 
-// Collective over the tensor group. Sums `partial`, which has all rows, over the ranks: an all-reduce, or a
-// reduce-scatter with sequence parallelism. Returns this rank's rows of the sum, in the memory of `partial`.
-device::Tensor sum_over_ranks(const Pass& pass, device::Tensor partial);
+// Collective over the tensor group. Sums `partial_sum`, which has all rows, over the ranks: an all-reduce, or a
+// reduce-scatter with sequence parallelism. Returns this rank's rows of the sum, in the memory of
+// `partial_sum`.
+device::Tensor reduce_over_ranks(const Pass& pass, device::Tensor partial_sum);
 
 }  // namespace trireme::model

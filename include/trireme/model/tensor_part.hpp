@@ -1,4 +1,5 @@
-// A tensor rank's part of the layers of a replica: whole attention groups, MLP columns and vocabulary rows.
+// What a tensor-parallel rank holds of the layers of a replica: whole groups of heads, MLP columns and
+// vocabulary rows.
 #pragma once
 
 #include <string>
@@ -10,32 +11,35 @@
 
 namespace trireme::model {
 
-// A rank's channels among all channels of a dimension. Its ranges lie side by side in its memory.
+// The channels of a dimension that a tensor rank holds. The rank's memory has the ranges one after another,
+// without gaps.
 struct Channels {
-    std::size_t width = 0;  // channels of all ranks
-    std::vector<layout::Range> own;
+    std::size_t width = 0;  // channels of the whole dimension
+    std::vector<layout::Range> own_ranges;
 
-    std::size_t count() const;
+    std::size_t count() const;  // channels of this rank
 };
 
-Channels all_channels(std::size_t width);
+// Returns the channels of a rank that holds the whole dimension.
+Channels make_all_channels(std::size_t width);
 
+// A tensor rank of a replica, and the shares by which the layers are divided among its tensor ranks.
 struct TensorPart {
-    int rank = 0;
-    std::vector<std::size_t> shares = {1};  // of the ranks of the replica, as proportions
+    int rank = 0;                           // number within the replica
+    std::vector<std::size_t> shares = {1};  // per tensor rank, as proportions: {2, 1} is 2/3 and 1/3
 
     bool is_first() const { return rank == 0; }
     bool is_whole() const { return shares.size() == 1; }
 
-    // Throw ConfigError if there are fewer units than ranks.
-    layout::Range groups(const ModelConfig& config) const;  // attention groups
-    Channels queries(const ModelConfig& config) const;
-    Channels keys(const ModelConfig& config) const;  // also those of values
-    Channels mlp(const ModelConfig& config) const;
-    layout::Range vocabulary(const ModelConfig& config) const;
+    // Return what this rank holds. Throw ConfigError if there are fewer groups, columns or rows than ranks.
+    layout::Range find_head_groups(const ModelConfig& config) const;  // a group shares one key-value head
+    Channels find_query_channels(const ModelConfig& config) const;
+    Channels find_key_channels(const ModelConfig& config) const;  // values have the same channels
+    Channels find_mlp_channels(const ModelConfig& config) const;
+    layout::Range find_vocabulary_rows(const ModelConfig& config) const;
 };
 
-// Returns the spec of the part of a whole tensor with the given rows and columns.
-ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Channels& columns);
+// Returns the spec of a tensor of which this rank holds only the given rows and columns.
+ParameterSpec cut_parameter(const ParameterSpec& whole, const Channels& rows, const Channels& columns);
 
 }  // namespace trireme::model

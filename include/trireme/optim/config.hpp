@@ -17,12 +17,12 @@ enum class RateSchedule : std::uint8_t { constant, linear, cosine, wsd };
 
 struct OptimizerConfig {
     OptimizerKind kind = OptimizerKind::adamw;
-    double rate = 6e-4;
-    double min_rate = 0;
+    double rate = 6e-4;   // maximum learning rate
+    double min_rate = 0;  // at the end of the schedule
     RateSchedule schedule = RateSchedule::cosine;
     std::size_t warmup_steps = 0;
-    std::size_t horizon = 0;    // number of steps of the schedule; 0: all steps of the run
-    double weight_decay = 0.1;  // for matrices; vectors (biases, gains) never decay
+    std::size_t horizon = 0;    // number of steps that the schedule covers; 0: all steps of the run
+    double weight_decay = 0.1;  // of matrices; vectors (biases, gains) have none
     double beta1 = 0.9;
     double beta2 = 0.95;
     double epsilon = 1e-8;
@@ -33,12 +33,13 @@ struct OptimizerConfig {
 // Throws ConfigError for values outside their range.
 void check_optimizer(const OptimizerConfig& config);
 
-// Returns the learning rate of step `step` (from 0) of `steps` steps. If `horizon` is set it replaces `steps`;
-// later steps have the final rate. The warm-up rises linearly to `rate`. Then:
+// Returns the learning rate of step `step` (from 0) of a schedule over `steps` steps, or over `horizon` steps
+// if `horizon` is not 0. The rate rises linearly to `rate` during the warm-up. Then:
 //   constant   rate
-//   linear     linear decay to min_rate (the last step is one increment above it)
-//   cosine     half a cosine down to min_rate
-//   wsd        rate, then linear decay to min_rate over the last tenth of the steps, at least one step
-double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps);
+//   linear     linear decay, so that the first step after the schedule has min_rate
+//   cosine     decay along half a cosine, so that the first step after the schedule has min_rate
+//   wsd        (warmup-stable-decay) rate, then linear decay to min_rate over the last max(1, steps / 10) steps
+// All later steps have the rate of the first step after the schedule.
+double compute_learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps);
 
 }  // namespace trireme::optim

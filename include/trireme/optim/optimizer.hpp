@@ -12,93 +12,103 @@
 
 namespace trireme::optim {
 
-// A part of one of the rank's parameters. `box` is relative to the rank's own part of the tensor.
+// A box of one of this rank's parameters. This rank keeps the optimizer state of the box.
 struct ParameterShard {
-    std::size_t parameter = 0;
-    layout::Box box;
+    std::size_t parameter = 0;  // index in the rank's list of parameters
+    layout::Box box;            // relative to the rank's slice of the tensor
 
     friend bool operator==(const ParameterShard&, const ParameterShard&) = default;
 };
 
-// Returns a view of a shard. It is not contiguous if the shard is narrower than the parameter.
-device::Tensor shard_of(const model::ParameterTensors& tensors, const ParameterShard& shard);
+// Returns a view of a shard. The view is not contiguous if the shard is narrower than the parameter.
+device::Tensor view_shard(const model::ParameterTensors& tensors, const ParameterShard& shard);
 
-// Returns one shard per parameter that covers it whole.
-std::vector<ParameterShard> whole_parameters(const std::vector<model::ParameterSpec>& specs);
+// Returns one shard per parameter. Each shard covers the rank's whole slice of its parameter.
+std::vector<ParameterShard> make_whole_shards(const std::vector<model::ParameterSpec>& specs);
 
-// Returns the sum of squares of the gradients in `shards`, added in their order; 0 if there are none.
+// Returns the sum of squares of the gradients in `shards`, added in the order of `shards`; 0 without shards.
 // Temporaries come from `scratch`.
-double sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
-                      const std::vector<ParameterShard>& shards, device::Arena& scratch);
-// Returns the bytes that sum_of_squares() takes from `scratch` for this number of shards.
-std::size_t norm_scratch_bytes(std::size_t shards);
+double compute_sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
+                              const std::vector<ParameterShard>& shards, device::Arena& scratch);
+// Returns the bytes that compute_sum_of_squares() allocates from `scratch` for this number of shards.
+std::size_t count_norm_scratch_bytes(std::size_t shards);
 
-// Returns the number of moments per parameter. For bf16 values the optimizer also keeps master weights, which
-// it updates and then rounds.
-std::size_t moments_of(const OptimizerConfig& config);
-constexpr bool has_masters(device::DType values) { return wide_of(values) != values; }
+// Returns the number of moments per element: 2 for AdamW, 1 for SGD with momentum, 0 for SGD without.
+std::size_t count_moments(const OptimizerConfig& config);
+// Returns true for bf16 values: the optimizer then keeps master weights, which it updates and rounds to values.
+constexpr bool has_master_weights(device::DType value_type) {
+    return accumulator_type(value_type) != value_type;
+}
 
-// Return the number of wide values (f32 or f64) per parameter: those of moments and master weights, and those
-// with a backup of these and of the parameter values (counted as wide).
-std::size_t kept_of(const OptimizerConfig& config, device::DType values);
-std::size_t numbers_kept(const OptimizerConfig& config, device::DType values, bool has_backup);
+// Return the number of f32 or f64 values per element of a parameter: count_state_values() counts moments and
+// master weights. If there is a backup, count_stored_values() also counts the backup of moments, master weights
+// and parameter value.
+std::size_t count_state_values(const OptimizerConfig& config, device::DType value_type);
+std::size_t count_stored_values(const OptimizerConfig& config, device::DType value_type, bool has_backup);
 
-// Input channels of a weight that all matmuls of a step skipped, so its gradient carries no information on
-// them.
-struct LeftOut {
-    // The channels are rows (in_out) or columns (out_in) of the rank's part of the weight.
+// Input channels of a weight that all matmuls of a step have skipped. The gradient has no information on these
+// channels.
+struct SkippedInputChannels {
+    // The channels are rows (in_out) or columns (out_in) of the rank's slice of the weight.
     kernels::WeightAxes axes = kernels::WeightAxes::in_out;
     std::vector<std::int32_t> channels = {};
 };
-using LeftOuts = std::map<std::size_t, LeftOut>;  // by parameter number
+using SkippedChannelMap = std::map<std::size_t, SkippedInputChannels>;  // by index of the parameter
 
+// AdamW or SGD for some shards of this rank's parameters.
 class Optimizer {
 public:
-    // Updates `shards` and keeps state only for them. `values` is the type of the parameter values. A backup
-    // takes as much memory again, plus a copy of the values.
+    // Updates `shards` and keeps state only for them. `value_type` is the type of the parameter values. With
+    // `has_backup`, memory for a copy of the state and of the values is allocated too.
     Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
-              std::vector<ParameterShard> shards, device::DType values, device::MemorySpace place,
+              std::vector<ParameterShard> shards, device::DType value_type, device::MemorySpace memory_space,
               bool has_backup = false);
 
-    // Makes one update with gradients scaled by `gradient_scale`. Weight decay skips the channels in `left_out`
-    // (may be null); their moments still change the weights.
+    // Makes one update with learning rate `rate`, with gradients times `gradient_scale`. Weight decay is not
+    // applied to the channels in `skipped` (may be null); the moments of these channels still change the
+    // weights.
     void update(device::Stream& stream, const model::ParameterTensors& values,
                 const model::ParameterTensors& gradients, double rate, double gradient_scale,
-                const LeftOuts* left_out = nullptr);
+                const SkippedChannelMap* skipped = nullptr);
 
-    // Save the state before a speculative update, and roll back that update bit for bit.
-    void back_up(device::Stream& stream, const model::ParameterTensors& values);
-    void restore(device::Stream& stream, const model::ParameterTensors& values);
+    // save_backup() copies state and values before a speculative update; restore_backup() copies them back,
+    // which rolls the update back bit for bit. Both require `has_backup`.
+    void save_backup(device::Stream& stream, const model::ParameterTensors& values);
+    void restore_backup(device::Stream& stream, const model::ParameterTensors& values);
 
-    std::size_t bytes() const;
+    std::size_t bytes() const;  // of state and backup
 
-    // Initializes the master weights of a parameter with its whole unrounded `values`. Requires masters().
-    void begin_with(device::Stream& stream, std::size_t parameter, const device::Tensor& values);
+    // Initializes the master weights of a parameter with `values`, the unrounded values of the rank's whole
+    // slice. Requires master weights.
+    void initialize_master_weights(device::Stream& stream, std::size_t parameter, const device::Tensor& values);
 
-    // The state: the number of updates, and per shard the moments and then the master weights. A caller that
-    // fills in stored state calls go_on_from() with the number of updates after which it was stored.
+    // The state consists of the number of updates and of tensors: state()[k][s] is moment k of shard s, and the
+    // last entry of state() has the master weights, if there are any. A caller that restores a state writes
+    // into these tensors and passes the number of updates to resume_from().
     std::size_t updates() const { return steps_; }
     const std::vector<ParameterShard>& shards() const { return shards_; }
-    const std::vector<model::ParameterTensors>& kept() const { return kept_; }
-    std::vector<model::ParameterTensors> take_kept() { return std::move(kept_); }
-    void go_on_from(std::size_t updates) { steps_ = updates; }
+    const std::vector<model::ParameterTensors>& state() const { return state_; }
+    std::vector<model::ParameterTensors> take_state() { return std::move(state_); }
+    void resume_from(std::size_t updates) { steps_ = updates; }
 
-    // Returns null if there are no master weights.
-    const model::ParameterTensors* masters() const { return has_masters_ ? &kept_.back() : nullptr; }
+    // Returns the master weights, one tensor per shard, or null if there are none.
+    const model::ParameterTensors* master_weights() const {
+        return has_master_weights_ ? &state_.back() : nullptr;
+    }
 
 private:
     OptimizerConfig config_;
     std::vector<model::ParameterSpec> specs_;
     std::vector<ParameterShard> shards_;
-    bool has_masters_;
-    // Moments (two for AdamW, one for SGD with momentum, none without), then master weights.
-    std::vector<model::ParameterTensors> kept_;
-    std::vector<model::ParameterTensors> backup_;  // copies of the values, then of kept_; or empty
+    bool has_master_weights_;
+    // Moments, then master weights.
+    std::vector<model::ParameterTensors> state_;
+    std::vector<model::ParameterTensors> backup_;  // copies of the values, then of state_; empty without backup
     std::size_t steps_ = 0;
     std::size_t steps_of_backup_ = 0;
 };
 
-// Returns the factor that scales gradients to a norm of at most `clip`; 1 if `clip` is 0.
-double clip_scale(double norm, double clip);
+// Returns the factor that reduces the gradient norm `norm` to at most `clip`: at most 1, and 1 if `clip` is 0.
+double compute_clip_scale(double norm, double clip);
 
 }  // namespace trireme::optim

@@ -1,5 +1,5 @@
 // Executes a rank's program, instruction by instruction, without decisions of its own. schedule/check.hpp
-// defines the meaning of instructions and has proved the program.
+// defines the meaning of instructions; its verify_programs() must have found no fault in the program.
 #pragma once
 
 #include <memory>
@@ -15,42 +15,43 @@
 
 namespace trireme::pipeline {
 
-// The position of a rank in the job, and the two groups that carry its messages. Rank r of a group is ranks[r]
-// of the job. All references must outlive the engine.
-struct EngineWiring {
+// The rank that an engine serves, and the two groups that carry its messages. All references must outlive the
+// engine.
+struct EngineContext {
     int rank = 0;  // in the job
     const std::vector<layout::Team>& teams;
     const schedule::PipelineShape& shape;
-    bool are_rows_cut = false;  // sequence parallelism: each rank of a team has only its own rows
-    comm::Communicator& activations;
-    comm::Communicator& gradients;
-    const std::vector<int>& ranks;   // members of the groups as ranks of the job, ascending
-    int steps_in_flight = 1;         // at most
-    device::Trace* trace = nullptr;  // records what the engine does; null if not traced
+    bool is_sequence_parallel = false;    // each rank of a team holds only its own rows of a micro-batch
+    comm::Communicator& activations;      // group for messages with activations
+    comm::Communicator& gradients;        // group for messages with gradients; same members as `activations`
+    const std::vector<int>& group_ranks;  // rank r of both groups is rank group_ranks[r] of the job; ascending
+    int max_steps_in_flight = 1;          // at most this number of steps have messages in flight at once
+    device::Trace* trace = nullptr;       // records what the engine does; null if not traced
 };
 
 class Engine {
 public:
-    explicit Engine(const EngineWiring& wiring);
+    explicit Engine(const EngineContext& context);
     ~Engine();
 
-    // Point-to-point with the executors of neighbouring stages. Executes a program. Messages may still be in
-    // flight when it returns; later programs complete them. Throws BugError, naming both
-    // instructions, if a message is not the one that the program names. Throws ResourceError, naming the
-    // waiting instruction and its position in the program, if a message stalls.
-    void go_on(const schedule::Program& program, StageWorker& worker);
+    // Executes a program, with point-to-point messages to and from the teams of neighbouring stages. Messages
+    // may still be in flight when advance() returns; they are completed by later calls of advance() or by
+    // finish(). Throws BugError, naming both instructions, if a received message is not the one that the
+    // program names. Throws ResourceError, naming the waiting instruction and its position in the program, if a
+    // message does not arrive in time.
+    void advance(const schedule::Program& program, StageWorker& worker);
     // Waits until all messages are complete.
     void finish(StageWorker& worker);
-    // Calls go_on() and finish(), for a program that is complete by itself.
+    // Calls advance() and finish(), for a program after which no work is in flight.
     void execute(const schedule::Program& program, StageWorker& worker);
 
-    // Lets messages progress while a worker computes. The worker calls it from time to time.
+    // Lets messages progress while a worker computes. The worker should call it regularly.
     void progress();
 
-    bool is_executing() const;
+    bool is_executing() const;  // true within advance() and finish()
     // "stands at 2RECV_B0, instruction 7 of 20" or "is between programs"
-    std::string position() const;
-    double part_done() const;  // fraction of the current program's instructions
+    std::string describe_position() const;
+    double compute_executed_fraction() const;  // executed fraction of the current program's instructions
 
 private:
     struct State;

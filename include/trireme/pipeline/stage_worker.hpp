@@ -8,30 +8,36 @@
 
 namespace trireme::pipeline {
 
+// Computes the instructions that the engine passes to it, and owns all tensors.
 class StageWorker {
 public:
     virtual ~StageWorker() = default;
 
-    // Returns the rows of the micro-batch over all ranks of a team. An empty micro-batch sends no messages.
-    virtual std::size_t rows(int microbatch) const = 0;
+    // Returns the number of rows (tokens) of the micro-batch, over all ranks of a team. If the number is 0, the
+    // engine skips all instructions of the micro-batch, its messages included.
+    virtual std::size_t count_rows(int microbatch) const = 0;
 
-    // Returns contiguous memory for a received tensor: (own rows, width). Called once, when the receive is
-    // posted.
-    virtual device::Tensor place_for(const schedule::Instruction& receive) = 0;
+    // Returns contiguous memory for the tensor that `receive` receives, of shape (rows of this rank, width).
+    // Called once per receive, when it is posted.
+    virtual device::Tensor provide_receive_buffer(const schedule::Instruction& receive) = 0;
 
-    // Returns the contiguous tensor to send: (own rows, width). It must not change before sent() is called.
-    virtual device::ConstTensor result_for(const schedule::Instruction& send) = 0;
-    virtual void sent(const schedule::Instruction& send) = 0;
+    // Returns the contiguous tensor that `send` sends, of shape (rows of this rank, width). The tensor must not
+    // change before the engine calls finish_send() for this send.
+    virtual device::ConstTensor find_send_buffer(const schedule::Instruction& send) = 0;
+    // Called when the message of `send` is complete.
+    virtual void finish_send(const schedule::Instruction& send) = 0;
 
     // Executes a compute instruction whose inputs have arrived, a REDUCE or a STEP.
     virtual void run(const schedule::Instruction& instruction) = 0;
-    // Waits until all instructions that were run are done; a GPU executes them asynchronously.
-    virtual void settle() {}
+    // Waits until all instructions passed to run() are done; a GPU executes them asynchronously.
+    virtual void synchronize() {}
 
-    // Executes a VALIDATE. Returns true if the speculative update was valid; otherwise it has been redone.
-    virtual bool stands(const schedule::Instruction& validate) = 0;
-    // Discards a forward, which will be run again with other weights. Its messages are complete.
-    virtual void undo(const schedule::Instruction& forward) = 0;
+    // Executes a VALIDATE. Returns true if the speculative update was valid. Otherwise rolls it back, redoes it
+    // and returns false.
+    virtual bool validate_update(const schedule::Instruction& validate) = 0;
+    // Discards the result of a forward, because the engine will run the forward again with other weights.
+    // Called when the messages of the forward are complete.
+    virtual void discard_forward(const schedule::Instruction& forward) = 0;
 };
 
 }  // namespace trireme::pipeline

@@ -8,19 +8,21 @@
 //    "inside": {"latency": 3e-6, "bandwidth": 300e9}, "between": {"latency": 5e-6, "bandwidth": 25e9},
 //    "sources": {"device.bandwidth": {"from": "the data sheet"}, "inside": {"from": "...", "derived": true}}}
 //
-// Rates are flops and bytes per second. "clocks" and "sources" are optional. "inside" is optional if a node has
-// one device, and "between" if there is one node. If nodes are not alike, "groups" is a list of objects with
-// "device", "devices_per_node", "nodes", "inside" and "sources" of their own, and the whole omits these keys,
-// except "sources". Three more optional keys describe the links:
+// "flops" is in FLOP/s, "bandwidth" in bytes per second, "memory" in bytes, "launch" and "latency" in seconds.
+// "clocks" and "sources" are optional. "inside" (a node) is optional if a node has one device, and "between"
+// (nodes) if there is one node. If nodes differ, "groups" is a list of objects, each with its own "device",
+// "devices_per_node", "nodes", "inside" and "sources", and the top-level object has none of these keys except
+// "sources". Three more optional keys describe the links:
 //
-//   "carrier": "cores"           in "inside": the receiver of a message copies it and computes nothing
-//                                meanwhile, as ranks that share memory do; the default is "adapters"
-//   "rails": 8                   in "between": a node has 8 adapters, which together have its bandwidth; a
-//                                message uses one of them
+//   "carrier": "cores"           in "inside": the rank that receives a message copies it and computes nothing
+//                                meanwhile, as ranks that share memory do. The default is "adapters": messages
+//                                do not disturb computation
+//   "rails": 8                   in "between": a node has 8 network adapters, which share the bandwidth of
+//                                "between" evenly. A message uses one of them
 //   "fat_tree": {"leaf_nodes": 32, "spines": 32, "latency": 1e-6, "bandwidth": 50e9}
-//                                32 nodes share a switch, a leaf; "between" joins nodes of the same leaf. A
-//                                link of this bandwidth leads from each leaf to each spine. Messages to another
-//                                leaf spread over the spines and take this much longer
+//                                Each leaf switch joins 32 nodes by the links of "between". A link of this
+//                                bandwidth leads from each leaf to each spine. Messages to another leaf spread
+//                                over the spines, and each takes longer by this latency
 #pragma once
 
 #include <cstddef>
@@ -36,7 +38,7 @@ namespace trireme::plan {
 
 struct DeviceClock {
     double mhz = 0;
-    double speed = 1;  // as a fraction of the highest clock's
+    double speed = 1;  // FLOP rate as a fraction of that at the highest clock
     double idle_watts = 0;
     double busy_watts = 0;
 
@@ -52,49 +54,49 @@ struct ClusterDevice {
     std::vector<DeviceClock> clocks = {};  // highest first
 };
 
-// The source of a figure.
+// Where a value of the cluster file comes from.
 struct FigureSource {
-    std::string figure;  // "device.bandwidth"
-    std::string from;
-    bool is_derived = false;  // derived from the source, which does not state it
+    std::string figure;       // path of the value: "device.bandwidth"
+    std::string citation;     // e.g. "the data sheet"
+    bool is_derived = false;  // the value is derived from the source, which does not state it
 };
 
-// Nodes that are all alike.
+// Nodes with equal devices and links.
 struct NodeGroup {
     ClusterDevice device;
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
     std::optional<layout::Link> inside = {};  // between devices; each has this bandwidth in each direction
-    bool do_cores_carry = false;              // inside the node, receivers copy messages themselves
+    bool receivers_copy_messages = false;     // "carrier" of `inside` is "cores"
 
-    std::size_t devices() const { return devices_per_node * nodes; }
+    std::size_t count_devices() const { return devices_per_node * nodes; }
 };
 
 struct FatTree {
-    std::size_t leaf_nodes = 1;
-    std::size_t spines = 1;
-    layout::Link up = {};  // from a leaf to a spine; the latency is that of both hops, up and down
+    std::size_t leaf_nodes = 1;  // nodes per leaf switch
+    std::size_t spines = 1;      // number of spine switches
+    layout::Link up = {};        // from a leaf to a spine; its latency includes the hop down to the other leaf
 };
 
 struct Cluster {
     std::string name;
-    std::string source;
+    std::string source;                        // where the cluster stands, or is described
     std::vector<NodeGroup> groups;             // ranks are assigned in this order, node by node
     std::optional<layout::Link> between = {};  // between nodes; the devices of a node share its bandwidth
-    std::size_t rails = 1;
+    std::size_t rails = 1;                     // network adapters per node
     std::optional<FatTree> fat_tree = {};
-    std::vector<FigureSource> sources = {};  // figures of groups are named "groups[0].nodes"
+    std::vector<FigureSource> sources = {};  // values in groups have paths such as "groups[0].nodes"
 
-    std::size_t devices() const;
-    std::size_t nodes() const;
-    // Returns the group whose device has rank `rank`. Throws BugError if the rank is not below devices().
-    const NodeGroup& group_of(std::size_t rank) const;
+    std::size_t count_devices() const;
+    std::size_t count_nodes() const;
+    // Returns the group whose device has rank `rank`. Throws BugError if the rank is not below count_devices().
+    const NodeGroup& find_group(std::size_t rank) const;
 };
 
-// Returns the same devices, joined by links that take no time.
-Cluster with_free_network(Cluster cluster);
+// Returns the cluster with links that take no time.
+Cluster remove_network_cost(Cluster cluster);
 
-// Throws ConfigError, naming the JSON key, if the text describes no cluster. `place` is the name of the file.
-Cluster cluster_from_json(std::string_view text, const std::string& place);
+// Parses the text of the cluster file `file_name`. Throws ConfigError, naming the JSON key, if it is not valid.
+Cluster parse_cluster(std::string_view text, const std::string& file_name);
 
 }  // namespace trireme::plan

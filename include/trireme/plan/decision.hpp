@@ -13,35 +13,39 @@
 
 namespace trireme::plan {
 
+// A change of plan after a step, as a policy or the user decided it.
 struct Decision {
-    std::size_t step = 0;  // the plan changes after this step
-    layout::Layout layout = {};
+    std::size_t step = 0;                            // the plan changes after this step
+    layout::Layout layout = {};                      // of the new plan
     std::optional<int> microbatches = {};            // per step, over all replicas; empty if unchanged
     std::optional<std::string> schedule = {};        // its name; empty if unchanged
-    std::vector<double> left_out = {};               // see Plan
+    std::vector<double> skipped = {};                // per rank; see Plan
     std::vector<layout::Migration> migrations = {};  // see Plan
     std::string policy = {};                         // name of the policy that decided
     std::string reason = {};                         // for users
-    std::string from = {}, to = {};                  // hashes of the plans; empty if unset
-    std::map<std::string, double> terms = {};        // numbers that led to the decision or result from it
-    std::optional<double> predicted_seconds = {};    // of the plan change
-    std::optional<double> measured_seconds = {};     // of the plan change
+    std::string from = {}, to = {};                  // hashes of the old and the new plan; empty if unset
+    std::map<std::string, double> terms = {};      // numbers by name that led to the decision or follow from it
+    std::optional<double> predicted_seconds = {};  // of the plan change
+    std::optional<double> measured_seconds = {};   // of the plan change
 
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-// Describes how ranks share their matmuls: "rank 1 leaves out 25 % of its products", "ranks 0,2 compute
-// 50 % of rank 1's products". The list is empty if every rank computes all of its own.
-std::vector<std::string> sharing_words(const Decision& decision);
+// Returns one sentence per rank that skips matmuls and one per rank that offloads matmuls: "rank 1 skips 25 %
+// of its matmuls", "ranks 0,2 compute 50 % of rank 1's products". The list is empty if every rank computes all
+// of its own matmuls.
+std::vector<std::string> describe_sharing(const Decision& decision);
 
-// Parses one decision per line: {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout":
-// {...}, "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "migrations": [{"from": 1, "to": 0,
-// "parts": [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms": {...}, "seconds":
-// {"predicted": 0.2, "measured": 0.1}}. Only step and layout are required. Lines with "no_change" are skipped.
-// Throws ConfigError, naming line and key, for anything else, and if steps do not increase.
-std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file);
-std::string json_of(const Decision& decision);  // without a line end
-// Returns {"step": 5, "no_change": "..."}, the reason why the plan stayed after a step, without a line end.
-std::string json_of_no_change(std::size_t step, const std::string& why);
+// Parses one decision per line of `text`, which is the content of `file`: {"step": 5, "policy": "by hand",
+// "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4, "schedule": "1f1b", "left_out": [0,
+// 0.75], "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms":
+// {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}. Only step and layout are required. Lines with
+// "no_change" are skipped. Throws ConfigError, naming line and key, for anything else, and if steps do not
+// increase.
+std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
+std::string to_json(const Decision& decision);  // without a line end
+// Returns {"step": 5, "no_change": "..."} without a line end: `why` is the reason why the plan does not change
+// after the step.
+std::string plan_kept_to_json(std::size_t step, const std::string& why);
 
 }  // namespace trireme::plan

@@ -1,4 +1,4 @@
-// Estimates the time of kernels on a machine, from measurements of some of their calls.
+// Estimates the seconds of kernel calls on a machine, from measured calls of other sizes.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 
 namespace trireme::plan {
 
-// The size of a kernel call, as the device counts it: see Cost.
+// The size of a kernel call, counted as in device::Cost.
 struct KernelCall {
-    double flops = 0;                         // of its matmuls
-    double bytes = 0;                         // each operand read or written once
-    std::array<std::size_t, 3> product = {};  // rows, columns and depth; zeros if it is no single matmul
+    double flops = 0;                        // of its matmuls
+    double bytes = 0;                        // each operand read or written once
+    std::array<std::size_t, 3> matmul = {};  // rows, columns and depth of a single matmul, else zeros
 
     friend bool operator==(const KernelCall&, const KernelCall&) = default;
 };
@@ -29,48 +29,52 @@ struct KernelProfile {
     friend bool operator==(const KernelProfile&, const KernelProfile&) = default;
 };
 
-// The best rates that any of the measured calls reached.
+// The best rates among the measured calls.
 struct BestRates {
-    double flops = 0;      // per second; 0 if no call has a matmul
-    double bandwidth = 0;  // bytes per second; 0 if no call reads memory
-    double shortest = 0;   // seconds of the shortest call
+    double flops = 0;        // per second; 0 if no call has a matmul
+    double bandwidth = 0;    // bytes per second; 0 if no call reads memory
+    double min_seconds = 0;  // seconds of the shortest call
 
-    // Returns the larger of arithmetic and memory time, which overlap, plus the shortest call. `clock` is a
-    // fraction of the clock of the measurement; memory does not depend on it.
-    double seconds(const KernelCall& call, double clock = 1) const;
+    // Returns the time of a call at the best rates: the larger of arithmetic and memory time, which overlap,
+    // plus `min_seconds`. `clock` is the clock frequency as a fraction of the one during the measurement. It
+    // does not affect memory time.
+    double predict_seconds(const KernelCall& call, double clock = 1) const;
 };
 
-// A measured call takes the measured time. Between measured calls the estimate is interpolated:
-//   for matmuls and attention, the fraction of the best rates that a call reaches, over the logarithms of its
-//     shape: rows, columns and depth for matmuls, bytes and flops per byte for attention;
-//   for all other kernels, the seconds, piecewise linearly over the bytes.
-// Beyond them a call reaches the same fraction as the nearest one, and takes at least as long as the shortest
-// call of all. A kernel that was never measured takes the time that the best rates give.
+// A call whose size was measured takes the measured time. For calls of other sizes,
+//   matmuls and attention interpolate the efficiency (the fraction of the best rates that a call reaches) over
+//     the logarithms of rows, columns and depth, or for attention of bytes and flops per byte. Outside the
+//     range of the measured sizes, calls have the efficiency of the nearest size within it;
+//   all other kernels interpolate the seconds linearly between the next smaller and the next larger number of
+//     bytes. Outside the range, seconds are proportional to bytes.
+// No call is shorter than the shortest measured call of any kernel. A kernel that was never measured takes the
+// time that BestRates predicts.
 class KernelTimes {
 public:
     explicit KernelTimes(const std::vector<KernelProfile>& measured);
 
-    // `clock` is a fraction of the clock of the measurement. Calls limited by arithmetic take longer at a lower
-    // clock.
-    double seconds(std::string_view kernel, const KernelCall& call, double clock = 1) const;
+    // `clock` is the clock frequency as a fraction of the one during the measurement. Calls that are limited by
+    // arithmetic take longer at a lower clock.
+    double predict_seconds(std::string_view kernel, const KernelCall& call, double clock = 1) const;
 
-    bool knows(std::string_view kernel) const { return kernels_.contains(kernel); }
-    const BestRates& best() const { return best_; }
+    bool has_measured(std::string_view kernel) const { return kernels_.contains(kernel); }
+    const BestRates& best_rates() const { return best_rates_; }
 
 private:
+    // A measured call. Estimates are interpolated between such calls.
     struct Knot {
-        std::vector<double> place;  // logarithms of the shape; empty for calls that are known by their bytes
+        std::vector<double> coordinates;  // see find_coordinates()
         double bytes = 0;
         double seconds = 0;
-        double log_reached = 0;  // logarithm of the reached fraction of the best rates
+        double log_efficiency = 0;  // logarithm of the reached fraction of the best rates
     };
     using Knots = std::vector<Knot>;  // calls of one kernel, by ascending bytes
 
-    static std::vector<double> coordinates_of(const KernelCall& call);
-    static double seconds_by_bytes(const Knots& knots, double bytes);
-    static double log_reached(const Knots& knots, const std::vector<double>& place);
+    static std::vector<double> find_coordinates(const KernelCall& call);
+    static double interpolate_seconds_by_bytes(const Knots& knots, double bytes);
+    static double interpolate_log_efficiency(const Knots& knots, const std::vector<double>& coordinates);
 
-    BestRates best_;
+    BestRates best_rates_;
     std::map<std::string, Knots, std::less<>> kernels_;
 };
 

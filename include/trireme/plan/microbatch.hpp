@@ -1,4 +1,4 @@
-// The samples of a micro-batch. A plan names samples; src/data builds their tensors.
+// The samples of a micro-batch, as indices. The code in data/ reads the samples and builds their tensors.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 namespace trireme::plan {
 
 // The arrangement of samples of unequal length in a micro-batch.
-//   fixed   every sample is padded to the longest of the corpus (after cutting)
-//   pad     every sample is padded to the longest of its micro-batch
-//   pack    samples lie one after the other without padding; attention stays within each
+//   fixed   every sample is padded to the length of the longest sample of the corpus (after cutting long rows)
+//   pad     every sample is padded to the length of the longest sample of its micro-batch
+//   pack    samples follow each other without padding; attention stays within each sample
 enum class LengthPolicy : std::uint8_t { fixed, pad, pack };
 
-// A visit of a sample: the epoch, and the number of the sample in the sample index.
+// A visit of a sample: the epoch, and the position of the sample in the sample index.
 struct SampleVisit {
     std::uint64_t epoch = 0;
     std::uint64_t sample = 0;
@@ -24,8 +24,9 @@ struct Microbatch {
     std::size_t padded_length = 0;  // of every sample; 0 if packed
 };
 
-// Cuts the samples of a step, in order, into `parts` micro-batches whose numbers of samples differ by at most
-// one. If there are fewer samples than micro-batches, some micro-batches are empty.
-std::vector<std::vector<SampleVisit>> cut_evenly(const std::vector<SampleVisit>& samples, std::size_t parts);
+// Cuts the samples of a step, in order, into `microbatches` micro-batches whose numbers of samples differ by at
+// most one. If there are fewer samples than micro-batches, some micro-batches are empty.
+std::vector<std::vector<SampleVisit>> cut_into_microbatches(const std::vector<SampleVisit>& samples,
+                                                            std::size_t microbatches);
 
 }  // namespace trireme::plan

@@ -11,8 +11,8 @@
 //    "launch": 5e-7,
 //    "links": [{"ranks": 4, "latency": 1e-6, "bandwidth": 1e10}, {"latency": 2e-5, "bandwidth": 1e9}]}
 //
-// "kernels", "launch" and "links" are optional. Only a single matmul has a "product": rows, columns, depth.
-// Future measurements get optional keys of their own; if a key changes its meaning, the schema number
+// "kernels", "launch" and "links" are optional. A kernel that is a single matmul has a "product": its rows,
+// columns and depth. Future measurements get new optional keys; if a key changes its meaning, the schema number
 // increases.
 #pragma once
 
@@ -28,44 +28,44 @@ namespace trireme::plan {
 
 struct LayerProfile {
     std::string name;          // "attention"
-    std::size_t measured = 0;  // index of the layer that was measured: this one or an equal one
+    std::size_t measured = 0;  // index of the layer that was measured: this layer or an equal one
 
-    // Seconds per micro-batch in training.
+    // Seconds per micro-batch in training, except `update`.
     double forward = 0;
-    double backward = 0;  // whole; its two halves together may take longer
+    double backward = 0;  // of a whole backward pass; its two halves together may take longer
     double backward_input = 0;
     double backward_weight = 0;
     double update = 0;  // per step: clear gradients, compute their norm, update parameters
 
     // Bytes.
-    std::size_t activation = 0;  // per micro-batch, kept between its passes
+    std::size_t activation = 0;  // per micro-batch: its stash, kept from the forward to the backward pass
     std::size_t rows = 0;        // per micro-batch, sent to the next layer; 0 for the last layer
     std::size_t parameters = 0;
-    std::size_t workspace = 0;  // of a stage that has the whole block of this layer
+    std::size_t workspace = 0;  // temporary memory of a stage that has the whole block of this layer
 
     friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
 };
 
 struct Profile {
-    std::string machine;  // name of its processor
+    std::string machine;  // name of the processor or GPU
     std::string device;   // "cpu"
     int threads = 1;
-    std::size_t repeats = 1;  // repetitions; the values are medians
+    std::size_t repeats = 1;  // number of repetitions; all times are medians
     std::string model;
     std::string dtype;                      // "f32"
     std::size_t samples = 1;                // per micro-batch
     std::size_t tokens = 0;                 // rows per micro-batch, including padding
     std::vector<LayerProfile> layers = {};  // of the model: 27 for gpt2
     std::vector<KernelProfile> kernels = {};
-    double launch = 0;  // seconds from one kernel to the next
+    double launch = 0;  // seconds of launching a kernel, in addition to its time
     std::vector<layout::LinkLevel> links = {};
 
     friend bool operator==(const Profile&, const Profile&) = default;
 };
 
-std::string json_of(const Profile& profile);
+std::string to_json(const Profile& profile);
 
-// Throws ConfigError, naming the JSON key, if the text is no profile. `place` is the name of the file.
-Profile profile_from_json(std::string_view text, const std::string& place);
+// Parses the text of the profile `file_name`. Throws ConfigError, naming the JSON key, if it is not valid.
+Profile parse_profile(std::string_view text, const std::string& file_name);
 
 }  // namespace trireme::plan

@@ -10,20 +10,21 @@ namespace trireme::plan {
 
 // Profiles of one model and one micro-batch size.
 struct RankProfiles {
-    std::vector<Profile> kinds;              // one per kind of device, at least one
-    std::vector<std::size_t> of_ranks = {};  // per rank: index into `kinds`; 0 for ranks beyond its end
+    std::vector<Profile> kinds;                  // one per kind of device, at least one
+    std::vector<std::size_t> kind_of_rank = {};  // per rank: index into `kinds`; 0 for ranks beyond its end
 
-    std::size_t kind_of(int rank) const {
+    std::size_t find_kind(int rank) const {
         const auto at = static_cast<std::size_t>(rank);
-        return at < of_ranks.size() ? of_ranks[at] : 0;
+        return at < kind_of_rank.size() ? kind_of_rank[at] : 0;
     }
-    const Profile& of(int rank) const { return kinds[kind_of(rank)]; }
+    const Profile& find_profile(int rank) const { return kinds[find_kind(rank)]; }
 
-    // Returns the link between two ranks: of the measurements at its two ends the one slower for `bytes` bytes.
-    layout::Link link(int a, int b, double bytes) const {
-        const layout::Link of_a = link_between(of(a).links, a, b);
-        const layout::Link of_b = link_between(of(b).links, a, b);
-        return of_a.seconds(bytes) < of_b.seconds(bytes) ? of_b : of_a;
+    // Returns the link between ranks `a` and `b`. The profiles of the two ranks may differ: returns the link
+    // that is slower for a message of `bytes` bytes.
+    layout::Link find_slower_link(int a, int b, double bytes) const {
+        const layout::Link link_of_a = find_link_between(find_profile(a).links, a, b);
+        const layout::Link link_of_b = find_link_between(find_profile(b).links, a, b);
+        return link_of_a.predict_seconds(bytes) < link_of_b.predict_seconds(bytes) ? link_of_b : link_of_a;
     }
 };
 

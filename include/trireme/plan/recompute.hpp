@@ -1,4 +1,4 @@
-// Activation recomputation: what a forward pass keeps for the backward pass.
+// Activation recomputation: the activations that a forward pass keeps for the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,19 @@
 
 namespace trireme::plan {
 
-//   none        everything that the backward pass reads
-//   selective   everything except what is cheap to recompute: outputs of norms and activation functions
-//   full        only the input of each block; its forward pass is repeated (Chen et al., 2016)
+// What a forward pass keeps:
+//   none        keeps everything that the backward pass reads
+//   selective   keeps everything except outputs of norms and activation functions, which are cheap to recompute
+//   full        keeps only the input of each block, and repeats the forward pass of the block
+//               (Chen et al., 2016)
 enum class Recompute : std::uint8_t { none, selective, full };
 
-inline constexpr NamedValue<Recompute> recompute_ways[]{
+inline constexpr NamedValue<Recompute> recompute_values[]{
     {"none", Recompute::none, "keep all activations"},
     {"selective", Recompute::selective, "recompute the outputs of norms and activation functions"},
     {"full", Recompute::full, "keep the inputs of blocks only"}};
 
-// Returns "full" for Recompute::full.
-inline const char* name_of(Recompute recompute) { return word_of(recompute_ways, recompute); }
+// Returns e.g. "full" for Recompute::full.
+inline const char* to_string(Recompute recompute) { return find_name(recompute_values, recompute); }
 
 }  // namespace trireme::plan

@@ -1,4 +1,4 @@
-// Cost of layers, in units that are independent of the rank that executes them.
+// The work of layers, in a unit that does not depend on the rank that executes them.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,23 @@
 
 namespace trireme::policy {
 
-// Work of a run of layers for one micro-batch, in seconds of an arbitrary device. Only ratios between layers
-// count.
+// The work of a run of consecutive layers for one micro-batch, in seconds of an arbitrary but fixed device.
+// Only ratios between layers matter. Bytes are per rank if the layers are divided evenly among the ranks of a
+// team.
 struct LayerWork {
-    double products = 1;              // matmuls of blocks, forward and backward
-    double others = 0;                // all other kernels
-    std::size_t held_bytes = 0;       // per rank: parameters, gradients, optimizer state
-    std::size_t kept_bytes = 0;       // per rank: activations of one in-flight micro-batch
-    std::size_t workspace_bytes = 0;  // per rank: temporary memory; the layers of a run share the largest
+    double matmuls = 1;                // seconds in the matmuls of blocks, forward and backward
+    double other_kernels = 0;          // seconds in all other kernels
+    std::size_t state_bytes = 0;       // parameters, gradients and optimizer state
+    std::size_t activation_bytes = 0;  // activation stash of one in-flight micro-batch
+    std::size_t workspace_bytes = 0;   // temporary memory, which the layers of a run share
 };
 
-// The work of every run of a model's layers.
-class RunWork {
+// The work of every run of consecutive layers of a model.
+class LayerRunWork {
 public:
-    explicit RunWork(const std::vector<LayerWork>& layers);
-    const LayerWork& of(layout::Range run) const { return runs_[run.begin][run.count - 1]; }
+    explicit LayerRunWork(const std::vector<LayerWork>& layers);
+    // Returns the work of the layers in `run`, which must not be empty.
+    const LayerWork& find(layout::Range run) const { return runs_[run.begin][run.count - 1]; }
     std::size_t layers() const { return runs_.size(); }
 
 private:

@@ -1,5 +1,5 @@
-// ZERO-resizing (FlexTP): a slow rank skips channels of its matmuls such that it finishes with the others. The
-// skipped terms are lost, so losses differ from those of a single rank.
+// ZERO-resizing (FlexTP): a slow rank skips input channels of its matmuls, so that it finishes at the same time
+// as the other ranks. The result lacks the skipped terms, so losses differ from those of a single rank.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,19 @@
 namespace trireme::policy {
 
 struct ResizeRules {
-    std::size_t every = 10;      // steps between two decisions
-    double limit = 0.9;          // maximum fraction that a rank skips
-    double least_change = 0.05;  // smaller changes are not worth new channel lists
+    std::size_t period = 10;            // steps between two decisions
+    double max_skipped_fraction = 0.9;  // of a rank's matmuls
+    // Changes of a fraction by less than this do not justify a new choice of channels.
+    double min_change = 0.05;
 };
 
-// Returns the fraction of its matmuls that each rank of a team skips. Each slow rank then takes as long as the
-// fastest rank takes without skipping. Times are extrapolated to unskipped matmuls for this comparison; a rule
-// that takes the measured times for whole ones never settles.
-std::vector<double> parts_to_leave_out(const std::vector<plan::RankTimes>& times,
-                                       const std::vector<double>& slowness, double limit);
+// Returns, per rank of a team, the fraction of its matmuls that it skips. Each slow rank then takes as long as
+// the fastest rank takes without skipping. The measured times are extrapolated to matmuls without skipped
+// channels; without this, the fractions would oscillate from decision to decision.
+std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>& times,
+                                              const std::vector<double>& slowness, double max_skipped_fraction);
 
 // Returns the policy of --straggler resize.
-Policy resized_products(ResizeRules rules);
+Policy make_resize_policy(ResizeRules rules);
 
 }  // namespace trireme::policy

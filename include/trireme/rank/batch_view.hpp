@@ -1,4 +1,4 @@
-// A view of a batch in the form that the model reads.
+// A view of a batch as the model::TokenBatch that layers read.
 #pragma once
 
 #include <memory>
@@ -6,20 +6,21 @@
 
 #include "trireme/data/batch.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/stage/batch_upload.hpp"
 #include "trireme/stage/predict.hpp"
-#include "trireme/stage/sent_batch.hpp"
 
 namespace trireme::rank {
 
-// Returns the rows of each sample of a micro-batch.
-stage::BatchShape shape_of(const plan::Microbatch& microbatch, const std::vector<data::Sample>& samples);
+// Returns the rows (tokens, with padding) that each sample occupies in a micro-batch.
+stage::BatchShape make_batch_shape(const plan::Microbatch& microbatch,
+                                   const std::vector<data::Sample>& samples);
 
 class BatchView {
 public:
-    // Refers to the memory of `batch`, which must outlive the view. With a `sender`, refers to a copy on the
-    // GPU instead, which is valid for kernels that are queued after this call.
-    explicit BatchView(const data::Batch& batch, device::ByteSender* sender = nullptr);
-    // Makes a view for ghosts, which have no values: see ghost_batch().
+    // Refers to the memory of `batch`, which must outlive the view. With an `uploader`, the view refers to a
+    // copy of the batch on the GPU instead; kernels that are launched after this call may read this copy.
+    explicit BatchView(const data::Batch& batch, device::GpuUploader* uploader = nullptr);
+    // Makes a view without values for a ghost run: see make_ghost_batch().
     BatchView(const model::ModelConfig& model, stage::BatchShape shape);
     BatchView(const BatchView&) = delete;
     BatchView& operator=(const BatchView&) = delete;
@@ -31,7 +32,7 @@ private:
     stage::BatchShape shape_;
     std::vector<std::int32_t> targets_;
     model::TokenBatch view_;
-    std::shared_ptr<std::byte> on_gpu_;
+    std::shared_ptr<std::byte> gpu_copy_;  // null without an uploader
 };
 
 }  // namespace trireme::rank

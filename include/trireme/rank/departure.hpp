@@ -1,4 +1,5 @@
-// Finds out whether all ranks leave a job that cannot continue, so that they can end MPI in order.
+// Finds out whether all ranks want to leave a job that cannot continue. If they do, they can finalize MPI;
+// otherwise only MPI_Abort ends the job.
 #pragma once
 
 #include <memory>
@@ -13,12 +14,13 @@ public:
     // Collective over all ranks.
     explicit Departure(const comm::Session& session);
 
-    // `group` must serve nothing else. Its patience sets how long is_joint() waits for the other ranks.
+    // `group` must serve nothing else. Its wait policy limits how long confirm_joint_exit() waits for the other
+    // ranks.
     explicit Departure(std::unique_ptr<comm::Communicator> group);
 
-    // Called by a rank that gives up. Returns true once all ranks have called it; they may then leave in order.
-    // Returns false if some ranks have not called it within a few seconds; then only an abort ends the job.
-    bool is_joint();
+    // Called by a rank that cannot continue. Returns true once all ranks have called this function; they may
+    // then finalize MPI. Returns false if some ranks have not called it within a few seconds.
+    bool confirm_joint_exit();
 
 private:
     std::unique_ptr<comm::Communicator> group_;

@@ -1,4 +1,4 @@
-// Computes the loss and the scores of the model on the validation samples.
+// Evaluates the model on the validation samples: loss, accuracy, and exact match and F1 of answers.
 #pragma once
 
 #include "trireme/comm/communicator.hpp"

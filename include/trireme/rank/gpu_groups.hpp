@@ -1,37 +1,40 @@
-// Extends groups of ranks to messages between GPUs.
+// Extends communicators of ranks to messages between their GPUs.
 #pragma once
 
 #include <vector>
 
-#include "trireme/comm/gpu_messages.hpp"
 #include "trireme/comm/nccl.hpp"
+#include "trireme/comm/transport_choice.hpp"
 #include "trireme/config/config.hpp"
 #include "trireme/rank/rank_groups.hpp"
 #include "trireme/rank/watchdog.hpp"
 
 namespace trireme::rank {
 
-// The transport of messages between GPUs. Default values if ranks use no GPUs, or if there is only one rank.
-struct GpuRoad {
-    comm::GpuMessages messages = {};
+// The transport of messages between GPUs. Has default values if ranks use no GPUs or if there is only one rank.
+struct GpuTransport {
+    comm::TransportChoice choice = {};
     std::shared_ptr<const comm::NcclLibrary> nccl = {};  // null if messages are staged through host memory
 };
-// Collective over `control`. Chooses the transport after ranks have chosen their devices.
-GpuRoad gpu_road(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control);
+// Collective over `control`. Called after every rank has chosen its device.
+GpuTransport choose_gpu_transport(const config::RunConfig& config, const comm::Session& session,
+                                  comm::Communicator& control);
 
-// Returns the wiring of groups that carry tensors of `stream`. The rank waits for its GPU with the same
-// patience as for other ranks.
-GroupWiring wiring_for(device::Stream& stream, const GpuRoad& road, Watchdog& watchdog);
+// Returns the resources for groups whose messages carry tensors of `stream`. Also sets the wait policy of the
+// GPU's queue, so that the watchdog observes waits for the GPU as it observes waits for other ranks.
+GroupResources make_group_resources(device::Stream& stream, const GpuTransport& transport, Watchdog& watchdog);
 
-// Collective over `group`. Extends `group` to tensors in GPU memory; no-op for null and for a single rank.
-// `ranks` are its members as ranks of the job. `pairs` are those that exchange tensors, as ranks of the group.
-void carry_tensors(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
-                   std::vector<comm::RankPair> pairs, const comm::Session& session, const GroupWiring& wiring);
+// Collective over `group`. Extends `group` to tensors in GPU memory; no-op if it is null or has a single rank.
+// `ranks` lists the members of `group` as ranks of the job. `pairs` lists the (sender, receiver) pairs that
+// exchange tensors, as ranks of `group`.
+void extend_to_gpu(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
+                   std::vector<comm::RankPair> pairs, const comm::Session& session,
+                   const GroupResources& resources);
 
-// Returns the pairs of ranks of which the first sends activations to the second, in some micro-batch of a step
-// or an evaluation; ascending. Ranks are positions in `pipe`.
-std::vector<comm::RankPair> pairs_between_stages(const plan::Plan& plan, const std::vector<int>& pipe);
-// Returns the reversed pairs, ascending: gradients travel opposite to activations.
-std::vector<comm::RankPair> the_other_way(std::vector<comm::RankPair> pairs);
+// Returns, sorted, the (sender, receiver) pairs of ranks between which activations travel in a step or an
+// evaluation. Ranks are given as their indices in `pipe`.
+std::vector<comm::RankPair> find_stage_pairs(const plan::Plan& plan, const std::vector<int>& pipe);
+// Returns the reversed pairs, sorted: gradients travel opposite to activations.
+std::vector<comm::RankPair> reverse_pairs(std::vector<comm::RankPair> pairs);
 
 }  // namespace trireme::rank

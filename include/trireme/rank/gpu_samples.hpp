@@ -1,5 +1,5 @@
-// Reads the sensors of a GPU periodically in a separate thread. NVML takes milliseconds to answer (2.4 ms on an
-// H200, up to 14), during which the GPU would run out of work.
+// Reads the sensors of a GPU periodically in a separate thread. A call of NVML takes milliseconds (2.4 ms on an
+// H200, up to 14 ms). If the thread that launches kernels made this call, the GPU would run out of work.
 #pragma once
 
 #include <condition_variable>
@@ -11,11 +11,11 @@
 
 namespace trireme::rank {
 
-// Periods in seconds. NVML's energy counter advances every 20 to 100 ms. If `joules` is 0, there is no thread,
-// and each call queries the driver.
+// Seconds between two readings. NVML's energy counter advances every 20 to 100 ms. If `energy` is 0, there is
+// no thread, and each call of a function of GpuSamples queries the driver.
 struct SamplePeriods {
-    double joules = 0.05;
-    double state = 1;
+    double energy = 0.05;  // period of energy readings
+    double state = 1;      // period of power, clocks, temperature and memory readings
 };
 
 class GpuSamples {
@@ -26,18 +26,19 @@ public:
     GpuSamples(const GpuSamples&) = delete;
     GpuSamples& operator=(const GpuSamples&) = delete;
 
-    // Return values that are about one period old at most; empty if the driver does not report them.
+    // Return the last readings, which are at most about one period old; empty if the driver does not report
+    // them.
     std::optional<double> joules() const;
     device::GpuReading state() const;
 
 private:
-    void sample_until_the_end();
+    void sample_until_destroyed();
 
     const device::GpuMeter& meter_;
     SamplePeriods periods_;
     mutable std::mutex mutex_;
-    std::condition_variable ends_changed_;
-    bool ends_ = false;
+    std::condition_variable ending_changed_;
+    bool is_ending_ = false;
     std::optional<double> joules_;
     device::GpuReading state_;
     std::thread sampler_;

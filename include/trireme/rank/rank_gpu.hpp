@@ -24,8 +24,8 @@ namespace trireme::rank {
 // The GPUs of all ranks.
 struct GpusOfRanks {
     int rank = 0;                           // this rank
-    std::vector<int> nodes = {};            // node per rank, as in Session
-    std::vector<std::string> bus_ids = {};  // per rank, bus ID of its GPU in the node
+    std::vector<int> nodes = {};            // per rank: node index, as in Session
+    std::vector<std::string> bus_ids = {};  // per rank: PCI bus ID of its GPU, unique within the node
 };
 
 class RankGpu {
@@ -38,45 +38,47 @@ public:
     RankGpu(const RankGpu&) = delete;
     RankGpu& operator=(const RankGpu&) = delete;
 
-    // Returns the consumed energy since an arbitrary moment; empty if it is not measured. Ranks that share a
-    // GPU each get an equal fraction, so that their sum counts the GPU once.
+    // Returns the energy in joules that was consumed since an arbitrary moment; empty if it is not measured.
+    // Each of several ranks that share a GPU gets an equal fraction, so that the sum over ranks counts the GPU
+    // once.
     std::optional<double> joules() const;
     // Returns the state of the whole GPU, even if ranks share it.
     device::GpuReading state() const;
 
-    // Number of ranks that use the GPU of each rank.
-    const std::vector<int>& sharers() const { return sharers_; }
-    std::string driver() const { return meter_ ? meter_->driver() : ""; }
+    // For each rank of the job: the number of ranks that use its GPU, including itself.
+    const std::vector<int>& sharer_counts() const { return sharer_counts_; }
+    std::string driver() const { return meter_ ? meter_->find_driver_version() : ""; }
 
     // Throws ConfigError if the clock cannot be locked, and ResourceError if the GPU fails.
     void check_clock(int mhz) const;
     // Locks the clock; of several ranks that share a GPU, only the first does so. Throws as check_clock() does.
-    void hold_clock(int mhz);
-    // Called once all ranks have locked their clocks. On the first of `signals`, the clocks of all GPUs of the
-    // node are unlocked at once, because this rank may be killed soon. `signals` may be null, and must outlive
-    // this object.
-    void let_go_at(device::StopSignals* signals);
+    void lock_clock(int mhz);
+    // Must be called after all ranks have locked their clocks. As soon as the first of `signals` arrives, the
+    // clocks of all GPUs of the node are unlocked, because this rank may be killed soon. `signals` may be null;
+    // otherwise it must outlive this object.
+    void unlock_clocks_on(device::StopSignals* signals);
 
 private:
-    const device::GpuMeter& meter_of_clock(int mhz) const;
-    bool is_first() const;
-    void open_neighbours();
-    void give_back_node() const noexcept;
+    const device::GpuMeter& require_clock_meter(int mhz) const;
+    bool is_first_sharer() const;
+    void open_neighbour_meters();
+    void unlock_node_clocks() const noexcept;
 
     GpusOfRanks gpus_;
     std::string library_;
     std::optional<device::GpuMeter> meter_;
-    std::optional<GpuSamples> samples_;  // samples of the meter
-    std::string complaint_;              // why there is no meter
-    std::vector<int> sharers_;
-    std::vector<device::GpuMeter> neighbours_ = {};  // meters of the node's other GPUs, if clocks are locked
-    bool holds_ = false;                             // the clock of this rank's GPU is locked
-    std::optional<device::SignalCall> at_signal_;
+    std::optional<GpuSamples> samples_;  // readings of meter_; empty without a meter
+    std::string no_meter_reason_;        // why meter_ is empty
+    std::vector<int> sharer_counts_;
+    // Meters of the node's other GPUs; empty until unlock_clocks_on().
+    std::vector<device::GpuMeter> neighbour_meters_ = {};
+    bool is_clock_locked_ = false;  // the clock of this rank's GPU is locked
+    std::optional<device::SignalCallback> signal_call_;
 };
 
-// Collective over `control`. Makes the object and locks the clock as --gpu-clock says. Returns null if the run
-// uses no GPU. Throws ConfigError on all ranks if --gpu-clock is impossible.
-std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& session,
-                                    comm::Communicator& control, device::StopSignals* signals);
+// Collective over `control`. Makes the object and locks the clock as --gpu-clock requests. Returns null if the
+// run uses no GPU. Throws ConfigError on all ranks if --gpu-clock is impossible.
+std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
+                                       comm::Communicator& control, device::StopSignals* signals);
 
 }  // namespace trireme::rank

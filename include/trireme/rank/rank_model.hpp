@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trireme/data/batch.hpp"
-#include "trireme/model/helped_products.hpp"
+#include "trireme/model/offloaded_matmuls.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/pipeline/engine.hpp"
 #include "trireme/plan/observation.hpp"
@@ -19,35 +19,37 @@
 
 namespace trireme::rank {
 
-// Makes a stream. `seconds_of` gives the kernel times of a simulated device; empty if the device is real.
+// Makes a stream. `predict_seconds` gives the kernel times of a simulated device; empty if the device is real.
 device::Stream make_stream(config::DeviceKind device, int threads,
-                           const device::KernelSeconds& seconds_of = {});
-int threads_of(const device::Stream& stream);  // number of CPU threads; 1 on other devices
+                           const device::KernelTimePredictor& predict_seconds = {});
+int count_stream_threads(const device::Stream& stream);  // number of CPU threads; 1 on other devices
 
-// Settings of an execution of programs.
-struct RoundOptions {
+// Options of an execution, see RankModel.
+struct ExecutionOptions {
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    stage::StepEvents* events = nullptr;  // for training; may be null
+    stage::StepEvents* events = nullptr;  // callbacks for updates; null if nothing is trained
 };
 
-// The result of a step on this rank. Only one rank of each team has values.
-struct RoundResult {
-    std::map<int, model::LossState> outcomes;  // per micro-batch whose last stage this rank holds
-    std::size_t padded_tokens = 0;             // tokens that entered the model on this rank, including padding
+// The result of a step on this rank. Only the first rank of each team has values; the other ranks get an empty
+// result.
+struct StepResult {
+    std::map<int, model::LossState> outcomes;  // by micro-batch, for those whose last stage this rank executed
+    std::size_t padded_tokens = 0;  // tokens of the micro-batches whose first stage it executed, with padding
 };
 
-// The source of the first values of parameters and moments.
-struct FirstValues {
-    const checkpoint::StoredModel* stored = nullptr;  // null if parameters are random
-    bool resumes = false;                             // `stored` is a checkpoint of this run
-    bool goes_on_resizing = false;                    // ranks keep the pruned channels of the checkpoint
+// The source of the values that parameters and optimizer state have before the first step.
+struct InitialValues {
+    const checkpoint::StoredModel* stored = nullptr;  // null if parameters are initialized at random
+    bool resumes = false;                             // true if `stored` is a checkpoint of this run
+    bool resumes_resizing = false;  // true if ranks keep the pruned channels of the checkpoint
 };
 
+// An execution runs programs from the first micro-batch until nothing is in flight any more: for a segment of
+// training steps, or for a part of an evaluation. Steps are numbered from 0 in each execution.
 class RankModel {
 public:
-    // `job`, `current` and `trace` must outlive this object. Training is recorded in `trace`, unless it is
-    // null.
+    // `job`, `current` and `trace` must outlive this object. `trace` records the training; it may be null.
     RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
               device::Trace* trace = nullptr);
 
@@ -57,70 +59,72 @@ public:
     stage::LocalStages& stages() { return *stages_; }
     const stage::LocalStages& stages() const { return *stages_; }
 
-    // Fills the parameters, with the same values for every layout, and the master weights of `optimizer` if it
-    // has them. Communicates nothing.
-    void fill(device::Stream& stream, std::uint64_t seed, const FirstValues& values,
+    // Initializes the parameters, with values that do not depend on the layout, and the master weights of
+    // `optimizer` if it has them. Communicates nothing.
+    void fill(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
               optim::Optimizer* optimizer = nullptr);
-    // Number of bytes of the stored model that fill() reads.
-    std::size_t stored_bytes(const checkpoint::StoredModel& stored) const;
+    // Returns the number of bytes that fill() reads from the stored model.
+    std::size_t count_stored_bytes(const checkpoint::StoredModel& stored) const;
 
-    // On an idle rank these are no-ops.
-    //
-    // Begins a round while nothing is in flight. `programs` and the micro-batches of all added steps must
-    // outlive the round. Micro-batches that this rank does not execute are not read. A step is added before it
-    // is executed. The first step, and as many more as the programs look ahead, are added before begin_steps().
-    void begin(device::Stream& stream, const plan::ProvedPrograms& programs, const RoundOptions& options);
+    // The functions from here to execute() are no-ops on an idle rank.
+    // Begins an execution. Each step is added before it is executed; the first step and the steps into which
+    // its programs reach (look_ahead) are added before begin_steps(). `programs` and the micro-batches of all
+    // added steps must outlive the execution. Micro-batches that this rank does not execute are not read.
+    void begin(device::Stream& stream, const plan::ProvedPrograms& programs, const ExecutionOptions& options);
     void add_step(const std::deque<BatchView>& microbatches, double loss_scale);
-    // Point-to-point with neighbours, and collective over the team. Executes the prologue of the programs.
+    // Executes the prologue of the programs. Exchanges messages with neighbouring stages, and is collective
+    // over the team.
     void begin_steps();
-    // Communicates as begin_steps() does. Executes the next step.
-    RoundResult execute_step(int step);
+    // Executes the next step. Communicates as begin_steps() does.
+    StepResult execute_step(int step);
     // Returns when nothing is in flight any more.
     void finish();
 
-    // Executes a whole round of one step.
-    RoundResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
-                        const std::vector<data::Batch>& batches);
+    // Runs an execution of one step with `batches`, from begin() to finish().
+    StepResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
+                       const std::vector<data::Batch>& batches);
 
-    // Returns the object that sends batches to the GPU of `stream`; null if it reads batches in host memory.
-    device::ByteSender* sender_to(device::Stream& stream);
+    // Returns the object that copies batches to the GPU of `stream`, and makes it at the first call. Null if
+    // kernels of `stream` read batches in host memory.
+    device::GpuUploader* get_uploader(device::Stream& stream);
 
-    // True if the gradients of a step have been reduced into this rank's shards.
+    // True if the reduction of a step's gradients into this rank's shards is complete.
     bool has_summed(int step) const { return !is_idle() && stages_->has_summed(step); }
-    // Sum of the losses of a step's micro-batches that have ended on this rank; 0 except on one rank of a team.
-    double own_loss(int step) const;
+    // Returns the sum of the losses of the step's micro-batches whose last stage this rank has executed so far.
+    // Only the first rank of a team returns it and the others return 0, so that each loss is counted once.
+    double sum_own_losses(int step) const;
 
-    // True if this rank executes a stage of the micro-batch.
-    bool needs(const schedule::PipelineShape& shape, int microbatch) const;
+    // True if this rank executes any stage of the micro-batch.
+    bool executes_microbatch(const schedule::PipelineShape& shape, int microbatch) const;
 
     // Allows this rank to skip channels, to offload matmuls and to compute matmuls of other ranks from now on.
-    void prepare_to_share_products(device::Stream& stream, const config::ResizeConfig& config,
-                                   std::uint64_t seed);
-    bool may_share_products() const { return resizer_ != nullptr; }
+    void prepare_rebalancing(device::Stream& stream, const config::ResizeConfig& config, std::uint64_t seed);
+    bool may_rebalance() const { return resizer_ != nullptr; }
     // Collective over the team, between two steps with nothing in flight. Skips and offloads matmuls as the
-    // current plan says, with newly chosen channels.
-    void share_products(device::Stream& stream);
-    optim::LeftOuts left_out() const;  // the currently skipped channels
+    // current plan says, and chooses the channels anew.
+    void rebalance_matmuls(device::Stream& stream);
+    optim::SkippedChannelMap skipped_channels() const;  // the currently skipped channels
 
-    // Returns the state of the skipped channels; empty if this rank may not skip any.
+    // Returns the state from which channels are chosen, for checkpoints; empty if no channel may be skipped.
     std::optional<model::ResizingState> resizing_state() const;
-    void restore(const model::ResizingState& state) { resizer_->restore(state); }
-    // Collective over the team. Same as share_products(), but keeps the restored channels.
-    void go_on_sharing_products();
+    void restore_resizing(const model::ResizingState& state) { resizer_->restore(state); }
+    // Collective over the team. Called after restore_resizing(), instead of rebalance_matmuls(): skips the
+    // restored channels.
+    void resume_rebalancing();
 
-    double part_done() const;      // executed fraction of the current training step
-    std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
+    double compute_executed_fraction() const;  // of the current training step
+    std::string describe_position() const;     // "stands at 2RECV_B0, instruction 7 of 20"
 
-    plan::RankWaits waits() const;  // since the last call of reset_traffic()
+    plan::RankWaits measure_waits() const;  // seconds since the last call of reset_traffic()
     void reset_traffic();
 
 private:
-    void fill_rounded(device::Stream& stream, std::uint64_t seed, const FirstValues& values,
-                      optim::Optimizer& optimizer);
-    void make_room(device::Stream& stream);
-    bool speaks_for_team() const;
-    std::vector<layout::Migration> migrations_of_team() const;
-    void lend(const std::vector<layout::Migration>& migrations);
+    void fill_with_master_weights(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
+                                  optim::Optimizer& optimizer);
+    void reserve_memory(device::Stream& stream);
+    bool is_team_leader() const;
+    std::vector<layout::Migration> list_own_team_migrations() const;
+    void offload(const std::vector<layout::Migration>& migrations);
     std::unique_ptr<pipeline::Engine> make_engine(const plan::ProvedPrograms& programs,
                                                   device::Trace* trace) const;
     pipeline::Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
@@ -129,18 +133,18 @@ private:
     const setup::PlanState& current_;
     int rank_;
     RankGroups groups_;
-    std::unique_ptr<stage::LocalStages> stages_;  // null on an idle rank
-    setup::InFlight in_flight_;
-    std::unique_ptr<device::ByteSender> sender_;     // null if batches are read in host memory
-    std::unique_ptr<stage::Resizer> resizer_;        // null until prepare_to_share_products()
-    std::unique_ptr<model::HelpedProducts> helped_;  // the same; also null if the team has one rank
-    std::vector<layout::Migration> migrations_;      // current migrations, numbered within the team
+    std::unique_ptr<stage::LocalStages> stages_;     // null on an idle rank
+    setup::InFlight in_flight_;                      // maximum numbers of buffers that are in use at a time
+    std::unique_ptr<device::GpuUploader> uploader_;  // null if batches are read in host memory
+    std::unique_ptr<stage::Resizer> resizer_;        // null until prepare_rebalancing()
+    std::unique_ptr<model::OffloadedMatmuls> offloaded_;  // null like resizer_, or if the team has one rank
+    std::vector<layout::Migration> migrations_;  // current ones of the team; ranks are indices in the team
     std::unique_ptr<pipeline::Engine> training_, evaluation_;
 
-    // The round that is being executed.
+    // The current execution.
     const plan::ProvedPrograms* programs_ = nullptr;
-    schedule::Program one_step_;  // program of the team
-    std::optional<stage::Round> round_;
+    schedule::Program team_program_;  // all instructions of the team for an execution of one step
+    std::optional<stage::Execution> execution_;
 };
 
 }  // namespace trireme::rank

@@ -1,4 +1,4 @@
-// Trains a rank's part of the model: executes its steps and updates its parameters.
+// Trains the stages of a rank: executes the training steps and updates the parameters.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 
 #include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/state_view.hpp"
-#include "trireme/comm/tally.hpp"
+#include "trireme/comm/step_gather.hpp"
 #include "trireme/data/sample_index.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/layout/links.hpp"
@@ -24,12 +24,13 @@
 
 namespace trireme::rank {
 
-// The rank that trains, and its devices and observers.
+// A rank that trains, its device, and the objects that observe its steps.
 struct TrainingRank {
-    int number = 0;
+    int rank = 0;  // in the job
     device::Stream stream;
     device::Trace* trace = nullptr;  // records events; may be null
-    Stopping* stopping = nullptr;    // is asked after each step; null if the run never stops early
+    // Is asked after each step for a reason to stop; null if the run never stops early.
+    Stopping* stopping = nullptr;
 };
 
 class ParameterUpdates;
@@ -41,77 +42,84 @@ public:
                 RankGroups groups);
     ~RankTrainer() override;
 
-    // Fills the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
-    void fill(const FirstValues& values);
+    // Initializes the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
+    void fill(const InitialValues& values);
 
-    // Views of this rank's part of the run's state, and the number of updates done. Called between segments.
-    std::vector<checkpoint::StateView> views() const;
-    std::size_t updates() const;
-    // Returns the additional state of the skipped channels; empty if there is none.
+    // Return views of the parameters and moments that this rank holds, and the number of updates done. Called
+    // between segments.
+    std::vector<checkpoint::StateView> list_state_views() const;
+    std::size_t update_count() const;
+    // Returns the state from which ranks choose the channels to prune; empty if they may not prune channels.
     std::optional<model::ResizingState> resizing_state();
     // Sets a function that is called before each update changes the state.
-    void call_before_update(std::function<void()> call);
+    void set_before_update_callback(std::function<void()> call);
 
     // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. Nothing is in
     // flight before and after a segment.
-    void begin_stretch(std::size_t first, std::size_t end);
-    // Collective over all ranks. Executes the next step and returns the outcomes that are known by then, in
-    // order. A synchronous schedule returns the outcome of the step itself, others that of an earlier step. The
-    // last step of a segment returns all remaining outcomes.
+    void begin_segment(std::size_t first, std::size_t end);
+    // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that are settled
+    // since the last call, in order. A step is settled when the records of all ranks have arrived. With a
+    // synchronous schedule this is the executed step; if steps overlap, it is an earlier step. The last step of
+    // a segment settles all remaining steps.
     std::vector<records::StepOutcome> step();
 
-    // Called on all ranks after the same step. Begins no further steps, and returns the new end of the segment.
-    std::size_t end_stretch_early();
-    void drain();  // ends the segment early and executes the steps that have begun
+    // Called on all ranks after the same step. Ends the segment after the steps that have begun, and returns
+    // its new end.
+    std::size_t end_segment_early();
+    // Ends the segment early and executes the steps that have begun.
+    void drain();
 
-    // Collective over all ranks, between segments. Repeats a step, without its update, on a stream that checks
-    // values. The parameters must be those that the step had.
+    // Collective over all ranks, between segments. Executes a step again, without its update, and checks the
+    // values that each kernel reads and writes. The parameters must be those with which the step was first
+    // executed.
     std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
     // Collective over `control`, between segments. Evaluates the validation samples.
     records::Evaluation evaluate(comm::Communicator& control);
 
-    // Collective over each team, between segments. Skips and offloads matmuls as the plan says, with newly
-    // chosen channels.
-    void share_products();
+    // Collective over each team, between segments. Skips and offloads matmuls as the plan says, and chooses the
+    // channels anew.
+    void rebalance_matmuls();
 
-    // Collective over all ranks, between segments.
+    // Collective over all ranks, between segments. `all` is a group of all ranks.
     layout::RankLinks measure_links(comm::Communicator& all);
 
-    // Takes the state out of this trainer, which is useless afterwards, for the trainer of the next plan.
+    // Moves the state out of this trainer, for the trainer of the next plan. Afterwards the trainer can only be
+    // destroyed.
     RankState take_state();
     // Returns the memory that receives the state of the previous plan.
-    StatePlace state_place();
-    // Hands over moments that arrive during the next step, before its update.
-    void await(std::unique_ptr<MomentJourney> moments);
+    StateDestination state_destination();
+    // Hands over a move of moments that continues during the next step. The update of that step waits until
+    // the move is complete.
+    void await_moments(std::unique_ptr<OptimizerStateMove> moments);
 
-    // For ghosts: a pass that equals an earlier one, of this rank or in `shared` (may be null), is charged as a
-    // whole.
-    void charge_whole_passes(std::shared_ptr<stage::PassTimes> shared);
-    // Collective over the team. For ghosts: measures the passes of the team for all ranks that share pass
-    // times.
-    void rehearse();
+    // Only for ghost runs: a forward or backward pass is charged at once, without its kernels, if the time of
+    // an equal pass is known from this rank or from `shared_times` (may be null).
+    void charge_passes_as_whole(std::shared_ptr<stage::PassTimes> shared_times);
+    // Collective over the team. Only for ghost runs: measures the times of the team's passes, so that later
+    // passes with equal shapes can be charged at once.
+    void measure_team_passes();
 
-    std::string position() const;  // for the watchdog: "stands at 2RECV_B0, instruction 7 of 20"
+    std::string describe_position() const;  // for the watchdog: "stands at 2RECV_B0, instruction 7 of 20"
 
 private:
     struct StepInFlight;
 
     void look_ahead();
-    void prepare_next();
-    std::unique_ptr<StepInFlight> prepared(std::size_t step);
+    void prepare_next_step();
+    std::unique_ptr<StepInFlight> prepare_step(std::size_t step);
     void add_step(std::size_t step);
     void add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits);
-    bool is_of_ghosts() const { return job_.place == device::MemorySpace::ghost; }
+    bool is_ghost_run() const { return job_.memory_space == device::MemorySpace::ghost; }
     void after_layer() override;
     void update(int step) override;
     bool validate(int step) override;
-    void prepare_to_share_products();
-    void go_on_resizing(const checkpoint::StoredModel& stored);
-    void know_spared();
-    void report(const RoundResult& result, double begin);
-    records::StopReason wish_to_stop();
-    records::StepOutcome settle();
+    void prepare_rebalancing();
+    void restore_pruned_channels(const checkpoint::StoredModel& stored);
+    void set_undecayed_channels();
+    void post_record(const StepResult& result, double begin);
+    records::StopReason request_stop();
+    records::StepOutcome settle_step();
 
     const setup::Job& job_;
     const setup::PlanState& current_;
@@ -121,18 +129,20 @@ private:
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
     data::Sampler sampler_;
-    bool has_gone_on_ = false;  // channels were restored from a checkpoint, and the team does not know them yet
-    comm::Tally records_;
+    // Pruned channels were restored from a checkpoint, and the other ranks of the team do not know them yet.
+    bool has_restored_channels_ = false;
+    comm::StepGather record_gather_;
 
-    // The current segment. Its steps count from 0.
-    std::size_t first_ = 0;
-    std::size_t end_ = 0;
-    std::deque<std::unique_ptr<StepInFlight>> steps_;  // added, but not settled
-    std::unique_ptr<StepInFlight> next_;               // prepared, but not added; may be null
-    int executed_ = 0;
-    int settled_ = 0;
+    // The current segment. Its steps are numbered from 0 in `executed_steps_` and `settled_steps_`.
+    std::size_t segment_begin_ = 0;  // first step of the segment, counted from 0 in the run
+    std::size_t segment_end_ = 0;    // last step + 1
+    // Steps that were added to model_ and are not settled.
+    std::deque<std::unique_ptr<StepInFlight>> unsettled_steps_;
+    std::unique_ptr<StepInFlight> next_step_;  // prepared, but not added to model_; may be null
+    int executed_steps_ = 0;
+    int settled_steps_ = 0;
     std::optional<Progress> progress_;  // progress of the current step
-    StepEnergy energy_{job_.gpu.get()};
+    StepEnergy step_energy_{job_.gpu.get()};
 };
 
 }  // namespace trireme::rank

@@ -1,4 +1,4 @@
-// A model and one micro-batch, from which tools measure what a run would cost.
+// A model configuration and one micro-batch, which serve tools as the workload of measurements.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,9 @@
 
 namespace trireme::rank {
 
-// Uses the options of model, task, corpus, precision and device. The micro-batch has `run.batch` samples: with
-// a corpus, the first ones that `train` would visit; without one, synthetic samples of maximum length.
+// A specimen is made from the options of model, task, corpus, precision and device. The micro-batch has
+// `run.batch` samples: with a corpus, the first samples that `train` would visit; without a corpus, synthetic
+// samples of maximum length.
 class Specimen {
 public:
     // Throws ConfigError if `train` would reject these options.
@@ -26,18 +27,18 @@ public:
     device::Stream stream() const;  // uses all cores if no number of threads is set
 
 private:
-    struct Rows;
+    struct BatchWithView;
 
     config::PrecisionConfig precision_;
     int threads_;
     model::ModelConfig model_;
-    std::unique_ptr<Rows> rows_;
+    std::unique_ptr<BatchWithView> batch_;
 };
 
-// Collective over all ranks. Returns the configuration with the chosen device, and with the requested number of
-// threads or this rank's share of its node's cores.
-config::RunConfig measured_on(config::RunConfig config, const comm::Session& session);
-// Collective over all ranks. Returns the number of threads that measured_on() sets.
-int threads_of_rank(const config::RunConfig& config, const comm::Session& session);
+// Collective over all ranks. Returns `config` with `automatic` replaced by the chosen device, and with the
+// number of threads: the requested number, or this rank's share of the node's cores.
+config::RunConfig resolve_device_and_threads(config::RunConfig config, const comm::Session& session);
+// Collective over all ranks. Returns the number of threads that resolve_device_and_threads() sets.
+int count_threads(const config::RunConfig& config, const comm::Session& session);
 
 }  // namespace trireme::rank

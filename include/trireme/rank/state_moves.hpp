@@ -5,101 +5,112 @@
 #include <optional>
 #include <vector>
 
-#include "trireme/mover/carry_out.hpp"
 #include "trireme/mover/move.hpp"
+#include "trireme/mover/move_execution.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
 namespace trireme::rank {
 
-// A rank's part of the state under the old plan. Owns its tensors.
+// The state that a rank holds under the old plan. Owns the tensors.
 struct RankState {
     std::vector<model::ParameterSpec> specs = {};
-    std::optional<model::ParameterTensors> values = {};  // empty if the rank was idle
-    std::vector<optim::ParameterShard> shards = {};
-    std::vector<model::ParameterTensors> kept = {};  // per kind of optimizer state: one tensor per shard
-    std::size_t updates = 0;
+    // Parameters, one tensor per spec; empty if the rank was idle.
+    std::optional<model::ParameterTensors> values = {};
+    std::vector<optim::ParameterShard> shards = {};  // those whose optimizer state this rank keeps
+    // By kind (moments, master weights), then by shard.
+    std::vector<model::ParameterTensors> optimizer_state = {};
+    std::size_t updates = 0;  // number of updates done
 };
 
-// The memory of a rank's state under the new plan. Null if the rank is idle.
-struct StatePlace {
+// The memory for a rank's state under the new plan. The pointers are null if the rank is idle.
+struct StateDestination {
     const stage::LocalParameters* parameters = nullptr;
     optim::Optimizer* optimizer = nullptr;
 };
 
-// Collective over `control`. Sets the number of updates in the new optimizer, and returns how many tensors the
-// optimizer keeps per parameter. Ranks that were idle receive both from the others.
-std::size_t take_over_updates(const RankState& from, const StatePlace& to, comm::Communicator& control);
+// Collective over `control`. Sets the number of updates in the new optimizer, and returns how many kinds of
+// state (moments, master weights) it keeps per parameter. Ranks that were idle receive both numbers from other
+// ranks.
+std::size_t restore_update_count(const RankState& from, const StateDestination& to,
+                                 comm::Communicator& control);
 
-// Return the boxes of a rank's parameters in memory, and of the optimizer's kept tensor `number`.
-std::vector<mover::BoxInMemory> boxes_of_values(const RankState& state);
-std::vector<mover::BoxInMemory> boxes_of_values(const StatePlace& place);
-std::vector<mover::BoxInMemory> boxes_of_kept(const RankState& state, std::size_t number);
-std::vector<mover::BoxInMemory> boxes_of_kept(const StatePlace& place, std::size_t number);
+// Return the boxes of a rank's parameters in memory, and of one kind of its optimizer state: `tensor_index` is
+// an index into RankState::optimizer_state.
+std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state);
+std::vector<mover::BoxInMemory> find_value_boxes(const StateDestination& destination);
+std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t tensor_index);
+std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& destination,
+                                                     std::size_t tensor_index);
 
-// Returns the elements for which each rank keeps optimizer state under a plan: a slice per rank that updates
-// them.
-std::vector<layout::HeldTensor> updated_tensors(const plan::Plan& plan, const stage::GradientPlan& gradients);
+// Returns, for each parameter, the elements whose optimizer state each rank keeps under a plan.
+std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
+                                                     const stage::GradientPlan& gradients);
 
 struct StateMoves {
     mover::Move values;
-    mover::Move moments;  // one move for each tensor that the optimizer keeps: moments and master weights
+    mover::Move moments;  // executed once for each kind of optimizer state: moments and master weights
 
-    // Returns the bytes of parameters of type `dtype` and of all optimizer state, from the elements that
-    // `count` counts in each move.
-    using Count = std::size_t (mover::Move::*)() const;
-    std::size_t bytes(Count count, const optim::OptimizerConfig& optimizer, device::DType dtype) const {
-        return (values.*count)() * bytes_of(dtype) +
-               kept_of(optimizer, dtype) * (moments.*count)() * bytes_of(wide_of(dtype));
+    // Returns the sum of bytes of parameters, which have type `dtype`, and of all optimizer state.
+    // `count_elements` selects which elements of a move count, such as &mover::Move::count_sent_elements.
+    using ElementCount = std::size_t (mover::Move::*)() const;
+    std::size_t compute_bytes(ElementCount count_elements, const optim::OptimizerConfig& optimizer,
+                              device::DType dtype) const {
+        return (values.*count_elements)() * byte_size(dtype) + count_state_values(optimizer, dtype) *
+                                                                   (moments.*count_elements)() *
+                                                                   byte_size(accumulator_type(dtype));
     }
 };
 
-// Plans the moves from plan `from` with gradient plan `held` to plan `to` with gradient plan `to_hold`.
-StateMoves state_moves(const plan::Plan& from, const stage::GradientPlan& held, const plan::Plan& to,
-                       const stage::GradientPlan& to_hold, const mover::MoveRules& rules);
+// Plans the moves from plan `from`, which has gradient plan `from_gradients`, to plan `to`.
+StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
+                            const plan::Plan& to, const stage::GradientPlan& to_gradients,
+                            const mover::MoveRules& rules);
 
-// Moves the optimizer state, one tensor after the other. The old memory of a tensor is freed after it has
+// Moves the optimizer state, one kind after the other. The old memory of each kind is freed after this kind has
 // arrived.
-class MomentJourney {
+class OptimizerStateMove {
 public:
-    // Every rank of `group` makes one, and uses the group for nothing else until it has finished. The tensors
-    // of `to` must outlive this object.
-    MomentJourney(RankState from, const StatePlace& to, mover::Move move, std::size_t moments,
-                  device::DType dtype, comm::Communicator& group);
-    MomentJourney(const MomentJourney&) = delete;
-    MomentJourney& operator=(const MomentJourney&) = delete;
+    // Made on every rank of `group`, which serves nothing else until the move is complete. `move` is executed
+    // for each of `state_tensors` kinds of optimizer state. The tensors of `to` must outlive this object.
+    OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move, std::size_t state_tensors,
+                       device::DType dtype, comm::Communicator& group);
+    OptimizerStateMove(const OptimizerStateMove&) = delete;
+    OptimizerStateMove& operator=(const OptimizerStateMove&) = delete;
 
-    void advance();  // never waits
-    bool is_over() const { return !current_; }
-    void finish();
+    void advance();  // progresses messages; never waits
+    bool is_complete() const { return !current_; }
+    void finish();  // waits until the move is complete
 
 private:
-    void begin_next();
-    void end();
+    void begin_next_tensor();
+    void end_current();
 
     RankState from_;
-    StatePlace to_;
-    mover::Move move_;  // move of each tensor
-    std::size_t left_;  // number of tensors whose move has not begun
+    StateDestination to_;
+    mover::Move move_;          // executed once per kind of state
+    std::size_t tensors_left_;  // number of kinds of state whose move has not begun
     device::DType dtype_;
     comm::Communicator& group_;
-    std::optional<mover::Journey> current_;  // empty if all tensors have arrived
+    std::optional<mover::MoveExecution> current_;  // move of the current kind; empty if all have arrived
 };
 
-// Collective over `control`, which has all ranks of the job. Moves one tensor after the other, optimizer state
-// first. The old memory of a tensor is freed before the new memory of the next one is touched.
-void move_state(RankState from, const StatePlace& to, StateMoves moves, device::DType dtype,
+// Collective over `control`, which has all ranks of the job. Moves first the optimizer state, one kind after
+// the other, then the parameters. Old memory is freed as soon as its content has arrived, before the next kind
+// moves.
+void move_state(RankState from, const StateDestination& to, StateMoves moves, device::DType dtype,
                 comm::Communicator& control);
 
-// Collective over `control`, which has all ranks of the job. Returns when the parameters have arrived. The
-// optimizer state may arrive later, until the next update.
-std::unique_ptr<MomentJourney> move_values_first(RankState from, const StatePlace& to, StateMoves moves,
-                                                 device::DType dtype, comm::Communicator& control);
+// Collective over `control`, which has all ranks of the job. Moves the parameters and returns when they have
+// arrived. The returned move of the optimizer state must be finished before the next update.
+std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const StateDestination& to,
+                                                      StateMoves moves, device::DType dtype,
+                                                      comm::Communicator& control);
 
-// Return the boxes of whole parameters in memory, and of tensors that the optimizer keeps for their shards.
-std::vector<mover::BoxInMemory> boxes_of(const std::vector<model::ParameterSpec>& specs,
-                                         const model::ParameterTensors& tensors);
-std::vector<mover::BoxInMemory> boxes_of(const std::vector<model::ParameterSpec>& specs,
-                                         const std::vector<optim::ParameterShard>& shards,
-                                         const model::ParameterTensors& kept);
+// Return the boxes of parameters in memory: `tensors` has one tensor per spec, or one tensor per shard.
+std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
+                                           const model::ParameterTensors& tensors);
+std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
+                                           const std::vector<optim::ParameterShard>& shards,
+                                           const model::ParameterTensors& tensors);
 
 }  // namespace trireme::rank

@@ -9,25 +9,28 @@ namespace trireme::rank {
 
 class StepEnergy {
 public:
-    // Measures `gpu`, which must outlive this object, or, if null, the device of consumed_joules().
+    // Measures `gpu`, which must outlive this object. If `gpu` is null, measures the device of
+    // device::read_energy_joules().
     explicit StepEnergy(RankGpu* gpu = nullptr) : gpu_(gpu) {}
 
-    // Begins a step. It ends with the last look() or take() before the next begin().
+    // Begins a step, which ends with the last call of add_reading() or take() before the next begin().
     void begin();
-    void look();
-    // Called within a step. Returns the joules of steps since the last call; NaN if they are not measured.
+    // Adds the energy since the last reading to the energy of steps.
+    void add_reading();
+    // Calls add_reading(). Returns the joules of steps since the last call of take(); NaN if they are not
+    // measured.
     double take();
 
 private:
-    double meter() const;
+    double read_joules() const;
 
     RankGpu* gpu_;
-    double since_ = 0;   // last reading of the meter
-    double before_ = 0;  // joules of steps up to this reading, since the last take()
+    double last_reading_ = 0;  // joules
+    double joules_ = 0;        // energy of steps from the last take() to the last reading
 };
 
-// Fills the fields of a record that describe the GPU. Fields are NaN if `gpu` is null or the driver does not
-// report them.
-void say_state_of(RankGpu* gpu, std::span<double> own);
+// Fills the fields of a step record (records::RecordFields) that describe the GPU. Fields are NaN if `gpu` is
+// null or the driver does not report them.
+void record_gpu_state(RankGpu* gpu, std::span<double> record);
 
 }  // namespace trireme::rank

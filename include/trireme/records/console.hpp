@@ -17,31 +17,38 @@ public:
     // `out` and `job` must outlive the console.
     Console(std::ostream& out, const setup::Job& job);
 
-    // Prints the head of the log. `origin` says which plan a resumed run begins with, and why; it may be empty.
-    void introduce(const Manifest& manifest, const plan::Plan& plan, const std::string& origin,
-                   const setup::RankMemory& memory, const std::string& run_dir);
-    // Prints the remarks of the run directory about its records, even with --quiet.
-    void remarks(const std::vector<std::string>& remarks);
-    void step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops, double peak_flops);
-    void evaluation(std::size_t step, const Evaluation& evaluation);
-    void saved(const SaveOutcome& outcome);
-    // Reports the first wait that is long enough to matter.
-    void waited_to_save(const SaveWait& wait);
-    // Reports a measured change of slowness, which is independent of --slow.
-    void slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
-    void no_change(std::size_t step, const std::string& why);
-    void change_of_plan(const plan::Decision& decision, const PlanChange& change);
-    void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
+    // Prints the head of the log: model, corpus, layout, memory and so on. `origin` says which plan a resumed
+    // run begins with, and why; it may be empty. `memory` is the predicted memory of the fullest rank.
+    void print_header(const Manifest& manifest, const plan::Plan& plan, const std::string& origin,
+                      const setup::RankMemory& memory, const std::string& run_dir);
+    // Prints the remarks of RunDirectory about dropped records, even with --quiet.
+    void print_remarks(const std::vector<std::string>& remarks);
+    // Prints a step every --log-every steps. `step` counts from 0; `peak_flops` is in FLOP/s, of all ranks.
+    void print_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
+                    double peak_flops);
+    // Prints the result of an evaluation after `step` steps.
+    void print_evaluation(std::size_t step, const Evaluation& evaluation);
+    // Reports a failed checkpoint, and with --verbose also a completed one.
+    void report_save(const SaveOutcome& outcome);
+    // Reports the first wait of at least 0.1 s for the previous checkpoint; later ones are not printed.
+    void report_save_wait(const SaveWait& wait);
+    // Reports that a rank has become slower or faster than the others, as measured in step `step` (from 0).
+    // Ranks that --slow slows are measured in the same way as any other rank.
+    void report_slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
+    // Prints the reason `why` the plan was kept after `step` steps.
+    void report_plan_kept(std::size_t step, const std::string& why);
+    void report_plan_change(const plan::Decision& decision, const PlanChange& change);
+    void print_summary(const Figures& figures, const std::string& peak_description, const std::string& run_dir);
 
 private:
     void flush();
 
     std::ostream& out_;
     const setup::Job& job_;
-    double seconds_ = 0;  // sum over the steps so far
-    std::size_t steps_ = 0;
-    bool has_said_wait_ = false;
-    bool has_said_loss_ = false;
+    double step_seconds_ = 0;     // total duration of the steps of this start of the run
+    std::size_t step_count_ = 0;  // steps of this start, printed or not
+    bool has_reported_wait_ = false;
+    bool has_reported_lost_output_ = false;
 };
 
 }  // namespace trireme::records

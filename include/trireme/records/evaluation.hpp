@@ -8,19 +8,20 @@
 namespace trireme::records {
 
 struct Evaluation {
-    std::size_t samples = 0;              // includes questions that made no sample; they count as wrong answers
-    std::size_t targets = 0;              // number of terms of the loss
-    double loss = 0;                      // mean per target, without label smoothing
-    std::optional<double> accuracy = {};  // fraction of correct predictions of masked tokens or classes
+    // Number of samples. A question that is too long for a sample is included and counts as a wrong answer.
+    std::size_t samples = 0;
+    std::size_t targets = 0;                 // number of terms of the loss
+    double loss = 0;                         // mean per target, without label smoothing
+    std::optional<double> accuracy = {};     // fraction of correct predictions of masked tokens or classes
     std::optional<double> exact_match = {};  // fraction of answers that match exactly
     std::optional<double> f1 = {};           // mean F1 of the answers, from 0 to 1
     bool has_perplexity = false;             // true if the targets are tokens
 
-    double perplexity() const;
+    double compute_perplexity() const;  // exp(loss)
 };
 
-// Returns "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %" or "... exact match 61.2 %  F1 70.3
-// %".
+// Returns "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %" or
+// "loss 1.2345  exact match 61.2 %  F1 70.3 %".
 std::string describe(const Evaluation& evaluation);
 
 }  // namespace trireme::records

@@ -8,26 +8,27 @@
 
 namespace trireme::records {
 
-// Returns a description of this process, such as "Slurm's job 4711, process 77 on node-1, since
+// Describes this process for the lock file: "Slurm's job 4711, process 77 on node-1, since
 // 2026-01-31T14:25:01Z".
-std::string words_of_holder(const SlurmJob& job);
+std::string describe_holder(const SlurmJob& job);
 
 // Throws ConfigError because a file of the run is a symbolic link, which could lead to a file of another owner.
 [[noreturn]] void refuse_link(const std::filesystem::path& path);
 
 // Holds an exclusive lock on a file until the object is destroyed or the process ends. The system releases the
 // lock of a killed process, so no stale lock remains. On a file system without locks the run continues without
-// one and relies on the check for earlier steps.
+// a lock. Then only check_unused() keeps a second run out of the directory.
 class RunLock {
 public:
-    // Makes the file if needed and writes `holder` into it. Throws ConfigError if the file cannot be written,
-    // is a symbolic link, or is locked by another process, which the message then describes.
+    // Makes the file if needed and writes `holder` into it, see describe_holder(). Throws ConfigError if the
+    // file cannot be written, is a symbolic link, or is locked by another process. The message then names that
+    // process.
     RunLock(const std::filesystem::path& path, const std::string& holder);
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
 
-    // Says why the file system has refused a lock; empty if this process holds it.
+    // Says why the file system has refused a lock; empty if this process holds the lock.
     const std::string& complaint() const { return complaint_; }
 
 private:

@@ -14,12 +14,14 @@
 
 namespace trireme::records {
 
-using Figure = std::optional<double>;
+using Figure = std::optional<double>;  // a number of a record; unset if the record lacks it
 
 // manifest.json: the program, the model, the plan and the machine of a run.
 struct Manifest {
-    std::string version, mpi_library, started;
-    std::optional<std::string> corpus, corpus_checksum;  // empty texts for a run without a corpus
+    std::string version, mpi_library;
+    std::string started;                // UTC time
+    std::optional<std::string> corpus;  // path of the corpus; "" for a run without a corpus
+    std::optional<std::string> corpus_checksum;
     std::string model;
     std::string layout, schedule, plan;   // JSON of the layout, name of the schedule, hash of the plan
     std::vector<std::string> hosts;       // per rank
@@ -30,28 +32,30 @@ struct Manifest {
     std::size_t parameters = 0;
     std::size_t batch = 0;                            // samples per step
     std::size_t microbatches = 0;                     // per step, over all replicas
-    std::string dtype = {}, sums = {};                // type of parameters, and type in which sums are computed
+    std::string dtype = {};                           // type of the parameters
+    std::string sums = {};                            // type of the accumulators
     std::optional<std::size_t> tokens_of_image = {};  // tokens per image, for a model that reads images
     setup::PeakRate peak = {};
     std::string resumed_from = {};  // path of the checkpoint; empty if the run began at its first step
-    std::vector<config::SlowRank> slow = {};
-    std::string gpu_driver = {};         // version on rank 0's node; empty if unknown
-    std::vector<int> ranks_of_gpu = {};  // per rank, number of ranks that share its GPU and its energy
-    std::string kernel_times = {};       // source of a simulated run's kernel times; empty: device rates
+    std::vector<config::SlowRank> slow = {};  // ranks that --slow slows
+    std::string gpu_driver = {};              // version on rank 0's node; empty if unknown
+    std::vector<int> ranks_of_gpu = {};       // per rank, number of ranks that share its GPU and its energy
+    std::string kernel_times = {};  // source of simulated kernel times; empty if derived from device rates
 };
 
-// A line of starts.jsonl.
+// A line of starts.jsonl: one start of the run.
 struct StartLine {
-    std::string started;  // UTC time
-    std::string job;      // number of the Slurm job; may be empty
-    std::optional<int> restarts = {};
-    std::optional<std::size_t> behind_step = {};  // number of steps done before this start
+    std::string started;                         // UTC time
+    std::string job;                             // number of the Slurm job; empty without Slurm
+    std::optional<int> restarts = {};            // how often Slurm has requeued the job
+    std::optional<std::size_t> after_step = {};  // number of steps completed before this start
 };
 
-// Lists of a step's line with one entry per rank, in seconds. `slowness` is a factor.
+// The lists in a line of steps.jsonl, with one entry per rank. Waits are explained at plan::RankWaits.
 struct RankLists {
-    std::vector<double> compute_s, products_s, wait_s, wait_pipeline_s, wait_tensor_s, wait_data_s;
-    std::vector<double> slowness;
+    std::vector<double> compute_s, matmuls_s;  // seconds in all kernels, and in matmuls of blocks
+    std::vector<double> wait_s, wait_pipeline_s, wait_tensor_s, wait_data_s;  // seconds; wait_s is the sum
+    std::vector<double> slowness;  // matmul time relative to other ranks; 1 for a rank that is not slow
 };
 
 // A line of steps.jsonl: a step. Fractions are from 0 to 1.
@@ -64,13 +68,14 @@ struct StepLine {
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     RankLists ranks;                                             // empty for a run of one rank
-    Figure comm_wait_s, energy_j;                                // mean over the ranks; sum over the ranks
+    Figure comm_wait_s;                                          // mean over the ranks
+    Figure energy_j;                                             // sum over the ranks
     GpuStates gpus;
     Figure grad_norm, lr, peak_bytes;
-    bool is_skipped = false;
-    std::string non_finite;  // describes the first value that was not finite
-    std::optional<bool> is_rolled_back;
-    std::string plan;  // hash of the plan
+    bool is_skipped = false;             // no update, because a value was not finite
+    std::string first_non_finite;        // describes the first value that was not finite
+    std::optional<bool> is_rolled_back;  // true if the speculative update was rolled back
+    std::string plan;                    // hash of the plan
 };
 
 // A line of steps.jsonl: an evaluation after `step` steps.
@@ -81,31 +86,36 @@ struct EvaluationLine {
 
 // summary.json: figures of merit, each beside its limit. Fractions are from 0 to 1.
 struct Summary {
-    std::string verdict, reason;  // "VALID" or "INVALID"
-    std::vector<std::string> approximations, remarks;
-    std::string slowed;     // which ranks --slow slowed
-    Figure stopped_behind;  // number of steps after which the run stopped
-    std::string stopped_because;
+    std::string verdict, reason;                       // "VALID" or "INVALID"
+    std::vector<std::string> approximations, remarks;  // why losses are not exact; other remarks
+    std::string emulated_slowness;                     // describes the ranks that --slow slows
+    Figure stopped_after;                              // number of steps after which the run stopped
+    std::string stop_reason;
     std::string clock;  // "wall" or "simulated"
-    Figure steps, earlier_steps, skipped_steps, rolled_back;
+    Figure steps, earlier_steps, skipped_steps, rolled_back_updates;
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // on the validation samples
     Figure seconds, median_step_s, last_step_s;
     Figure tokens, tokens_per_s, images_per_s;
     Figure padding;  // fraction of the computed tokens
     Figure flops_per_s, peak_flops_per_s;
-    std::string peak_is;
-    Figure mfu, mfu_causal;
+    std::string peak_description;
+    Figure mfu, mfu_causal;  // with the whole square of attention scores, and without its masked half
     std::string mfu_formula;
     Figure bubble, bubble_limit;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     Figure comm_wait_s;                                          // mean over the ranks
     Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
+    // Number of checkpoints, seconds for which they blocked rank 0, and how many of these seconds rank 0
+    // waited for the previous checkpoint.
     Figure checkpoints, save_stall_s, save_waited_s;
     Figure plan_changes, plan_change_s, moved_bytes;
+    // Number of times that the policy read the observations and kept the plan, the seconds of these looks, and
+    // their fraction of the time of the steps.
     Figure looks, look_s, look_share;
-    Figure grown_bytes, predicted_bytes;  // of the rank with the largest value
+    Figure growth_bytes;     // memory growth of the rank whose memory grew most
+    Figure predicted_bytes;  // predicted memory of the fullest rank
 };
 
 // Converts a record to JSON, with the fields in the order of the file. Record is one of the structs above, or
@@ -114,9 +124,9 @@ template <class Record>
 nlohmann::ordered_json to_json(const Record& record);
 
 // Reads a record. Absent and null fields keep their defaults. Throws ConfigError if a field has another type
-// than its member, naming `place` ("runs/a/steps.jsonl, line 3").
+// than its member. The message names `source`, such as "runs/a/steps.jsonl, line 3".
 template <class Record>
-Record read_record(const nlohmann::json& json, const std::string& place);
+Record read_record(const nlohmann::json& json, const std::string& source);
 
 // Same as read_record(), but returns nothing if a field has another type than its member.
 template <class Record>

@@ -6,17 +6,17 @@
 
 namespace trireme::records {
 
-// The result of a checkpoint. Only rank 0 has it.
+// The result of a checkpoint. Only rank 0, which completes checkpoints, makes one.
 struct SaveOutcome {
-    std::uint64_t step = 0;
-    std::string complaint;  // why it was not written; empty if it is on disk
-    double seconds = 0;     // from its start to its end
+    std::uint64_t step = 0;  // number of steps after which the checkpoint was begun
+    std::string complaint;   // why the checkpoint was not written; empty if it is on disk
+    double seconds = 0;      // from the beginning of the checkpoint until it is on disk
 };
 
 // A save that had to wait until the previous checkpoint was written.
 struct SaveWait {
-    std::uint64_t step = 0;
-    double seconds = 0;
+    std::uint64_t step = 0;  // number of steps after which the save was due
+    double seconds = 0;      // duration of the wait
 };
 
 }  // namespace trireme::records

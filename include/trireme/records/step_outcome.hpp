@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "trireme/comm/tally.hpp"
+#include "trireme/comm/step_gather.hpp"
 #include "trireme/device/tensor.hpp"
 #include "trireme/plan/observation.hpp"
 #include "trireme/setup/model_flops.hpp"
 
 namespace trireme::records {
 
-// In ascending priority: the largest of several reasons counts.
+// The reasons to stop in ascending priority: if ranks have several reasons, the largest value counts.
 enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate, hangup };
 
 // The reason why a run stops. Equal on all ranks.
@@ -23,8 +23,8 @@ struct Stop {
     int rank = 0;  // the lowest rank with this reason
 };
 
-// The state of each rank's GPU after a step, per rank. A field is empty if a rank does not report it. Ranks
-// that share a GPU report the same values.
+// The state of the ranks' GPUs after a step: lists with one entry per rank. A list is empty if some rank does
+// not report its value. Ranks that share a GPU report equal values.
 struct GpuStates {
     std::vector<double> watts = {};
     std::vector<double> clock_mhz = {};
@@ -38,49 +38,50 @@ struct StepOutcome {
     std::size_t step = 0;  // counts from 0
     double loss = 0;       // mean per target
     double gradient_norm = 0;
-    double rate = 0;          // learning rate
-    bool is_skipped = false;  // the update, or that of a stage, was skipped because a value was not finite
-    std::vector<int> non_finite_ranks = {};  // ranks whose part of the loss or gradient is not finite
-    std::string non_finite = {};  // describes the first value that is not finite; empty if not searched for
+    double learning_rate = 0;
+    bool is_skipped = false;  // the update of some stage was skipped because a value was not finite
+    std::vector<int> non_finite_ranks = {};  // ranks with a non-finite loss or squared gradient norm
+    // Describes the first value that is not finite; empty if no such value was searched for.
+    std::string first_non_finite = {};
     setup::StepSize size = {};
-    std::optional<bool> is_rolled_back = {};  // the speculative update was wrong and has been redone; empty if
-                                              // updates wait for the norm
+    // True if the speculative update was rolled back and redone. Empty if updates wait for the gradient norm.
+    std::optional<bool> is_rolled_back = {};
     std::size_t padded_tokens = 0;            // computed tokens over all replicas, including padding
     double seconds = 0;                       // duration on the slowest rank
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank
-    std::vector<double> slowness = {};        // per rank, see Observation; empty if no rank is slow
-    std::size_t peak_bytes = 0;               // peak memory since the start, of the largest rank
-    // Energy of each rank's device. What a rank consumes after its own end of the step counts for the next
-    // step. Empty if some ranks are not measured.
+    std::vector<double> slowness = {};        // per rank, see plan::Observation; empty if no rank is slow
+    std::size_t peak_bytes = 0;               // peak memory since the start; maximum over the ranks
+    // Energy of each rank's device. Energy that a device consumes after its rank has ended the step counts for
+    // the next step. Empty if some ranks are not measured.
     std::vector<double> joules_of_ranks = {};
     GpuStates gpus = {};
     Stop stop = {};  // request of a rank to stop after this step
 };
 
-// Indices of the numbers that each rank reports for a step.
+// Indices of the numbers that each rank reports for a step. Flags are 0 or 1, and times are in seconds.
 struct RecordFields {
     enum : std::size_t {
-        loss,
-        squares,
-        skipped,
-        rolled_back,
-        seconds,
-        products,
-        product_flops,
-        whole_flops,
-        others,
-        wait_pipeline,
+        loss,     // sum over the targets of the rank
+        squares,  // what the rank contributes to the squared gradient norm
+        is_skipped,
+        is_rolled_back,
+        seconds,        // of the whole step
+        matmuls,        // in matmuls of blocks
+        matmul_flops,   // FLOPs of these matmuls
+        full_flops,     // FLOPs that they would have had without skipped channels
+        other_kernels,  // in all other kernels
+        wait_pipeline,  // waits: see plan::RankWaits
         wait_tensor,
         wait_data,
-        wait_others,
-        padded_tokens,
-        peak_bytes,
-        joules,
-        stop,
-        count,
-        // Runs on GPUs append these fields.
+        wait_other,
+        padded_tokens,  // computed tokens, including padding
+        peak_bytes,     // peak memory since the start
+        joules,         // energy of the device; NaN if not measured
+        stop,           // a StopReason
+        count,          // number of the fields above
+        // Runs on GPUs append these fields: the state of the rank's GPU, NaN if not reported.
         watts = count,
         clock_mhz,
         memory_clock_mhz,
@@ -90,10 +91,11 @@ struct RecordFields {
     };
 };
 
-// Returns the number of fields per rank for a run whose tensors are in memory space `place`.
-std::size_t fields_of_record(device::MemorySpace place);
+// Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`.
+std::size_t count_record_fields(device::MemorySpace memory_space);
 
-// Computes the rest of the outcome from the records of all ranks; `outcome.size` must be set.
-void add_records(const comm::Gathered& all, StepOutcome& outcome);
+// Computes members of `outcome` from `all`, in which the numbers of each rank have the RecordFields as indices.
+// `outcome.size` must be set.
+void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome);
 
 }  // namespace trireme::records

@@ -1,4 +1,4 @@
-// Drawings of the program: the report of a run, and the schedule of a plan.
+// The report of a run as an HTML page, and drawings of schedules as SVG.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,24 @@
 
 namespace trireme::report {
 
-// Reads the records in `run_directory` and writes one self-contained HTML file, without scripts or network. A
-// run without a summary is shown as far as its records go; fields that the records lack are omitted. The same
-// records give the same bytes. Throws ConfigError for a directory without records, for an unreadable record
-// (with file and line), and for an output that cannot be created. Throws ResourceError if the disk is full.
+// Reads the records in `run_directory` and writes the HTML file `output`. The file contains all that it shows:
+// it has no scripts, and a browser fetches no other file. A run without a summary is shown up to its last
+// record; figures that the records lack are omitted. Equal records give equal bytes. Throws ConfigError for a
+// directory without records, for an unreadable record (the message names file and line), and for an output that
+// cannot be created. Throws ResourceError if the disk is full.
 void write_report(const std::filesystem::path& run_directory, const std::filesystem::path& output);
 
-// Kinds of spans in a row besides instructions.
-enum class Beside : std::uint8_t {
-    wait,        // in the row: waiting for messages or for other ranks
-    pause,       // in the row: all ranks do something instead of instructions
-    state,       // a line below the row: transfer of parameters or moments
-    checkpoint,  // a line below that: copy or write of a checkpoint
+// Kinds of time spans that are drawn in addition to the instructions of a row.
+enum class ExtraSpanKind : std::uint8_t {
+    wait,        // drawn in the row: waiting for messages or for other ranks
+    pause,       // drawn in the row: all ranks execute something else, such as an evaluation
+    state,       // drawn as a line below the row: transfer of parameters or moments
+    checkpoint,  // drawn as another line below the row: copy or write of a checkpoint
 };
-struct BesideSpan {
-    Beside kind = Beside::wait;
+struct ExtraSpan {
+    ExtraSpanKind kind = ExtraSpanKind::wait;
     std::string name;
-    double begin = 0;
+    double begin = 0;  // in the time unit of the timeline
     double end = 0;
 };
 
@@ -34,18 +35,18 @@ struct BesideSpan {
 struct Timeline {
     std::string title;
     schedule::Prediction prediction;
-    std::vector<std::string> rows = {};                // names of the rows; if empty: team 0, team 1, ...
-    std::vector<std::vector<BesideSpan>> beside = {};  // per row; empty if there are none
+    std::vector<std::string> row_names = {};               // names of the rows; if empty: team 0, team 1, ...
+    std::vector<std::vector<ExtraSpan>> extra_spans = {};  // per row; empty if there are none
 };
 
-// Returns a self-contained SVG file with one row per team and time to the right. Forward passes,
-// backward passes (whole or in two halves) and updates have colours that do not need red and green, and
-// a legend. A span that is wide enough shows its micro-batch, and its stage if a team holds several.
-// Every span shows both on hover.
-std::string schedule_svg(const schedule::Prediction& prediction, const std::string& title);
+// Returns an SVG file with one row per team and a horizontal time axis. Forward passes, backward passes (whole
+// or in two halves) and updates have different colours, which colour-blind readers can tell apart, and a
+// legend. A span that is wide enough shows its micro-batch, and also its stage if some team holds several
+// stages. Every span shows both on hover.
+std::string draw_schedule(const schedule::Prediction& prediction, const std::string& title);
 
-// Draws several timelines below each other with a common time axis.
-std::string schedules_svg(const std::vector<Timeline>& timelines,
-                          const std::string& unit = "time, in units of cost");
+// Returns an SVG file with several timelines below each other and one time axis, whose label is `unit`.
+std::string draw_timelines(const std::vector<Timeline>& timelines,
+                           const std::string& unit = "time, in units of cost");
 
 }  // namespace trireme::report

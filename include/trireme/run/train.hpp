@@ -9,14 +9,14 @@
 
 namespace trireme::run {
 
-// The outcome of a run. A stopped run ended before its last step, with a checkpoint to resume from.
+// How a run ended. A stopped run ended before its last step, with a checkpoint from which it can be resumed.
 enum class Ending { done, stopped };
 
 // Collective over all ranks. Trains; rank 0 writes the run directory and prints progress and the figures of
 // merit. Throws ConfigError on all ranks together, before anything is written, if the configuration, the corpus
-// or the run directory cannot be used. Stops soon after any rank receives a signal, or before the time limit of
-// the run or of its job. `signals` may be null; otherwise they must have been installed before the session was
-// made.
+// or the run directory cannot be used. Stops soon after any rank receives a signal, or before --time-limit or
+// the end of the Slurm job. `signals` may be null; otherwise it must have been constructed before the session
+// was made.
 Ending train(const config::RunConfig& config, comm::Session& session, device::StopSignals* signals = nullptr);
 
 // Collective over all ranks. Evaluates a stored model on a corpus. Rank 0 prints loss and perplexity, accuracy,
@@ -24,8 +24,9 @@ Ending train(const config::RunConfig& config, comm::Session& session, device::St
 // if model or corpus cannot be used.
 void evaluate(const config::EvaluateConfig& config, comm::Session& session);
 
-// Returns the options in the checkpoint that --resume names. Empty if the run does not resume, or if the
-// version that wrote the checkpoint stored no options. Throws ConfigError if there is no such checkpoint.
-std::optional<config::SavedOptions> saved_options(const config::RunOptions& run);
+// Returns the options that are stored in the checkpoint that --resume names. Empty if the run does not resume,
+// or if an older version wrote the checkpoint without options. Throws ConfigError if there is no such
+// checkpoint.
+std::optional<config::SavedOptions> read_saved_options(const config::RunOptions& run);
 
 }  // namespace trireme::run

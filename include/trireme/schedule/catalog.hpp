@@ -1,4 +1,4 @@
-// The catalog of pipeline schedules. Options, help, plans, searches and comparisons read everything about a
+// The catalog of pipeline schedules. Options, help, plans, searches and comparisons read all properties of a
 // schedule from its entry.
 #pragma once
 
@@ -15,15 +15,16 @@ namespace trireme::schedule {
 
 struct ScheduleInput;
 
+// The pipeline shapes that a schedule can be generated for.
 enum class ScheduleShape : std::uint8_t {
-    one_stage_each,  // each team holds one stage; replicas may execute different numbers of micro-batches
-    grid,            // equal rows of teams with any number of chunks
-    one_chunk_grid,  // equal rows of teams with one chunk
-    v                // equal rows of teams with two chunks in a V
+    one_stage_per_team,  // each team holds one stage; replicas may execute different numbers of micro-batches
+    grid,                // equal pipeline replicas with any number of chunks
+    one_chunk_grid,      // equal pipeline replicas with one chunk
+    two_chunk_v          // equal pipeline replicas with two chunks in a V
 };
 
-// Sizes of a row of teams whose stages all cost the same.
-struct EqualRow {
+// Sizes of one pipeline replica whose stages all cost the same.
+struct PipelineSizes {
     double pipe = 1;          // teams
     double chunks = 1;        // stages per team
     double microbatches = 1;  // per step
@@ -31,30 +32,33 @@ struct EqualRow {
 
 // An entry of the catalog.
 struct Schedule {
-    const char* name;     // "1f1b"
-    const char* meaning;  // a line of help
+    const char* name;  // "1f1b"
+    const char* help;  // one line of the help text
     ScheduleShape shape;
-    // Generates the programs of a training step. Called after generate() has checked the shape.
-    std::vector<Program> (*programs)(const ScheduleInput& input);
-    // Computes the idle time of a team in a step in closed form. All stages cost the same and messages cost
-    // nothing. Empty if there is no formula for the row.
-    std::optional<double> (*idle)(const EqualRow& row, const StageCost& cost);
-    // Says why the schedule rejects an input of its shape; empty if it takes it. Null if it takes all inputs.
-    std::string (*obstacle)(const ScheduleInput& input) = nullptr;
-    bool splits_backward = false;       // backward passes in two halves; updates are speculative
-    bool keeps_old_weights = false;     // no flush between steps; weights may be several updates old
-    bool updates_stages_alone = false;  // an update waits for the gradients of its own stage only
+    // Generates the programs of a training step, one per team. generate() calls it after it has checked the
+    // shape.
+    std::vector<Program> (*make_programs)(const ScheduleInput& input);
+    // Computes the idle time of a team in a step in closed form. All stages have the cost `cost`, and messages
+    // take no time. Empty if there is no formula for these sizes.
+    std::optional<double> (*compute_idle_time)(const PipelineSizes& sizes, const StageCost& cost);
+    // Describes why the schedule rejects an input of its shape; empty if it accepts the input. The pointer is
+    // null if the schedule accepts all inputs of its shape.
+    std::string (*find_obstacle)(const ScheduleInput& input) = nullptr;
+    bool splits_backward = false;  // backwards are split in two halves, and updates are speculative
+    bool stashes_weights = false;  // no flush between steps; old weights are kept for the backward
+    bool updates_stages_independently = false;  // a STEP waits for the gradients of its own stage only
 
     bool operator==(const Schedule& other) const { return name == other.name; }
 };
 
-// All schedules, in the order of help.
-std::span<const Schedule> schedules();
-const Schedule* find_schedule(const std::string& name);  // returns null if there is none
-// Throws ConfigError, with the nearest known name, if there is no such schedule.
-const Schedule& schedule_named(const std::string& name);
+// Returns all schedules, in the order of the help text.
+std::span<const Schedule> list_schedules();
+const Schedule* find_schedule(const std::string& name);  // returns null if there is no such schedule
+// Returns the schedule with this name. Throws ConfigError, with the nearest known name, if there is no such
+// schedule.
+const Schedule& require_schedule(const std::string& name);
 
-inline constexpr const char* searched_schedule =
-    "auto";  // not in the catalog: programs are searched by their costs
+// Value of --schedule that is not in the catalog: the programs are searched for the measured or given costs.
+inline constexpr const char* searched_schedule_name = "auto";
 
 }  // namespace trireme::schedule

@@ -1,47 +1,51 @@
 // Proves that programs are correct, or finds a fault. All programs are executed abstractly, with the meaning
 // that the engine gives them:
 //
-// - A send starts a message and a receive posts its buffer; neither waits for the other side. Messages of a
-//   channel (source team, destination team, activation or gradient) pair in order: the k-th send with the k-th
-//   receive. A pair that names different micro-batches or stages is crossed.
-// - Each end of a channel has `slots` buffers. At the destination a receive waits for a free buffer and takes
-//   it when it is posted; the compute instruction that reads it frees it. At the source the compute instruction
-//   that makes a result waits for a free buffer and takes it. The message frees it when it is complete: sent,
-//   and its receive posted.
-// - A compute instruction waits for its inputs. F of stage s needs the result of F of stage s - 1, which came
-//   by message or was made earlier by the same team. B and I need F of the same team, and the gradient from
-//   stage s + 1 (B or I there) if that stage exists. W needs I. The B or W that frees the activations of stage
-//   s comes after that of stage s + 1 if the same team executes both: the output of stage s has one copy.
-// - Programs cover one step, or several whose micro-batches are numbered consecutively. A team's k-th REDUCE of
-//   a stage and its k-th STEP belong to the k-th step.
-// - REDUCE of a stage needs all backward work of the step by the team in that stage. It waits for no other
-//   team. Teams that hold several stages in common reduce them in the same order, over all steps.
-// - STEP needs the team's REDUCE of that stage and step. It waits until all teams have reached their REDUCEs of
-//   all their stages, and a STEP of that step. If stages are updated alone, it waits until all holders of the
-//   stage have reached their REDUCE and STEP of the stage. (A reduction progresses while its teams compute or
-//   wait at a STEP, but not while one waits for a message. So nothing before a team's STEP may need what other
-//   teams do after theirs.)
-// - If updates are validated, STEP waits for the holders of its stage only: until they have reached their
-//   REDUCEs of the stage and a STEP of that step. If the first and the last stage share a tensor, the STEP of
-//   either waits for the holders of both. STEP guesses what the norm of all gradients will require. VALIDATE
-//   waits until all teams have reached their REDUCEs of all their stages. A team's k-th VALIDATE of a stage
-//   belongs to the k-th step. The STEPs of a step are adjacent in a program, and so are its VALIDATEs. Only
-//   forwards of the next step and their messages may stand between the two groups. All other work of a step
-//   stands between the VALIDATEs before it and its own STEPs. All ages are 0.
-// - If the guess was wrong, all teams find out at their VALIDATEs. They roll the update back, redo it
-//   correctly, and repeat what stands between STEPs and VALIDATEs, messages included. So a message is sent
-//   there if and only if it is also received and read there. (At its VALIDATE a team has read all messages that
-//   were sent to it. Its buffers are as after its STEPs or freer, so that the repetition cannot get stuck.)
-// - A compute instruction with age a uses the stage's weights as they were a updates ago, or the initial
-// weights
-//   if there were fewer updates. Both passes of a micro-batch through a stage use the same weights; so do all
-//   stages, unless they are updated alone.
-// - Every micro-batch passes every stage once, forward and backward (B, or I and then W), at its executor. A
-//   training program reduces and steps every stage that it holds once per step, and also validates it if
-//   updates are validated. No send is left without a receive.
+// - A send starts a message and a receive posts its buffer; neither waits for the other team. A channel
+//   (source team, destination team, activation or gradient) pairs its messages in order: the k-th send with
+//   the k-th receive. It is a fault if the two name different micro-batches or stages ("messages cross").
+// - Each end of a channel has `slots` buffers. At the destination, posting a receive waits for a free buffer
+//   and takes it; the compute instruction that reads the message frees it. At the source, the compute
+//   instruction that produces a result waits for a free buffer and takes it; the buffer is free again when
+//   the message is complete, which means that it was sent and its receive was posted.
+// - A compute instruction (F, B, I or W: see instruction.hpp) waits for its inputs. F of stage s needs the
+//   output of F of stage s - 1, which came by message or was computed earlier by the same team. B and I of
+//   stage s need F of stage s by the same team, and the gradient from B or I of stage s + 1 if that stage
+//   exists. W needs I. If one team executes stages s and s + 1, the B or W of stage s follows that of stage
+//   s + 1, because the backward of stage s + 1 reads the output of stage s, of which there is one copy.
+// - Programs cover one step, or several steps whose micro-batches are numbered consecutively. A team's k-th
+//   REDUCE of a stage and its k-th STEP of the stage belong to the k-th step.
+// - REDUCE of a stage follows all backward work of the team in that stage and step. It waits for no other
+//   team. Teams that hold the same stages reduce them in the same order, over all steps.
+// - STEP follows the team's REDUCE of that stage and step. It waits until all teams have reached their
+//   REDUCEs of all their stages, and a STEP of that step. If stages are updated independently, it waits
+//   until all holders of the stage have reached their REDUCE and STEP of the stage. (A gradient reduction
+//   progresses while its teams compute or wait at a STEP, but not while a team waits for a message. So no
+//   instruction before a team's STEP may depend on an instruction that follows the STEP of another team.)
+// - If updates are speculative, STEP waits only for the holders of its stage: until they have reached their
+//   REDUCEs of the stage and a STEP of that step. If the first and the last stage share a tensor, the STEP
+//   of either stage waits for the holders of both. STEP guesses that the global gradient norm requires
+//   neither clipping nor skipping. VALIDATE waits until all teams have reached their REDUCEs of all their
+//   stages. A team's k-th VALIDATE of a stage belongs to the k-th step. In a program, the STEPs of a step
+//   are adjacent, and so are its VALIDATEs. Only forwards of the next step and their messages may stand
+//   between the STEPs and the VALIDATEs of a step. All other work of a step stands between the VALIDATEs of
+//   the previous step and its own STEPs. All ages are 0.
+// - If the guess was wrong, all teams learn this at their VALIDATEs. They roll the update back, redo it
+//   correctly, and repeat the instructions between STEPs and VALIDATEs, messages included. So the send, the
+//   receive and the reader of a message either all stand between STEPs and VALIDATEs, or none of the three
+//   does. (At its VALIDATE a team has read all messages that were sent to it. Therefore all buffers that were
+//   free after its STEPs are free again, and the repetition cannot deadlock.)
+// - A compute instruction with age a uses the weights of its stage as they were a updates ago, or the
+//   initial weights if there were fewer updates. Forward and backward of a micro-batch in a stage use the
+//   same weights. All stages use the same version of weights for a micro-batch, unless stages are updated
+//   independently.
+// - Every micro-batch passes every stage once, forward and backward (B, or I and then W), at the team that
+//   the shape names as its executor. The program of a team has one REDUCE and one STEP per step for every
+//   stage that the team holds, in training, and one VALIDATE if updates are speculative. Every send has a
+//   receive.
 //
-// The order in which teams execute never changes what another team may do next, so that one order of execution
-// stands for all.
+// The order in which teams execute never changes what another team may do next. So it suffices to execute
+// the programs in one order.
 #pragma once
 
 #include <cstddef>
@@ -54,33 +58,42 @@
 
 namespace trireme::schedule {
 
+// The reason why programs are not correct.
 struct Fault {
-    int team = 0;
-    std::size_t position = 0;  // in the team's program; its length if something is missing at its end
-    // "team 1 is stuck at 2RECV_B0, which waits for ...; team 0 is stuck at ..."; names the instructions.
+    int team = 0;  // the team whose program has the fault
+    // Position in the team's program; the length of the program if an instruction is missing in it.
+    std::size_t position = 0;
+    // Describes the fault: "team 1 is stuck at 2RECV_B0, which waits for ...; team 0 is stuck at ...".
     std::string what;
 };
 
+// What verify_programs() has counted in correct programs.
 struct Proof {
-    std::vector<int> peak_activations;              // per team: most micro-batches kept, summed over its stages
-    std::vector<std::vector<int>> peak_of_stage;    // per team and stage: most kept of that stage
-    std::vector<int> peak_gradients;                // per team: most steps whose gradients it holds at once
-    std::vector<std::vector<int>> weight_versions;  // per team and stage: most versions at once; 0 if not held
+    // Per team: the largest number of in-flight micro-batches, summed over the stages of the team.
+    std::vector<int> peak_activations;
+    // Per team and stage: the largest number of in-flight micro-batches of the team in that stage.
+    std::vector<std::vector<int>> peak_activations_of_stage;
+    // Per team: the largest number of steps whose gradients the team holds at once.
+    std::vector<int> peak_gradients;
+    // Per team and stage: the largest number of weight versions at once; 0 if the team does not hold the stage.
+    std::vector<std::vector<int>> weight_versions;
 };
 
 struct Verdict {
-    std::optional<Fault> fault;  // the first one found; empty if the programs are proved
+    std::optional<Fault> fault;  // the first fault found; empty if the programs are correct
     Proof proof;                 // valid if there is no fault
 
     bool is_proved() const { return !fault; }
 };
 
-// Checks all programs of a shape. Throws BugError if the shape contradicts itself.
+// Checks all programs of a shape, one per team. Throws BugError if the shape contradicts itself.
 //
-// An activation is kept from the F of a stage to its B or W; in forward-only programs to the end of the F. (The
-// buffer of a posted receive is counted by the slots.) A team holds gradients of a step from its first B, I or
-// REDUCE of the step until it has updated all its stages. It holds old weights of a stage until their last use.
-// The memory for both is reused cyclically: all steps from the oldest one held to the newest count.
-Verdict check(const std::vector<Program>& programs, const PipelineShape& shape);
+// A micro-batch is in flight in a stage, and its activations are stored, from the F of the stage to its B or W;
+// in forward-only programs to the end of the F. (The slots of the channel account for the buffers of posted
+// receives.) A team holds gradients of a step from its first B, I or REDUCE of the step until it has updated
+// all its stages. It holds a version of the weights of a stage until the last use of that version. The buffers
+// of gradients and of weight versions are reused cyclically. So the peaks count all steps, or versions, from
+// the oldest one held to the newest.
+Verdict verify_programs(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

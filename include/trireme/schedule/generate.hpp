@@ -1,4 +1,4 @@
-// Generates the programs of schedules, with compute instructions only.
+// Generates the programs of schedules. lower() adds messages and collectives to them.
 #pragma once
 
 #include <string>
@@ -11,23 +11,26 @@
 
 namespace trireme::schedule {
 
-// Returns `shape` with the update rule of the schedule: `updates_alone` and `validates` of PipelineShape.
-// Updates are not validated if each team holds all stages.
-PipelineShape with_updates_of(const Schedule& schedule, PipelineShape shape);
+// Returns `shape` with the update rule of the schedule: sets `updates_stages_independently` and
+// `has_speculative_updates`. Updates are not speculative if each team holds all stages.
+PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape);
 
-// Says why the schedule cannot be generated for the shape, with the nearest shape that it takes; empty if it
-// can. For example, several chunks need interleaved or looped-bfs on a grid, or zb-v on a V.
-std::string obstacle_to(const Schedule& schedule, const PipelineShape& shape);
-std::string obstacle_to_phases(const Schedule& schedule,
-                               const PipelineShape& shape);  // the same for generate_phases()
+// Returns why the schedule cannot be generated for the shape, and the nearest shape that it accepts; empty if
+// it can be generated. For example, several chunks need interleaved or looped-bfs on a grid, or zb-v on a V.
+std::string find_schedule_obstacle(const Schedule& schedule, const PipelineShape& shape);
 
-// Returns one program per team, with compute instructions only, in the order of the schedule. Forward-only
-// shapes get the forwards. Throws ConfigError with the obstacle, if there is one.
+// Returns why generate_phases() would throw; empty if it would not.
+std::string find_phases_obstacle(const Schedule& schedule, const PipelineShape& shape);
+
+// Returns one program per team, with compute instructions only, in the order of the schedule. If `shape` is not
+// for training, the programs have forwards only. Throws ConfigError with the text of find_schedule_obstacle()
+// if that is not empty.
 std::vector<Program> generate(const Schedule& schedule, const PipelineShape& shape);
 
-// Returns the programs of many steps as phases, for with_updates_of(schedule, shape). `shape` describes one
-// step. If the schedule keeps work in flight across the end of a step, the phases include REDUCEs, STEPs and
-// VALIDATEs, and instructions have the ages of their weights. Throws ConfigError as generate() does.
+// Returns the programs of many steps as phases, for the shape that apply_update_rule(schedule, shape) returns.
+// `shape` describes one step. If the schedule keeps work in flight across the end of a step, the phases include
+// REDUCEs, STEPs and VALIDATEs, and instructions have the ages of their weights. Throws ConfigError as
+// generate() does.
 Phases generate_phases(const Schedule& schedule, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

@@ -1,4 +1,5 @@
-// The instructions of a rank as data. A program is a list of instructions.
+// The instructions that the ranks of a team execute, as data. A program is the list of instructions of one
+// team.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +9,23 @@
 
 namespace trireme::schedule {
 
-// Letters are those of torch.distributed.pipelining. In the examples the stage is 2 and the micro-batch 0.
-// After F, B, I and W, @1 means that the weights of one update ago are used.
+// The operations and their text form, with the letters of torch.distributed.pipelining. In the examples the
+// stage is 2 and the micro-batch 0. The suffix @1 of F, B, I and W (2F0@1) means that the weights of one update
+// ago are used.
 //   2F0        forward
-//   2B0        whole backward; or its two halves:
-//   2I0        gradient of the input
-//   2W0        gradient of the weights
-//   2SEND_F0   starts to send the result of 2F0 to the executor of 3F0
+//   2B0        complete backward pass, or its two halves:
+//   2I0        gradient of the input (input half)
+//   2W0        gradient of the weights (weight half)
+//   2SEND_F0   starts to send the output of 2F0 to the team that executes 3F0
 //   2RECV_F0   posts the receive of the input of 2F0
-//   2SEND_B0   starts to send the gradient that 2B0 or 2I0 made to the executor of 1B0
+//   2SEND_B0   starts to send the gradient that 2B0 or 2I0 computed to the team that executes 1B0
 //   2RECV_B0   posts the receive of the gradient that 2B0 or 2I0 reads
-//   REDUCE2    starts to sum the gradients of stage 2 over all its holders
-//   STEP2      updates the parameters of stage 2. It waits for the gradients of all stages, whose norm it
-//              needs. If updates are validated, it waits for those of its own stage and guesses what the norm
-//              will require
-//   VALIDATE2  waits for the gradients of all stages; if the guess was wrong, the work since the update is
-//              repeated
+//   REDUCE2    starts to sum the gradients of stage 2 over all teams that hold it
+//   STEP2      updates the parameters of stage 2. Waits for the reduced gradients of all stages, from which
+//              the global gradient norm is computed. If updates are speculative, waits for the gradients of
+//              stage 2 only, and guesses that the norm requires neither clipping nor skipping
+//   VALIDATE2  waits for the reduced gradients of all stages. If the guess of STEP2 was wrong, the update is
+//              rolled back and redone, and the work since the update is repeated
 enum class Op : std::uint8_t {
     forward,
     backward,
@@ -43,15 +45,15 @@ inline constexpr int no_microbatch = -1;  // for reduce, step and validate
 struct Instruction {
     Op op = Op::forward;
     int stage = 0;
-    int microbatch = no_microbatch;
-    int age = 0;  // of the weights, in updates; 0 for instructions that do not compute
+    int microbatch = no_microbatch;  // numbered over all steps of the program, from 0
+    int age = 0;  // age, in updates, of the weights that a compute instruction uses; otherwise 0
 
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
 using Program = std::vector<Instruction>;
 
-bool is_compute(Op op);  // forward, backward and its halves
+bool is_compute(Op op);  // forward, backward and the halves of a backward
 bool is_send(Op op);
 bool is_receive(Op op);
 bool has_microbatch(Op op);
@@ -59,7 +61,8 @@ bool has_microbatch(Op op);
 std::string to_string(const Instruction& instruction);  // "2SEND_F0"
 std::string to_string(const Program& program);          // "0F0 0SEND_F0 ...", separated by spaces
 
-// Throws ConfigError if the text is no instruction; the message begins with `place` ("line 3 of my.csv").
-Instruction parse_instruction(std::string_view text, const std::string& place);
+// Throws ConfigError if the text is not an instruction; the message begins with `location` ("line 3 of
+// my.csv").
+Instruction parse_instruction(std::string_view text, const std::string& location);
 
 }  // namespace trireme::schedule

@@ -10,28 +10,29 @@
 
 namespace trireme::schedule {
 
-// Returns the programs with messages, REDUCEs and STEPs.
+// Returns the programs of `compute`, one per team, with messages, REDUCEs and STEPs added. If `compute` already
+// has messages, only the missing REDUCEs and STEPs are added.
 //
-// A send follows the compute instruction whose result it carries. If that runs ahead of a VALIDATE and its
-// reader does not, the send follows the VALIDATE instead. A receive stands as early as the slots of its channel
-// allow: the k-th of a channel directly after the compute instruction that reads the (k - slots)-th, in the
-// order of the sends. It never precedes the STEPs, or the VALIDATEs, that its reader follows. In training,
-// REDUCE follows a team's last backward (or weight half) of a stage. The STEPs of all its stages end the
-// program, even if the team executes no micro-batch. Programs that already have messages only get the REDUCEs
-// and STEPs that they lack.
+// A send follows the compute instruction whose result it carries. If this instruction precedes the VALIDATEs
+// and the instruction that reads the result follows them, the send follows the VALIDATEs, too. A receive stands
+// as early as the slots of its channel allow: the k-th receive of a channel stands directly after the compute
+// instruction that reads the (k - slots)-th message. Receives of a channel have the order of the sends. A
+// receive never precedes the STEPs or VALIDATEs that its reader follows. In training, REDUCE follows a team's
+// last backward (or weight half) of a stage. The STEPs of all stages of the team end its program, even if the
+// team executes no micro-batch.
 //
-// The result may be wrong if `compute` was; check() finds out.
+// If `compute` has a fault, so have the returned programs: verify_programs() finds it.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);
 
-// The same for phases. Phases that keep work in flight already have their REDUCEs, STEPs and VALIDATEs. Call it
-// for those only if obstacle_to_lowering() is empty.
+// Lowers prologue and bodies. Phases that keep work in flight must already have their REDUCEs, STEPs and
+// VALIDATEs, and find_lowering_obstacle() must return an empty text for them.
 Phases lower_phases(const Phases& compute, const PipelineShape& shape);
 
-// Says why phases that keep work in flight cannot be lowered: the fault that check() finds, or that their steps
-// with messages are not all alike. Empty if they can be lowered.
-std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& shape);
+// Returns the reason why phases that keep work in flight cannot be lowered: a fault that verify_programs()
+// finds, or that the steps differ once they have messages. Returns an empty text if they can be lowered.
+std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& shape);
 
-// Returns the programs without messages and collectives.
-std::vector<Program> compute_only(const std::vector<Program>& programs);
+// Returns the programs without messages, REDUCEs, STEPs and VALIDATEs.
+std::vector<Program> extract_compute(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

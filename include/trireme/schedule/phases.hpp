@@ -1,4 +1,5 @@
-// Programs of many steps in compact form: a prologue before the first step, and a body that every step repeats.
+// Programs of any number of steps in compact form: a prologue before the first step, and a body that every step
+// repeats.
 #pragma once
 
 #include <vector>
@@ -8,46 +9,52 @@
 
 namespace trireme::schedule {
 
-// The body of step t ends with its STEPs or, if updates are validated, its VALIDATEs. Its micro-batch m belongs
-// to step t + m / microbatches. If that is a later step, its forwards run ahead of the end of step t. The
-// prologue has the work that the first body expects to be done; its micro-batches count from the first step.
-// Synchronous schedules have only bodies, which contain their own step only.
+// In the programs of many steps, the body of step t ends with the STEPs of step t or, if updates are
+// speculative, with its VALIDATEs. Micro-batch m of a body belongs to step t + m / microbatches, where
+// `microbatches` is the number per step. So a body contains work of later steps if m >= microbatches. The
+// prologue contains the work on the first steps that must precede the body of step 0. The phases of a
+// synchronous schedule have an empty prologue, and a body that contains the work of its own step only. Example
+// with one micro-batch per step; F1 and B1 are the forward and the backward of micro-batch 1, numbered over all
+// steps:
 //
 //              prologue   body of step 0          body of step 1
-//   stage 0    F0 F1      F2 B0 REDUCE STEP       F3 B1 REDUCE STEP       ...       (one micro-batch a step)
+//   stage 0    F0 F1      F2 B0 REDUCE STEP       F3 B1 REDUCE STEP       ...
 //   stage 1    F0         F1 B0 REDUCE STEP       F2 B1 REDUCE STEP
 //   stage 2               F0 B0 REDUCE STEP       F1 B1 REDUCE STEP
 struct Phases {
-    std::vector<Program> prologue;  // per team; all empty if there is none
+    std::vector<Program> prologue;  // per team; all programs are empty if there is no prologue
     std::vector<Program> body;      // per team
 };
 
-// Returns the number of later steps that a body or the prologue reaches into.
-int look_ahead(const Phases& phases, int microbatches);
+// Returns the number of later steps of which a body, or the prologue, contains work. `microbatches` is per
+// step.
+int count_look_ahead_steps(const Phases& phases, int microbatches);
 
 bool has_prologue(const Phases& phases);
 
-// True if work is in flight across the end of a step. Otherwise each body contains its own step only.
+// True if micro-batches are in flight across the end of a step. Otherwise each body contains work of its own
+// step only.
 bool keeps_work_in_flight(const Phases& phases, int microbatches);
 
-// Returns the programs of `steps` steps. They begin and end with no work in flight: nothing is done for later
-// steps. `shape` describes one step.
-std::vector<Program> unrolled(const Phases& phases, const PipelineShape& shape, int steps);
-Program unrolled_of(int team, const Phases& phases, const PipelineShape& shape, int steps);
+// Returns the programs of `steps` steps, without the work on later steps, so that they begin and end with an
+// empty pipeline. `shape` describes one step.
+std::vector<Program> unroll(const Phases& phases, const PipelineShape& shape, int steps);
+// Returns the program that unroll() returns for one team.
+Program unroll_team(int team, const Phases& phases, const PipelineShape& shape, int steps);
 
-// Returns a number of steps whose unrolling represents any larger number: the first step begins with no work in
-// flight, the last one ends so, and one between them is like all that would follow, weights of all ages
-// included.
-int enough_steps(const Phases& phases, int microbatches);
+// Returns a number of steps that suffices for checks: unrolled to more steps, the programs would only repeat
+// the work of a step in the middle, in which the pipeline is full and weights of all ages are in use.
+int count_representative_steps(const Phases& phases, int microbatches);
 
-// Returns the phases whose unrolling is `programs`. These cover shape.steps steps, enough for two complete
-// bodies. Throws BugError if the steps do not repeat.
-Phases folded(const std::vector<Program>& programs, const PipelineShape& shape);
+// The inverse of unroll(): returns the phases whose unrolling is `programs`. The programs cover shape.steps
+// steps, which must be enough for two complete bodies. Throws BugError if the steps do not repeat.
+Phases fold(const std::vector<Program>& programs, const PipelineShape& shape);
 
-// True if the steps of such programs are all alike, except for the prologue that precedes the first.
-bool repeat(const std::vector<Program>& programs, const PipelineShape& shape);
+// True if fold() accepts the programs: their first three steps are equal, except for the prologue before the
+// first.
+bool has_repeating_steps(const std::vector<Program>& programs, const PipelineShape& shape);
 
-// Returns the same program for a later step: its micro-batch numbers are higher by `microbatches`.
-Program shifted(const Program& program, int microbatches);
+// Returns the program with micro-batch numbers that are higher by `microbatches`.
+Program shift_microbatches(const Program& program, int microbatches);
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Counts the row buffers that a program needs in addition to its activation stash.
+// Counts the buffers that a program needs for sent and received tensors, in addition to its activation stash.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,17 @@
 
 namespace trireme::schedule {
 
-// Returns the largest number of (rows, width) buffers in use at once. `program` belongs to `team` and is
-// proved.
+// Returns the largest number of buffers that `team` uses at once. A buffer has the shape (rows of a
+// micro-batch, width). `program` is the program of `team`, in which verify_programs() has found no fault.
 //
-// - A received tensor has a buffer from the posting on. An activation holds it until the backward (or weight
-//   half) of its stage, or until the forward that reads it if there is no backward. A gradient holds it until
-//   that backward, too.
-// - The gradient that a backward or input half makes has a buffer until it has been sent. If the same team has
-//   the stage before, it holds the buffer until the backward of that stage.
+// - A received tensor uses a buffer from the posting of its receive. A received activation uses it until the
+//   backward (or weight half) of its stage ends, or until its forward ends if there is no backward. A received
+//   gradient also uses it until the backward (or weight half) of its stage ends.
+// - The gradient that a backward or input half computes uses a buffer until it has been sent. If the same team
+//   holds the previous stage, the gradient uses the buffer until the backward (or weight half) of that stage
+//   ends.
 //
 // Messages are assumed to complete as late as possible, with all slots of their channel in use.
-std::size_t most_row_buffers(const Program& program, int team, const PipelineShape& shape);
+std::size_t count_row_buffers(const Program& program, int team, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

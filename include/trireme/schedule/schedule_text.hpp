@@ -1,4 +1,4 @@
-// Programs as text: CSV files, and a grid of time and teams.
+// Programs as text: CSV files, and a drawing of the instructions of each team over time.
 #pragma once
 
 #include <string>
@@ -11,20 +11,22 @@
 
 namespace trireme::schedule {
 
-// Parses one line per program, with its cells in order. Empty cells, blank lines and lines that begin with #
-// are skipped. A cell BODY separates the prologue from the body; a line without it has no prologue. Throws
-// ConfigError naming line and cell; `place` is the name of the file.
-Phases phases_from_csv(std::string_view text, const std::string& place);
-std::string csv_of(const Phases& phases);
+// Parses one line per team. Each cell of a line is an instruction of the team's program. Empty cells, blank
+// lines and lines that begin with # are skipped. A cell BODY separates the prologue from the body; a line
+// without a cell BODY has no prologue. Throws ConfigError that names line and cell; `location` is the name of
+// the file for the message.
+Phases parse_phases_csv(std::string_view text, const std::string& location);
+std::string to_csv(const Phases& phases);
 
-std::string csv_of(const std::vector<Program>& programs);  // without prologues
+std::string to_csv(const std::vector<Program>& programs);  // without prologues
 
-// Draws a grid. Time runs to the right, in units of the shortest compute instruction that takes at least 1 / 16
-// of the longest one. A longer instruction fills its width.
+// Draws a grid with a line per team. Time runs to the right. A cell is one unit of time: the duration of the
+// shortest compute instruction that takes at least 1 / 16 of the longest one. ".." continues a longer
+// instruction.
 //   team 0   F0 F1 F2       B0 F3 B1 .. B2 .. B3
 //   team 1      F0 F1    B0 F2 B1 F3 B2 .. B3
-// If a team holds several stages, cells name them: 2F0. A grid wider than `most_columns` characters ends with
-// "..." and a note.
-std::string grid_of(const Prediction& prediction, std::size_t most_columns = 200);
+// If a team holds several stages, cells name the stage: 2F0. A grid wider than `max_columns` characters is cut;
+// its lines end with "...", and a note follows.
+std::string draw_grid(const Prediction& prediction, std::size_t max_columns = 200);
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Searches for a schedule by costs: tries many orders of work and takes the shortest.
+// Searches for the programs with the shortest duration for given costs: tries many orders of instructions.
 #pragma once
 
 #include <vector>
@@ -10,30 +10,32 @@
 
 namespace trireme::schedule {
 
-// Returns per team the least number of activations that it must be able to keep, summed over its stages. A
-// micro-batch passes forward through all of its stages before its backward reaches any of them.
-std::vector<int> least_activations(const PipelineShape& shape);
+// Returns, per team, the smallest activation limit (in-flight micro-batches, summed over the team's stages)
+// with which the team can execute a step. The limit is above 1 if the team executes a micro-batch in several
+// stages: the micro-batch passes forward through all of them before its backward begins.
+std::vector<int> compute_min_activations(const PipelineShape& shape);
 
-// Returns one program of one step per team, with compute instructions only, within the shape's bounds on
-// activations. `costs` and `may_split` have one entry per stage. The same input gives the same programs
-// everywhere.
+// Returns the programs of one step, one per team, with compute instructions only, within the max_activations of
+// the shape. `costs` and `may_split` have one entry per stage; `may_split` tells where backwards may be split
+// in two halves. The same arguments give the same programs on all machines.
 //
-// With enough slots, predict() finds no comparable program of generate() shorter. Comparable are the programs
-// of one step that fit the shape, keep to its bounds, use the newest weights, update after all teams'
-// gradients, and split backwards only where `may_split` allows it. Of equally short programs those that keep
-// less are taken.
+// With enough slots, the programs take no longer than those of any schedule of the catalog that suits the shape
+// and its max_activations, stashes no weights, and splits backwards only where `may_split` allows it. Among
+// programs of equal duration, those with the smallest activation stash are returned.
 //
-// Forward-only shapes get the forwards of such a schedule, whatever their cost, if there is one.
+// If the shape is not for training, returns the forwards of the first schedule of the catalog that suits the
+// shape, whatever the costs; if there is no such schedule, forwards in an order that the search chooses.
 //
-// Throws ConfigError if a bound is below least_activations().
+// Throws ConfigError if max_activations is below compute_min_activations() for a team.
 std::vector<Program> search_programs(const PipelineShape& shape, const std::vector<StageCost>& costs,
                                      const std::vector<bool>& may_split);
 
-// Returns further candidates that may be shorter, for the shape with `validates`: the programs `found`, and
-// those of generate() that have speculative updates and split backwards only where they may. All of them get
-// VALIDATEs. Empty if the shape does not consist of equal rows of teams. A candidate may be impossible, or
-// exceed the shape's bounds; check() finds out.
-std::vector<Phases> programs_ahead(const std::vector<Program>& found, const PipelineShape& shape,
-                                   const std::vector<bool>& may_split);
+// Returns candidates with speculative updates, which may be shorter than `searched_programs` (those of
+// search_programs()): `searched_programs` itself with VALIDATEs, and the programs of each schedule of the
+// catalog that has speculative updates and splits backwards only where `may_split` allows it. The candidates
+// are for `shape` with has_speculative_updates. Empty if the shape does not consist of equal pipeline replicas.
+// A candidate may deadlock or exceed max_activations: verify_programs() finds this.
+std::vector<Phases> make_speculative_programs(const std::vector<Program>& searched_programs,
+                                              const PipelineShape& shape, const std::vector<bool>& may_split);
 
 }  // namespace trireme::schedule

@@ -8,13 +8,13 @@
 
 namespace trireme::setup {
 
-// Sets an unset --batch to its default, or to one sample per micro-batch if a step of `ranks` ranks has more
-// micro-batches than the default has samples.
+// If --batch is unset, raises the default batch size in `config` to the number of micro-batches of a step on
+// `ranks` ranks, so that every micro-batch has at least one sample. Never lowers it.
 void fit_default_batch(config::RunConfig& config, int ranks);
 
-// Returns a warning if the schedule leaves ranks idle for more than 30 % of the time. It names the
-// --microbatches that reduce this below 10 %, if any. Also warns about `interleaved` with one stage per rank.
-// Empty if there is nothing to warn about.
-std::string idle_warning(const config::RunConfig& config, const plan::Plan& plan, int ranks);
+// Returns a warning if the schedule leaves ranks idle for more than 30 % of the time. On a grid, the warning
+// names a value of --microbatches with which the idle time falls below 10 %. Also warns about `interleaved`
+// with one stage per rank. Returns an empty string if there is nothing to warn about.
+std::string make_idle_warning(const config::RunConfig& config, const plan::Plan& plan, int ranks);
 
 }  // namespace trireme::setup

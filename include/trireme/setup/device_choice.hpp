@@ -6,11 +6,11 @@
 
 namespace trireme::setup {
 
-// Collective over `control`. Replaces --device auto by the GPU if every rank has a suitable one, otherwise by
-// the CPU. If it is the GPU, this rank's GPU is selected: ranks of a node take the GPUs round-robin in the
-// order of their numbers. Throws ConfigError on all ranks if --device cuda is set and a rank has no suitable
-// GPU.
-config::RunConfig with_device_of_ranks(config::RunConfig config, const comm::Session& session,
-                                       comm::Communicator& control);
+// Collective over `control`. Returns the options with --device auto replaced by `cuda` if every rank has a
+// suitable GPU, otherwise by `cpu`. With `cuda`, the call also makes a GPU of the node the current CUDA device:
+// the ranks of a node take its GPUs round-robin, in ascending order of ranks. Throws ConfigError on all ranks
+// if --device cuda is set and a rank has no suitable GPU.
+config::RunConfig choose_device(config::RunConfig config, const comm::Session& session,
+                                comm::Communicator& control);
 
 }  // namespace trireme::setup

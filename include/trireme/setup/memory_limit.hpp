@@ -18,14 +18,14 @@ struct PlannedRun {
     PlanRequest request;
     int ranks = 1;
     device::DType dtype = device::DType::f32;
-    const std::vector<stage::BatchShape>& largest;  // micro-batches
-    bool trains = true;                             // false if the run only evaluates
+    const std::vector<stage::BatchShape>& largest_microbatches;  // shapes of a step and of an evaluation
+    bool trains = true;                                          // false if the run only evaluates
 };
 
-// Returns `plan`, which was made for the request, if no rank needs more memory than --memory-limit or if there
-// is no limit. Otherwise, with schedule auto, returns the fastest other plan found: teams may keep fewer
-// activations, and may use whole backward passes, which keep less memory each. Throws ConfigError with the
-// numbers if nothing fits.
-plan::Plan within_memory_limit(plan::Plan plan, const PlannedRun& run);
+// Returns `plan`, which was made for `run.request`, if no rank needs more memory than --memory-limit or if
+// there is no limit. Otherwise, with schedule auto, searches plans that need less memory, because their teams
+// keep fewer micro-batches in flight, do not split backward passes or do not update speculatively, and returns
+// the fastest of these plans. Throws ConfigError with the needed and the allowed bytes if no plan fits.
+plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run);
 
 }  // namespace trireme::setup

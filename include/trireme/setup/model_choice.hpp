@@ -10,27 +10,29 @@
 
 namespace trireme::setup {
 
-// Opens the stored model that `init` names, or returns nothing if it is "random". Throws ConfigError.
-std::optional<checkpoint::StoredModel> stored_model(const std::string& init);
+// Opens the stored model that `init` names, or returns nothing if `init` is "random". Throws ConfigError if the
+// stored model cannot be read.
+std::optional<checkpoint::StoredModel> open_stored_model(const std::string& init);
 
-// Returns the named or the stored model with the requested sizes. The task is the requested one, or the one
-// that fits both model and corpus. Unset sizes come from the corpus. Throws ConfigError if the corpus does not
-// fit: another vocabulary, more classes, or images of another size.
+// Returns the model that `choice` names; if it names none, the stored model; if there is none, gpt2-tiny. Sizes
+// set in `choice` replace those of the model. The task is `task` if set, otherwise the one that fits both model
+// and corpus. Sizes that neither the model nor `choice` sets come from the corpus. Throws ConfigError if the
+// corpus does not fit the model: it has another vocabulary, more classes, or images of another size.
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored, const data::CorpusInfo& corpus);
 
-// The same without a corpus. The task is the model's own; sizes that a corpus would set become 257 tokens
-// (bytes) and 10 classes.
+// Chooses a model without a corpus. The task is `task` if set, otherwise the model's own. Sizes that a corpus
+// would set become 257 tokens (of the byte tokenizer) and 10 classes.
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored);
 
-// Names the labels of a model that has at least as many labels as the corpus has classes. The names come from
-// the loaded head, or from the corpus if the head is new or has no names.
+// Sets the names of the model's labels. They come from the stored model if its head is reused and has names,
+// otherwise from the corpus. The number of labels must not be below the number of classes of the corpus.
 void name_labels(model::ModelConfig& model, const checkpoint::StoredModel* stored,
                  const data::CorpusInfo& corpus);
 
-// Returns the model's label for each class of the corpus, matched by name. Empty if one of the two has no
-// names: then classes and labels have equal numbers. Throws ConfigError for a class that the model lacks.
-std::vector<std::uint32_t> labels_of_classes(const model::ModelConfig& model, const data::CorpusInfo& corpus);
+// Returns the index of the model's label for each class of the corpus, matched by name. Empty if the model or
+// the corpus has no names: then class c has label c. Throws ConfigError for a class that the model lacks.
+std::vector<std::uint32_t> match_labels(const model::ModelConfig& model, const data::CorpusInfo& corpus);
 
 }  // namespace trireme::setup

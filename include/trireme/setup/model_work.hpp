@@ -8,12 +8,13 @@
 
 namespace trireme::setup {
 
-// Returns the work of each layer for the largest micro-batch. Kernel times are those of the device of rank 0 if
-// it is described or profiled; otherwise they follow from FLOPs and bytes. Memory is that of an even share.
-std::vector<policy::LayerWork> work_of_layers(const Job& job, const PlanState& current);
+// Returns the work of each layer for the largest micro-batch, with even shares in the smallest team. Kernel
+// times are those of rank 0's device if --cluster or --profile provides them; otherwise they follow from FLOPs
+// and bytes.
+std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
-// Returns the kernel times of a rank's device if it is described or profiled. If empty, kernels take their real
-// time.
-device::KernelSeconds kernel_seconds_of(const Job& job, int rank);
+// Returns the function that predicts the kernel times of a rank's device, from --profile or else from
+// --cluster. It is empty if neither provides them: kernels then take their real time.
+device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank);
 
 }  // namespace trireme::setup

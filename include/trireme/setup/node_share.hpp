@@ -11,44 +11,45 @@
 
 namespace trireme::setup {
 
-// Throws ConfigError if a rank has more threads than `most`, the limit of `host`: see most_threads().
-void refuse_too_many_threads(int threads, int most, const std::string& host);
+// Throws ConfigError if `threads` exceeds `limit`, the device::max_threads() of the node `host`.
+void refuse_too_many_threads(int threads, int limit, const std::string& host);
 
-// Collective over `control`. Returns the number of ranks, including this one, that may run on this rank's
-// cores.
-int ranks_on_own_cores(const comm::Session& session, comm::Communicator& control);
+// Collective over `control`. Returns the number of ranks, including this one, that are bound to the same cores
+// as this rank.
+int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& control);
 
-// Collective over `control`. Returns --threads, if set, or throws ConfigError if that is too large. Otherwise
-// returns the number of cores that Slurm gives each rank, or divides this rank's cores by the ranks that may
-// run on the same cores. Without binding these are all ranks of the node.
-int threads_per_rank(const config::RunConfig& config, const comm::Session& session,
-                     comm::Communicator& control);
+// Collective over `control`. Returns the number of threads of this rank: --threads if set; otherwise the number
+// of cores that Slurm gives each rank; otherwise this rank's cores divided by the ranks that are bound to the
+// same cores (without binding, all ranks of the node). Throws ConfigError if --threads is too large.
+int choose_threads(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control);
 
 // Collective over `control`. Returns the cores that each rank may run on, e.g. "0-3"; empty in a simulation.
-std::vector<std::string> cores_of_ranks(comm::Communicator& control);
+std::vector<std::string> list_cores_per_rank(comm::Communicator& control);
 
-// Collective over `control`. Returns on all ranks why memory does not suffice, or an empty string. Memory does
-// not suffice if a node, a memory control group (the limit of a Slurm job or a container) or a GPU has less
-// left than its ranks need.
-std::string lack_of_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
-                           comm::Communicator& control);
-// Like lack_of_memory(), but throws ConfigError.
-void refuse_more_than_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
-                             comm::Communicator& control);
+// Collective over `control`. `rank_bytes` is what this rank will allocate in `space`. Returns on all ranks the
+// same explanation if a node, a memory control group (the limit of a Slurm job or a container) or a GPU has
+// less memory left than its ranks need together; otherwise an empty string.
+std::string explain_lack_of_memory(std::size_t rank_bytes, device::MemorySpace space,
+                                   const comm::Session& session, comm::Communicator& control);
+// Collective over `control`. Throws ConfigError with the explanation of explain_lack_of_memory(), if any.
+void require_memory(std::size_t rank_bytes, device::MemorySpace space, const comm::Session& session,
+                    comm::Communicator& control);
 
-// Returns the peak memory of this process: resident bytes on the host, allocated bytes on a GPU (since
-// forget_peak()).
-std::size_t peak_bytes(device::MemorySpace place);
-// The same without mapped files, such as the code of libraries, which predictions do not include.
-std::size_t peak_allocated_bytes(device::MemorySpace place);
-// Restarts the peak of a GPU. Returns peak_allocated_bytes().
-std::size_t forget_peak(device::MemorySpace place);
+// Returns the peak memory of this process: on the host the resident bytes, on a GPU the bytes allocated since
+// reset_peak().
+std::size_t read_peak_bytes(device::MemorySpace space);
+// Returns the peak without mapped files, such as the code of libraries, which predictions do not include.
+std::size_t read_peak_allocated_bytes(device::MemorySpace space);
+// Restarts the peak of a GPU. The peak of a process cannot be restarted, so callers subtract the returned
+// value, which is that of read_peak_allocated_bytes().
+std::size_t reset_peak(device::MemorySpace space);
 
-// Collective over `control`. Returns the memory of the rank that needs most in total.
-RankMemory fullest(comm::Communicator& control, const RankMemory& own);
+// Collective over `control`. `own_memory` is the memory of this rank. Returns the memory of the rank with the
+// largest total.
+RankMemory find_largest_rank_memory(comm::Communicator& control, const RankMemory& own_memory);
 
-// Returns why the ranks of a node cannot share `bytes` bytes of memory, or an empty string.
-std::string lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
-                                const comm::Session& session);
+// Returns why the ranks of a node cannot have a shared-memory window of `bytes` bytes, or an empty string.
+std::string explain_lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
+                                        const comm::Session& session);
 
 }  // namespace trireme::setup

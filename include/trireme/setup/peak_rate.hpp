@@ -1,4 +1,4 @@
-// The peak FLOP rate that the arithmetic of a run is compared with.
+// The peak FLOP rate of all ranks, the denominator of the utilization (MFU).
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@
 namespace trireme::setup {
 
 struct PeakRate {
-    double flops = 0;  // per second, of all ranks together
-    // Description for people.
-    std::string is = "measured FMA rate of all ranks";
-    bool is_measured = true;
+    double flops = 0;                                            // per second, of all ranks together
+    std::string description = "measured FMA rate of all ranks";  // for users
+    bool is_measured = true;                                     // false if it comes from a data sheet or file
 };
 
-// Collective over `group`. The rate of simulated devices is given, and that of GPUs comes from their data
-// sheets if known. Other rates are measured, on all ranks at the same time as in a run.
-PeakRate peak_of_all(comm::Communicator& group, const Job& job, int threads, const comm::Session& session);
+// Collective over `group`, a group of all ranks. The rate of simulated devices comes from the cluster file, and
+// the rate of GPUs from their data sheets if known. Any other rate is measured on all ranks at the same time,
+// because ranks also compute at the same time in a run.
+PeakRate find_peak_rate(comm::Communicator& group, const Job& job, int threads, const comm::Session& session);
 
-// Collective over `group`. Repeats a measurement on CPUs after the last step, because other processes may have
-// used the cores earlier. Returns other rates unchanged.
-double peak_again(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
-                  const comm::Session& session);
+// Collective over `group`. Measures the FLOP rate of CPUs again after the last step, because other processes
+// may have used the cores during the first measurement. Returns the flops of `before` if they were not measured
+// on CPUs.
+double repeat_peak_measurement(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
+                               const comm::Session& session);
 
 }  // namespace trireme::setup

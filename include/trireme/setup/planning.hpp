@@ -14,63 +14,66 @@
 namespace trireme::setup {
 
 // Returns the facts about each layer that decide where to cut the model.
-std::vector<layout::LayerFacts> layer_facts(const model::ModelConfig& model);
+std::vector<layout::LayerFacts> list_layer_facts(const model::ModelConfig& model);
 
-// True if the ranks form a grid. In a grid --microbatches counts per replica, otherwise in total.
+// True if the options ask for a grid of --pipe x --data x --tensor ranks. --microbatches then counts per
+// replica of the grid, otherwise over all replicas.
 bool has_grid(const config::LayoutConfig& layout);
 
-// If a run resumes with another number of ranks and no layout option, chooses a grid for `ranks` ranks. It is
-// as similar to the former grid as possible, and micro-batches keep their size.
+// If a run resumes with another number of ranks and no layout option, sets --pipe, --data, --tensor and
+// --microbatches in `config` for `ranks` ranks. The grid is as similar to the former one as possible, and the
+// number of samples per micro-batch stays the same.
 void fit_resumed_layout(config::RunConfig& config, int ranks);
 
 // Returns the number of ranks that the options ask for: those of the grid, or those that the layout file names.
-// An unset --data counts as one replica. Throws ConfigError if the layout file cannot be read, or if the number
-// of ranks must be known before the layout.
-int ranks_for(const config::RunConfig& config);
+// An unset --data counts as one replica. Throws ConfigError if the layout file cannot be read, or for
+// --partition pipedream, which needs the number of ranks.
+int count_requested_ranks(const config::RunConfig& config);
 
 // The options of a plan that a decision may replace.
 struct PlanRequest {
     std::string schedule = {};
     std::size_t microbatches = 1;
-    bool is_each = false;  // `microbatches` counts per replica of a grid, otherwise in total
+    bool is_per_replica = false;  // `microbatches` counts per replica of a grid, otherwise in total
 };
-PlanRequest plan_request(const config::RunConfig& config);  // from the options
+PlanRequest make_plan_request(const config::RunConfig& config);  // from the options
 
-// Restrictions of a plan due to memory: see PlanWish.
-struct MemoryRoom {
-    std::vector<int> most_activations = {};
+// Restrictions of a plan due to memory. The fields have the meaning that they have in PlanWish.
+struct MemoryRestrictions {
+    std::vector<int> max_activations = {};
     std::vector<bool> may_split = {};
-    bool may_go_ahead = true;
+    bool may_speculate = true;
 };
 
 // Makes the plan of the options. Throws ConfigError if options, model and `ranks` do not fit together, e.g. for
 // a grid of another size, more tensor ranks than heads, or a schedule that does not support the layout.
 // Communicates nothing.
 plan::Plan plan_run(const config::RunConfig& config, const model::ModelConfig& model, int ranks,
-                    const MemoryRoom& room = {});
+                    const MemoryRestrictions& restrictions = {});
 
-// Makes the requested plan for a layout that check_layout() has accepted; all else comes from the options.
+// Makes a plan with the schedule and micro-batches of `request`, for a layout that check_layout() has accepted.
+// All else comes from the options.
 plan::Plan plan_layout(const config::RunConfig& config, const model::ModelConfig& model, layout::Layout layout,
-                       const PlanRequest& request, const MemoryRoom& room = {});
+                       const PlanRequest& request, const MemoryRestrictions& restrictions = {});
 
-// Returns the fraction of a step in which ranks are predicted to run no kernel: a mean over all ranks,
-// including idle ones.
-double bubble_of(const plan::Plan& plan, const schedule::StepTime& step, int ranks);
+// Returns the fraction of a step in which a rank is predicted to run no kernel, as the mean over all `ranks`
+// ranks including idle ones. `step` is the predicted step.
+double compute_bubble(const plan::Plan& plan, const schedule::StepTime& step, int ranks);
 
-// The same for the schedule alone: all stages equally long, and messages free.
-double bubble_of_schedule(const plan::Plan& plan, int ranks);
+// Returns the bubble of the schedule alone, as if all stages took equally long and messages took no time.
+double predict_schedule_bubble(const plan::Plan& plan, int ranks);
 
 // Returns the maximum over stages of the number of weight versions kept at a time, including the newest.
-int most_weight_versions(const plan::Plan& plan);
+int max_weight_versions(const plan::Plan& plan);
 
-// Throws ConfigError unless `schedule` is the name of a schedule or contains a dot or a slash, i.e. names a
-// file.
+// Throws ConfigError unless `schedule` is the name of a schedule, or of a file: file names contain a dot or a
+// slash.
 void check_schedule_name(const std::string& schedule);
 
-// Returns the rank's position and the shares in the team that holds a stage.
-model::TensorPart part_of_rank(const plan::Plan& plan, int stage, int rank);
+// Returns the rank's position in the tensor group of its replica of `stage`, and the shares of that group.
+model::TensorPart find_tensor_part(const plan::Plan& plan, int stage, int rank);
 
 // Returns every tensor with its holders, which determine the gradient reductions.
-std::vector<layout::HeldTensor> held_tensors(const plan::Plan& plan, const model::ModelConfig& model);
+std::vector<layout::HeldTensor> list_held_tensors(const plan::Plan& plan, const model::ModelConfig& model);
 
 }  // namespace trireme::setup

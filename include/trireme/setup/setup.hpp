@@ -27,96 +27,101 @@ class RankGpu;
 
 namespace trireme::setup {
 
-// Summary of the steps of earlier starts. Checkpoints keep it for the next start.
+// Summary of the steps of a resumed run before its current start. Checkpoints store this summary.
 struct EarlierSteps {
     std::size_t count = 0;
     std::optional<double> first_loss = {};  // empty if unknown, or if no step had a loss
-    std::vector<double> left_out = {};  // skipped fraction of matmuls per rank, summed over steps; may be empty
+    std::vector<double> skipped = {};  // skipped fraction of matmuls per rank, summed over steps; may be empty
 };
 
-// The origin of a run's current plan.
+// Where a run's current plan comes from: its options, or a decision.
 struct PlanOrigin {
-    std::string hash;            // hash of the plan of the options
+    std::string hash;            // hash of the plan that the options give
     layout::Layout layout = {};  // layout of that plan, which assumes that no rank is slow
-    // The latest decision; empty if the run uses the plan of its options.
+    // The decision that led to the current plan; empty if the run uses the plan of its options.
     std::optional<plan::Decision> decision = {};
-    // Slowness per rank and the steps that it has lasted, if the run resumes with the plan of its checkpoint;
-    // otherwise empty.
+    // If the run resumes with the plan of its checkpoint: the slowness per rank (see Observation), and the
+    // number of steps for which the slowness has not changed. Otherwise empty and 0.
     std::vector<double> slowness = {};
     std::size_t steady_steps = 0;
-    std::string words = {};  // which plan a resumed run begins with, and why; may be empty
+    std::string explanation = {};  // for users: the plan with which a resumed run begins, and why; may be empty
 };
 
 // Options, model and data of a run. Constant after set-up.
 struct Job {
     config::RunConfig config;
     model::ModelConfig model;
-    std::optional<checkpoint::StoredModel> stored;  // source of the first parameters; empty if they are random
-    std::optional<data::Corpus> corpus;             // empty for ghosts with synthetic samples
-    std::optional<data::Tokenizer> tokenizer;       // tokenizer of the corpus, unless it holds images
+    std::optional<checkpoint::StoredModel> stored_model;  // source of the parameters; empty if they are random
+    std::optional<data::Corpus> corpus;                   // empty for ghosts with synthetic samples
+    std::optional<data::Tokenizer> tokenizer;             // tokenizer of the corpus, unless it holds images
     data::SampleIndex samples;
     data::BatchRules train_rules, validation_rules;
     device::DType dtype = device::DType::f32;
-    device::MemorySpace place = device::MemorySpace::host;  // memory space of tensors
+    device::MemorySpace memory_space = device::MemorySpace::host;  // memory space of tensors
     layout::BucketRules buckets = {};
     std::size_t steps = 0;
-    bool resumes = false;                        // `stored` is a checkpoint of this run
-    std::optional<std::size_t> kept_steps = {};  // keep the records of this many steps; empty for a new run
-    std::size_t first_step = 0;                  // number of steps done before this start
-    EarlierSteps earlier = {};                   // summary of all earlier starts of the run
-    std::string rate_change = {};                // how a resumed run changes its learning rates, if it does
-    // Simulated devices; if empty, kernels take their real time.
+    bool resumes = false;  // `stored_model` is a checkpoint of this run
+    // If the run continues in its old run directory: the number of steps whose records stay there. Empty for a
+    // new run directory.
+    std::optional<std::size_t> kept_steps = {};
+    std::size_t completed_steps = 0;  // steps of all earlier starts of the run
+    EarlierSteps earlier_steps = {};  // summary of all earlier starts of the run
+    std::string rate_change = {};     // how a resumed run changes its learning rates, if it does
+    // Devices of the cluster file; if empty, kernels take their real time.
     std::optional<SimulatedDevices> devices = {};
-    RankKernels kernels = {};                 // measured times on these devices, if any
-    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, shared by copies; may be null
-    SlowRun slow = {};                        // emulated slowness, which no decision may read
+    RankKernels kernels = {};                 // measured kernel times on `devices`, if any
+    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, shared by copies of the job; may be null
+    SlowRun slow_run = {};                    // emulated slowness, which no decision may read
 };
 
-// The current plan and what follows from it. A change of plan replaces all of it.
+// The current plan and what is derived from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
-    std::size_t microbatch_samples = 1;           // samples of the largest micro-batch
-    std::vector<stage::BatchShape> largest = {};  // largest micro-batches of a step and of an evaluation
+    std::size_t microbatch_samples = 1;  // samples of the micro-batch with the most samples
+    std::vector<stage::BatchShape> largest_microbatches = {};  // shapes of a step and of an evaluation
     stage::GradientPlan gradients = {};
 };
 
+// The result of set-up.
 struct Setup {
     Job job;
-    PlanState current;  // the first plan
+    PlanState current;  // the plan with which the run begins
     PlanOrigin origin = {};
-    bool goes_on_resizing = false;  // ranks resume with the pruned channels of the checkpoint
+    bool resumes_resizing = false;  // ranks first skip the channels that they skipped at the checkpoint
 };
 
-device::DType dtype_of(config::Precision precision);
-device::MemorySpace memory_space_of(config::DeviceKind device);  // memory space of tensors
+device::DType to_dtype(config::Precision precision);
+device::MemorySpace find_memory_space(config::DeviceKind device);  // memory space of tensors
 
-// Returns the tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError if
-// --max-length exceeds them.
-std::size_t longest_sample(const config::RunConfig& config, const model::ModelConfig& model);
+// Returns the maximum number of tokens of a sample: --max-length if set, otherwise the model's positions.
+// Throws ConfigError if --max-length exceeds the model's positions.
+std::size_t compute_max_sample_length(const config::RunConfig& config, const model::ModelConfig& model);
 // Throws ConfigError if --batch exceeds 2^24 samples.
 void check_batch_size(const config::RunConfig& config);
 
 // Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
-std::size_t samples_of_microbatch(std::size_t batch, const plan::Plan& plan);
+std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
 
-// Returns the shapes of micro-batches of `samples` samples with the most rows, of training and of evaluation.
-std::vector<stage::BatchShape> largest_microbatches(const Job& job, std::size_t samples);
+// Returns the shapes of the largest possible micro-batches of `samples` samples: one for training and one for
+// evaluation, each only if there are samples for it.
+std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t samples);
 
 // Throws ConfigError if a step of `batch` samples has fewer samples than micro-batches.
 void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request);
 
 // Sets up training on `ranks` ranks. Parameters come from `checkpoint` if set, otherwise from --init. Throws
-// ConfigError if options cannot be used. Communicates nothing.
+// ConfigError if options cannot be used. Not collective.
 Setup set_up(const config::RunConfig& config, int ranks,
              const std::optional<std::string>& checkpoint = std::nullopt);
-// Sets up an evaluation, for which no sample is needed for training.
+// Sets up an evaluation. The corpus may have no samples for training.
 Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks);
-// Returns which ranks --slow slows in which steps of the run. Throws ConfigError.
-SlowRun slow_run_of(const Job& job, int ranks);
+// Returns the ranks that --slow slows and the steps in which it does. Throws ConfigError if --slow or a trace
+// file cannot be used.
+SlowRun make_slow_run(const Job& job, int ranks);
 
-// Collective over `control`. Throws ConfigError on every rank if the ranks have opened different corpora,
-// resume from different steps, or have made different plans. Does nothing in a simulation, whose ranks share
-// one process and its files.
+// Collective over `control`. Throws ConfigError on every rank if ranks have opened different corpora or
+// different checkpoints, or have made different plans. Does nothing in a simulation, whose ranks share one
+// process and its files.
 void require_same_setup(comm::Communicator& control, const Setup& setup);
 
 }  // namespace trireme::setup

@@ -11,7 +11,7 @@
 
 namespace trireme::setup {
 
-// The device of several consecutive ranks.
+// A kind of device, and the number of consecutive ranks that run on devices of this kind.
 struct SimulatedDevice {
     std::string name;  // "A100-SXM4-80GB"
     device::DeviceRates rates = {};
@@ -20,25 +20,27 @@ struct SimulatedDevice {
 };
 
 struct SimulatedDevices {
-    std::string cluster;
+    std::string cluster;                 // its name
     std::vector<SimulatedDevice> kinds;  // in the order of ranks, from rank 0
 
-    const SimulatedDevice& of(int rank) const;
-    double flops() const;         // per second, of all ranks
-    std::string names() const;    // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
-    std::string counted() const;  // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
+    const SimulatedDevice& find_device(int rank) const;
+    double compute_total_flops() const;  // per second, over all ranks
+    std::string list_names() const;      // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
+    std::string list_counts() const;     // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
 };
 
-// Returns the devices of --cluster, or nothing if it is not set. Throws ConfigError if the file cannot be read
-// or is no cluster file, has fewer devices than ranks, lacks a rate for --dtype, or if time is not simulated.
-std::optional<SimulatedDevices> simulated_devices(const config::RunConfig& config, int ranks);
-// Returns the devices of --cluster, which must be set. Time need not be simulated.
-SimulatedDevices described_devices(const config::RunConfig& config, int ranks);
+// Returns the devices of --cluster, or nothing if --cluster is not set. Throws ConfigError if time is not
+// simulated, or for the reasons of read_cluster_devices().
+std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& config, int ranks);
+// Returns the devices of --cluster, which must be set. Time need not be simulated. Throws ConfigError if the
+// file cannot be read or is no cluster file, has fewer devices than `ranks`, or lacks a rate for --dtype.
+SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks);
 
-// Returns why the device of `rank` does not have `bytes` bytes; empty if it has, or if no device is described.
-std::string lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank, std::size_t bytes);
+// Returns why the device of `rank` cannot hold `bytes` bytes. Empty if it can, or if `devices` is empty.
+std::string explain_lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank,
+                                          std::size_t bytes);
 
-// Returns the kernel times of a rank's device; empty if there are no simulated devices.
-device::KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);
+// Returns the function that computes kernel times from the rates of a rank's device; empty if `devices` is.
+device::KernelTimePredictor make_kernel_seconds(const std::optional<SimulatedDevices>& devices, int rank);
 
 }  // namespace trireme::setup

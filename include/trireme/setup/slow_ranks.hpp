@@ -12,8 +12,8 @@
 
 namespace trireme::setup {
 
-// The properties of a run that determine which rank is slow in a step.
-struct SlowTurns {
+// The properties of a run that determine in which step an entry of --slow slows which rank.
+struct SlowSchedule {
     int ranks = 1;
     std::size_t steps = 1;
     std::size_t samples = 1;  // samples per epoch
@@ -21,26 +21,26 @@ struct SlowTurns {
     std::uint64_t seed = 1;
 };
 
-// The slow ranks of a run and their steps.
+// The entries of --slow, and all that is needed to find the slow ranks of a step.
 struct SlowRun {
-    std::vector<config::SlowRank> slow = {};
-    SlowTurns turns = {};
+    std::vector<config::SlowRank> entries = {};
+    SlowSchedule schedule = {};
     std::map<std::string, SlowTrace> traces = {};  // by file name
 };
 
-// Reads the traces. Throws ConfigError if a file is no trace, or if a rank or step does not exist in the job.
-// Communicates nothing.
-SlowRun slow_run(std::vector<config::SlowRank> slow, const SlowTurns& turns);
+// Reads the trace files that the entries name. Throws ConfigError if a file is no trace, or if an entry or
+// trace names a rank or step that the job does not have. Not collective.
+SlowRun read_slow_run(std::vector<config::SlowRank> entries, const SlowSchedule& schedule);
 
-// Returns the factors by which a rank's kernels take longer in a step, at least 1. Factors of several entries
-// multiply.
-device::SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step);
+// Returns the factors, at least 1, by which a rank's kernels take longer in a step. Steps count from 1. The
+// factors of entries that slow the same rank are multiplied.
+device::SlowFactors find_slowness(const SlowRun& run, int rank, std::size_t step);
 
-// True if the factors of some rank differ from those in the step before.
-bool changes_slowness(const SlowRun& run, std::size_t step);
+// True if the factors of any rank in `step` differ from its factors in the step before.
+bool has_slowness_change(const SlowRun& run, std::size_t step);
 
-// Returns e.g. "rank 3 takes 4 times as long in steps 100 to 200; each rank in turn (an epoch each) takes 2
-// times as long".
-std::string words_of(const std::vector<config::SlowRank>& slow);
+// Describes the entries for users: "rank 3 takes 4 times as long in steps 100 to 200; each rank in turn (an
+// epoch each) takes 2 times as long".
+std::string describe(const std::vector<config::SlowRank>& entries);
 
 }  // namespace trireme::setup

@@ -1,13 +1,14 @@
 // Traces: CSV files that say which ranks are slow in which steps.
 //
-//   step,rank,factor,on        the last column may be omitted or empty: all
+//   step,rank,factor,on        header; the column "on" may be omitted
 //   # a device that is throttled, and recovers
 //   3,1,4,all
 //   5,0,2,products
 //   9,1,1,all
 //
-// From the step on, which counts from 1, the rank's kernels take `factor` times as long; 1 means normal speed.
-// A line replaces earlier lines of the same rank. Lines are in the order of their steps.
+// From step `step` on (steps count from 1), the kernels of rank `rank` take `factor` times as long: all
+// kernels, or with "products" only matmuls. An empty "on" means "all". A factor of 1 means normal speed. A line
+// replaces earlier lines of the same rank. Lines are sorted by step.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +17,21 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/device/slowness.hpp"
+#include "trireme/device/emulated_slowness.hpp"
 
 namespace trireme::setup {
 
 struct SlowTrace {
-    // By rank, then by the step in which they begin.
-    std::map<int, std::map<std::size_t, device::SlowFactors>> of_ranks;
-    std::set<std::size_t> changes;  // steps in which the factors of a rank change
+    // Keys: the rank, then the first step in which the factors apply.
+    std::map<int, std::map<std::size_t, device::SlowFactors>> factors_by_rank;
+    std::set<std::size_t> change_steps;  // steps in which the factors of a rank change
 };
 
-// Throws ConfigError if the text is no trace of a job of `ranks` ranks, naming the line in `file`.
-SlowTrace slow_trace_from_csv(std::string_view text, const std::string& file, int ranks);
+// Parses the text of the file `file`. Throws ConfigError, naming the line, if it is no trace of a job of
+// `ranks` ranks.
+SlowTrace parse_slow_trace(std::string_view text, const std::string& file, int ranks);
 
-device::SlowFactors slowness_in(const SlowTrace& trace, int rank, std::size_t step);
+// Returns the factors of a rank in a step, 1 if the trace has none.
+device::SlowFactors find_slowness(const SlowTrace& trace, int rank, std::size_t step);
 
 }  // namespace trireme::setup

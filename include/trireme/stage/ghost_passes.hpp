@@ -1,5 +1,5 @@
-// The passes of a ghost rank, which only take simulated time. The first pass of a kind is walked kernel by
-// kernel; later ones are charged as a whole.
+// The passes of a ghost rank, which take simulated time but compute no values. The first pass of a kind is
+// executed kernel by kernel; later passes of that kind are charged as a whole.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trireme/device/stream.hpp"
-#include "trireme/model/helped_products.hpp"
+#include "trireme/model/offloaded_matmuls.hpp"
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -15,19 +15,20 @@ namespace trireme::stage {
 
 // Simulated time of a whole pass, in seconds.
 struct PassTime {
-    device::ProductWork products = {};
-    double other_kernels = 0;
-    double waits = 0;
+    device::MatmulWork matmuls = {};
+    double other_kernels = 0;  // kernels other than those of `matmuls`
+    double waits = 0;          // waits for other tensor-parallel ranks
 
     PassTime operator/(double count) const;
 };
 
-// A kind of pass: operation, stage, the rank's position in its team, the resizing period of the team (in which
-// the skipped channels are the same), and the lengths of the samples.
+// The kind of a pass: its operation and stage, the position of the rank in its team, the resizing period of the
+// team (within which the skipped channels are constant), and the lengths of the samples. Passes of the same
+// kind take the same time.
 struct PassKey {
     schedule::Op op = schedule::Op::forward;
     int stage = 0;
-    int place = 0;
+    int team_position = 0;
     bool is_training = true;
     std::size_t period = 0;
     std::vector<std::size_t> lengths = {};
@@ -36,54 +37,59 @@ struct PassKey {
 };
 using PassTimes = std::map<PassKey, PassTime>;
 
+// A pass of a ghost rank, with its arguments.
 struct GhostPass {
     schedule::Instruction instruction;
     const Stage& stage;
     const model::Pass& pass;
-    Flight& flight;
+    ActivationStash& stash;
     const PassEvents& events;
-    bool is_last = false;  // last backward pass of its stage: reports complete gradients layer by layer
+    bool completes_gradients = false;  // true for the last backward pass of its stage in a step, which reports
+                                       // complete gradients layer by layer
 };
 
 class GhostPasses {
 public:
-    // A pass takes the time of an earlier pass of its kind, which is found in `shared` (may be null) or among
-    // this rank's own passes. All ranks of a team have the same `shared`. `workspace` outlives this.
-    GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared)
-        : workspace_(workspace), shared_(std::move(shared)) {}
+    // A pass takes the time of an earlier pass of its kind, which is found in `shared_times` (may be null) or
+    // among the earlier passes of this rank. All ranks of a team use the same `shared_times`. `workspace`
+    // outlives this object.
+    GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared_times)
+        : workspace_(workspace), shared_times_(std::move(shared_times)) {}
 
-    // Collective over the team. Walks the passes of `stages`, which have the stage numbers `numbers`, and adds
-    // their times to the shared times, which no rank may read before. Backward passes run whole or in halves.
-    void rehearse(const std::vector<Stage>& stages, const std::vector<int>& numbers, const model::Pass& pass,
-                  bool in_halves);
-    // Makes passes of different resizing periods different kinds from now on.
+    // Collective over the team. Executes the passes of `stages`, which have the indices `stage_indices` in the
+    // pipeline, kernel by kernel, and adds their times to the shared times. A rank may read the shared times
+    // only after all rehearsals. If `splits_backward`, the two halves of backward passes are executed apart.
+    void rehearse(const std::vector<Stage>& stages, const std::vector<int>& stage_indices,
+                  const model::Pass& pass, bool splits_backward);
+    // From now on, passes of different resizing periods are of different kinds.
     void rebalance(const model::Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
-    // Called when devices become faster or slower.
-    void forget() { own_.clear(); }
+    // Forgets the times of this rank; called when devices become faster or slower.
+    void forget_times() { own_times_.clear(); }
 
     // Returns the output of the pass, which has no values.
     device::Tensor forward(const GhostPass& ghost, device::ConstTensor input);
-    // Runs a whole backward pass or one of its halves.
+    // Executes a backward pass or one of its halves, as the operation of the instruction says.
     void backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input);
 
-    // Seconds of waiting for tensor ranks in charged passes since the last reset_waits().
+    // Returns the seconds that charged passes have waited for other tensor-parallel ranks since the last
+    // reset_waits().
     double wait_seconds() const { return wait_seconds_; }
     void reset_waits() { wait_seconds_ = 0; }
 
 private:
-    PassKey key_of(const GhostPass& ghost) const;
-    const PassTime* find(const PassKey& key) const;
+    PassKey make_key(const GhostPass& ghost) const;
+    const PassTime* find_time(const PassKey& key) const;
     void charge(const GhostPass& ghost, const PassTime& time);
     void charge_layers(const GhostPass& ghost, const PassTime& time);
-    template <class Walk>
-    void walk(const PassKey& key, const model::Pass& pass, Walk&& walk);
+    template <class Execute>
+    void measure_pass(const PassKey& key, const model::Pass& pass, Execute&& execute);
     void prepare(const GhostPass& ghost);
 
     Workspace& workspace_;
-    PassTimes own_;
-    std::shared_ptr<PassTimes> shared_;
+    PassTimes own_times_;
+    std::shared_ptr<PassTimes> shared_times_;
     const model::Resizing* resizing_ = nullptr;  // null if there is only one period
-    bool rehearses_ = false;
+    bool is_rehearsing_ = false;
     double wait_seconds_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// The parameters of all stages of a rank (its part of each tensor, once) and their gradients, which have the
-// wide type of the values' type. If micro-batches stay in flight across updates, this also holds older values
-// and the gradients of several steps.
+// The weights of all stages of a rank and their gradients, which are f32 if the weights are bf16. Each tensor
+// is stored once, as the slice that this rank holds. If micro-batches stay in flight across updates, there are
+// several copies: older weights, and the gradients of several steps.
 #pragma once
 
 #include <string>
@@ -12,36 +12,37 @@
 
 namespace trireme::stage {
 
-// Numbers of copies on a rank.
-struct Copies {
+// Numbers of copies of the weights and of the gradients on a rank.
+struct CopyCounts {
     std::size_t values = 1;
     std::size_t gradients = 1;
 };
 
 class LocalParameters {
 public:
-    // Specs with equal names denote the same tensor, such as a tied table that two stages of the rank use.
+    // Specs with equal names denote the same tensor, such as a tied embedding that two stages of the rank use.
     LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
-                    device::MemorySpace place, const Copies& copies = {});
+                    device::MemorySpace memory_space, const CopyCounts& copies = {});
 
     const std::vector<model::ParameterSpec>& specs() const { return specs_; }
-    // Copy 0 is the newest.
+    // Copy 0 has the newest weights.
     const model::ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
     const model::ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
-    Copies copies() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
-    // Returns the copy that holds the values after `updates` updates. Old values use the copies in turn.
-    std::size_t old_copy(int updates) const {
+    CopyCounts copy_counts() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
+    // Returns the index of the copy with the weights as they were after `updates` updates, if these are not the
+    // newest weights. Old weights use the copies 1, 2, ... in turn.
+    std::size_t find_old_copy(int updates) const {
         return 1 + static_cast<std::size_t>(updates) % (values_.size() - 1);
     }
-    std::size_t value_bytes() const { return values_.size() * values_.front().bytes(); }
-    std::size_t gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
-    // Moves the newest values out. This object may not be used any more.
+    std::size_t count_value_bytes() const { return values_.size() * values_.front().bytes(); }
+    std::size_t count_gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
+    // Moves the newest weights out. Afterwards this object must not be used.
     model::ParameterTensors take_values() { return std::move(values_.front()); }
-    std::size_t number_of(const std::string& name) const { return numbers_.at(name); }
+    std::size_t find_index(const std::string& name) const { return indices_.at(name); }
 
 private:
     std::vector<model::ParameterSpec> specs_;
-    std::unordered_map<std::string, std::size_t> numbers_;
+    std::unordered_map<std::string, std::size_t> indices_;
     std::vector<model::ParameterTensors> values_;
     std::vector<model::ParameterTensors> gradients_;
 };

@@ -1,4 +1,4 @@
-// The work of a rank's stages: for a plan, for a round of steps, and for a step.
+// The input of LocalStages: per plan, per execution of a program, and per step.
 #pragma once
 
 #include <vector>
@@ -8,43 +8,43 @@
 
 namespace trireme::stage {
 
-// A rank's part of a plan.
+// What a plan assigns to one rank.
 struct LocalWork {
     model::ModelConfig model;
     std::vector<int> stages = {};       // ascending
     std::vector<StageSpec> specs = {};  // per stage
     int team = 0;
     device::DType dtype = device::DType::f32;
-    StageMemory memory = {};    // maximum over its stages
-    std::size_t most_rows = 0;  // maximum number of the rank's own rows of a micro-batch
-    Copies copies = {};         // copies of its parameters
+    StageMemory memory = {};   // maximum over the stages of the rank
+    std::size_t max_rows = 0;  // maximum number of rows that this rank computes per micro-batch
+    CopyCounts copies = {};    // numbers of copies of the rank's parameters
 };
 
-// Called between the instructions of a training program.
+// Functions that the execution of a training program calls.
 class StepEvents {
 public:
     virtual ~StepEvents() = default;
-    // Updates the parameters of all stages; called once per step, at its first STEP.
+    // Updates the parameters of all stages; called once per step, at the first STEP instruction.
     virtual void update(int step) = 0;
-    // Returns true if the speculative update was valid; otherwise it has been redone. Called at the first
-    // VALIDATE of a step.
+    // Validates the speculative update of a step. Returns true if the update was valid; otherwise rolls it back
+    // and redoes it. Called at the first VALIDATE instruction of a step.
     virtual bool validate(int step) = 0;
     // Called after each layer, forward and backward.
     virtual void after_layer() {}
 };
 
-// A sequence of steps (a segment), or one evaluation. No micro-batch is in flight at its start or end.
-struct Round {
-    const schedule::PipelineShape& shape;  // shape of one step
-    const schedule::Program& program;      // program of one step by itself
+// One segment of training steps, or one evaluation. No micro-batch is in flight at its start or end.
+struct Execution {
+    const schedule::PipelineShape& shape;  // micro-batches and stages of one step
+    const schedule::Program& program;      // this team's program of a single step
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    StepEvents* events = nullptr;  // null if the parameters are not updated
+    StepEvents* events = nullptr;  // null in evaluations and if parameters are not updated
 };
 
 // The micro-batches of one step.
 struct StepWork {
-    std::vector<const model::TokenBatch*> batches;  // null if a micro-batch is empty
+    std::vector<const model::TokenBatch*> batches;  // per micro-batch; null if it is empty
     double loss_scale = 1;
 };
 

@@ -1,45 +1,50 @@
-// Predicts the memory and the work of a stage. It walks through the passes with ghost tensors, whose sizes
-// count but whose addresses are never dereferenced.
+// Predicts the memory and the work of a stage by executing its passes with ghost tensors, which have shapes but
+// no values.
 #pragma once
 
 #include <vector>
 
-#include "trireme/layout/circle.hpp"
+#include "trireme/layout/broadcast_tree.hpp"
 #include "trireme/stage/stage.hpp"
 
 namespace trireme::stage {
 
-// Sizes of a micro-batch.
+// The shape of a micro-batch.
 struct BatchShape {
     std::vector<kernels::Segment> segments;
     std::size_t rows = 0;
 };
 
-// Returns the largest batch of that shape, with a target in every row. `inputs` is a ghost arena; `shape`
-// outlives the batch.
-model::TokenBatch ghost_batch(const model::ModelConfig& config, const BatchShape& shape, device::Arena& inputs);
+// Returns a ghost micro-batch of that shape with the maximum number of targets, one per row. `inputs` is a
+// ghost arena; `shape` outlives the batch.
+model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const BatchShape& shape,
+                                   device::Arena& inputs);
 
-// Order of the backward halves. The gradients are equal, but the kept tensors differ.
+// Order of the backward halves (input gradients, weight gradients). The gradients are equal, but the stashes
+// differ.
 //   together   backward_input and backward_weight of a layer follow each other
 //   apart      all input halves come before all weight halves
 enum class BackwardHalves : std::uint8_t { together, apart };
 
-struct PassKind {
+// Properties of a pass that change its memory or its work.
+struct PassVariant {
     device::DType dtype = device::DType::f32;
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
-    double resizing_limit = 0;  // maximum skipped fraction of the channels of a projection, see Resizing
+    double resizing_limit =
+        0;  // maximum fraction of the channels of a projection that is skipped, see Resizing
     std::vector<layout::Migration> migrations = {};  // within the team
     layout::Spread spread = layout::Spread::tree;
 };
 
-// Returns the maxima over a training pass and an evaluation pass, with a target in every row. Compact copies
-// grow as fewer channels are skipped, so with a resizing limit the walk skips as few channels as possible.
+// Returns the maximum memory of a training pass and an evaluation pass, with a target in every row. The copies
+// of the kept channels grow as fewer channels are skipped. Therefore, if there is a resizing limit, the passes
+// skip as few channels as possible.
 StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
-                    const PassKind& kind);
+                    const PassVariant& variant);
 
-// Returns the work of a training pass by kernel and shape, without seconds.
-device::Ledger work_of_pass(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
-                            const PassKind& kind);
+// Returns the work of a training pass (forward and backward) by kernel and shape, without seconds.
+device::Ledger predict_pass_work(const model::ModelConfig& config, const StageSpec& spec,
+                                 const BatchShape& shape, const PassVariant& variant);
 
 }  // namespace trireme::stage

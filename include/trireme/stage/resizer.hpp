@@ -1,5 +1,5 @@
-// Decides, period by period, which channels a slow tensor rank skips: ZERO-resizing (FlexTP). Every rank
-// decides for its own part of each weight; other ranks need not know its choice.
+// Decides, period by period, which channels a slow tensor-parallel rank skips: ZERO-resizing (FlexTP). Every
+// rank decides for its own slice of each weight; the other ranks need not know its decision.
 #pragma once
 
 #include <vector>
@@ -14,63 +14,67 @@ namespace trireme::stage {
 struct ResizerConfig {
     model::ChannelPolicy policy = model::ChannelPolicy::priority;
     model::Filling filling = model::Filling::zero;
-    double limit = 0.5;                        // maximum ratio, before rounding to tiles
-    bool by_variation = false;                 // projections that vary more skip less: see kept_counts()
-    RandomKey key = {};                        // for ChannelPolicy::random: from the run's seed and the rank
+    double max_skipped_fraction = 0.5;  // of the channels, before rounding to tiles
+    bool adapts_to_variation = false;   // projections that vary more skip less: see plan_kept_channels()
+    RandomKey key = {};  // for ChannelPolicy::random; derived from the seed of the run and the rank
     device::DType dtype = device::DType::f32;  // type of the weights
-    std::size_t most_rows = 0;                 // maximum rows of a micro-batch over all tensor ranks
-    device::MemorySpace place = device::MemorySpace::host;
+    std::size_t max_rows = 0;  // maximum rows of a micro-batch, of all tensor-parallel ranks together
+    device::MemorySpace memory_space = device::MemorySpace::host;
 };
 
 class Resizer {
 public:
-    // Begins the first period, in which all channels are kept. `parameters` outlives this.
+    // Begins the first period, in which all channels are kept. `parameters` outlives this object.
     Resizer(device::Stream& stream, const ResizerConfig& config,
             std::vector<model::ProjectionShape> projections, const LocalParameters& parameters);
 
     const std::vector<model::ProjectionShape>& projections() const { return projections_; }
-    // Returns the object that the passes of this rank read.
-    model::Resizing& products() { return products_; }
-    const std::vector<std::int32_t>& kept(std::size_t projection) const { return channels_[projection].kept; }
-    model::Resizing::Lists kept() const;
+    // Returns the lists of kept channels that the passes of this rank read.
+    model::Resizing& resizing() { return resizing_; }
+    const std::vector<std::int32_t>& kept_channels(std::size_t projection) const {
+        return channels_[projection].kept_channels;
+    }
+    model::Resizing::ChannelLists kept_channels() const;
 
     // Ends a period and begins the next; called between two steps while no micro-batch is in flight. Records
-    // the weight changes of the old period. In the new one the fraction `ratio` of the flops is skipped, minus
-    // the `lent` channels per projection, which helper ranks compute.
-    void begin_period(device::Stream& stream, double ratio, const std::vector<std::size_t>& lent = {});
+    // the weight changes of the old period. In the new period, about the fraction `ratio` of the channels is
+    // not computed by this rank; of these, helper ranks compute `offloaded` channels per projection, and the
+    // others are skipped.
+    void begin_period(device::Stream& stream, double ratio, const std::vector<std::size_t>& offloaded = {});
 
-    // Returns the channels that are skipped in this period, for Optimizer::update().
-    optim::LeftOuts left_out() const;
+    // Returns the channels that are skipped in this period, per weight, for Optimizer::update().
+    optim::SkippedChannelMap list_skipped_channels() const;
 
     std::size_t bytes() const;
 
-    // Returns the state from which another Resizer of the same shapes resumes; called between two steps. Its
-    // tensors are views of this object's memory.
+    // Returns the state from which another Resizer of the same shapes can continue; called between two steps.
+    // The tensors of the state are views of the memory of this object.
     model::ResizingState state() const;
-    // Restores what state() returned; the caller has filled the memory. Records no weight changes.
+    // Restores a state that state() has returned. The caller has already filled the tensors of state(). Records
+    // no weight changes.
     void restore(const model::ResizingState& state);
 
 private:
-    struct Channels {
+    struct ProjectionChannels {
         std::vector<double> variation;
-        std::vector<std::int32_t> kept;
+        std::vector<std::int32_t> kept_channels;
     };
 
     template <class Use>
     void for_each_weight(std::size_t projection, Use&& use) const;
-    void note_changes(device::Stream& stream);
+    void update_variation(device::Stream& stream);
     void copy_weights(device::Stream& stream);
-    std::vector<std::size_t> counts(double ratio, const std::vector<std::size_t>& lent) const;
-    bool goes_by_variation() const { return config_.policy != model::ChannelPolicy::first; }
+    std::vector<std::size_t> plan_kept_counts(double ratio, const std::vector<std::size_t>& offloaded) const;
+    bool uses_variation() const { return config_.policy != model::ChannelPolicy::first; }
 
     ResizerConfig config_;
     std::vector<model::ProjectionShape> projections_;
     const LocalParameters& parameters_;
-    // Weights at the start of the period, projection after projection; empty if the policy ignores variation.
-    model::ParameterTensors last_weights_;
-    device::Buffer change_;  // f64, one value per channel of the widest projection
-    model::Resizing products_;
-    std::vector<Channels> channels_;
+    // Weights at the start of the period, ordered by projection; empty if the policy does not use variation.
+    model::ParameterTensors period_start_weights_;
+    device::Buffer channel_change_;  // f64, one value per channel of the widest projection
+    model::Resizing resizing_;
+    std::vector<ProjectionChannels> channels_;
     std::size_t period_ = 0;
 };
 

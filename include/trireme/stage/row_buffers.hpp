@@ -1,5 +1,5 @@
-// A pool of buffers of one size for activations and gradients between stages. They are allocated on first use
-// or by reserve(), and reused.
+// A pool of buffers of one size for activations and gradients between stages. A buffer is allocated by
+// reserve(), or by take() if no buffer is free. It is reused after give_back().
 #pragma once
 
 #include <vector>
@@ -10,24 +10,26 @@ namespace trireme::stage {
 
 class RowBuffers {
 public:
-    // Each buffer holds (rows, width).
-    RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::MemorySpace place);
+    // Each buffer has room for a tensor (max_rows, width).
+    RowBuffers(std::size_t max_rows, std::size_t width, device::DType dtype, device::MemorySpace memory_space);
 
     device::Tensor take(std::size_t rows);  // (rows, width), contiguous
     void give_back(const device::Tensor& tensor);
 
     void reserve(std::size_t count);
     std::size_t count() const { return buffers_.size(); }
-    std::size_t bytes_each() const { return most_rows_ * width_ * bytes_of(dtype_); }
+    std::size_t bytes_per_buffer() const { return max_rows_ * width_ * byte_size(dtype_); }
 
 private:
-    void make_one() { free_.push_back(buffers_.emplace_back(bytes_each(), place_).data()); }
+    void allocate_one() {
+        free_buffers_.push_back(buffers_.emplace_back(bytes_per_buffer(), memory_space_).data());
+    }
 
-    std::size_t most_rows_, width_;
+    std::size_t max_rows_, width_;
     device::DType dtype_;
-    device::MemorySpace place_;
+    device::MemorySpace memory_space_;
     std::vector<device::Buffer> buffers_;
-    std::vector<std::byte*> free_;
+    std::vector<std::byte*> free_buffers_;
 };
 
 }  // namespace trireme::stage

@@ -10,24 +10,25 @@
 namespace trireme::tools {
 
 // The forecast of one schedule, or the reason why there is none.
-struct Compared {
+struct ComparedSchedule {
     std::string name;                  // "interleaved:2"
     std::optional<Forecast> forecast;  // empty if the schedule cannot be planned
     std::string refusal;               // the reason, if there is no forecast
-    std::string unit;  // of costs and of the time of a step: "s", "GFLOP", or "cost units" of --cost
+    std::string unit;                  // of costs and times: "s", "GFLOP", or "cost units" as given by --cost
 };
 
-// Forecasts each schedule of config.compare. An entry is the name of a schedule or a file; "interleaved:2"
-// sets the stages per rank, which default to --chunks or 2. "all" stands for all schedules. Without --cost
-// and --profile, a stage costs its arithmetic. --cost has the costs of one stage per rank; with more stages
-// per rank each gets an equal fraction. Starts nothing. Throws ConfigError if no schedule can be planned, or
-// for an unknown schedule.
-std::vector<Compared> compare(const PlanConfig& config);
+// Forecasts each schedule of config.compare. An entry is the name of a schedule, the path of a schedule file,
+// or "all" for all schedules. "interleaved:2" is the schedule `interleaved` with two stages per rank; without
+// the number, interleaved schedules have --chunks stages per rank, at least 2, and V-shaped schedules have 2.
+// Without --cost and --profile, the cost of a stage is its number of GFLOP. --cost states the costs of a rank
+// with one stage; if a schedule has several stages per rank, these costs are divided evenly among the stages of
+// the rank. Starts no run. Throws ConfigError if no schedule can be planned, or for an unknown schedule.
+std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config);
 
-// Format the comparison: as a table with the refused schedules and the reasons, as a JSON array,
-// and as CSV with a header.
-std::string to_string(const std::vector<Compared>& schedules);
-std::string json_of(const std::vector<Compared>& schedules);
-std::string csv_of(const std::vector<Compared>& schedules);
+// Convert the comparison to a table, followed by the schedules that cannot be planned and the reasons; to a
+// JSON array; and to CSV with a header.
+std::string to_string(const std::vector<ComparedSchedule>& schedules);
+std::string to_json(const std::vector<ComparedSchedule>& schedules);
+std::string to_csv(const std::vector<ComparedSchedule>& schedules);
 
 }  // namespace trireme::tools

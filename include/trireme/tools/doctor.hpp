@@ -12,23 +12,23 @@ namespace trireme::tools {
 
 struct DoctorConfig {
     std::string scratch = ".";  // folder whose speed is measured
-    bool is_json = false;
+    bool is_json = false;       // report as JSON instead of text
 };
 
-// Facts that the caller provides.
-struct DoctorPlace {
+// What the process knows about its start. The references must be valid during run_doctor().
+struct DoctorInputs {
     const SlurmJob& job;
-    const Start& start;
+    const ProcessStart& start;
     std::string search_path = {};  // value of PATH, for finding commands
     const comm::Session& session;
     int threads = 1;  // threads of this rank, as in a run
 };
 
-// Collective over all ranks. Every rank examines its machine; rank 0 writes the findings to `out`, as text or
-// as one JSON object. All ranks return `done` if everything that training needs works, and `resource`
-// otherwise. If MPI has not connected the processes, all but the first print nothing and return `done`. One
-// rank per node writes 64 MB to the scratch folder and removes them. Throws ConfigError in a simulation, whose
-// machine is described in a file.
-ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostream& out);
+// Collective over all ranks. Every rank examines its machine, and rank 0 writes the findings to `out`, as text
+// or as one JSON object. All ranks return `done` if everything that training needs works, and `resource`
+// otherwise. If MPI has not connected the processes, only the first process reports; the others print nothing
+// and return `done`. One rank per node writes a file of 64 MB to the scratch folder and removes it. Throws
+// ConfigError in a simulation, because a simulated machine cannot be examined.
+ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std::ostream& out);
 
 }  // namespace trireme::tools

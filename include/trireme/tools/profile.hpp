@@ -25,16 +25,16 @@ struct ProfileSubject {
     device::Stream stream;
     Progress* progress = nullptr;  // counts measurements; null if no progress is shown
 
-    int threads() const;
-    void note_measurement() const;
+    int threads() const;             // threads of the stream's kernels; 1 on a GPU
+    void count_measurement() const;  // advances `progress`
 };
 
-// Measures each layer alone: its forward pass, its backward pass as a whole and in halves, and its update.
-// One warm-up round precedes `repeats` measured rounds. All layers take turns, so that a drift of the
-// machine's speed affects all of them equally. A layer that equals an earlier one gets its values. Bytes are
-// those of the ghost walk: see stage/predict.hpp. Then the kernels of these layers are measured on
-// micro-batches from a quarter to twice the rows, for a whole replica and for a rank of a tensor group of
-// two. Links are not measured.
+// Measures each layer alone: its forward pass, its backward pass (in one piece and in two halves), and its
+// update. One warm-up round precedes `repeats` measured rounds. A round measures every layer once, so that a
+// drift of the machine's speed affects all layers equally. Among equal layers only the first is measured; the
+// others get its values. Bytes are not measured but predicted: see stage/predict.hpp. Then the kernels of these
+// layers are measured on micro-batches with a quarter to twice the rows, as in tensor groups of one rank and of
+// two ranks. Links are not measured.
 plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats);
 
 // Number of measurements that measure_profile() reports to the subject's progress.
@@ -46,19 +46,20 @@ struct ProfileConfig {
     bool quiet = false;  // if true, neither table nor progress is shown
 };
 
-// Measures, writes the profile to the output and a table of it to `out`. The output appears once it is complete
-// and replaces a file of that name. Throws ConfigError before any measurement if the output cannot be written.
+// Measures a profile, writes it to the file config.output, and prints it as a table to `out`. The file appears
+// only when it is complete, and replaces a file of that name. Throws ConfigError before any measurement if the
+// file cannot be written.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, std::ostream& out);
 
-// All ranks, and the node of each rank: see Session.
+// The ranks that measure at the same time, and the node of each of them: see Session.
 struct ProfileRanks {
     comm::Communicator& all;
     const std::vector<int>& nodes;
 };
 
-// Collective over all ranks. They measure at the same time, as in a run, and then the links between them. Rank
-// 0 alone writes its profile. If the output cannot be created, all ranks throw the same error before they
-// measure.
+// Collective over all ranks. All ranks measure layers at the same time, because in a run they compute at the
+// same time; then they measure the links between them. Only rank 0 writes its profile. If the file cannot be
+// created, all ranks throw the same error before they measure.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
              std::ostream& out);
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const comm::Session& session,

@@ -1,4 +1,4 @@
-// Options whose value is one word of a list, or several.
+// Options whose value is one word, or several words, of a list.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trireme::app {
 
-// A word that an option accepts, its value, and its meaning for help.
+// A word that an option accepts, the value that it sets, and its meaning for help.
 template <class Value>
 struct Choice {
     std::string word;
@@ -20,32 +20,34 @@ struct Choice {
     std::string meaning = {};
 };
 
-// Adds the words to the help of the option, and returns them.
+// Adds the words to the description of the option, and returns them.
 template <class Value>
-std::vector<std::string> describe_choices(OptionWords& words, const std::vector<Choice<Value>>& values) {
-    std::vector<std::string> known;
+std::vector<std::string> describe_choices(OptionDescription& description,
+                                          const std::vector<Choice<Value>>& values) {
+    std::vector<std::string> words;
     for (const Choice<Value>& each : values) {
-        known.push_back(each.word);
-        if (!each.meaning.empty()) words.values.emplace_back(each.word, each.meaning);
+        words.push_back(each.word);
+        if (!each.meaning.empty()) description.values.emplace_back(each.word, each.meaning);
     }
-    words.form = joined_choice(known);
-    return known;
+    description.value_format = join_choices(words);
+    return words;
 }
 
-// An option that takes one word. If several words have equal values, the first one is printed.
+// An option that takes one word. If several words set equal values, the first one is written to config files.
 template <class Field>
-Option choice(OptionWords words, Field& field, std::vector<Choice<typename Content<Field>::Type>> values) {
-    const std::vector<std::string> known = describe_choices(words, values);
-    const auto set = [&field, known, values](const Setting& setting) {
-        field = values[read_choice(setting, known)].value;
+Option make_choice_option(OptionDescription description, Field& field,
+                          std::vector<Choice<typename FieldValue<Field>::Type>> values) {
+    const std::vector<std::string> words = describe_choices(description, values);
+    const auto set = [&field, words, values](const Setting& setting) {
+        field = values[parse_choice(setting, words)].value;
     };
     const auto get = [&field, values] {
         for (const auto& each : values) {
-            if (Content<Field>::of(field) == each.value) return each.word;
+            if (FieldValue<Field>::get(field) == each.value) return each.word;
         }
         return std::string();
     };
-    return {.words = std::move(words), .set = set, .get = get};
+    return {.description = std::move(description), .set = set, .get = get};
 }
 
 template <class Value, std::size_t count>
@@ -55,43 +57,45 @@ std::vector<Choice<Value>> list_choices(const NamedValue<Value> (&table)[count])
     return values;
 }
 
-// An option that takes one value of a table.
+// An option that takes one word of a table.
 template <class Field, std::size_t count>
-Option named_choice(OptionWords words, Field& field,
-                    const NamedValue<typename Content<Field>::Type> (&table)[count]) {
-    return choice(std::move(words), field, list_choices(table));
+Option make_table_option(OptionDescription description, Field& field,
+                         const NamedValue<typename FieldValue<Field>::Type> (&table)[count]) {
+    return make_choice_option(std::move(description), field, list_choices(table));
 }
 
 // An option that takes one or several words, separated by commas.
 template <class Value>
-Option choices(OptionWords words, std::vector<Value>& field, std::vector<Choice<Value>> values) {
-    const std::vector<std::string> known = describe_choices(words, values);
-    words.form += "[,...]";
-    const auto set = [&field, known, values](const Setting& setting) {
+Option make_list_option(OptionDescription description, std::vector<Value>& field,
+                        std::vector<Choice<Value>> values) {
+    const std::vector<std::string> words = describe_choices(description, values);
+    description.value_format += "[,...]";
+    const auto set = [&field, words, values](const Setting& setting) {
         field.clear();
-        for (const std::size_t index : read_choices(setting, known)) field.push_back(values[index].value);
+        for (const std::size_t index : parse_choices(setting, words)) field.push_back(values[index].value);
     };
     const auto get = [&field, values] {
         std::string text;
         for (const Value& each : field) {
-            for (const Choice<Value>& known_value : values) {
-                if (each == known_value.value) text += (text.empty() ? "" : ",") + known_value.word;
+            for (const Choice<Value>& choice : values) {
+                if (each == choice.value) text += (text.empty() ? "" : ",") + choice.word;
             }
         }
         return text;
     };
-    return {.words = std::move(words), .set = set, .get = get};
+    return {.description = std::move(description), .set = set, .get = get};
 }
 
 template <class Field>
-Option on_off(OptionWords words, Field& field) {
-    return choice(std::move(words), field, {{"on", true}, {"off", false}});
+Option make_on_off_option(OptionDescription description, Field& field) {
+    return make_choice_option(std::move(description), field, {{"on", true}, {"off", false}});
 }
 
-// An option that takes one or several values of a table, separated by commas.
+// An option that takes one or several words of a table, separated by commas.
 template <class Value, std::size_t count>
-Option named_choices(OptionWords words, std::vector<Value>& field, const NamedValue<Value> (&table)[count]) {
-    return choices(std::move(words), field, list_choices(table));
+Option make_table_list_option(OptionDescription description, std::vector<Value>& field,
+                              const NamedValue<Value> (&table)[count]) {
+    return make_list_option(std::move(description), field, list_choices(table));
 }
 
 }  // namespace trireme::app

@@ -8,47 +8,47 @@
 namespace trireme::app {
 namespace {
 
-using Cost = std::pair<const char*, double schedule::StageCost::*>;
+using NamedCost = std::pair<const char*, double schedule::StageCost::*>;
 
-constexpr std::array<Cost, 6> cost_names{{{"F", &schedule::StageCost::forward},
-                                          {"I", &schedule::StageCost::backward_input},
-                                          {"W", &schedule::StageCost::backward_weight},
-                                          {"send", &schedule::StageCost::send},
-                                          {"reduce", &schedule::StageCost::reduce},
-                                          {"step", &schedule::StageCost::step}}};
+constexpr std::array<NamedCost, 6> cost_names{{{"F", &schedule::StageCost::forward},
+                                               {"I", &schedule::StageCost::backward_input},
+                                               {"W", &schedule::StageCost::backward_weight},
+                                               {"send", &schedule::StageCost::send},
+                                               {"reduce", &schedule::StageCost::reduce},
+                                               {"step", &schedule::StageCost::step}}};
 
 // The limit keeps sums over all stages and micro-batches finite and precise.
 constexpr Range costs_range{.low = 0, .high = 1e12};
 
-// Reads a text such as "F=1" into `cost`.
-void read_cost(const Setting& whole, const std::string& part, schedule::StageCost& cost) {
-    const std::size_t sign = part.find('=');
+// Parses a text such as "F=1" and sets the field of `cost`.
+void parse_cost(const Setting& setting, const std::string& cost_text, schedule::StageCost& cost) {
+    const std::size_t equals_sign = cost_text.find('=');
     for (const auto& [name, field] : cost_names) {
-        if (sign == std::string::npos || part.substr(0, sign) != name) continue;
-        cost.*field =
-            read_number({cat(whole.name, ' ', name), part.substr(sign + 1), whole.place}, costs_range);
+        if (equals_sign == std::string::npos || cost_text.substr(0, equals_sign) != name) continue;
+        cost.*field = parse_number(
+            {cat(setting.name, ' ', name), cost_text.substr(equals_sign + 1), setting.source}, costs_range);
         return;
     }
-    refuse(whole, "costs such as F=1,I=1,W=1,send=0, with ; between stages");
+    refuse(setting, "costs such as F=1,I=1,W=1,send=0, with ; between stages");
 }
 
-std::vector<schedule::StageCost> read_costs(const Setting& setting) {
+std::vector<schedule::StageCost> parse_costs(const Setting& setting) {
     std::vector<schedule::StageCost> costs;
-    for (const std::string& stage : parts_of(setting.value, ';')) {
+    for (const std::string& stage : split_text(setting.value, ';')) {
         schedule::StageCost& cost = costs.emplace_back();
-        for (const std::string& part : parts_of(stage, ',')) read_cost(setting, part, cost);
+        for (const std::string& cost_text : split_text(stage, ',')) parse_cost(setting, cost_text, cost);
     }
     return costs;
 }
 
-std::string print_costs(const std::vector<schedule::StageCost>& costs) {
+std::string format_costs(const std::vector<schedule::StageCost>& costs) {
     std::string text;
     for (const schedule::StageCost& cost : costs) {
         if (!text.empty()) text += ';';
-        const char* mark = "";
+        const char* separator = "";
         for (const auto& [name, field] : cost_names) {
-            text += cat(mark, name, '=', print_number(cost.*field));
-            mark = ",";
+            text += cat(separator, name, '=', format_number(cost.*field));
+            separator = ",";
         }
     }
     return text;
@@ -56,15 +56,15 @@ std::string print_costs(const std::vector<schedule::StageCost>& costs) {
 
 }  // namespace
 
-Option cost_option(std::vector<schedule::StageCost>& costs) {
+Option make_cost_option(std::vector<schedule::StageCost>& costs) {
     return {
-        .words =
+        .description =
             {"cost", "COSTS",
              "relative costs in place of --profile: forward pass F, input gradients I, weight gradients W, a "
              "message, the gradient all-reduce and the optimizer step; separate stages by ';'. If neither is "
              "set: F=1,I=1,W=1,send=0,reduce=0,step=0, and counted FLOPs with --compare"},
-        .set = [&costs](const Setting& setting) { costs = read_costs(setting); },
-        .get = [&costs] { return print_costs(costs); }};
+        .set = [&costs](const Setting& setting) { costs = parse_costs(setting); },
+        .get = [&costs] { return format_costs(costs); }};
 }
 
 }  // namespace trireme::app

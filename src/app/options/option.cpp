@@ -7,33 +7,35 @@
 
 namespace trireme::app {
 
-std::string label(const Setting& setting) {
-    return setting.place.empty() ? cat("--", setting.name) : cat(setting.place, ": ", printable(setting.name));
+std::string describe_setting(const Setting& setting) {
+    return setting.source.empty() ? cat("--", setting.name)
+                                  : cat(setting.source, ": ", make_printable(setting.name));
 }
 
 void refuse(const Setting& setting, const std::string& expectation, const std::string& hint) {
-    throw ConfigError(cat(label(setting), " expects ", expectation, ", not ", in_quotes(setting.value), hint));
+    throw ConfigError(
+        cat(describe_setting(setting), " expects ", expectation, ", not ", quote_text(setting.value), hint));
 }
 
-Option needing(Option option, std::function<bool()> has_effect, OptionNeed need) {
+Option make_conditional(Option option, std::function<bool()> has_effect, OptionNeed need) {
     option.default_text = option.get();
     option.has_effect = std::move(has_effect);
     option.need = std::move(need);
     return option;
 }
 
-std::vector<std::string> names(const std::vector<OptionGroup>& groups) {
+std::vector<std::string> list_names(const std::vector<OptionGroup>& groups) {
     std::vector<std::string> all;
     for (const OptionGroup& group : groups) {
-        for (const Option& option : group.options) all.push_back(option.words.name);
+        for (const Option& option : group.options) all.push_back(option.description.name);
     }
     return all;
 }
 
-const Option* find(const std::vector<OptionGroup>& groups, const std::string& name) {
+const Option* find_option(const std::vector<OptionGroup>& groups, const std::string& name) {
     for (const OptionGroup& group : groups) {
         for (const Option& option : group.options) {
-            if (option.words.name == name) return &option;
+            if (option.description.name == name) return &option;
         }
     }
     return nullptr;
@@ -43,7 +45,7 @@ void check_needs(const std::vector<OptionGroup>& groups) {
     for (const OptionGroup& group : groups) {
         for (const Option& option : group.options) {
             if (!option.has_effect || option.has_effect() || option.get() == option.default_text) continue;
-            throw ConfigError(no_effect("--" + option.words.name, option.need));
+            throw ConfigError(describe_no_effect("--" + option.description.name, option.need));
         }
     }
 }

@@ -10,58 +10,64 @@
 
 namespace trireme::app {
 
-// A value as the user wrote it, and where.
+// A value of an option, as the user wrote it, and where it was written.
 struct Setting {
     std::string name;  // "batch"
     std::string value;
-    std::string place;  // "base.ini, line 3"; empty for the command line
+    std::string source;  // "base.ini, line 3"; empty for the command line
 };
 
-// Returns the option's name for messages: "--batch", or "base.ini, line 3: batch".
-std::string label(const Setting& setting);
+// Returns the option and its place for messages: "--batch", or "base.ini, line 3: batch".
+std::string describe_setting(const Setting& setting);
 
 // Throws ConfigError: "--batch expects <expectation>, not '<value>'<hint>".
 [[noreturn]] void refuse(const Setting& setting, const std::string& expectation, const std::string& hint = "");
 
 // A value with its meaning: {"pack", "concatenate the samples of a micro-batch"}.
-using ValueWords = std::pair<std::string, std::string>;
+using ValueMeaning = std::pair<std::string, std::string>;
 
 // The description of an option in help: "--batch N   samples per step over all replicas (default 8)".
-struct OptionWords {
+struct OptionDescription {
     std::string name;
-    std::string form;                     // of the value: "N", "FILE", "adamw|sgd"; if empty, set from the type
-    std::string meaning;                  // a noun or verb phrase with its unit
-    std::vector<ValueWords> values = {};  // in the order of `form`; values without a meaning are omitted
+    std::string value_format;  // "N", "FILE", "adamw|sgd"; if empty, the make_..._option() functions set it
+    std::string meaning;       // a noun or verb phrase with its unit
+    std::vector<ValueMeaning> values =
+        {};  // in the order of `value_format`; values without a meaning are omitted
 };
 
-// `set` and `get` refer to the configuration that the option was made for; it must outlive the option.
+// `set` and `get` refer to the configuration that the option was made for. The configuration must outlive the
+// option.
 struct Option {
-    OptionWords words;
+    OptionDescription description;
     std::function<void(const Setting&)> set;  // throws ConfigError
-    std::function<std::string()> get;         // in the form that `set` reads; returns "" if unset
-    bool is_switch = false;                   // a switch without a value is on
-    // For repeatable options: applies the second and later
-    // settings of one source, after `set`. Otherwise unset.
+    std::function<std::string()> get;         // returns the value in the form that `set` parses; "" if unset
+    bool is_switch = false;  // true if the option may be written without a value, which means "on"
+    // For repeatable options: applies the second and later settings of one source, after `set`. Empty for other
+    // options.
     std::function<void(const Setting&)> add = {};
-    // True if the option has an effect given the other options. Unset if it always has one.
+    // Returns true if the option has an effect together with the other options. Empty if it always has an
+    // effect.
     std::function<bool()> has_effect = {};
-    OptionNeed need = {};           // describes `has_effect`
-    std::string default_text = {};  // result of `get` before any `set`; only with `has_effect`
+    OptionNeed need = {};           // describes `has_effect` for messages
+    std::string default_text = {};  // result of `get` before the first `set`; only with `has_effect`
 };
 
-// Adds a condition to `option`, whose configuration must still hold the default values.
-Option needing(Option option, std::function<bool()> has_effect, OptionNeed need);
+// Returns `option` with a condition for its effect. The configuration that `option` sets must still have the
+// default values.
+Option make_conditional(Option option, std::function<bool()> has_effect, OptionNeed need);
 
+// The options of one section of a config file and of --help.
 struct OptionGroup {
     std::string name;  // the section of a config file
     std::vector<Option> options;
 };
 
-std::vector<std::string> names(const std::vector<OptionGroup>& groups);               // of all options
-const Option* find(const std::vector<OptionGroup>& groups, const std::string& name);  // null if unknown
+std::vector<std::string> list_names(const std::vector<OptionGroup>& groups);  // names of all options
+const Option* find_option(const std::vector<OptionGroup>& groups,
+                          const std::string& name);  // null if there is no such option
 
-// Throws ConfigError for an option that differs from its default and has no effect. Values are compared because
-// a config.ini lists every option, also those without effect.
+// Throws ConfigError if an option without effect differs from its default. Values are compared because a config
+// file may list every option, even those without effect.
 void check_needs(const std::vector<OptionGroup>& groups);
 
 }  // namespace trireme::app

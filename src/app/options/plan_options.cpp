@@ -7,30 +7,31 @@
 namespace trireme::app {
 namespace {
 
-Option compare_option(std::vector<std::string>& schedules) {
-    return {
-        .words = {"compare", "NAME,NAME,...",
-                  "schedules to compare: names or files; interleaved:3 has three stages per rank; all: every "
-                  "schedule that the layout allows"},
-        .set = [&schedules](const Setting& setting) { schedules = parts_of(setting.value, ','); },
-        .get = [&schedules] { return fmt::format("{}", fmt::join(schedules, ",")); }};
+Option make_compare_option(std::vector<std::string>& schedules) {
+    return {.description =
+                {"compare", "NAME,NAME,...",
+                 "schedules to compare: names or files; interleaved:3 has three stages per rank; all: every "
+                 "schedule that the layout allows"},
+            .set = [&schedules](const Setting& setting) { schedules = split_text(setting.value, ','); },
+            .get = [&schedules] { return fmt::format("{}", fmt::join(schedules, ",")); }};
 }
 
 }  // namespace
 
-OptionGroup plan_options(tools::PlanConfig& config) {
-    return {
-        "plan",
-        {
-            choice({"format", "", "form of the plan"}, config.format,
-                   {{"text", tools::PlanFormat::text, "tables to read"},
-                    {"json", tools::PlanFormat::json, "layout, programs and prediction; --layout reads it"},
-                    {"csv", tools::PlanFormat::csv, "the schedule, for --schedule FILE.csv"},
-                    {"svg", tools::PlanFormat::svg, "a picture of the schedule"}}),
-            text({"output", "FILE", "file to write; if unset, standard output"}, config.output),
-            whole_number({"ranks", "", "number of ranks to plan for with --partition pipedream"}, config.ranks),
-            compare_option(config.compare),
-        }};
+OptionGroup make_plan_options(tools::PlanConfig& config) {
+    return {"plan",
+            {
+                make_choice_option(
+                    {"format", "", "form of the plan"}, config.format,
+                    {{"text", tools::PlanFormat::text, "tables to read"},
+                     {"json", tools::PlanFormat::json, "layout, programs and prediction; --layout reads it"},
+                     {"csv", tools::PlanFormat::csv, "the schedule, for --schedule FILE.csv"},
+                     {"svg", tools::PlanFormat::svg, "a picture of the schedule"}}),
+                make_text_option({"output", "FILE", "file to write; if unset, standard output"}, config.output),
+                make_integer_option({"ranks", "", "number of ranks to plan for with --partition pipedream"},
+                                    config.ranks),
+                make_compare_option(config.compare),
+            }};
 }
 
 }  // namespace trireme::app

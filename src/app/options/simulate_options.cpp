@@ -5,36 +5,41 @@
 
 namespace trireme::app {
 
-std::vector<Option> device_cost_options(config::RunConfig& config) {
+std::vector<Option> make_device_cost_options(config::RunConfig& config) {
     config::CostConfig& costs = config.costs;
     return {
-        text(
+        make_text_option(
             {"cluster", "FILE.json", "description of a cluster: its devices and links; perf/clusters has some"},
             costs.cluster),
-        needing(choice({"network", "", "time of messages"}, costs.network,
-                       {{"described", config::NetworkKind::described, "as the cluster file describes it"},
-                        {"free", config::NetworkKind::free,
-                         "none; a comparison shows how much communication is exposed"}}),
-                [&costs] { return !costs.cluster.empty(); },
-                {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
-        needing(choice({"charge", "", "how time is charged with --math off"}, costs.charging,
-                       {{"auto", config::Charging::automatic, "kernels for up to 64 ranks, passes for more"},
-                        {"kernels", config::Charging::kernels, "kernel by kernel"},
-                        {"passes", config::Charging::passes,
-                         "pass by pass; a pass takes as long as an equal one before it"}}),
-                [&config] { return config.precision.device == config::DeviceKind::ghost; },
-                {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
+        make_conditional(make_choice_option(
+                             {"network", "", "time of messages"}, costs.network,
+                             {{"described", config::NetworkKind::described, "as the cluster file describes it"},
+                              {"free", config::NetworkKind::zero_time,
+                               "none; a comparison shows how much communication is exposed"}}),
+                         [&costs] { return !costs.cluster.empty(); },
+                         {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+        make_conditional(
+            make_choice_option(
+                {"charge", "", "how time is charged with --math off"}, costs.charging,
+                {{"auto", config::Charging::automatic, "kernels for up to 64 ranks, passes for more"},
+                 {"kernels", config::Charging::kernels, "kernel by kernel"},
+                 {"passes", config::Charging::passes,
+                  "pass by pass; a pass takes as long as an equal one before it"}}),
+            [&config] { return config.precision.device == config::DeviceKind::ghost; },
+            {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
 }
 
-OptionGroup simulate_options(tools::SimulateConfig& config) {
-    return {"simulate",
-            {
-                whole_number({"ranks", "N", "number of ranks, one per device of the cluster, node by node"},
-                             config.ranks, 1),
-                choice({"math", "", "arithmetic"}, config.does_math,
-                       {{"on", true, "done, so that the losses are those of a real run"},
-                        {"off", false, "left out: shapes and costs only, for large models and many ranks"}}),
-            }};
+OptionGroup make_simulate_options(tools::SimulateConfig& config) {
+    return {
+        "simulate",
+        {
+            make_integer_option({"ranks", "N", "number of ranks, one per device of the cluster, node by node"},
+                                config.ranks, 1),
+            make_choice_option(
+                {"math", "", "arithmetic"}, config.does_math,
+                {{"on", true, "performed, so that the losses are those of a real run"},
+                 {"off", false, "skipped: shapes and costs only, for large models and many ranks"}}),
+        }};
 }
 
 void check_simulate_options(const tools::SimulateConfig& config) {

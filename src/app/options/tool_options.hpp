@@ -22,18 +22,19 @@ struct ReportConfig {
 };
 
 // The options refer to the configuration, which must outlive them.
-std::vector<OptionGroup> prepare_options(tools::PrepareConfig& config);
-std::vector<OptionGroup> convert_options(tools::ConvertConfig& config);
-std::vector<OptionGroup> inspect_options(InspectConfig& config);
-std::vector<OptionGroup> report_options(ReportConfig& config);
-std::vector<OptionGroup> doctor_options(tools::DoctorConfig& config);
+std::vector<OptionGroup> make_prepare_options(tools::PrepareConfig& config);
+std::vector<OptionGroup> make_convert_options(tools::ConvertConfig& config);
+std::vector<OptionGroup> make_inspect_options(InspectConfig& config);
+std::vector<OptionGroup> make_report_options(ReportConfig& config);
+std::vector<OptionGroup> make_doctor_options(tools::DoctorConfig& config);
 
 void check_doctor_options(const tools::DoctorConfig& config);  // throws ConfigError
 
-// Store the positional words of the command line. Throw ConfigError if there are too few or too many.
-void take_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs);
-void take_convert_places(tools::ConvertConfig& config, const std::vector<std::string>& places);
-void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
-void take_run_directory(ReportConfig& config, const std::vector<std::string>& directories);
+// Store the positional words of the command line in `config`. Throw ConfigError if there are too few or too
+// many words.
+void store_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs);
+void store_convert_folders(tools::ConvertConfig& config, const std::vector<std::string>& folders);
+void store_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
+void store_run_directory(ReportConfig& config, const std::vector<std::string>& directories);
 
 }  // namespace trireme::app

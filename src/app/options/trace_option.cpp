@@ -7,34 +7,35 @@
 namespace trireme::app {
 namespace {
 
-device::TracedSteps read_steps(const Setting& setting) {
+device::TracedSteps parse_steps(const Setting& setting) {
     if (setting.value == "off") return {};
-    const std::vector<std::string> ends = parts_of(setting.value, ':');
-    const auto number = [&](const std::string& text) {
-        return read_whole_number({setting.name, text, setting.place}, 1, std::numeric_limits<int>::max());
+    const std::vector<std::string> bounds = split_text(setting.value, ':');
+    const auto parse_step = [&](const std::string& text) {
+        return parse_integer({setting.name, text, setting.source}, 1, std::numeric_limits<int>::max());
     };
-    if (ends.size() > 2) refuse(setting, "the first and the last step, such as 5:8, one step, or off");
-    const device::TracedSteps steps{number(ends.front()), number(ends.back())};
+    if (bounds.size() > 2) refuse(setting, "the first and the last step, such as 5:8, one step, or off");
+    const device::TracedSteps steps{parse_step(bounds.front()), parse_step(bounds.back())};
     if (steps.last < steps.first) refuse(setting, "a last step that is not before the first, such as 5:8");
     return steps;
 }
 
-std::string print_steps(const device::TracedSteps& steps) {
+std::string format_steps(const device::TracedSteps& steps) {
     return steps.last == 0 ? "off" : cat(steps.first, ':', steps.last);
 }
 
 }  // namespace
 
-Option trace_option(device::TracedSteps& steps) {
-    return {.words = {"trace", "FIRST:LAST|off",
-                      "steps to record in trace.json, counted from 1; a single number records one step"},
+Option make_trace_option(device::TracedSteps& steps) {
+    return {.description = {"trace", "FIRST:LAST|off",
+                            "steps to record in trace.json, counted from 1; a single number records one step"},
             .set =
                 [&steps](const Setting& setting) {
-                    const device::TracedSteps read = read_steps(setting);
-                    steps.first = read.first;
-                    steps.last = read.last;
+                    // `shows_kernels` belongs to another option and keeps its value.
+                    const device::TracedSteps parsed_steps = parse_steps(setting);
+                    steps.first = parsed_steps.first;
+                    steps.last = parsed_steps.last;
                 },
-            .get = [&steps] { return print_steps(steps); }};
+            .get = [&steps] { return format_steps(steps); }};
 }
 
 }  // namespace trireme::app

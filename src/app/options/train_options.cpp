@@ -9,88 +9,98 @@
 namespace trireme::app {
 namespace {
 
-OptionGroup data_options(config::DataConfig& data) {
-    return {"data",
-            {
-                text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
-                whole_number({"max-length", "N",
-                              "maximum number of tokens per sample; 0: the model's number of positions"},
-                             data.max_length),
-                named_choice({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
-                             data::treatments_of_long_rows),
-                number({"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
-                       data.validation_share, from_until(0, 1)),
-                number({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
-                       data.epochs, at_least(0)),
-            }};
+OptionGroup make_data_options(config::DataConfig& data) {
+    return {
+        "data",
+        {
+            make_text_option({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
+            make_integer_option(
+                {"max-length", "N", "maximum number of tokens per sample; 0: the model's number of positions"},
+                data.max_length),
+            make_table_option({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
+                              data::long_row_choices),
+            make_number_option(
+                {"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
+                data.validation_fraction, make_range_from_to_below(0, 1)),
+            make_number_option({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
+                               data.epochs, make_range_from(0)),
+        }};
 }
 
-Option document_end_option(config::DataConfig& data) {
-    return choice(
-        {"document-end", "", "what to append to each row"}, data.document_end,
+Option make_document_end_option(config::DataConfig& data) {
+    return make_choice_option(
+        {"document-end", "", "what to append to each row"}, data.has_document_end,
         {{"eos", true, "the tokenizer's end token, which is also predicted"}, {"none", false, "nothing"}});
 }
 
-OptionGroup task_options(config::TaskConfig& task) {
+OptionGroup make_task_options(config::TaskConfig& task) {
     return {"task",
             {
-                named_choice(
+                make_table_option(
                     {"task", "", "training objective; if unset, the one that model and corpus have in common"},
                     task.task, all_tasks),
-                number({"mask-share", "", "fraction of tokens to predict with --task masked, between 0 and 1"},
-                       task.mask_share, between(0, 1)),
-                number({"label-smoothing", "", "label smoothing with --task classify, from 0 to below 1"},
-                       task.label_smoothing, from_until(0, 1)),
+                make_number_option(
+                    {"mask-share", "", "fraction of tokens to predict with --task masked, between 0 and 1"},
+                    task.mask_fraction, make_range_between(0, 1)),
+                make_number_option(
+                    {"label-smoothing", "", "label smoothing with --task classify, from 0 to below 1"},
+                    task.label_smoothing, make_range_from_to_below(0, 1)),
             }};
 }
 
-OptionGroup model_options(config::ModelChoice& model, config::DataConfig& data) {
+OptionGroup make_model_options(config::ModelChoice& model, config::DataConfig& data) {
     return {
         "model",
         {
-            text({"model", "NAME|FILE",
-                  "model name (gpt2, llama-1b, bert-base, vit-tiny, ...; an unknown name lists all) or path of "
-                  "a "
-                  "Hugging Face config.json; if unset, the model of --init, or gpt2-tiny"},
-                 model.name),
-            text(
+            make_text_option(
+                {"model", "NAME|FILE",
+                 "model name (gpt2, llama-1b, bert-base, vit-tiny, ...; an unknown name lists all) or path of "
+                 "a "
+                 "Hugging Face config.json; if unset, the model of --init, or gpt2-tiny"},
+                model.name),
+            make_text_option(
                 {"init", "random|PATH",
                  "initial weights: random, or those of a checkpoint, a run directory, or a Hugging Face folder "
                  "or safetensors file"},
                 model.init),
-            on_off({"tied", "", "share the token embedding with the output head; if unset, the model decides"},
-                   model.tied),
-            number({"dropout", "P", "dropout probability, from 0 to below 1; if unset, the model's"},
-                   model.dropout, from_until(0, 1)),
-            document_end_option(data),
-            whole_number({"layers", "", "number of transformer blocks; if unset, the model's"}, model.layers,
-                         1),
-            whole_number({"width", "", "hidden size; if unset, the model's"}, model.width, 1),
-            whole_number({"heads", "", "number of attention heads; if unset, the model's"}, model.heads, 1),
-            whole_number(
+            make_on_off_option(
+                {"tied", "", "share the token embedding with the output head; if unset, the model decides"},
+                model.tied),
+            make_number_option(
+                {"dropout", "P", "dropout probability, from 0 to below 1; if unset, the model's"},
+                model.dropout, make_range_from_to_below(0, 1)),
+            make_document_end_option(data),
+            make_integer_option({"layers", "", "number of transformer blocks; if unset, the model's"},
+                                model.layers, 1),
+            make_integer_option({"width", "", "hidden size; if unset, the model's"}, model.width, 1),
+            make_integer_option({"heads", "", "number of attention heads; if unset, the model's"}, model.heads,
+                                1),
+            make_integer_option(
                 {"groups", "", "number of key/value heads (grouped-query attention); if unset, the model's"},
                 model.groups, 1),
-            whole_number({"mlp-width", "", "hidden size of the MLP; if unset, the model's"}, model.mlp_width,
-                         1),
-            whole_number({"positions", "", "number of positions (context length); if unset, the model's"},
-                         model.positions, 1),
-            whole_number({"vocabulary", "", "vocabulary size; 0: the corpus's; if unset, the model's"},
-                         model.vocabulary),
-            whole_number({"labels", "",
-                          "classes of --task classify; 0: as many as the corpus has; if unset, as many as the "
-                          "model has"},
-                         model.labels),
-            whole_number({"channels", "", "number of channels of an image; if unset, the model's"},
-                         model.channels, 1),
-            whole_number({"image-size", "", "height and width of an image in pixels; if unset, the model's"},
-                         model.image_size, 1),
-            whole_number({"patch", "", "height and width of a patch in pixels; if unset, the model's"},
-                         model.patch, 1),
+            make_integer_option({"mlp-width", "", "hidden size of the MLP; if unset, the model's"},
+                                model.mlp_width, 1),
+            make_integer_option(
+                {"positions", "", "number of positions (context length); if unset, the model's"},
+                model.positions, 1),
+            make_integer_option({"vocabulary", "", "vocabulary size; 0: the corpus's; if unset, the model's"},
+                                model.vocabulary),
+            make_integer_option(
+                {"labels", "",
+                 "classes of --task classify; 0: the number in the corpus; if unset, the number in the model"},
+                model.labels),
+            make_integer_option({"channels", "", "number of channels of an image; if unset, the model's"},
+                                model.channels, 1),
+            make_integer_option(
+                {"image-size", "", "height and width of an image in pixels; if unset, the model's"},
+                model.image_size, 1),
+            make_integer_option({"patch", "", "height and width of a patch in pixels; if unset, the model's"},
+                                model.patch, 1),
         }};
 }
 
-Option partition_option(config::LayoutConfig& layout) {
-    return text(
+Option make_partition_option(config::LayoutConfig& layout) {
+    return make_text_option(
         {"partition",
          "KIND|N,N,...",
          "how to cut the layers into pipeline stages",
@@ -103,104 +113,112 @@ Option partition_option(config::LayoutConfig& layout) {
         layout.partition);
 }
 
-OptionGroup layout_options(config::LayoutConfig& layout) {
-    return {"layout",
-            {
-                whole_number({"pipe", "P",
-                              "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
-                             layout.pipe, 1),
-                whole_number({"data", "D", "number of data-parallel replicas; 0: as many as the ranks allow"},
-                             layout.data),
-                whole_number({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor, 1),
-                text({"layout", "FILE.json",
-                      "layout file in place of --pipe, --data and --tensor: layers and replicas of each stage, "
-                      "ranks "
-                      "and shares of each replica"},
-                     layout.layout),
-                partition_option(layout),
-                on_off({"sequence-parallel", "",
-                        "split the activations between attention and MLP over the tensor-parallel ranks"},
-                       layout.sequence_parallel),
-                on_off({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
-                       layout.shard_optimizer),
-                named_choices({"recompute", "", "activation recomputation, for all stages or for each"},
-                              layout.recompute, plan::recompute_ways),
-            }};
+OptionGroup make_layout_options(config::LayoutConfig& layout) {
+    return {
+        "layout",
+        {
+            make_integer_option(
+                {"pipe", "P", "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
+                layout.pipe, 1),
+            make_integer_option(
+                {"data", "D", "number of data-parallel replicas; 0: the largest number that the ranks allow"},
+                layout.data),
+            make_integer_option({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor,
+                                1),
+            make_text_option(
+                {"layout", "FILE.json",
+                 "layout file in place of --pipe, --data and --tensor: layers and replicas of each stage, "
+                 "ranks "
+                 "and shares of each replica"},
+                layout.layout),
+            make_partition_option(layout),
+            make_on_off_option(
+                {"sequence-parallel", "",
+                 "split the activations between attention and MLP over the tensor-parallel ranks"},
+                layout.sequence_parallel),
+            make_on_off_option({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
+                               layout.shard_optimizer),
+            make_table_list_option({"recompute", "", "activation recomputation, for all stages or for each"},
+                                   layout.recompute, plan::recompute_values),
+        }};
 }
 
-std::vector<ValueWords> schedule_words() {
-    std::vector<ValueWords> words;
-    for (const schedule::Schedule& schedule : schedule::schedules())
-        words.emplace_back(schedule.name, schedule.meaning);
-    words.emplace_back(schedule::searched_schedule,
+std::vector<ValueMeaning> list_schedule_meanings() {
+    std::vector<ValueMeaning> words;
+    for (const schedule::Schedule& schedule : schedule::list_schedules())
+        words.emplace_back(schedule.name, schedule.help);
+    words.emplace_back(schedule::searched_schedule_name,
                        "a search by the costs of the stages, --cost or --profile, within --memory-limit");
     words.emplace_back("FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it");
     return words;
 }
 
-OptionGroup schedule_options(config::ScheduleConfig& schedule) {
+OptionGroup make_schedule_options(config::ScheduleConfig& schedule) {
     return {"schedule",
             {
-                text({"schedule", "NAME|FILE.csv", "pipeline schedule", schedule_words()}, schedule.schedule),
-                whole_number(
+                make_text_option({"schedule", "NAME|FILE.csv", "pipeline schedule", list_schedule_meanings()},
+                                 schedule.schedule),
+                make_integer_option(
                     {"microbatches", "M",
                      "micro-batches that each replica executes per step; with --layout, those of all replicas"},
                     schedule.microbatches, 1),
-                whole_number(
+                make_integer_option(
                     {"chunks", "V", "stages per rank: 2 or more with interleaved and looped-bfs; zb-v has 2"},
                     schedule.chunks, 1),
             }};
 }
 
-Option length_option(config::ScheduleConfig& schedule) {
-    return choice(
+Option make_length_option(config::ScheduleConfig& schedule) {
+    return make_choice_option(
         {"length", "", "how to batch samples of different lengths"}, schedule.length,
         {{"fixed", plan::LengthPolicy::fixed, "pad to the longest sample of the corpus"},
          {"pad", plan::LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
          {"pack", plan::LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"}});
 }
 
-OptionGroup flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout) {
+OptionGroup make_flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout) {
     return {"flexible",
             {
-                length_option(schedule),
-                size_in_bytes({"memory-limit", "",
-                               "memory limit per rank; plans beyond it are refused, and --schedule auto and "
-                               "--partition measured and pipedream stay below it; 0: no limit"},
-                              layout.memory_limit, 0),
+                make_length_option(schedule),
+                make_size_option({"memory-limit", "",
+                                  "memory limit per rank; plans beyond it are refused, and --schedule auto and "
+                                  "--partition measured and pipedream stay below it; 0: no limit"},
+                                 layout.memory_limit, 0),
             }};
 }
 
-OptionGroup cost_options(config::CostConfig& costs) {
+OptionGroup make_cost_options(config::CostConfig& costs) {
     return {"costs",
             {
-                profile_option(costs.profiles),
-                cost_option(costs.stages),
+                make_profile_option(costs.profiles),
+                make_cost_option(costs.stages),
             }};
 }
 
-OptionGroup precision_options(config::PrecisionConfig& precision) {
+OptionGroup make_precision_options(config::PrecisionConfig& precision) {
     return {
         "precision",
         {
-            choice({"dtype", "", "data type"}, precision.dtype,
-                   {{"f32", config::Precision::f32, "32 bits"},
-                    {"f64", config::Precision::f64, "64 bits"},
-                    {"bf16", config::Precision::bf16,
-                     "weights and activations in bf16, master weights and accumulation in f32; GPUs only"}}),
-            choice({"device", "", "where to compute"}, precision.device,
-                   {{"auto", config::DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
-                    {"cpu", config::DeviceKind::cpu, "CPU cores"},
-                    {"cuda", config::DeviceKind::cuda, "NVIDIA GPUs"},
-                    {"reference", config::DeviceKind::reference, "CPU cores, with plain loops to compare with"},
-                    {"ghost", config::DeviceKind::ghost,
-                     "nowhere: shapes and costs only (trireme simulate --math off)"}}),
+            make_choice_option(
+                {"dtype", "", "data type"}, precision.dtype,
+                {{"f32", config::Precision::f32, "32 bits"},
+                 {"f64", config::Precision::f64, "64 bits"},
+                 {"bf16", config::Precision::bf16,
+                  "weights and activations in bf16, master weights and accumulation in f32; GPUs only"}}),
+            make_choice_option(
+                {"device", "", "where to compute"}, precision.device,
+                {{"auto", config::DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
+                 {"cpu", config::DeviceKind::cpu, "CPU cores"},
+                 {"cuda", config::DeviceKind::cuda, "NVIDIA GPUs"},
+                 {"reference", config::DeviceKind::reference, "CPU cores, with plain loops to compare with"},
+                 {"ghost", config::DeviceKind::ghost,
+                  "nowhere: shapes and costs only (trireme simulate --math off)"}}),
         }};
 }
 
-OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
+OptionGroup select_options(OptionGroup group, const std::vector<std::string>& names) {
     std::erase_if(group.options, [&](const Option& option) {
-        return std::find(names.begin(), names.end(), option.words.name) == names.end();
+        return std::find(names.begin(), names.end(), option.description.name) == names.end();
     });
     return group;
 }
@@ -208,9 +226,9 @@ OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
 void refuse_missing_corpus(const config::RunConfig& config) {
     if (!config.data.corpus.empty()) return;
     const config::RunOptions& run = config.run;
-    const bool begins = run.resume == "auto" && !run.run_dir.empty();
+    const bool run_begins = run.resume == "auto" && !run.run_dir.empty();
     throw ConfigError(
-        cat(begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run begins, but ") : "",
+        cat(run_begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run begins, but ") : "",
             "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
 }
 
@@ -228,90 +246,96 @@ void check_duration(const config::RunConfig& config) {
 
 }  // namespace
 
-std::vector<OptionGroup> train_options(config::RunConfig& config) {
-    OptionGroup costs = cost_options(config.costs);
-    for (const Option& option : device_cost_options(config)) costs.options.push_back(option);
-    OptionGroup flexible = flexible_options(config.schedule, config.layout);
-    for (const Option& option : policy_options(config.policy)) flexible.options.push_back(option);
-    return {data_options(config.data),
-            task_options(config.task),
-            model_options(config.model, config.data),
-            optimizer_options(config.optimizer),
-            layout_options(config.layout),
-            schedule_options(config.schedule),
+std::vector<OptionGroup> make_train_options(config::RunConfig& config) {
+    OptionGroup costs = make_cost_options(config.costs);
+    for (const Option& option : make_device_cost_options(config)) costs.options.push_back(option);
+    OptionGroup flexible = make_flexible_options(config.schedule, config.layout);
+    for (const Option& option : make_policy_options(config.policy)) flexible.options.push_back(option);
+    return {make_data_options(config.data),
+            make_task_options(config.task),
+            make_model_options(config.model, config.data),
+            make_optimizer_options(config.optimizer),
+            make_layout_options(config.layout),
+            make_schedule_options(config.schedule),
             flexible,
             costs,
-            {"emulation", {slow_option(config.emulation.slow)}},
-            precision_options(config.precision),
-            run_options(config)};
+            {"emulation", {make_slow_option(config.emulation.slow)}},
+            make_precision_options(config.precision),
+            make_run_options(config)};
 }
 
-std::vector<OptionGroup> evaluate_options(config::EvaluateConfig& config) {
+std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
     config::RunConfig& run = config.run;
     OptionGroup what{
         "evaluate",
         {
-            text({"resume", "PATH",
-                  "the model: a checkpoint, a run directory (its latest checkpoint), or a Hugging Face folder "
-                  "or "
-                  "safetensors file"},
-                 config.resume),
-            text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, run.data.corpus),
-            whole_number({"vocabulary", "", "vocabulary size of the model, if it is larger than the corpus's"},
-                         run.model.vocabulary, 1),
-            choice({"rows", "", "which rows to evaluate on"}, config.only_validation,
-                   {{"all", false, "all rows of the corpus"},
-                    {"validation", true, "the rows that `trireme train` keeps for validation"}}),
-            text({"output", "FILE.json", "file to which the figures are also written, as JSON"}, config.output),
-            whole_number({"batch", "B", "samples per batch, over all ranks"}, run.run.batch, 1),
-            number({"stall-timeout", "SECONDS",
-                    "seconds that a rank waits for another one before the job is ended"},
-                   run.run.stall_timeout, above(0)),
-            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
-                         run.run.threads),
+            make_text_option(
+                {"resume", "PATH",
+                 "the model: a checkpoint, a run directory (its latest checkpoint), or a Hugging Face folder "
+                 "or "
+                 "safetensors file"},
+                config.resume),
+            make_text_option({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, run.data.corpus),
+            make_integer_option(
+                {"vocabulary", "", "vocabulary size of the model, if it is larger than the corpus's"},
+                run.model.vocabulary, 1),
+            make_choice_option({"rows", "", "which rows to evaluate on"}, config.only_validation,
+                               {{"all", false, "all rows of the corpus"},
+                                {"validation", true, "the rows that `trireme train` keeps for validation"}}),
+            make_text_option({"output", "FILE.json", "file to which the figures are also written, as JSON"},
+                             config.output),
+            make_integer_option({"batch", "B", "samples per batch, over all ranks"}, run.run.batch, 1),
+            make_number_option({"stall-timeout", "SECONDS",
+                                "seconds that a rank waits for another one before the job is ended"},
+                               run.run.stall_timeout, make_range_above(0)),
+            make_integer_option(
+                {"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
+                run.run.threads),
         }};
-    OptionGroup data = data_options(run.data);
-    std::erase_if(data.options,
-                  [](const Option& o) { return o.words.name == "corpus" || o.words.name == "epochs"; });
-    data.options.push_back(document_end_option(run.data));
-    OptionGroup task = task_options(run.task);
-    std::erase_if(task.options, [](const Option& o) { return o.words.name == "label-smoothing"; });
-    OptionGroup layout = layout_options(run.layout);
+    OptionGroup data = make_data_options(run.data);
+    std::erase_if(data.options, [](const Option& o) {
+        return o.description.name == "corpus" || o.description.name == "epochs";
+    });
+    data.options.push_back(make_document_end_option(run.data));
+    OptionGroup task = make_task_options(run.task);
+    std::erase_if(task.options, [](const Option& o) { return o.description.name == "label-smoothing"; });
+    OptionGroup layout = make_layout_options(run.layout);
     std::erase_if(layout.options, [](const Option& o) {
-        return o.words.name == "shard-optimizer" || o.words.name == "recompute";
+        return o.description.name == "shard-optimizer" || o.description.name == "recompute";
     });
     return {what,
             data,
             task,
             layout,
-            schedule_options(run.schedule),
-            flexible_options(run.schedule, run.layout),
-            cost_options(run.costs),
-            precision_options(run.precision)};
+            make_schedule_options(run.schedule),
+            make_flexible_options(run.schedule, run.layout),
+            make_cost_options(run.costs),
+            make_precision_options(run.precision)};
 }
 
-std::vector<OptionGroup> profile_options(ProfileCommand& command) {
+std::vector<OptionGroup> make_profile_options(ProfileCommand& command) {
     config::RunConfig& run = command.run;
     OptionGroup what{
         "profile",
         {
-            text({"output", "FILE.json", "profile to write; it appears when it is complete"},
-                 command.profile.output),
-            whole_number({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
-            whole_number({"repeat", "K", "number of measurements per layer, of which the median counts"},
-                         command.profile.repeats, 1),
-            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
-                         run.run.threads),
-            whole_number({"seed", "S", "random seed of the sample order"}, run.run.seed),
-            flag({"quiet", "", "print no table"}, command.profile.quiet),
+            make_text_option({"output", "FILE.json", "profile to write; it appears when it is complete"},
+                             command.profile.output),
+            make_integer_option({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
+            make_integer_option({"repeat", "K", "number of measurements per layer, of which the median counts"},
+                                command.profile.repeats, 1),
+            make_integer_option(
+                {"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
+                run.run.threads),
+            make_integer_option({"seed", "S", "random seed of the sample order"}, run.run.seed),
+            make_switch_option({"quiet", "", "print no table"}, command.profile.quiet),
         }};
     return {what,
-            only(data_options(run.data), {"corpus", "max-length", "long"}),
-            only(task_options(run.task), {"task"}),
-            model_options(run.model, run.data),
-            only(optimizer_options(run.optimizer), {"optimizer"}),
-            {"flexible", {length_option(run.schedule)}},
-            precision_options(run.precision)};
+            select_options(make_data_options(run.data), {"corpus", "max-length", "long"}),
+            select_options(make_task_options(run.task), {"task"}),
+            make_model_options(run.model, run.data),
+            select_options(make_optimizer_options(run.optimizer), {"optimizer"}),
+            {"flexible", {make_length_option(run.schedule)}},
+            make_precision_options(run.precision)};
 }
 
 void check_evaluate_options(const config::EvaluateConfig& config) {

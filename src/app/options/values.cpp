@@ -16,9 +16,9 @@
 namespace trireme::app {
 namespace {
 
-// Parses the whole text as a number. Empty if it has other characters or is out of range of the type.
+// Parses a text as a number. Empty if the text has other characters or the number is out of range of the type.
 template <class Value>
-std::optional<Value> parsed(const std::string& text) {
+std::optional<Value> try_parse_number(const std::string& text) {
     Value value{};
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -27,27 +27,27 @@ std::optional<Value> parsed(const std::string& text) {
 }
 
 bool contains(const Range& range, double value) {
-    const bool is_low = range.without_low ? value <= range.low : value < range.low;
-    const bool is_high = range.without_high ? value >= range.high : value > range.high;
-    return std::isfinite(value) && !is_low && !is_high;
+    const bool is_below = range.excludes_low ? value <= range.low : value < range.low;
+    const bool is_above = range.excludes_high ? value >= range.high : value > range.high;
+    return std::isfinite(value) && !is_below && !is_above;
 }
 
-std::string expectation(const Range& range) {
-    const std::string low = print_number(range.low);
-    if (std::isinf(range.high)) return cat("a number ", range.without_low ? "above " : "of at least ", low);
-    const std::string high = print_number(range.high);
-    if (range.without_low) return cat("a number between ", low, " and ", high, ", without these");
-    return cat("a number from ", low, range.without_high ? " up to, but not including, " : " to ", high);
+std::string describe_range(const Range& range) {
+    const std::string low = format_number(range.low);
+    if (std::isinf(range.high)) return cat("a number ", range.excludes_low ? "above " : "of at least ", low);
+    const std::string high = format_number(range.high);
+    if (range.excludes_low) return cat("a number between ", low, " and ", high, ", without these");
+    return cat("a number from ", low, range.excludes_high ? " up to, but not including, " : " to ", high);
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
+std::string join_words(const std::vector<std::string>& words, const std::string& separator) {
     std::string all;
-    for (const std::string& word : words) all += (all.empty() ? "" : between) + word;
+    for (const std::string& word : words) all += (all.empty() ? "" : separator) + word;
     return all;
 }
 
-// Reads decimal units, which disks and Hugging Face use, and binary units, which GPUs and Slurm use.
-std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
+// Parses a size with a decimal unit, as disks and Hugging Face use, or a binary unit, as GPUs and Slurm use.
+std::uint64_t parse_bytes(const Setting& setting, std::uint64_t min) {
     constexpr std::array<std::pair<std::string_view, std::uint64_t>, 7> units{{{"GiB", std::uint64_t{1} << 30},
                                                                                {"MiB", std::uint64_t{1} << 20},
                                                                                {"KiB", std::uint64_t{1} << 10},
@@ -57,9 +57,10 @@ std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
                                                                                {"", 1}}};
     for (const auto& [unit, factor] : units) {
         if (!setting.value.ends_with(unit)) continue;
-        const auto count = parsed<std::uint64_t>(setting.value.substr(0, setting.value.size() - unit.size()));
+        const auto count =
+            try_parse_number<std::uint64_t>(setting.value.substr(0, setting.value.size() - unit.size()));
         std::uint64_t bytes = 0;
-        if (count && *count >= least && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
+        if (count && *count >= min && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
         break;
     }
     refuse(setting, "a number of bytes, such as 80GiB, 5GB, 500MB or 20000");
@@ -67,40 +68,40 @@ std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
 
 }  // namespace
 
-std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most) {
-    const std::optional<std::uint64_t> value = parsed<std::uint64_t>(setting.value);
-    if (value && *value >= least && *value <= most) return *value;
+std::uint64_t parse_integer(const Setting& setting, std::uint64_t min, std::uint64_t max) {
+    const std::optional<std::uint64_t> value = try_parse_number<std::uint64_t>(setting.value);
+    if (value && *value >= min && *value <= max) return *value;
     const bool has_digits_only = setting.value.find_first_not_of("0123456789") == std::string::npos;
-    const bool is_too_large = value ? *value > most : has_digits_only && !setting.value.empty();
-    refuse(setting, is_too_large ? cat("a whole number from ", least, " to ", most)
-                                 : cat("a whole number of at least ", least));
+    const bool is_too_large = value ? *value > max : has_digits_only && !setting.value.empty();
+    refuse(setting, is_too_large ? cat("a whole number from ", min, " to ", max)
+                                 : cat("a whole number of at least ", min));
 }
 
-double read_number(const Setting& setting, const Range& range) {
-    const std::optional<double> value = parsed<double>(setting.value);
-    if (!value || !contains(range, *value)) refuse(setting, expectation(range));
+double parse_number(const Setting& setting, const Range& range) {
+    const std::optional<double> value = try_parse_number<double>(setting.value);
+    if (!value || !contains(range, *value)) refuse(setting, describe_range(range));
     return *value;
 }
 
-std::string print_number(double value) { return fmt::format("{}", value); }
+std::string format_number(double value) { return fmt::format("{}", value); }
 
-std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words) {
+std::size_t parse_choice(const Setting& setting, const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == setting.value) return i;
     }
-    const std::string expected = words.size() == 1 ? words[0] : cat("one of ", joined(words, ", "));
-    refuse(setting, expected, did_you_mean(setting.value, words));
+    const std::string expected = words.size() == 1 ? words[0] : cat("one of ", join_words(words, ", "));
+    refuse(setting, expected, suggest_word(setting.value, words));
 }
 
-std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words) {
+std::vector<std::size_t> parse_choices(const Setting& setting, const std::vector<std::string>& words) {
     std::vector<std::size_t> indices;
-    for (const std::string& part : parts_of(setting.value, ',')) {
-        indices.push_back(read_choice({setting.name, part, setting.place}, words));
+    for (const std::string& part : split_text(setting.value, ',')) {
+        indices.push_back(parse_choice({setting.name, part, setting.source}, words));
     }
     return indices;
 }
 
-std::vector<std::string> parts_of(const std::string& text, char mark) {
+std::vector<std::string> split_text(const std::string& text, char mark) {
     std::vector<std::string> parts;
     std::size_t begin = 0;
     for (std::size_t end = text.find(mark); end != std::string::npos; end = text.find(mark, begin)) {
@@ -111,36 +112,39 @@ std::vector<std::string> parts_of(const std::string& text, char mark) {
     return parts;
 }
 
-std::string joined_choice(const std::vector<std::string>& words) { return joined(words, "|"); }
+std::string join_choices(const std::vector<std::string>& words) { return join_words(words, "|"); }
 
-Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least) {
-    if (words.form.empty()) words.form = "BYTES";
-    const auto set = [&field, least](const Setting& setting) { field = read_bytes(setting, least); };
-    return {.words = std::move(words), .set = set, .get = [&field] { return std::to_string(field); }};
+Option make_size_option(OptionDescription description, std::uint64_t& field, std::uint64_t min) {
+    if (description.value_format.empty()) description.value_format = "BYTES";
+    const auto set = [&field, min](const Setting& setting) { field = parse_bytes(setting, min); };
+    return {
+        .description = std::move(description), .set = set, .get = [&field] { return std::to_string(field); }};
 }
 
-Option duration(OptionWords words, double& seconds) {
-    if (words.form.empty()) words.form = "3h50m";
+Option make_duration_option(OptionDescription description, double& seconds) {
+    if (description.value_format.empty()) description.value_format = "3h50m";
     const auto set = [&seconds](const Setting& setting) {
-        const std::optional<double> read = seconds_in(setting.value);
-        if (!read) refuse(setting, "a span of time, such as 3h50m, 90m or 45s");
-        seconds = *read;
+        const std::optional<double> duration = parse_duration(setting.value);
+        if (!duration) refuse(setting, "a span of time, such as 3h50m, 90m or 45s");
+        seconds = *duration;
     };
-    return {.words = std::move(words), .set = set, .get = [&seconds] { return duration_text(seconds); }};
+    return {.description = std::move(description), .set = set, .get = [&seconds] {
+                return format_duration(seconds);
+            }};
 }
 
-Option flag(OptionWords words, bool& field) {
-    Option option = on_off(std::move(words), field);
+Option make_switch_option(OptionDescription description, bool& field) {
+    Option option = make_on_off_option(std::move(description), field);
     option.is_switch = true;
     return option;
 }
 
-Option text(OptionWords words, std::string& field) {
+Option make_text_option(OptionDescription description, std::string& field) {
     const auto set = [&field](const Setting& setting) {
         if (setting.value.find_first_of("\r\n") != std::string::npos) refuse(setting, "one line of text");
         field = setting.value;
     };
-    return {.words = std::move(words), .set = set, .get = [&field] { return field; }};
+    return {.description = std::move(description), .set = set, .get = [&field] { return field; }};
 }
 
 }  // namespace trireme::app

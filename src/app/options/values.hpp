@@ -1,4 +1,4 @@
-// The types of option values: reading, checking, printing and describing them.
+// Options by the type of their values: functions that parse, check, format and describe values.
 #pragma once
 
 #include <cstdint>
@@ -12,71 +12,76 @@
 
 namespace trireme::app {
 
-// Reads a field of type T or std::optional<T>. An empty field is printed as "".
+// The value type of a field, which is T for a field of type T or std::optional<T>. get() returns the value of a
+// field; empty if the field is unset.
 template <class Field>
-struct Content {
+struct FieldValue {
     using Type = Field;
-    static std::optional<Type> of(const Field& field) { return field; }
+    static std::optional<Type> get(const Field& field) { return field; }
 };
-template <class Held>
-struct Content<std::optional<Held>> {
-    using Type = Held;
-    static std::optional<Type> of(const std::optional<Held>& field) { return field; }
+template <class Value>
+struct FieldValue<std::optional<Value>> {
+    using Type = Value;
+    static std::optional<Type> get(const std::optional<Value>& field) { return field; }
 };
 
-// The values from `low` to `high`. Each end may be excluded.
+// The numbers from `low` to `high`. Each end may be excluded.
 struct Range {
     double low = 0;
     double high = std::numeric_limits<double>::infinity();
-    bool without_low = false;
-    bool without_high = false;
+    bool excludes_low = false;
+    bool excludes_high = false;
 };
-constexpr Range at_least(double low) { return {.low = low}; }
-constexpr Range above(double low) { return {.low = low, .without_low = true}; }
-constexpr Range between(double low, double high) {
-    return {.low = low, .high = high, .without_low = true, .without_high = true};
+constexpr Range make_range_from(double low) { return {.low = low}; }
+constexpr Range make_range_above(double low) { return {.low = low, .excludes_low = true}; }
+constexpr Range make_range_between(double low, double high) {
+    return {.low = low, .high = high, .excludes_low = true, .excludes_high = true};
 }
-constexpr Range from_until(double low, double high) { return {.low = low, .high = high, .without_high = true}; }
+constexpr Range make_range_from_to_below(double low, double high) {
+    return {.low = low, .high = high, .excludes_high = true};
+}
 
-std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most);
-double read_number(const Setting& setting, const Range& range);
-std::string print_number(double value);  // the shortest text that reads back as the same value
-std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words);  // index of the word
-std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words);
-std::vector<std::string> parts_of(const std::string& text, char mark);  // splits at `mark`; at least one part
-std::string joined_choice(const std::vector<std::string>& words);       // "adamw|sgd"
+std::uint64_t parse_integer(const Setting& setting, std::uint64_t min, std::uint64_t max);
+double parse_number(const Setting& setting, const Range& range);
+std::string format_number(double value);  // the shortest text that parses to the same value
+std::size_t parse_choice(const Setting& setting, const std::vector<std::string>& words);  // index of the word
+std::vector<std::size_t> parse_choices(const Setting& setting, const std::vector<std::string>& words);
+// Splits at each `mark`; returns at least one text.
+std::vector<std::string> split_text(const std::string& text, char mark);
+std::string join_choices(const std::vector<std::string>& words);  // "adamw|sgd"
 
 template <class Field>
-Option whole_number(OptionWords words, Field& field, std::uint64_t least = 0) {
-    using Value = typename Content<Field>::Type;
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Value>::max());
-    if (words.form.empty()) words.form = "N";
-    const auto set = [&field, least, most](const Setting& setting) {
-        field = static_cast<Value>(read_whole_number(setting, least, most));
+Option make_integer_option(OptionDescription description, Field& field, std::uint64_t min = 0) {
+    using Value = typename FieldValue<Field>::Type;
+    constexpr auto max = static_cast<std::uint64_t>(std::numeric_limits<Value>::max());
+    if (description.value_format.empty()) description.value_format = "N";
+    const auto set = [&field, min, max](const Setting& setting) {
+        field = static_cast<Value>(parse_integer(setting, min, max));
     };
     const auto get = [&field] {
-        const auto value = Content<Field>::of(field);
+        const auto value = FieldValue<Field>::get(field);
         return value ? std::to_string(*value) : std::string();
     };
-    return {.words = std::move(words), .set = set, .get = get};
+    return {.description = std::move(description), .set = set, .get = get};
 }
 
 template <class Field>
-Option number(OptionWords words, Field& field, Range range) {
-    if (words.form.empty()) words.form = "X";
-    const auto set = [&field, range](const Setting& setting) { field = read_number(setting, range); };
+Option make_number_option(OptionDescription description, Field& field, Range range) {
+    if (description.value_format.empty()) description.value_format = "X";
+    const auto set = [&field, range](const Setting& setting) { field = parse_number(setting, range); };
     const auto get = [&field] {
-        const std::optional<double> value = Content<Field>::of(field);
-        return value ? print_number(*value) : std::string();
+        const std::optional<double> value = FieldValue<Field>::get(field);
+        return value ? format_number(*value) : std::string();
     };
-    return {.words = std::move(words), .set = set, .get = get};
+    return {.description = std::move(description), .set = set, .get = get};
 }
 
-// Reads 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes.
-Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least = 1);
-// Reads a duration such as 3h50m into seconds.
-Option duration(OptionWords words, double& seconds);
-Option flag(OptionWords words, bool& field);  // a switch: --quiet, --quiet=on or --quiet=off
-Option text(OptionWords words, std::string& field);
+// An option with values such as 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes.
+Option make_size_option(OptionDescription description, std::uint64_t& field, std::uint64_t min = 1);
+// An option with durations such as 3h50m; the field is in seconds.
+Option make_duration_option(OptionDescription description, double& seconds);
+// Its value may be omitted: --quiet, --quiet=on or --quiet=off.
+Option make_switch_option(OptionDescription description, bool& field);
+Option make_text_option(OptionDescription description, std::string& field);
 
 }  // namespace trireme::app

@@ -1,4 +1,4 @@
-// Turns error codes of MPI into exceptions.
+// Converts error codes of MPI to exceptions.
 #pragma once
 
 #include <mpi.h>
@@ -9,8 +9,9 @@
 
 namespace trireme::comm {
 
-// Throws ResourceError with MPI's own message unless `code` is MPI_SUCCESS.
-inline void check_mpi(int code, const char* call, Where where = Where::here()) {
+// Throws ResourceError with MPI's own message unless `code` is MPI_SUCCESS. `call` is the name of the MPI
+// function.
+inline void check_mpi(int code, const char* call, SourcePosition where = SourcePosition::here()) {
     if (code == MPI_SUCCESS) return;
     std::array<char, MPI_MAX_ERROR_STRING> text{};
     int length = 0;

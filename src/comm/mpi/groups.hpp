@@ -1,4 +1,4 @@
-// Groups of MPI ranks: waiting for their ranks, creating them, and finding which ranks share a node.
+// Waits for the ranks of a new group, creates MPI communicators, and finds which ranks share a node.
 #pragma once
 
 #include <mpi.h>
@@ -10,30 +10,31 @@
 
 namespace trireme::comm {
 
-// Collective over `ranks` of `parent`, which have the same order on every rank and include
-// this one. Returns after all of them have called it, because the MPI call that creates a
-// communicator has no time limit. The first of `ranks` waits as long as `patience` allows,
-// and its error names the missing ranks; the others wait twice as long. `name` is the
-// communicator's, for messages. No-op in a simulation, which detects deadlocks by itself.
-void check_in(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
-              device::Patience patience);
+// Collective over `ranks` of `parent`. Every rank passes the same list, which includes the rank itself. Returns
+// after all `ranks` have called this function. MPI's calls that create a communicator have no time limit;
+// therefore this function is called before them. The first of `ranks` waits as long as `wait_policy` allows,
+// and its error names the missing ranks; the others wait twice as long. `name` is the name of the communicator,
+// for error messages. No-op in a simulation, which detects deadlocks by itself.
+void wait_for_ranks(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
+                    device::WaitPolicy wait_policy);
 
-// Calls check_in() for all ranks of `parent`.
-void check_in_all(MPI_Comm parent, const std::string& name, device::Patience patience);
+// Calls wait_for_ranks() for all ranks of `parent`.
+void wait_for_all_ranks(MPI_Comm parent, const std::string& name, device::WaitPolicy wait_policy);
 
-// Collective over `ranks` of `parent` only. They are distinct, include this rank, and have the order of the new
-// communicator. `name` is for messages; `patience` limits the wait for ranks that do not call it. The caller
-// frees the communicator.
+// Collective over `ranks` of `parent` only. The ranks are distinct and include this rank. Rank r of the
+// new communicator is ranks[r]. `name` is for error messages; `wait_policy` limits the wait for ranks that do
+// not make the call. The caller frees the communicator.
 MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
-                      const device::Patience& patience);
+                      const device::WaitPolicy& wait_policy);
 
-// Collective over all ranks. Returns, per rank, the lowest rank of its node. A
-// node is the ranks that share memory or, in a simulation, the ranks of one node
-// of the cluster. `patience` limits the wait for ranks that do not call it.
-std::vector<int> node_of_each(int rank, int size, const device::Patience& patience);
+// Collective over all ranks. Returns the lowest rank of the node of each rank. A node is the ranks that share
+// memory or, in a simulation, the ranks of one node of the cluster. `wait_policy` limits the wait for ranks
+// that do not make the call.
+std::vector<int> find_nodes(int rank, int size, const device::WaitPolicy& wait_policy);
 
-// Bandwidth at which a simulated core copies messages from ranks of its node; it computes nothing during the
-// copy. 0 if adapters carry the messages, or if time is not simulated.
-double copied_bytes_per_second();
+// Returns the bandwidth, in bytes per second, at which a simulated core copies messages from ranks of its node;
+// the core computes nothing during a copy. Returns 0 if network adapters carry the messages, or if time is not
+// simulated, because real copies take their time by themselves.
+double find_copy_bandwidth();
 
 }  // namespace trireme::comm

@@ -12,54 +12,55 @@
 namespace trireme::comm {
 
 MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
-                             const device::Patience& patience)
+                             const device::WaitPolicy& wait_policy)
     : group_(std::move(group)),
-      comm_(create_group(MPI_COMM_WORLD, ranks, "node memory", patience)),
+      comm_(create_group(MPI_COMM_WORLD, ranks, "node memory", wait_policy)),
       exceptions_(std::uncaught_exceptions()) {}
 
-// Freeing a window waits for all its ranks. If an exception ends this rank, the job is about to be aborted and
-// the others may never come.
+// Freeing an MPI window waits for all its ranks. If an exception ends this rank, the job is about to be
+// aborted, and the other ranks may never free the window. In that case nothing is freed.
 MpiNodeMemory::~MpiNodeMemory() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
     if (is_finalized != 0 || std::uncaught_exceptions() > exceptions_) return;
-    give_back();
+    release();
     MPI_Comm_free(&comm_);
 }
 
 // Open MPI and MPICH both place the window in /dev/shm.
-std::optional<std::size_t> MpiNodeMemory::bytes_left() const {
+std::optional<std::size_t> MpiNodeMemory::free_bytes() const {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space("/dev/shm", error);
     if (error || device::time_is_simulated()) return std::nullopt;
     return space.available;
 }
 
-// Writing to shared memory on a full file system raises a signal, so the free space is checked first.
-void MpiNodeMemory::take(std::size_t bytes) {
-    const auto left = bytes_left();
-    if (left && *left < bytes) {
+// Writing to shared memory on a full file system raises a signal (SIGBUS), so the free space is checked first.
+void MpiNodeMemory::allocate(std::size_t bytes) {
+    const auto available_bytes = free_bytes();
+    if (available_bytes && *available_bytes < bytes) {
         throw ResourceError(cat("the ranks of a node are to share ", bytes / 1'000'000,
-                                " MB, and /dev/shm has ", *left / 1'000'000,
+                                " MB, and /dev/shm has ", *available_bytes / 1'000'000,
                                 " MB left; make it larger, or use --move stop"));
     }
-    void* own = nullptr;
+    void* own_memory = nullptr;
     const auto own_bytes = static_cast<MPI_Aint>(group_->rank() == 0 ? bytes : 0);
-    check_mpi(MPI_Win_allocate_shared(own_bytes, 1, MPI_INFO_NULL, comm_, &own, &window_),
+    check_mpi(MPI_Win_allocate_shared(own_bytes, 1, MPI_INFO_NULL, comm_, &own_memory, &window_),
               "MPI_Win_allocate_shared");
-    MPI_Aint of_first = 0;
-    int unit = 0;
-    check_mpi(MPI_Win_shared_query(window_, 0, &of_first, &unit, &data_), "MPI_Win_shared_query");
+    MPI_Aint first_rank_bytes = 0;
+    int displacement_unit = 0;
+    check_mpi(MPI_Win_shared_query(window_, 0, &first_rank_bytes, &displacement_unit, &data_),
+              "MPI_Win_shared_query");
 }
 
-void MpiNodeMemory::give_back() {
+void MpiNodeMemory::release() {
     if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
     data_ = nullptr;
 }
 
-// By the MPI standard, a message orders no other memory accesses. The fences do what MPI_Win_sync does, which
-// the simulator lacks.
-void MpiNodeMemory::settle() {
+// By the MPI standard, messages do not order other memory accesses. The fences replace MPI_Win_sync, which the
+// simulator lacks.
+void MpiNodeMemory::synchronize() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     barrier(*group_);
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -1,4 +1,4 @@
-// Node memory as a shared MPI window, all of which the first rank allocates.
+// Node memory as a shared MPI window. The first rank allocates all memory of the window.
 #pragma once
 
 #include <mpi.h>
@@ -12,19 +12,19 @@ namespace trireme::comm {
 
 class MpiNodeMemory final : public NodeMemory {
 public:
-    // Collective over `ranks` of the job, which are those of
-    // `group`: ascending, on one node, including this one.
+    // Collective over `ranks`. These are ranks of the job: ascending, on one node, including this rank. They
+    // are also the members of `group`.
     MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
-                  const device::Patience& patience);
+                  const device::WaitPolicy& wait_policy);
     MpiNodeMemory(const MpiNodeMemory&) = delete;
     MpiNodeMemory& operator=(const MpiNodeMemory&) = delete;
     ~MpiNodeMemory() override;
 
-    void take(std::size_t bytes) override;
+    void allocate(std::size_t bytes) override;
     std::byte* data() const override { return static_cast<std::byte*>(data_); }
-    void give_back() override;
-    std::optional<std::size_t> bytes_left() const override;
-    void settle() override;
+    void release() override;
+    std::optional<std::size_t> free_bytes() const override;
+    void synchronize() override;
     Communicator& group() override { return *group_; }
 
 private:
@@ -32,7 +32,7 @@ private:
     MPI_Comm comm_ = MPI_COMM_NULL;
     MPI_Win window_ = MPI_WIN_NULL;
     void* data_ = nullptr;
-    int exceptions_;  // number of uncaught exceptions in the constructor
+    int exceptions_;  // number of uncaught exceptions at construction
 };
 
 }  // namespace trireme::comm

@@ -12,38 +12,40 @@
 namespace trireme::comm {
 namespace {
 
-// In a simulation, makes the group charge copies within a node. `ranks` are its ranks, numbered within the job.
-std::unique_ptr<Communicator> with_copies(std::unique_ptr<MpiCommunicator> group, const std::vector<int>& ranks,
-                                          const Session& session) {
-    const double rate = copied_bytes_per_second();
+// In a simulation, makes the group spend time on copies within a node. `ranks` are the members of the group as
+// ranks of the job.
+std::unique_ptr<Communicator> charge_copies(std::unique_ptr<MpiCommunicator> group,
+                                            const std::vector<int>& ranks, const Session& session) {
+    const double rate = find_copy_bandwidth();
     if (rate <= 0) return group;
-    const auto node_of = [&](int rank) { return session.nodes()[static_cast<std::size_t>(rank)]; };
-    std::vector<bool> is_near;
-    for (const int rank : ranks) is_near.push_back(node_of(rank) == node_of(session.rank()));
-    group->copy_itself(rate, std::move(is_near));
+    const auto get_node = [&](int rank) { return session.nodes()[static_cast<std::size_t>(rank)]; };
+    std::vector<bool> shares_node;
+    for (const int rank : ranks) shares_node.push_back(get_node(rank) == get_node(session.rank()));
+    group->charge_node_copies(rate, std::move(shares_node));
     return group;
 }
 
 }  // namespace
 
 Session::Session(int& argc, char**& argv, double stall_seconds) : stall_seconds_(stall_seconds) {
-    int is_running = 0;
-    check_mpi(MPI_Initialized(&is_running), "MPI_Initialized");
-    has_started_ = is_running == 0;
+    int is_initialized = 0;
+    check_mpi(MPI_Initialized(&is_initialized), "MPI_Initialized");
+    owns_mpi_ = is_initialized == 0;
     int provided = MPI_THREAD_FUNNELED;
-    if (has_started_) {
+    if (owns_mpi_) {
         check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     }
-    if (provided < MPI_THREAD_FUNNELED && !device::time_is_simulated())  // simulated ranks have no threads
-        throw ResourceError("this MPI library supports no threads beside it");
+    // A simulation needs no support for other threads, because simulated ranks start none.
+    if (provided < MPI_THREAD_FUNNELED && !device::time_is_simulated())
+        throw ResourceError("this MPI library does not support other threads");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    nodes_ = node_of_each(rank_, size_, {.stall_seconds = stall_seconds});
+    nodes_ = find_nodes(rank_, size_, {.stall_seconds = stall_seconds});
 }
 
 Session::~Session() {
-    end([] {});
+    finalize([] {});
 }
 
 std::string Session::host() const {
@@ -64,26 +66,28 @@ std::string Session::library() const {
     return name;
 }
 
-std::unique_ptr<Communicator> Session::all_ranks(std::string name, device::Patience patience) const {
+std::unique_ptr<Communicator> Session::make_group_of_all_ranks(std::string name,
+                                                               device::WaitPolicy wait_policy) const {
     std::vector<int> ranks(static_cast<std::size_t>(size_));
     std::iota(ranks.begin(), ranks.end(), 0);
-    return with_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience), ranks,
-                       *this);
+    return charge_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), wait_policy), ranks,
+                         *this);
 }
 
-std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, std::string name,
-                                                device::Patience patience) const {
-    if (ranks == std::vector{rank_}) return single_rank(std::move(name));
-    return with_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience),
-                       ranks, *this);
+std::unique_ptr<Communicator> Session::make_group(const std::vector<int>& ranks, std::string name,
+                                                  device::WaitPolicy wait_policy) const {
+    if (ranks == std::vector{rank_}) return make_single_rank_group(std::move(name));
+    return charge_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), wait_policy),
+                         ranks, *this);
 }
 
-std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks,
-                                                 device::Patience patience) const {
-    return std::make_unique<MpiNodeMemory>(ranks, group_of(ranks, "node", patience), patience);
+std::unique_ptr<NodeMemory> Session::make_node_memory(const std::vector<int>& ranks,
+                                                      device::WaitPolicy wait_policy) const {
+    return std::make_unique<MpiNodeMemory>(ranks, make_group(ranks, "node", wait_policy), wait_policy);
 }
 
-std::shared_ptr<const BlankMemory> Session::blank_memory(std::size_t bytes) const {
+// Blank memory is a message buffer without contents (node_memory.hpp).
+std::shared_ptr<const BlankMemory> Session::make_blank_memory(std::size_t bytes) const {
     return std::make_shared<const BlankMemory>(bytes);
 }
 

@@ -9,51 +9,53 @@
 namespace trireme::comm {
 namespace {
 
-constexpr int most_blocks = 4;  // thread blocks; the other multiprocessors (of 132) keep computing
+constexpr int max_thread_blocks = 4;  // per channel; kernels use the other multiprocessors (an H100 has 132)
 
-ncclConfig_t config() {
+ncclConfig_t make_config() {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    config.maxCTAs = most_blocks;
+    config.maxCTAs = max_thread_blocks;
     return config;
 }
 
-// The sender creates the id and sends it to the other end.
-ncclUniqueId agreed_id(const NcclLibrary& library, Communicator& ranks, const ChannelEnds& ends) {
+// Point-to-point between the two ends, over `ranks`. The sender creates the id of the channel and sends it to
+// the receiver.
+ncclUniqueId exchange_id(const NcclLibrary& library, Communicator& ranks, const ChannelEnds& ends) {
     ncclUniqueId id{};
-    constexpr std::size_t words = sizeof id / sizeof(std::int64_t);
-    const device::Tensor view{&id, device::DType::i64, 1, words, words};
-    if (ends.is_sender()) library.check(library.calls().get_unique_id(&id), "ncclGetUniqueId");
-    ranks.wait(
-        std::array{ends.is_sender() ? ranks.start_send(view, ends.to) : ranks.start_receive(view, ends.from)});
+    constexpr std::size_t word_count = sizeof id / sizeof(std::int64_t);
+    const device::Tensor view{&id, device::DType::i64, 1, word_count, word_count};
+    if (ends.is_sender()) library.require_success(library.calls().get_unique_id(&id), "ncclGetUniqueId");
+    ranks.wait(std::array{ends.is_sender() ? ranks.start_send(view, ends.receiver)
+                                           : ranks.start_receive(view, ends.sender)});
     return id;
 }
 
-void wait_until_ready(NcclChannel& channel, const device::Patience& patience, const char* what) {
-    wait_until([&] { return channel.is_ready(); }, patience,
-               [&] { return cat("rank ", channel.ends().peer(), " to ", what, " ", channel.name()); });
+void wait_until_ready(NcclChannel& channel, const device::WaitPolicy& wait_policy, const char* action) {
+    wait_until([&] { return channel.is_ready(); }, wait_policy,
+               [&] { return cat("rank ", channel.ends().peer(), " to ", action, " ", channel.name()); });
 }
 
 }  // namespace
 
-// An NCCL thread may write to comm_ until the communicator is ready or aborted. The delegating constructor
-// completes the object, so that the destructor aborts the communicator if this throws.
+// An NCCL thread may write to comm_ until the communicator is ready or aborted. The delegation to
+// another constructor completes the object, so that the destructor aborts the communicator if the body throws.
 NcclChannel::NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id)
     : NcclChannel(library, std::move(ends)) {
-    ncclConfig_t wanted = config();
-    take(library_.calls().open(&comm_, 2, id, ends_.is_sender() ? 0 : 1, &wanted), "ncclCommInitRankConfig");
+    ncclConfig_t config = make_config();
+    require_success(library_.calls().open(&comm_, 2, id, ends_.is_sender() ? 0 : 1, &config),
+                    "ncclCommInitRankConfig");
 }
 
 std::string NcclChannel::name() const {
-    return cat("NCCL's channel from rank ", ends_.from, " to rank ", ends_.to, " of the ", ends_.group,
+    return cat("NCCL's channel from rank ", ends_.sender, " to rank ", ends_.receiver, " of the ", ends_.group,
                " group");
 }
 
 bool NcclChannel::is_ready() {
     if (comm_ == nullptr) return false;
     ncclResult_t state = ncclSuccess;
-    take(library_.calls().get_state(comm_, &state), "ncclCommGetAsyncError");
-    take(state, "its work");
+    require_success(library_.calls().get_state(comm_, &state), "ncclCommGetAsyncError");
+    require_success(state, "its work");
     return state == ncclSuccess;
 }
 
@@ -62,18 +64,19 @@ void NcclChannel::start(void* memory, std::size_t bytes) {
     const auto stream = static_cast<cudaStream_t>(queue_.native());
     const int peer = ends_.is_sender() ? 1 : 0;
     if (ends_.is_sender()) {
-        take(library_.calls().send(memory, bytes, ncclInt8, peer, comm_, stream), "ncclSend");
+        require_success(library_.calls().send(memory, bytes, ncclInt8, peer, comm_, stream), "ncclSend");
     } else {
-        take(library_.calls().receive(memory, bytes, ncclInt8, peer, comm_, stream), "ncclRecv");
+        require_success(library_.calls().receive(memory, bytes, ncclInt8, peer, comm_, stream), "ncclRecv");
     }
 }
 
 void NcclChannel::begin_to_close() {
-    if (comm_ != nullptr) take(library_.calls().finalize(comm_), "ncclCommFinalize");
+    if (comm_ != nullptr) require_success(library_.calls().finalize(comm_), "ncclCommFinalize");
 }
 
 void NcclChannel::close() {
-    if (comm_ != nullptr) take(library_.calls().destroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
+    if (comm_ != nullptr)
+        require_success(library_.calls().destroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
 }
 
 void NcclChannel::abort() noexcept {
@@ -81,29 +84,29 @@ void NcclChannel::abort() noexcept {
     comm_ = nullptr;
 }
 
-void NcclChannel::take(ncclResult_t result, const char* call) {
+void NcclChannel::require_success(ncclResult_t result, const char* call) {
     if (result == ncclSuccess || result == ncclInProgress) return;
-    throw ResourceError(cat("at rank ", ends_.own, ", ", name(), " failed, whose other end is rank ",
-                            ends_.peer(), ": ", call, ": ", library_.reason(result, comm_),
+    throw ResourceError(cat("at rank ", ends_.own_rank, ", ", name(), " failed, whose other end is rank ",
+                            ends_.peer(), ": ", call, ": ", library_.describe_error(result, comm_),
                             "; NCCL_DEBUG=WARN says more, and start the run again with --resume"));
 }
 
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
-                                          const ChannelEnds& ends, const device::Patience& patience) {
-    auto channel = std::make_unique<NcclChannel>(library, ends, agreed_id(library, ranks, ends));
-    wait_until_ready(*channel, patience, "open");
-    const device::Buffer first(1, device::MemorySpace::gpu);
-    device::GpuMoment over;
-    channel->start(first.data(), first.bytes());
-    wait_until_ready(*channel, patience, "connect");
-    channel->queue().mark(over);
-    wait_until([&] { return channel->is_ready() && over.is_over(); }, patience,
+                                          const ChannelEnds& ends, const device::WaitPolicy& wait_policy) {
+    auto channel = std::make_unique<NcclChannel>(library, ends, exchange_id(library, ranks, ends));
+    wait_until_ready(*channel, wait_policy, "open");
+    const device::Buffer byte(1, device::MemorySpace::gpu);
+    device::GpuEvent byte_sent;
+    channel->start(byte.data(), byte.bytes());
+    wait_until_ready(*channel, wait_policy, "connect");
+    channel->queue().mark(byte_sent);
+    wait_until([&] { return channel->is_ready() && byte_sent.is_over(); }, wait_policy,
                [&] { return cat("the first byte through ", channel->name()); });
     return channel;
 }
 
-void close_channel(NcclChannel& channel, const device::Patience& patience) {
-    wait_until_ready(channel, patience, "close");
+void close_channel(NcclChannel& channel, const device::WaitPolicy& wait_policy) {
+    wait_until_ready(channel, wait_policy, "close");
     channel.close();
 }
 

@@ -1,4 +1,4 @@
-// The functions of NCCL that are used here. The library is loaded at run time; the build needs only nccl.h.
+// Loads NCCL at run time and finds the functions that are used here. The build needs only nccl.h.
 #pragma once
 
 #include <nccl.h>
@@ -12,7 +12,7 @@ namespace trireme::comm {
 
 class NcclLibrary {
 public:
-    static constexpr int oldest_version = NCCL_VERSION(2, 18, 0);
+    static constexpr int min_version = NCCL_VERSION(2, 18, 0);
 
     struct Calls {
         decltype(&ncclGetVersion) get_version = nullptr;
@@ -28,15 +28,17 @@ public:
         decltype(&ncclGetLastError) last_error = nullptr;
     };
 
-    // Loads the first of `names` that the system finds. Throws ResourceError if there is none or it is too old.
+    // Loads the first of `names` that the system finds. Throws ResourceError if there is no library, or if it
+    // is older than min_version.
     explicit NcclLibrary(const std::vector<std::string>& names);
 
     const Calls& calls() const { return calls_; }
     int version() const { return version_; }
 
-    // NCCL's description of an error: "unhandled system error (...)".
-    std::string reason(ncclResult_t result, ncclComm_t comm) const;
-    void check(ncclResult_t result, const char* call) const;  // throws ResourceError unless `result` is success
+    // Returns NCCL's description of an error: "unhandled system error (...)". `comm` may be null.
+    std::string describe_error(ncclResult_t result, ncclComm_t comm) const;
+    // Throws ResourceError unless `result` is ncclSuccess. `call` is the name of the NCCL function.
+    void require_success(ncclResult_t result, const char* call) const;
 
 private:
     device::SharedLibrary library_;

@@ -1,4 +1,5 @@
-// Signals about messages between GPUs, which travel apart from the messages. Neither side waits for a signal.
+// Short MPI messages about the state of NCCL messages (see nccl_group.cpp). No rank blocks to wait for a
+// signal.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,15 @@
 namespace trireme::comm {
 
 struct Signal {
-    // `wanted` comes from the receiver: the message may be sent.
-    // `sent` comes from the sender: NCCL's send is in its queue.
+    // The receiver of a message sends `wanted` when it is ready for the message. The sender sends `sent` when
+    // NCCL's send is in the queue of the sender's GPU.
     enum class Kind : std::int64_t { wanted, sent };
 
     Kind kind = Kind::wanted;
-    std::int64_t label = 0;  // of the wanted message; also `bytes`
+    std::int64_t label = 0;  // label and bytes of the wanted message; 0 in `sent`
     std::int64_t bytes = 0;
 
-    bool is_of(Label other_label, std::size_t other_bytes) const {
+    bool matches(Label other_label, std::size_t other_bytes) const {
         return label == other_label && bytes == static_cast<std::int64_t>(other_bytes);
     }
 };
@@ -28,18 +29,19 @@ class Signals {
 public:
     explicit Signals(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
 
-    void tell(int peer, const Signal& signal);
-    // Calls `hear` for each signal that has arrived, in the order in which each peer sent them.
-    void listen(const std::function<void(int peer, const Signal& signal)>& hear);
+    void send(int peer, const Signal& signal);
+    // Calls handle(peer, signal) for each signal that has arrived. Signals of one peer are handled in the order
+    // in which it sent them.
+    void receive_all(const std::function<void(int peer, const Signal& signal)>& handle);
 
 private:
-    struct Outgoing {
+    struct SentSignal {
         Signal signal;
-        Communicator::Ticket ticket;
+        Communicator::RequestId id;
     };
 
     std::unique_ptr<Communicator> group_;
-    std::deque<Outgoing> outgoing_;  // signals whose memory MPI may still read
+    std::deque<SentSignal> sent_signals_;  // signals whose memory MPI may still read
 };
 
 }  // namespace trireme::comm

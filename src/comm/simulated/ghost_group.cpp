@@ -15,20 +15,20 @@ public:
     const std::string& name() const override { return name_; }
     bool is_ghost() const override { return true; }
 
-    Ticket start_send(device::ConstTensor tensor, int peer, Label) override {
+    RequestId start_send(device::ConstTensor tensor, int peer, Label) override {
         return check(tensor.is_contiguous(), peer);
     }
-    Ticket start_receive(device::Tensor tensor, int peer, Label) override {
+    RequestId start_receive(device::Tensor tensor, int peer, Label) override {
         return check(tensor.is_contiguous(), peer);
     }
-    bool is_done(Ticket) override { return true; }
+    bool is_done(RequestId) override { return true; }
 
 protected:
-    std::string describe(Ticket) const override { return "nothing"; }
+    std::string describe(RequestId) const override { return "nothing"; }
 
 private:
     // Detects in a dry run the errors that would stop the real run.
-    Ticket check(bool is_contiguous, int peer) const {
+    RequestId check(bool is_contiguous, int peer) const {
         if (!is_contiguous) throw BugError("a message must be contiguous");
         if (peer < 0 || peer >= size_ || peer == rank_)
             throw BugError(cat("rank ", rank_, " has no peer ", peer, " in ", describe_group()));
@@ -44,7 +44,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Communicator> ghost_group(std::string name, int rank, int size) {
+std::unique_ptr<Communicator> make_ghost_group(std::string name, int rank, int size) {
     return std::make_unique<GhostGroup>(std::move(name), rank, size);
 }
 

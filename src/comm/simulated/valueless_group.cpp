@@ -5,64 +5,73 @@
 namespace trireme::comm {
 namespace {
 
+// If `merges_messages`, one message to the next rank of a ring replaces the messages to all other ranks; see
+// make_valueless_ring_group(). The replaced messages are never sent, and their id is `no_message`.
 class ValuelessGroup final : public Communicator {
 public:
-    ValuelessGroup(std::unique_ptr<Communicator> group, std::shared_ptr<const BlankMemory> memory, bool is_ring)
-        : Communicator({}), group_(std::move(group)), memory_(std::move(memory)), is_ring_(is_ring) {}
+    ValuelessGroup(std::unique_ptr<Communicator> group, std::shared_ptr<const BlankMemory> memory,
+                   bool merges_messages)
+        : Communicator({}),
+          group_(std::move(group)),
+          memory_(std::move(memory)),
+          merges_messages_(merges_messages) {}
 
     int rank() const override { return group_->rank(); }
     int size() const override { return group_->size(); }
     const std::string& name() const override { return group_->name(); }
     bool is_ghost() const override { return true; }
 
-    Ticket start_send(device::ConstTensor tensor, int peer, Label label) override {
+    RequestId start_send(device::ConstTensor tensor, int peer, Label label) override {
         traffic_.bytes_sent += tensor.bytes();
-        if (is_ring_ && peer != (rank() + 1) % size()) return nothing;
-        return group_->start_send(blank(tensor), peer, label);
+        if (merges_messages_ && peer != (rank() + 1) % size()) return no_message;
+        return group_->start_send(make_valueless_message(tensor), peer, label);
     }
-    Ticket start_receive(device::Tensor tensor, int peer, Label label) override {
-        if (is_ring_ && (peer + 1) % size() != rank()) return nothing;
-        return group_->start_receive(blank(tensor), peer, label);
+    RequestId start_receive(device::Tensor tensor, int peer, Label label) override {
+        if (merges_messages_ && (peer + 1) % size() != rank()) return no_message;
+        return group_->start_receive(make_valueless_message(tensor), peer, label);
     }
-    bool is_done(Ticket ticket) override { return ticket == nothing || group_->is_done(ticket); }
-    std::optional<int> unasked_sender() override { return group_->unasked_sender(); }
+    bool is_done(RequestId id) override { return id == no_message || group_->is_done(id); }
+    std::optional<int> probe_sender() override { return group_->probe_sender(); }
     void progress() override { group_->progress(); }
 
 protected:
-    std::string describe(Ticket) const override { return "a message"; }
-    void wait_for(Ticket ticket) override {
-        if (ticket != nothing) group_->wait(std::array{ticket});
+    std::string describe(RequestId) const override { return "a message"; }
+    void wait_for(RequestId id) override {
+        if (id != no_message) group_->wait(std::array{id});
     }
 
 private:
-    static constexpr Ticket nothing = 0;  // ticket of a message that is not sent; valid tickets are larger
+    static constexpr RequestId no_message = 0;  // id of a replaced message; ids of the wrapped group are larger
 
+    // Returns the memory that is sent or received in place of `tensor`: as long as `tensor`, or as long as all
+    // messages that the one message replaces.
     template <class AnyTensor>
-    device::Tensor blank(const AnyTensor& tensor) const {
-        const std::size_t times = is_ring_ ? static_cast<std::size_t>(size()) - 1 : 1;
-        const std::size_t bytes = times * tensor.bytes();
+    device::Tensor make_valueless_message(const AnyTensor& tensor) const {
+        const std::size_t merged_messages = merges_messages_ ? static_cast<std::size_t>(size()) - 1 : 1;
+        const std::size_t bytes = merged_messages * tensor.bytes();
         if (bytes > memory_->bytes()) {
-            throw ConfigError(
-                cat("a message of ", bytes, " bytes of the ", name(), " group is beyond the ", memory_->bytes(),
-                    " that a simulation without arithmetic has room for; use more micro-batches"));
+            throw ConfigError(cat("a message of ", bytes, " bytes of the ", name(), " group is beyond the ",
+                                  memory_->bytes(),
+                                  " that a simulation without arithmetic can hold; use more micro-batches"));
         }
-        return {memory_->data(), tensor.dtype, 1, times * tensor.size(), times * tensor.size()};
+        return {memory_->data(), tensor.dtype, 1, merged_messages * tensor.size(),
+                merged_messages * tensor.size()};
     }
 
     std::unique_ptr<Communicator> group_;
     std::shared_ptr<const BlankMemory> memory_;
-    bool is_ring_;
+    bool merges_messages_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> without_values(std::unique_ptr<Communicator> group,
-                                             std::shared_ptr<const BlankMemory> memory) {
+std::unique_ptr<Communicator> make_valueless_group(std::unique_ptr<Communicator> group,
+                                                   std::shared_ptr<const BlankMemory> memory) {
     return std::make_unique<ValuelessGroup>(std::move(group), std::move(memory), false);
 }
 
-std::unique_ptr<Communicator> around_ring_without_values(std::unique_ptr<Communicator> group,
-                                                         std::shared_ptr<const BlankMemory> memory) {
+std::unique_ptr<Communicator> make_valueless_ring_group(std::unique_ptr<Communicator> group,
+                                                        std::shared_ptr<const BlankMemory> memory) {
     return std::make_unique<ValuelessGroup>(std::move(group), std::move(memory), true);
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/comm/gpu_messages.hpp"
+#include "trireme/comm/transport_choice.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -15,206 +15,215 @@ class PinnedMemory {
 public:
     PinnedMemory() = default;
     ~PinnedMemory() {
-        for (std::byte* const memory : all_) device::give_back_pinned_memory(memory);
+        for (std::byte* const memory : blocks_) device::free_pinned_memory(memory);
     }
     PinnedMemory(const PinnedMemory&) = delete;
     PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-    std::byte* lend(std::size_t bytes) {
-        std::vector<std::byte*>& of_size = free_[bytes];
-        if (of_size.empty()) {
-            all_.push_back(device::take_pinned_memory(std::max<std::size_t>(bytes, 1)));
-            return all_.back();
+    std::byte* take(std::size_t bytes) {
+        std::vector<std::byte*>& free_blocks = free_blocks_[bytes];
+        if (free_blocks.empty()) {
+            blocks_.push_back(device::allocate_pinned_memory(std::max<std::size_t>(bytes, 1)));
+            return blocks_.back();
         }
-        std::byte* const memory = of_size.back();
-        of_size.pop_back();
+        std::byte* const memory = free_blocks.back();
+        free_blocks.pop_back();
         return memory;
     }
-    void take_back(std::byte* memory, std::size_t bytes) { free_[bytes].push_back(memory); }
+    void give_back(std::byte* memory, std::size_t bytes) { free_blocks_[bytes].push_back(memory); }
 
 private:
-    std::vector<std::byte*> all_;
-    std::map<std::size_t, std::vector<std::byte*>> free_;
+    std::vector<std::byte*> blocks_;
+    std::map<std::size_t, std::vector<std::byte*>> free_blocks_;
 };
 
 struct StagedMessage {
     bool is_send = false;
     int peer = 0;
     Label label = 0;
-    device::Tensor on_gpu = {};                        // destination of a receive
-    device::Tensor on_host = {};                       // pinned
-    std::optional<Communicator::Ticket> travels = {};  // empty until the copy from the GPU is over
+    device::Tensor gpu_tensor = {};   // destination of a receive into GPU memory; otherwise absent
+    device::Tensor host_tensor = {};  // pinned; absent if a tensor in host memory is sent or received directly
+    // The message in the host group; empty for a pending send, which the host group has not started.
+    std::optional<Communicator::RequestId> host_request = {};
 };
 
-// A send that is being copied from the GPU to pinned memory.
-struct Leaving {
-    device::GpuMoment copied;
-    Communicator::Ticket ticket;
+// A send that the host group has not started: its tensor is being copied from the GPU to pinned memory, or an
+// earlier send is pending.
+struct PendingSend {
+    device::GpuEvent copy_end;  // never recorded, and therefore over, if the tensor was in host memory
+    Communicator::RequestId id;
 };
 
-// A copy to the GPU, which needs its pinned memory until it is over.
-struct Landing {
-    device::GpuMoment landed;
-    device::Tensor on_host;
+// A received tensor that is being copied to the GPU. Its pinned memory is in use until the copy ends.
+struct PendingUpload {
+    device::GpuEvent copy_end;
+    device::Tensor host_tensor;
 };
 
+// A group that sends tensors in GPU memory through pinned host memory. The host group is a group of the same
+// ranks that sends only tensors in host memory.
 class StagedGroup : public Communicator {
 public:
-    StagedGroup(std::unique_ptr<Communicator> ranks, device::GpuQueue& queue, Postman& postman,
-                device::Patience patience)
-        : Communicator(patience),
-          ranks_(std::move(ranks)),
+    StagedGroup(std::unique_ptr<Communicator> host_group, device::GpuQueue& queue,
+                ProgressEngine& progress_engine, device::WaitPolicy wait_policy)
+        : Communicator(wait_policy),
+          host_group_(std::move(host_group)),
           queue_(queue),
-          postman_(postman),
-          customer_(postman.add({.go_on = [this] { start_what_has_left_the_gpu(); }, .abandon = [] {}})) {}
-    ~StagedGroup() override { postman_.remove(customer_); }
+          progress_engine_(progress_engine),
+          // No GPU work waits for a message, so there is nothing to abort.
+          registration_(progress_engine.add({.progress = [this] { start_copied_sends(); }, .abort = [] {}})) {}
+    ~StagedGroup() override { progress_engine_.remove(registration_); }
     StagedGroup(const StagedGroup&) = delete;
     StagedGroup& operator=(const StagedGroup&) = delete;
 
-    int rank() const override { return ranks_->rank(); }
-    int size() const override { return ranks_->size(); }
-    const std::string& name() const override { return ranks_->name(); }
+    int rank() const override { return host_group_->rank(); }
+    int size() const override { return host_group_->size(); }
+    const std::string& name() const override { return host_group_->name(); }
 
-    Ticket start_send(device::ConstTensor tensor, int peer, Label label) override;
-    Ticket start_receive(device::Tensor tensor, int peer, Label label) override;
-    bool is_done(Ticket ticket) override;
-    std::optional<int> unasked_sender() override { return ranks_->unasked_sender(); }
+    RequestId start_send(device::ConstTensor tensor, int peer, Label label) override;
+    RequestId start_receive(device::Tensor tensor, int peer, Label label) override;
+    bool is_done(RequestId id) override;
+    std::optional<int> probe_sender() override { return host_group_->probe_sender(); }
     void progress() override;
 
 protected:
-    std::string describe(Ticket ticket) const override;
+    std::string describe(RequestId id) const override;
 
 private:
-    Ticket add(StagedMessage message);
-    void start_what_has_left_the_gpu();
-    bool has_come(std::map<Ticket, StagedMessage>::iterator message);
-    void forget(std::map<Ticket, StagedMessage>::iterator message);
-    void land(const StagedMessage& message);
+    RequestId add(StagedMessage message);
+    void start_copied_sends();
+    bool is_host_message_done(std::map<RequestId, StagedMessage>::iterator message);
+    void erase_message(std::map<RequestId, StagedMessage>::iterator message);
+    void start_upload(const StagedMessage& message);
     void give_back(const device::Tensor& pinned) {
-        pinned_.take_back(static_cast<std::byte*>(pinned.data), pinned.bytes());
+        pinned_.give_back(static_cast<std::byte*>(pinned.data), pinned.bytes());
     }
 
-    std::unique_ptr<Communicator> ranks_;
+    std::unique_ptr<Communicator> host_group_;
     device::GpuQueue& queue_;
-    Postman& postman_;
-    Postman::Customer customer_;
+    ProgressEngine& progress_engine_;
+    ProgressEngine::Registration registration_;
     PinnedMemory pinned_;
-    Ticket next_ = 0;
-    std::map<Ticket, StagedMessage> messages_;
-    std::deque<Leaving> leaving_;  // in the order of start_send()
-    std::deque<Landing> landing_;
+    RequestId next_id_ = 0;
+    std::map<RequestId, StagedMessage> messages_;
+    std::deque<PendingSend> pending_sends_;  // in the order of start_send()
+    std::deque<PendingUpload> pending_uploads_;
 };
 
-// Returns a contiguous tensor in `memory` with the type and shape of `of`.
-device::Tensor twin(std::byte* memory, device::ConstTensor of) {
-    return {memory, of.dtype, of.rows, of.columns, of.columns};
+// Returns a contiguous tensor in `memory` with the type and shape of `tensor`.
+device::Tensor make_host_tensor(std::byte* memory, device::ConstTensor tensor) {
+    return {memory, tensor.dtype, tensor.rows, tensor.columns, tensor.columns};
 }
 
-Communicator::Ticket StagedGroup::add(StagedMessage message) {
-    messages_.emplace(next_, std::move(message));
-    return next_++;
+Communicator::RequestId StagedGroup::add(StagedMessage message) {
+    messages_.emplace(next_id_, std::move(message));
+    return next_id_++;
 }
 
-Communicator::Ticket StagedGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
+Communicator::RequestId StagedGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
     StagedMessage message{.is_send = true, .peer = peer, .label = label};
-    if (tensor.place != device::MemorySpace::gpu && leaving_.empty()) {
-        message.travels = ranks_->start_send(tensor, peer, label);
+    if (tensor.memory_space != device::MemorySpace::gpu && pending_sends_.empty()) {
+        message.host_request = host_group_->start_send(tensor, peer, label);
         return add(std::move(message));
     }
-    message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
-    device::GpuMoment copied;
-    if (tensor.place == device::MemorySpace::gpu) {
-        queue_.copy(message.on_host.data, tensor.data, tensor.bytes());
-        queue_.mark(copied);
-    } else {  // queued after earlier sends whose copies from the GPU are not over
-        if (tensor.is_present()) std::memcpy(message.on_host.data, tensor.data, tensor.bytes());
+    message.host_tensor = make_host_tensor(pinned_.take(tensor.bytes()), tensor);
+    device::GpuEvent copy_end;
+    if (tensor.memory_space == device::MemorySpace::gpu) {
+        queue_.copy(message.host_tensor.data, tensor.data, tensor.bytes());
+        queue_.mark(copy_end);
+    } else {  // a tensor in host memory, which must not overtake pending sends
+        if (tensor.is_present()) std::memcpy(message.host_tensor.data, tensor.data, tensor.bytes());
     }
-    const Ticket ticket = add(std::move(message));
-    leaving_.push_back({.copied = std::move(copied), .ticket = ticket});
-    return ticket;
+    const RequestId id = add(std::move(message));
+    pending_sends_.push_back({.copy_end = std::move(copy_end), .id = id});
+    return id;
 }
 
-Communicator::Ticket StagedGroup::start_receive(device::Tensor tensor, int peer, Label label) {
+Communicator::RequestId StagedGroup::start_receive(device::Tensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     StagedMessage message{.peer = peer, .label = label};
-    if (tensor.place == device::MemorySpace::gpu) {
-        message.on_gpu = tensor;
-        message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
+    if (tensor.memory_space == device::MemorySpace::gpu) {
+        message.gpu_tensor = tensor;
+        message.host_tensor = make_host_tensor(pinned_.take(tensor.bytes()), tensor);
     }
-    const device::Tensor arrives = tensor.place == device::MemorySpace::gpu ? message.on_host : tensor;
-    message.travels = ranks_->start_receive(arrives, peer, label);
+    const device::Tensor receive_buffer =
+        tensor.memory_space == device::MemorySpace::gpu ? message.host_tensor : tensor;
+    message.host_request = host_group_->start_receive(receive_buffer, peer, label);
     return add(std::move(message));
 }
 
-bool StagedGroup::is_done(Ticket ticket) {
-    start_what_has_left_the_gpu();
-    const auto found = messages_.find(ticket);
+bool StagedGroup::is_done(RequestId id) {
+    start_copied_sends();
+    const auto found = messages_.find(id);
     if (found == messages_.end())
-        throw BugError(cat("message ", ticket, " of the ", name(), " group is not in flight"));
-    if (!has_come(found)) return false;
-    if (found->second.on_gpu.is_present()) {
-        land(found->second);
-        messages_.erase(found);
+        throw BugError(cat("message ", id, " of the ", name(), " group is not in flight"));
+    if (!is_host_message_done(found)) return false;
+    if (found->second.gpu_tensor.is_present()) {
+        start_upload(found->second);
+        messages_.erase(found);  // the pinned memory is in use until the upload has ended
     } else {
-        forget(found);
+        erase_message(found);
     }
     return true;
 }
 
-// A mismatched message is removed, so that it is not waited for again.
-bool StagedGroup::has_come(std::map<Ticket, StagedMessage>::iterator message) {
+// Returns true if the host group has sent or received the message. Removes a mismatched message, so that no
+// call waits for it again.
+bool StagedGroup::is_host_message_done(std::map<RequestId, StagedMessage>::iterator message) {
     try {
-        return message->second.travels && ranks_->is_done(*message->second.travels);
+        return message->second.host_request && host_group_->is_done(*message->second.host_request);
     } catch (const MessageMismatch&) {
-        forget(message);
+        erase_message(message);
         throw;
     }
 }
 
-void StagedGroup::forget(std::map<Ticket, StagedMessage>::iterator message) {
-    if (message->second.on_host.data != nullptr) give_back(message->second.on_host);
+void StagedGroup::erase_message(std::map<RequestId, StagedMessage>::iterator message) {
+    if (message->second.host_tensor.data != nullptr) give_back(message->second.host_tensor);
     messages_.erase(message);
 }
 
 void StagedGroup::progress() {
-    start_what_has_left_the_gpu();
-    ranks_->progress();
+    start_copied_sends();
+    host_group_->progress();
 }
 
-// Sends start in the order of start_send(), because messages between two ranks must not overtake each other.
-void StagedGroup::start_what_has_left_the_gpu() {
-    while (!leaving_.empty() && leaving_.front().copied.is_over()) {
-        StagedMessage& message = messages_.at(leaving_.front().ticket);
-        message.travels = ranks_->start_send(message.on_host, message.peer, message.label);
-        leaving_.pop_front();
+// Starts messages in the order of start_send(), because messages between two ranks must not overtake each
+// other.
+void StagedGroup::start_copied_sends() {
+    while (!pending_sends_.empty() && pending_sends_.front().copy_end.is_over()) {
+        StagedMessage& message = messages_.at(pending_sends_.front().id);
+        message.host_request = host_group_->start_send(message.host_tensor, message.peer, message.label);
+        pending_sends_.pop_front();
     }
 }
 
-// Queues the copy to the GPU, so that later work of the queue
-// sees it. The pinned memory returns to the pool after the copy.
-void StagedGroup::land(const StagedMessage& message) {
-    while (!landing_.empty() && landing_.front().landed.is_over()) {
-        give_back(landing_.front().on_host);
-        landing_.pop_front();
+// Queues the copy of a received tensor to the GPU; work that is queued later reads the received values. The
+// pinned memory returns to the pool in the first later call that finds the copy over.
+void StagedGroup::start_upload(const StagedMessage& message) {
+    while (!pending_uploads_.empty() && pending_uploads_.front().copy_end.is_over()) {
+        give_back(pending_uploads_.front().host_tensor);
+        pending_uploads_.pop_front();
     }
-    queue_.copy(message.on_gpu.data, message.on_host.data, message.on_gpu.bytes());
-    landing_.push_back({.landed = device::GpuMoment(), .on_host = message.on_host});
-    queue_.mark(landing_.back().landed);
+    queue_.copy(message.gpu_tensor.data, message.host_tensor.data, message.gpu_tensor.bytes());
+    pending_uploads_.push_back({.copy_end = device::GpuEvent(), .host_tensor = message.host_tensor});
+    queue_.mark(pending_uploads_.back().copy_end);
 }
 
-std::string StagedGroup::describe(Ticket ticket) const {
-    const StagedMessage& message = messages_.at(ticket);
+std::string StagedGroup::describe(RequestId id) const {
+    const StagedMessage& message = messages_.at(id);
     return cat("rank ", rank(), message.is_send ? "'s message to rank " : "'s message from rank ",
                message.peer);
 }
 
 }  // namespace
 
-std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, device::GpuQueue& queue,
-                                           Postman& postman, device::Patience patience) {
-    return std::make_unique<StagedGroup>(std::move(ranks), queue, postman, patience);
+std::unique_ptr<Communicator> make_staged_group(std::unique_ptr<Communicator> host_group,
+                                                device::GpuQueue& queue, ProgressEngine& progress_engine,
+                                                device::WaitPolicy wait_policy) {
+    return std::make_unique<StagedGroup>(std::move(host_group), queue, progress_engine, wait_policy);
 }
 
 }  // namespace trireme::comm

@@ -12,56 +12,59 @@ using archive::hdf5::DatasetReader;
 
 template <class... Parts>
 [[noreturn]] void refuse(const CorpusInfo& info, const Parts&... parts) {
-    throw ConfigError(cat(info.path, " is damaged: ", parts..., "; ", corpus_schema::make_again));
+    throw ConfigError(cat(info.path, " is damaged: ", parts..., "; ", corpus_schema::repair_advice));
 }
 
-// Refuses a dataset that claims to be larger than the file: Trireme does not compress corpora, so that reading
-// it would only exhaust memory.
-void check_held(const DatasetReader& dataset, const std::string& name, const CorpusInfo& info) {
-    const std::uint64_t held = std::filesystem::file_size(info.path);
-    if (dataset.size() > held / dataset.element_bytes())
+// Refuses a dataset that claims to be larger than its file: reading it would exhaust memory. Corpora are not
+// compressed, so such a size cannot be right.
+void check_size(const DatasetReader& dataset, const std::string& name, const CorpusInfo& info) {
+    const std::uint64_t file_bytes = std::filesystem::file_size(info.path);
+    if (dataset.size() > file_bytes / dataset.element_bytes())
         refuse(info, name, " says it holds ", dataset.size(), " elements of ", dataset.element_bytes(),
-               " bytes, more than the ", held, " bytes of its file");
+               " bytes, more than the ", file_bytes, " bytes of its file");
 }
 
 void check_checksum(const CorpusContents& contents, const CorpusInfo& info) {
-    corpus_schema::DatasetSums sums;
-    for (const auto& [name, dataset] : contents.datasets) sums[name] = dataset.recorded_sha256();
-    const std::string found = corpus_schema::checksum(info, sums);
-    if (found != info.checksum)
-        refuse(info, "its attributes give the checksum ", found, ", recorded is ", info.checksum);
+    corpus_schema::DatasetHashes hashes;
+    for (const auto& [name, dataset] : contents.datasets) hashes[name] = dataset.recorded_sha256();
+    const std::string computed_checksum = corpus_schema::compute_checksum(info, hashes);
+    if (computed_checksum != info.checksum)
+        refuse(info, "its attributes give the checksum ", computed_checksum, ", recorded is ", info.checksum);
 }
 
-// Checks that the dataset has `per_row` elements per row.
-void check_rows(const DatasetReader& dataset, const std::string& name, std::uint64_t per_row,
+// Checks that the dataset has `elements_per_row` elements per row.
+void check_rows(const DatasetReader& dataset, const std::string& name, std::uint64_t elements_per_row,
                 const CorpusInfo& info) {
-    if (dataset.size() % per_row != 0 || dataset.size() / per_row != info.rows)
+    if (dataset.size() % elements_per_row != 0 || dataset.size() / elements_per_row != info.rows)
         refuse(info, "it says ", info.rows, " rows but ", name, " holds ", dataset.size(), " elements, not ",
-               per_row, " for each row");
+               elements_per_row, " for each row");
 }
 
-// Reads the offsets of all rows into the dataset `into` and checks them.
+// Reads the dataset `name`, which has the offsets of all rows in the dataset `target_name`, and checks them.
 std::vector<std::uint64_t> read_offsets(const CorpusContents& contents, const std::string& name,
-                                        const std::string& into, const CorpusInfo& info) {
+                                        const std::string& target_name, const CorpusInfo& info) {
     const DatasetReader& dataset = contents.datasets.at(name);
-    const std::uint64_t end = contents.datasets.at(into).size();
+    const std::uint64_t end = contents.datasets.at(target_name).size();
     if (dataset.size() == 0 || dataset.size() - 1 != info.rows)
         refuse(info, "it says ", info.rows, " rows but holds ", dataset.size(), " offsets in ", name,
                ", not one more");
-    std::vector<std::uint64_t> begins(dataset.size());
-    dataset.read(0, begins);
-    const auto fall = std::is_sorted_until(begins.begin(), begins.end());
-    if (fall != begins.end())
-        refuse(info, name, " falls from ", *(fall - 1), " to ", *fall, " at row ", fall - begins.begin());
-    if (begins.front() != 0 || begins.back() != end)
-        refuse(info, name, " runs from ", begins.front(), " to ", begins.back(), " but ", into, " holds ", end);
-    return begins;
+    std::vector<std::uint64_t> offsets(dataset.size());
+    dataset.read(0, offsets);
+    const auto descent = std::is_sorted_until(offsets.begin(), offsets.end());
+    if (descent != offsets.end())
+        refuse(info, name, " falls from ", *(descent - 1), " to ", *descent, " at row ",
+               descent - offsets.begin());
+    if (offsets.front() != 0 || offsets.back() != end)
+        refuse(info, name, " runs from ", offsets.front(), " to ", offsets.back(), " but ", target_name,
+               " holds ", end);
+    return offsets;
 }
 
-std::vector<std::uint32_t> read_numbers(const CorpusContents& contents, const std::string& name,
-                                        std::uint64_t per_row, const CorpusInfo& info) {
+// Reads the dataset `name`, which has `elements_per_row` numbers per row.
+std::vector<std::uint32_t> read_row_numbers(const CorpusContents& contents, const std::string& name,
+                                            std::uint64_t elements_per_row, const CorpusInfo& info) {
     const DatasetReader& dataset = contents.datasets.at(name);
-    check_rows(dataset, name, per_row, info);
+    check_rows(dataset, name, elements_per_row, info);
     std::vector<std::uint32_t> numbers(dataset.size());
     dataset.read(0, numbers);
     return numbers;
@@ -71,9 +74,9 @@ std::vector<std::uint32_t> read_numbers(const CorpusContents& contents, const st
 
 CorpusContents open_contents(archive::hdf5::Handle file, CorpusInfo& info) {
     CorpusContents contents;
-    for (const corpus_schema::DatasetForm& form : corpus_schema::datasets_of(info)) {
+    for (const corpus_schema::DatasetForm& form : corpus_schema::list_datasets(info)) {
         DatasetReader dataset(file.get(), info.path, form.name);
-        check_held(dataset, form.name, info);
+        check_size(dataset, form.name, info);
         contents.datasets.emplace(form.name, std::move(dataset));
     }
     contents.file = std::move(file);
@@ -81,11 +84,11 @@ CorpusContents open_contents(archive::hdf5::Handle file, CorpusInfo& info) {
     if (has_tokens) info.tokens = contents.datasets.at("/tokens").size();
     check_checksum(contents, info);
     if (has_tokens) contents.row_begins = read_offsets(contents, "/offsets", "/tokens", info);
-    if (corpus_schema::has_labels(info.kind)) contents.labels = read_numbers(contents, "/labels", 1, info);
+    if (corpus_schema::has_labels(info.kind)) contents.labels = read_row_numbers(contents, "/labels", 1, info);
     if (info.kind == RowKind::image)
         check_rows(contents.datasets.at("/images"), "/images", info.image.pixels(), info);
     if (info.kind == RowKind::question) {
-        contents.places = read_numbers(contents, "/places", 3, info);
+        contents.question_positions = read_row_numbers(contents, "/places", 3, info);
         contents.answer_begins = read_offsets(contents, "/answer_offsets", "/answers", info);
     }
     return contents;

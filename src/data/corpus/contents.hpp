@@ -16,21 +16,21 @@ namespace trireme::data {
 // Writes all of `info` except the path and the number of tokens.
 void write_attributes(archive::hdf5::Id file, const CorpusInfo& info);
 
-// Throws ConfigError, which names the path, if the file is no corpus or of a newer schema, or if an attribute
-// is missing or invalid.
+// Reads everything that write_attributes() writes. Throws ConfigError, which names the path, if the file is no
+// corpus or of a newer schema, or if an attribute is missing or invalid.
 CorpusInfo read_attributes(archive::hdf5::Id file, const std::filesystem::path& path);
 
-// The contents of an open corpus: its datasets, and in memory those that are small.
+// The contents of an open corpus: all of its datasets, and the values of the small ones.
 struct CorpusContents {
     archive::hdf5::Handle file;
     std::map<std::string, archive::hdf5::DatasetReader> datasets;
-    std::vector<std::uint64_t> row_begins;     // (rows + 1), in /tokens; except for images
-    std::vector<std::uint32_t> labels;         // (rows), for labelled texts and images
-    std::vector<std::uint32_t> places;         // (rows, 3), for questions
-    std::vector<std::uint64_t> answer_begins;  // (rows + 1), in /answers; for questions
+    std::vector<std::uint64_t> row_begins;          // (rows + 1): offsets in /tokens; not for images
+    std::vector<std::uint32_t> labels;              // (rows), for labelled texts and images
+    std::vector<std::uint32_t> question_positions;  // (rows, 3), for questions: the dataset /places
+    std::vector<std::uint64_t> answer_begins;       // (rows + 1): offsets in /answers; for questions
 };
 
-// Opens the datasets of a corpus with these attributes and sets the number of tokens in `info`. Throws
+// Opens the datasets of the corpus `file`, whose attributes are `info`, and sets `info.tokens`. Throws
 // ConfigError, which names the path, if a dataset is missing, the checksum of the corpus does not match, or
 // sizes are inconsistent.
 CorpusContents open_contents(archive::hdf5::Handle file, CorpusInfo& info);

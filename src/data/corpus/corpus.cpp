@@ -20,7 +20,8 @@ struct Corpus::Storage {
 
 namespace {
 
-// Reports common mistakes of users in plain words; HDF5 would mention signatures and superblocks.
+// Throws ConfigError if the file is missing, a folder, or not HDF5. HDF5 itself would complain about signatures
+// and superblocks, which users do not know.
 void check_is_hdf5(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -36,7 +37,7 @@ void check_is_hdf5(const fs::path& path) {
     std::string begin(std::min<std::uint64_t>(signature.size(), file.size()), '\0');
     file.read(0, std::as_writable_bytes(std::span(begin)));
     if (begin.empty())
-        throw ConfigError(cat("the corpus ", path.string(), " is empty; ", corpus_schema::make_again));
+        throw ConfigError(cat("the corpus ", path.string(), " is empty; ", corpus_schema::repair_advice));
     if (begin != signature)
         throw ConfigError(cat(path.string(),
                               " is not an HDF5 file; a corpus is made from text with `trireme prepare ",
@@ -44,18 +45,19 @@ void check_is_hdf5(const fs::path& path) {
 }
 
 void verify_dataset(const DatasetReader& dataset, const std::string& name, const std::string& path) {
-    const std::string found = dataset.sha256();
-    if (found != dataset.recorded_sha256())
-        throw ConfigError(cat(path, " is damaged: the SHA-256 of ", name, " is ", found, ", recorded is ",
-                              dataset.recorded_sha256(), "; ", corpus_schema::make_again));
+    const std::string computed_hash = dataset.compute_sha256();
+    if (computed_hash != dataset.recorded_sha256())
+        throw ConfigError(cat(path, " is damaged: the SHA-256 of ", name, " is ", computed_hash,
+                              ", recorded is ", dataset.recorded_sha256(), "; ", corpus_schema::repair_advice));
 }
 
-void check_row(const CorpusInfo& info, std::uint64_t row, bool is_offered, std::string_view what) {
-    if (!is_offered) throw BugError(cat("the ", what, " of a row that is ", name_of(info.kind)));
+// Throws BugError if rows of this kind do not have the part `what`, or if there is no such row.
+void check_row(const CorpusInfo& info, std::uint64_t row, bool has_part, std::string_view what) {
+    if (!has_part) throw BugError(cat("the ", what, " of a row that is ", to_string(info.kind)));
     if (row >= info.rows) throw BugError(cat("row ", row, " of a corpus of ", info.rows, " rows"));
 }
 
-// Splits texts that are each terminated by a zero.
+// Splits the concatenation of texts that are each terminated by a zero byte.
 std::vector<std::string> split_texts(const std::vector<std::uint8_t>& bytes) {
     std::vector<std::string> texts;
     for (auto begin = bytes.begin(); begin != bytes.end();) {
@@ -101,11 +103,11 @@ void Corpus::read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
     }
     out.resize(count);
     storage_->dataset("/tokens").read(storage_->contents.row_begins[row] + begin, out);
-    const auto beyond = std::find_if(out.begin(), out.end(),
-                                     [this](std::uint32_t token) { return token >= info_.vocabulary_size; });
-    if (beyond != out.end())
-        throw ConfigError(cat(info_.path, ": token ", *beyond, " at position ",
-                              begin + static_cast<std::uint64_t>(beyond - out.begin()), " of row ", row,
+    const auto invalid_token = std::find_if(
+        out.begin(), out.end(), [this](std::uint32_t token) { return token >= info_.vocabulary_size; });
+    if (invalid_token != out.end())
+        throw ConfigError(cat(info_.path, ": token ", *invalid_token, " at position ",
+                              begin + static_cast<std::uint64_t>(invalid_token - out.begin()), " of row ", row,
                               " is beyond the vocabulary of ", info_.vocabulary_size, " (tokenizer ",
                               info_.tokenizer_name, "); make the corpus again with the tokenizer of its ids"));
 }
@@ -115,7 +117,7 @@ std::uint32_t Corpus::label(std::uint64_t row) const {
     const std::uint32_t label = storage_->contents.labels[row];
     if (label >= info_.classes)
         throw ConfigError(cat(info_.path, ": label ", label, " of row ", row, " is no class of its ",
-                              info_.classes, "; ", corpus_schema::make_again));
+                              info_.classes, "; ", corpus_schema::repair_advice));
     return label;
 }
 
@@ -125,39 +127,42 @@ void Corpus::read_image(std::uint64_t row, std::vector<std::uint8_t>& out) const
     storage_->dataset("/images").read(row * out.size(), out);
 }
 
-Question Corpus::places(std::uint64_t row) const {
+Question Corpus::find_question_positions(std::uint64_t row) const {
     check_row(info_, row, info_.kind == RowKind::question, "places");
-    const std::uint32_t* place = &storage_->contents.places[3 * row];
-    Question question{
-        .context_begin = place[0], .answer_first = place[1], .answer_last = place[2], .answers = {}};
+    const std::uint32_t* positions = &storage_->contents.question_positions[3 * row];
+    Question question{.context_begin = positions[0],
+                      .answer_first = positions[1],
+                      .answer_last = positions[2],
+                      .answers = {}};
     const std::uint64_t length = row_length(row);
     if (question.context_begin > question.answer_first || question.answer_first > question.answer_last ||
         question.answer_last >= length)
         throw ConfigError(cat(info_.path, ": the answer of row ", row, ", tokens ", question.answer_first,
                               " to ", question.answer_last, ", lies outside of its context, tokens ",
-                              question.context_begin, " to ", length, "; ", corpus_schema::make_again));
+                              question.context_begin, " to ", length, "; ", corpus_schema::repair_advice));
     return question;
 }
 
-Question Corpus::question(std::uint64_t row) const {
-    Question question = places(row);
+Question Corpus::read_question(std::uint64_t row) const {
+    Question question = find_question_positions(row);
     const std::vector<std::uint64_t>& begins = storage_->contents.answer_begins;
     std::vector<std::uint8_t> bytes(begins[row + 1] - begins[row]);
     storage_->dataset("/answers").read(begins[row], bytes);
     if (!bytes.empty() && bytes.back() != 0)
         throw ConfigError(cat(info_.path, ": the last answer of row ", row, " has no end in /answers; ",
-                              corpus_schema::make_again));
+                              corpus_schema::repair_advice));
     question.answers = split_texts(bytes);
     return question;
 }
 
-Tokenizer Corpus::tokenizer() const {
+Tokenizer Corpus::read_tokenizer() const {
     if (!corpus_schema::has_tokens(info_.kind)) throw BugError("the tokenizer of a corpus of images");
-    const std::string bytes = storage_->dataset("/tokenizer").bytes();
-    const std::string found = sha256_hex(bytes);
-    if (found != info_.tokenizer_hash)
+    const std::string bytes = storage_->dataset("/tokenizer").read_all_bytes();
+    const std::string computed_hash = sha256_hex(bytes);
+    if (computed_hash != info_.tokenizer_hash)
         throw ConfigError(cat(info_.path, " is damaged: its tokenizer ", info_.tokenizer_name, " has the hash ",
-                              found, ", recorded is ", info_.tokenizer_hash, "; ", corpus_schema::make_again));
+                              computed_hash, ", recorded is ", info_.tokenizer_hash, "; ",
+                              corpus_schema::repair_advice));
     return Tokenizer::from_bytes(bytes);
 }
 

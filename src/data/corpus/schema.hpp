@@ -1,4 +1,4 @@
-// Names and checksums on which reader and writer of a corpus agree.
+// The form of a corpus file, for its reader and its writer: names of attributes and datasets, and the checksum.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@
 namespace trireme::data::corpus_schema {
 
 inline constexpr std::string_view format = "trireme-corpus";
-inline constexpr int version = 2;  // the written version; version 1, text only, can still be read
-inline constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
+inline constexpr int version = 2;  // of new corpora; version 1, which has texts only, can still be read
+inline constexpr std::string_view repair_advice = "copy it again, or make it again with `trireme prepare`";
 
-// A special token with its attribute in a corpus and its spelling in a tokenizer.
-struct SpecialName {
+// A special token: its attribute in a corpus file, its spelling in a tokenizer, and its field.
+struct SpecialTokenName {
     const char* attribute;
     const char* spelling;
     std::optional<std::uint32_t> SpecialTokens::*token;
 };
-inline constexpr std::array<SpecialName, 4> special_names{
-    {{"end_token", "<|endoftext|>", &SpecialTokens::end},
+inline constexpr std::array<SpecialTokenName, 4> special_token_names{
+    {{"end_token", "<|endoftext|>", &SpecialTokens::end_of_text},
      {"classify_token", "[CLS]", &SpecialTokens::classify},
      {"separator_token", "[SEP]", &SpecialTokens::separator},
      {"mask_token", "[MASK]", &SpecialTokens::mask}}};
@@ -31,8 +31,8 @@ inline constexpr std::array<SpecialName, 4> special_names{
 bool has_tokens(RowKind kind);
 bool has_labels(RowKind kind);
 
-// Returns nullopt for the name of an unknown kind.
-std::optional<RowKind> kind_named(std::string_view name);
+// Returns the kind with this name, or nullopt if there is none.
+std::optional<RowKind> parse_row_kind(std::string_view name);
 
 struct DatasetForm {
     std::string name;
@@ -42,20 +42,20 @@ struct DatasetForm {
     std::size_t chunk_bytes() const { return element_bytes * chunk_elements; }
 };
 
-std::size_t token_bytes(std::size_t vocabulary_size);  // 2 or 4
+std::size_t find_token_bytes(std::size_t vocabulary_size);  // bytes of a token id in /tokens: 2 or 4
 
-// Returns the datasets of a corpus of this kind, vocabulary and image size.
-std::vector<DatasetForm> datasets_of(const CorpusInfo& info);
+// Returns the datasets of a corpus with the kind of rows, vocabulary and image size of `info`.
+std::vector<DatasetForm> list_datasets(const CorpusInfo& info);
 
-// Returns the names as one attribute: a JSON list.
-std::string class_names_text(const std::vector<std::string>& names);
-// Returns nullopt if the text is not such a list.
-std::optional<std::vector<std::string>> class_names_of(std::string_view text);
+// Returns the names as the text of one attribute: a JSON list.
+std::string format_class_names(const std::vector<std::string>& names);
+// Returns the names in such a text, or nullopt if the text is no JSON list of names.
+std::optional<std::vector<std::string>> parse_class_names(std::string_view text);
 
-using DatasetSums = std::map<std::string, std::string>;  // SHA-256 per dataset
+using DatasetHashes = std::map<std::string, std::string>;  // SHA-256 per dataset
 
-// Returns one checksum over all attributes and the datasets' checksums. It identifies the corpus and detects a
-// changed attribute.
-std::string checksum(const CorpusInfo& info, const DatasetSums& sums);
+// Returns the checksum of a corpus: the SHA-256 of all attributes and of the SHA-256 of all datasets. It
+// identifies the corpus and detects a changed attribute.
+std::string compute_checksum(const CorpusInfo& info, const DatasetHashes& hashes);
 
 }  // namespace trireme::data::corpus_schema

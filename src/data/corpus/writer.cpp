@@ -13,7 +13,7 @@ namespace trireme::data {
 using archive::hdf5::DatasetWriter;
 using archive::hdf5::Handle;
 
-// Abandons an unfinished file without writing the rest of it.
+// Abandons a file that was not closed, so that HDF5 does not write the rest of it.
 struct AbandonUnfinished {
     const Handle& file;
     ~AbandonUnfinished() { archive::hdf5::abandon(file); }
@@ -24,21 +24,21 @@ struct CorpusWriter::Storage {
         : partial(std::move(partial_file)),
           info(std::move(corpus_info)),
           file(archive::hdf5::create_file(partial.partial_path())) {
-        for (const corpus_schema::DatasetForm& form : corpus_schema::datasets_of(info)) {
+        for (const corpus_schema::DatasetForm& form : corpus_schema::list_datasets(info)) {
             datasets.emplace(form.name,
                              DatasetWriter(file.get(), form.name, form.element_bytes, form.chunk_elements));
-            begun_chunks += form.chunk_bytes();
+            open_chunk_bytes += form.chunk_bytes();
         }
     }
 
-    // Reserves disk space before HDF5 needs it: HDF5 writes late, and crashes if the disk refuses the last
-    // bytes of a file.
+    // Reserves disk space for `more_bytes` before HDF5 needs it, because HDF5 crashes if the disk refuses the
+    // last bytes of a file.
     void reserve(std::uint64_t more_bytes) {
-        constexpr std::uint64_t beside = 1 << 19;  // headers, attributes
-        constexpr std::uint64_t ahead = 1 << 20;
+        constexpr std::uint64_t metadata_bytes = 1 << 19;  // headers, attributes
+        constexpr std::uint64_t advance_bytes = 1 << 20;   // so that most calls reserve nothing
         data_bytes += more_bytes;
-        // The index of the chunks takes less than a hundredth.
-        partial.reserve(data_bytes + data_bytes / 100 + begun_chunks + beside, ahead);
+        // The index of the chunks takes less than a hundredth of the data.
+        partial.reserve(data_bytes + data_bytes / 100 + open_chunk_bytes + metadata_bytes, advance_bytes);
     }
 
     template <class Element>
@@ -54,15 +54,15 @@ struct CorpusWriter::Storage {
     void append_tokens(std::span<const std::uint32_t> tokens);
     void append_question(const Question& question, std::size_t row_length);
 
-    archive::PartialFile partial;  // destroyed last: removed after HDF5 has closed it
+    archive::PartialFile partial;  // destroyed last, so that HDF5 has closed the file before it is removed
     CorpusInfo info;
-    std::uint64_t data_bytes = 0;    // appended bytes
-    std::uint64_t begun_chunks = 0;  // bytes of the last chunk of every dataset
-    std::uint64_t answer_bytes = 0;
+    std::uint64_t data_bytes = 0;        // appended bytes
+    std::uint64_t open_chunk_bytes = 0;  // upper bound: one incomplete chunk per dataset
+    std::uint64_t answer_bytes = 0;      // size of /answers
     Handle file;
     std::map<std::string, DatasetWriter> datasets;
-    std::vector<std::uint16_t> narrow;   // one row, reused
-    AbandonUnfinished unfinished{file};  // destroyed first
+    std::vector<std::uint16_t> narrow_tokens;  // the tokens of one row as uint16; reused
+    AbandonUnfinished abandon_guard{file};     // destroyed first
 };
 
 void CorpusWriter::Storage::append_tokens(std::span<const std::uint32_t> tokens) {
@@ -70,11 +70,11 @@ void CorpusWriter::Storage::append_tokens(std::span<const std::uint32_t> tokens)
         if (token >= info.vocabulary_size)
             throw BugError(
                 cat("token ", token, " of a row is beyond the vocabulary of ", info.vocabulary_size));
-    if (corpus_schema::token_bytes(info.vocabulary_size) == sizeof(std::uint16_t)) {
-        narrow.resize(tokens.size());
-        std::transform(tokens.begin(), tokens.end(), narrow.begin(),
+    if (corpus_schema::find_token_bytes(info.vocabulary_size) == sizeof(std::uint16_t)) {
+        narrow_tokens.resize(tokens.size());
+        std::transform(tokens.begin(), tokens.end(), narrow_tokens.begin(),
                        [](std::uint32_t token) { return static_cast<std::uint16_t>(token); });
-        append<std::uint16_t>("/tokens", narrow);
+        append<std::uint16_t>("/tokens", narrow_tokens);
     } else {
         append("/tokens", tokens);
     }
@@ -102,7 +102,7 @@ void CorpusWriter::Storage::append_question(const Question& question, std::size_
 
 namespace {
 
-CorpusInfo describe(const std::filesystem::path& path, const CorpusDescription& description) {
+CorpusInfo make_corpus_info(const std::filesystem::path& path, const CorpusDescription& description) {
     CorpusInfo info;
     info.path = path.string();
     info.kind = description.kind;
@@ -117,36 +117,38 @@ CorpusInfo describe(const std::filesystem::path& path, const CorpusDescription& 
     }
     if (!description.tokenizer) throw BugError("a corpus of tokens without a tokenizer");
     info.tokenizer_name = description.tokenizer->name();
-    info.tokenizer_hash = description.tokenizer->hash();
+    info.tokenizer_hash = description.tokenizer->compute_hash();
     info.vocabulary_size = description.tokenizer->vocabulary_size();
-    for (const corpus_schema::SpecialName& name : corpus_schema::special_names)
-        info.special.*name.token = description.tokenizer->special_token(name.spelling);
+    for (const corpus_schema::SpecialTokenName& name : corpus_schema::special_token_names)
+        info.special_tokens.*name.token = description.tokenizer->find_special_token(name.spelling);
     return info;
 }
 
-// Ensures that the number of classes exceeds the label.
-void count_label(CorpusInfo& info, std::uint32_t label) {
-    constexpr std::uint32_t largest = std::numeric_limits<std::int32_t>::max() - 1;  // targets are int32
-    if (label > largest) throw BugError(cat("label ", label, " of a row is above ", largest));
+// Raises the number of classes to at least `label` + 1.
+void count_label_class(CorpusInfo& info, std::uint32_t label) {
+    constexpr std::uint32_t max_label = std::numeric_limits<std::int32_t>::max() - 1;  // targets are int32
+    if (label > max_label) throw BugError(cat("label ", label, " of a row is above ", max_label));
     info.classes = std::max<std::size_t>(info.classes, label + std::size_t{1});
 }
 
-void name_classes(CorpusInfo& info, const std::vector<std::string>& names) {
+void set_class_names(CorpusInfo& info, const std::vector<std::string>& names) {
     if (names.empty()) return;
     if (!corpus_schema::has_labels(info.kind)) throw BugError("names of classes for rows without labels");
     if (names.size() < info.classes)
         throw BugError(cat(names.size(), " names for classes up to ", info.classes - 1));
     info.classes = names.size();
-    info.class_names = corpus_schema::class_names_of(corpus_schema::class_names_text(names)).value();
+    // The names as readers will get them: bytes that are not UTF-8 are replaced.
+    info.class_names = corpus_schema::parse_class_names(corpus_schema::format_class_names(names)).value();
 }
 
 }  // namespace
 
 CorpusWriter::CorpusWriter(const std::filesystem::path& path, const CorpusDescription& description) {
-    constexpr std::uint64_t least_space = 2 << 20;  // bytes; less space has no room for any corpus
-    storage_ = std::make_unique<Storage>(archive::PartialFile(path, least_space), describe(path, description));
+    constexpr std::uint64_t min_bytes = 2 << 20;  // reserved before any data, to detect a full disk at once
+    storage_ =
+        std::make_unique<Storage>(archive::PartialFile(path, min_bytes), make_corpus_info(path, description));
     Storage& storage = *storage_;
-    storage.reserve(0);
+    storage.reserve(0);  // for metadata and incomplete chunks
     if (corpus_schema::has_tokens(storage.info.kind)) {
         const std::string bytes = description.tokenizer->to_bytes();
         storage.append("/tokenizer", std::span<const char>(bytes));
@@ -164,7 +166,7 @@ void CorpusWriter::add(const CorpusRow& row) {
     CorpusInfo& info = storage.info;
     if (corpus_schema::has_tokens(info.kind)) storage.append_tokens(row.tokens);
     if (corpus_schema::has_labels(info.kind)) {
-        count_label(info, row.label);
+        count_label_class(info, row.label);
         storage.append_one("/labels", row.label);
     }
     if (info.kind == RowKind::question) storage.append_question(row.question, row.tokens.size());
@@ -179,16 +181,17 @@ void CorpusWriter::add(const CorpusRow& row) {
 CorpusInfo CorpusWriter::finish(std::vector<std::string> class_names) {
     Storage& storage = *storage_;
     CorpusInfo& info = storage.info;
-    name_classes(info, class_names);
-    storage.reserve(2 * corpus_schema::class_names_text(info.class_names).size());
-    corpus_schema::DatasetSums sums;
-    for (auto& [name, dataset] : storage.datasets) sums[name] = dataset.finish();
-    info.checksum = corpus_schema::checksum(info, sums);
+    set_class_names(info, class_names);
+    // For the attribute with the class names; the factor 2 is a margin.
+    storage.reserve(2 * corpus_schema::format_class_names(info.class_names).size());
+    corpus_schema::DatasetHashes hashes;
+    for (auto& [name, dataset] : storage.datasets) hashes[name] = dataset.finish();
+    info.checksum = corpus_schema::compute_checksum(info, hashes);
     write_attributes(storage.file.get(), info);
     const std::uint64_t size = archive::hdf5::flush(storage.file);
     archive::hdf5::check_hdf5(storage.file.close(), cat("cannot write ", info.path),
                               "free some space, or name another folder with --output");
-    storage.partial.keep(size);
+    storage.partial.commit(size);
     return info;
 }
 

@@ -17,12 +17,12 @@ bool CifarFile::next(SourceRow& row) {
     std::uint8_t label = 0;
     if (file_.read(&label, 1) == 0) return false;
     row.fault.clear();
-    row.place = cat(file_.path(), ", image ", images_++);
+    row.location = cat(file_.path(), ", image ", image_count_++);
     row.image.label = label;
     row.image.pixels.resize(image_size.pixels());
-    const std::size_t found = file_.read(row.image.pixels.data(), row.image.pixels.size());
-    if (found < row.image.pixels.size())
-        throw ConfigError(cat(row.place, " is cut short: it has ", 1 + found, " of ", row_bytes,
+    const std::size_t pixel_bytes = file_.read(row.image.pixels.data(), row.image.pixels.size());
+    if (pixel_bytes < row.image.pixels.size())
+        throw ConfigError(cat(row.location, " is cut short: it has ", 1 + pixel_bytes, " of ", row_bytes,
                               " bytes; a CIFAR-10 file is a multiple of them; copy it again"));
     if (label >= classes) row.fault = cat("its label is ", int{label}, ", but CIFAR-10 has 10 classes, 0 to 9");
     return true;

@@ -20,14 +20,14 @@ public:
 
     explicit CifarFile(InputFile file) : file_(std::move(file)) {}
 
-    // Returns false at the end. Throws ConfigError if the file ends within an image.
+    // Reads the next image; returns false at the end. Throws ConfigError if the file ends within an image.
     bool next(SourceRow& row);
-    std::uint64_t bytes_read() const { return file_.bytes_read(); }
-    std::uint64_t position() const { return file_.position(); }
+    std::uint64_t bytes_read() const { return file_.bytes_read(); }  // after decompression
+    std::uint64_t position() const { return file_.position(); }      // bytes of the file itself
 
 private:
     InputFile file_;
-    std::uint64_t images_ = 0;
+    std::uint64_t image_count_ = 0;
 };
 
 }  // namespace trireme::data

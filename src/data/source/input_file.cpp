@@ -18,13 +18,14 @@ namespace {
 
 constexpr std::size_t buffer_bytes = 1 << 18;
 
-struct Form {
+// A file format that Trireme does not read, and the first bytes by which it is recognised.
+struct FileSignature {
     std::string_view begin;
     std::string_view name;
     std::string_view advice;
 };
 
-constexpr std::array<Form, 5> unread_forms = {{
+constexpr std::array<FileSignature, 5> unsupported_formats = {{
     {"\x28\xB5\x2F\xFD", "a zstd", "unpack it with zstd -d, or pack it with gzip"},
     {"\xFD"
      "7zXZ",
@@ -35,14 +36,15 @@ constexpr std::array<Form, 5> unread_forms = {{
     {"\x89HDF", "an HDF5", "a corpus is used as it is: --corpus FILE"},
 }};
 
-void refuse_unread_forms(const std::string& path, std::string_view begin) {
-    for (const Form& form : unread_forms)
-        if (begin.starts_with(form.begin))
-            throw ConfigError(cat(path, " is ", form.name, " file, which is not read; ", form.advice));
+void refuse_unsupported_formats(const std::string& path, std::string_view begin) {
+    for (const FileSignature& signature : unsupported_formats)
+        if (begin.starts_with(signature.begin))
+            throw ConfigError(
+                cat(path, " is ", signature.name, " file, which is not read; ", signature.advice));
 }
 
-// Opens an input. It must be a regular file, except for a pipe on standard input, which is known to have a
-// writer.
+// Opens an input, which must be a regular file or a pipe on standard input. Other pipes are refused, because
+// opening a pipe blocks until the pipe has a writer.
 int open_input(const std::filesystem::path& path) {
     if (is_standard_input_pipe(path.string())) return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     return open_regular_file(path, "the input");
@@ -59,36 +61,36 @@ void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path.string()), buffer_(buffer_bytes) {
     const int descriptor = open_input(path);
-    file_.reset(gzdopen(descriptor, "rb"));  // owns the descriptor
+    file_.reset(gzdopen(descriptor, "rb"));  // now owns the descriptor
     if (!file_) {
         ::close(descriptor);
         throw ResourceError(cat("there is no memory to read ", path_, "; use a machine with more"));
     }
     gzbuffer(file_.get(), buffer_bytes);
     fill();
-    refuse_unread_forms(path_, portion());
+    refuse_unsupported_formats(path_, buffered_text());
 }
 
 void InputFile::skip_byte_order_mark() {
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (portion().starts_with(byte_order_mark)) begin_ += byte_order_mark.size();
+    if (buffered_text().starts_with(byte_order_mark)) begin_ += byte_order_mark.size();
 }
 
-bool InputFile::next_line(std::string& line, std::uint64_t most) {
+bool InputFile::next_line(std::string& line, std::uint64_t max_bytes) {
     line.clear();
     if (begin_ == end_ && !fill()) return false;
-    ++lines_;
+    ++line_count_;
     while (true) {
         const char* first = buffer_.data() + begin_;
-        const auto* stop = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+        const auto* line_end = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
         const auto length =
-            static_cast<std::size_t>((stop == nullptr ? first + (end_ - begin_) : stop) - first);
-        if (length > most - line.size())
+            static_cast<std::size_t>((line_end == nullptr ? first + (end_ - begin_) : line_end) - first);
+        if (length > max_bytes - line.size())
             throw ConfigError(
-                cat(path_, ":", lines_, " is a line of more than ", most,
-                    " bytes, which would have to lie in memory as a whole; is it the right file?"));
+                cat(path_, ":", line_count_, " is a line of more than ", max_bytes,
+                    " bytes, all of which would have to be in memory at once; is it the right file?"));
         line.append(first, length);
-        if (stop != nullptr) {
+        if (line_end != nullptr) {
             begin_ += length + 1;
             return true;
         }
@@ -97,30 +99,31 @@ bool InputFile::next_line(std::string& line, std::uint64_t most) {
     }
 }
 
-std::string InputFile::rest(std::uint64_t most) {
-    std::string all;
+std::string InputFile::read_rest(std::uint64_t max_bytes) {
+    std::string text;
     do {
-        if (end_ - begin_ > most - all.size())
-            throw ConfigError(cat(path_, " holds more than ", most,
-                                  " bytes, unpacked, and would have to lie in memory as a whole; split it"));
-        all.append(buffer_.data() + begin_, end_ - begin_);
+        if (end_ - begin_ > max_bytes - text.size())
+            throw ConfigError(
+                cat(path_, " holds more than ", max_bytes,
+                    " bytes, unpacked, all of which would have to be in memory at once; split it"));
+        text.append(buffer_.data() + begin_, end_ - begin_);
         begin_ = end_;
     } while (fill());
-    return all;
+    return text;
 }
 
 std::size_t InputFile::read(std::uint8_t* bytes, std::size_t count) {
-    std::size_t done = 0;
-    while (done < count && (begin_ < end_ || fill())) {
-        const std::size_t part = std::min(count - done, end_ - begin_);
-        std::memcpy(bytes + done, buffer_.data() + begin_, part);
-        begin_ += part;
-        done += part;
+    std::size_t read_bytes = 0;
+    while (read_bytes < count && (begin_ < end_ || fill())) {
+        const std::size_t portion_bytes = std::min(count - read_bytes, end_ - begin_);
+        std::memcpy(bytes + read_bytes, buffer_.data() + begin_, portion_bytes);
+        begin_ += portion_bytes;
+        read_bytes += portion_bytes;
     }
-    return done;
+    return read_bytes;
 }
 
-bool InputFile::is_packed() const { return gzdirect(file_.get()) == 0; }
+bool InputFile::is_gzipped() const { return gzdirect(file_.get()) == 0; }
 
 std::uint64_t InputFile::position() const {
     const auto offset = gzoffset(file_.get());
@@ -131,15 +134,15 @@ bool InputFile::fill() {
     const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     int code = Z_OK;
     const char* reason = gzerror(file_.get(), &code);
-    // A truncated gzip file returns the data that it has, together with Z_BUF_ERROR.
+    // For a truncated gzip file, zlib returns the data that exists, and the error Z_BUF_ERROR.
     if (count < 0 || (code != Z_OK && code != Z_STREAM_END))
-        throw ConfigError(
-            cat(path_, " cannot be read after ", lines_ > 0 ? cat("line ", lines_) : cat("byte ", unpacked_),
-                ": it is cut short or damaged (zlib: ", code == Z_ERRNO ? std::strerror(errno) : reason,
-                "); copy it again"));
+        throw ConfigError(cat(path_, " cannot be read after ",
+                              line_count_ > 0 ? cat("line ", line_count_) : cat("byte ", unpacked_bytes_),
+                              ": it is cut short or damaged (zlib: ",
+                              code == Z_ERRNO ? std::strerror(errno) : reason, "); copy it again"));
     begin_ = 0;
     end_ = static_cast<std::size_t>(count);
-    unpacked_ += end_;
+    unpacked_bytes_ += end_;
     return count > 0;
 }
 

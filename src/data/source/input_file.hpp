@@ -1,4 +1,4 @@
-// Reads an input file, gzipped or not; zlib detects which.
+// Reads an input file. zlib detects whether the file is gzipped, and unpacks it.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +12,39 @@ struct gzFile_s;
 
 namespace trireme::data {
 
-// True if `name` is /dev/stdin and a pipe is connected to it.
+// Returns true if `name` is /dev/stdin and standard input is a pipe.
 bool is_standard_input_pipe(const std::string& name);
 
 class InputFile {
 public:
-    static constexpr std::uint64_t longest_row = std::uint64_t{1} << 30;  // unpacked bytes
+    static constexpr std::uint64_t max_row_bytes = std::uint64_t{1} << 30;  // unpacked bytes
 
-    // Throws ConfigError if the file cannot be opened or has an unsupported packed or binary format. Only
-    // regular files and a pipe on /dev/stdin are accepted.
+    // Throws ConfigError if the file cannot be opened, or if its first bytes are those of an unsupported format
+    // such as zip or Parquet. Accepts regular files, and a pipe on /dev/stdin.
     explicit InputFile(const std::filesystem::path& path);
 
-    // These throw ConfigError if the file cannot be read further or would give more than `most` bytes.
+    // The next three functions throw ConfigError if the file cannot be read further. The first two also throw
+    // if their result would have more than `max_bytes` bytes.
+
     // Reads a line without its '\n'; returns false at the end.
-    bool next_line(std::string& line, std::uint64_t most = longest_row);
-    // Returns the rest of the file.
-    std::string rest(std::uint64_t most);
-    // Returns the number of bytes read, which is below `count` only at the end.
+    bool next_line(std::string& line, std::uint64_t max_bytes = max_row_bytes);
+    // Reads the rest of the file.
+    std::string read_rest(std::uint64_t max_bytes);
+    // Reads up to `count` bytes and returns their number, which is below `count` only at the end of the file.
     std::size_t read(std::uint8_t* bytes, std::size_t count);
 
-    // The buffered bytes that have not been read: up to 256 KiB. Right after opening, the start of the file.
-    std::string_view portion() const { return {buffer_.data() + begin_, end_ - begin_}; }
+    // Returns the bytes that are buffered and not yet read, up to 256 KiB. Immediately after opening, this is
+    // the beginning of the file.
+    std::string_view buffered_text() const { return {buffer_.data() + begin_, end_ - begin_}; }
 
-    // Called at the beginning of a text.
+    // Skips a byte order mark at the beginning of a text file. Must be called before anything is read.
     void skip_byte_order_mark();
 
     const std::string& path() const { return path_; }
-    bool is_packed() const;
-    std::uint64_t line_number() const { return lines_; }    // of the last line read, from 1
-    std::uint64_t bytes_read() const { return unpacked_; }  // after decompression
-    std::uint64_t position() const;                         // consumed bytes of the file itself
+    bool is_gzipped() const;
+    std::uint64_t line_number() const { return line_count_; }     // number of the last line read, from 1
+    std::uint64_t bytes_read() const { return unpacked_bytes_; }  // after decompression
+    std::uint64_t position() const;  // consumed bytes of the file itself; 0 for a pipe
 
 private:
     struct Close {
@@ -55,8 +58,8 @@ private:
     std::vector<char> buffer_;
     std::size_t begin_ = 0;  // unread bytes are [begin_, end_) of the buffer
     std::size_t end_ = 0;
-    std::uint64_t lines_ = 0;
-    std::uint64_t unpacked_ = 0;
+    std::uint64_t line_count_ = 0;
+    std::uint64_t unpacked_bytes_ = 0;
 };
 
 }  // namespace trireme::data

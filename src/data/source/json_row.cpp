@@ -16,57 +16,57 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> text_fields = {"whole_func_string", "original_string", "code",
                                                          "func_code_string", "text"};
 
-// Collects the top-level scalars and `ids` of an object while it is parsed. Lists of tokens and other nested
-// values, most of a CodeSearchNet row, are skipped without being built.
+// Collects the top-level values and the list `ids` of a JSON object while it is parsed. Other lists and nested
+// objects are skipped: most of a CodeSearchNet row consists of lists of tokens, for which no values are built.
 class RowHandler final : public nlohmann::json_sax<Json> {
 public:
     explicit RowHandler(SourceRow& row) : row_(row) {}
 
     bool null() override {
-        if (in_ids()) return bad_id("null");
-        return scalar("", false);
+        if (is_in_ids()) return refuse_id("null");
+        return add_scalar("", false);
     }
     bool boolean(bool value) override {
-        const char* const written = value ? "true" : "false";
-        if (in_ids()) return bad_id(written);
-        return scalar(written, false);
+        const char* const text = value ? "true" : "false";
+        if (is_in_ids()) return refuse_id(text);
+        return add_scalar(text, false);
     }
     bool number_integer(number_integer_t value) override {
-        if (in_ids()) return bad_id(std::to_string(value));
-        return scalar(std::to_string(value), false);
+        if (is_in_ids()) return refuse_id(std::to_string(value));
+        return add_scalar(std::to_string(value), false);
     }
     bool number_unsigned(number_unsigned_t value) override {
-        if (!in_ids()) return scalar(std::to_string(value), false);
-        if (value > std::numeric_limits<std::uint32_t>::max()) return bad_id(std::to_string(value));
-        row_.ids.push_back(static_cast<std::uint32_t>(value));
+        if (!is_in_ids()) return add_scalar(std::to_string(value), false);
+        if (value > std::numeric_limits<std::uint32_t>::max()) return refuse_id(std::to_string(value));
+        row_.token_ids.push_back(static_cast<std::uint32_t>(value));
         return true;
     }
-    bool number_float(number_float_t, const string_t& written) override {
-        if (in_ids()) return bad_id(written);
-        return scalar(written, false);
+    bool number_float(number_float_t, const string_t& text) override {
+        if (is_in_ids()) return refuse_id(text);
+        return add_scalar(text, false);
     }
     bool string(string_t& value) override {
-        if (in_ids()) return bad_id("a string");
-        return scalar(std::move(value), true);
+        if (is_in_ids()) return refuse_id("a string");
+        return add_scalar(std::move(value), true);
     }
     bool binary(binary_t&) override { return refuse("binary values are not JSON"); }
     bool start_object(std::size_t) override {
-        if (in_ids()) return bad_id("an object");
+        if (is_in_ids()) return refuse_id("an object");
         ++depth_;
         return true;
     }
     bool key(string_t& name) override {
         if (depth_ != 1) return true;
-        if (name == "ids" && std::exchange(has_ids_, true)) return refuse("the row has `ids` twice");
+        if (name == "ids" && std::exchange(has_ids_field_, true)) return refuse("the row has `ids` twice");
         key_ = std::move(name);
         return true;
     }
-    bool end_object() override { return leave(); }
+    bool end_object() override { return leave_level(); }
     bool start_array(std::size_t) override {
         if (depth_ == 0) return refuse("the row is a list, not an object {...}");
-        if (in_ids()) return bad_id("a list");
+        if (is_in_ids()) return refuse_id("a list");
         if (depth_ == 1 && key_ == "ids") {
-            row_.is_ids = true;
+            row_.has_ids = true;
             in_id_list_ = true;
         }
         ++depth_;
@@ -74,7 +74,7 @@ public:
     }
     bool end_array() override {
         in_id_list_ = false;
-        return leave();
+        return leave_level();
     }
     bool parse_error(std::size_t position, const std::string&,
                      const nlohmann::detail::exception& error) override {
@@ -87,24 +87,24 @@ public:
     }
 
 private:
-    bool in_ids() const { return in_id_list_; }
+    bool is_in_ids() const { return in_id_list_; }
 
-    bool leave() {
+    bool leave_level() {
         --depth_;
         return true;
     }
 
-    bool refuse(std::string why) {
-        row_.fault = std::move(why);
+    bool refuse(std::string fault) {
+        row_.fault = std::move(fault);
         return false;
     }
 
-    bool bad_id(const std::string& found) {
-        return refuse(cat("`ids` holds ", found, " at position ", row_.ids.size(),
+    bool refuse_id(const std::string& found) {
+        return refuse(cat("`ids` holds ", found, " at position ", row_.token_ids.size(),
                           "; ids are numbers from 0 to ", std::numeric_limits<std::uint32_t>::max()));
     }
 
-    bool scalar(std::string value, bool is_text) {
+    bool add_scalar(std::string value, bool is_text) {
         if (depth_ == 0) return refuse("the row is a single value, not an object {...}");
         if (depth_ == 1) row_.fields.push_back({std::move(key_), std::move(value), is_text});
         return true;
@@ -113,11 +113,11 @@ private:
     SourceRow& row_;
     std::string key_;
     int depth_ = 0;
-    bool has_ids_ = false;  // of any type
+    bool has_ids_field_ = false;  // true if the row has a field `ids` of any type
     bool in_id_list_ = false;
 };
 
-int find_text(const SourceRow& row) {
+int find_text_field(const SourceRow& row) {
     for (const std::string_view name : text_fields) {
         const auto field =
             std::find_if(row.fields.begin(), row.fields.end(),
@@ -127,7 +127,7 @@ int find_text(const SourceRow& row) {
     return -1;
 }
 
-std::string missing_text(const SourceRow& row) {
+std::string describe_missing_text(const SourceRow& row) {
     std::string fault = "the row has no text: none of the fields";
     for (const std::string_view name : text_fields) fault += cat(' ', name);
     fault += " ids; it has";
@@ -144,9 +144,9 @@ void parse_json_row(std::string_view line, SourceRow& row) {
         if (row.fault.empty()) row.fault = "broken JSON";
         return;
     }
-    if (row.is_ids) return;
-    row.text_field = find_text(row);
-    if (row.text_field < 0) row.fault = missing_text(row);
+    if (row.has_ids) return;
+    row.text_field = find_text_field(row);
+    if (row.text_field < 0) row.fault = describe_missing_text(row);
 }
 
 }  // namespace trireme::data

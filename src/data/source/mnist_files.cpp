@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t images_magic = 0x803;  // three-dimensional array of bytes
 constexpr std::uint64_t labels_magic = 0x801;  // one-dimensional array of bytes
-constexpr std::uint64_t longest_side = 4096;   // pixels; guards against damaged headers
-constexpr std::uint8_t digits = 10;
+constexpr std::uint64_t max_side = 4096;       // pixels; guards against damaged headers
+constexpr std::uint8_t class_count = 10;
 
 std::uint64_t read_number(InputFile& file) {
     std::array<std::uint8_t, 4> bytes{};
@@ -23,26 +23,26 @@ std::uint64_t read_number(InputFile& file) {
     return number;
 }
 
-struct HeadedFile {
+struct FileWithHeader {
     std::string name;
     IdxHeader header;
 };
 
-HeadedFile read_headed(const std::string& name) {
+FileWithHeader read_file_header(const std::string& name) {
     if (is_standard_input_pipe(name))
         throw ConfigError(cat(
             name, " is a pipe, but MNIST files are looked at before they are read; write it to a file first"));
     InputFile file(name);
     const IdxHeader header = read_idx_header(file);
     const std::uint64_t size = std::filesystem::file_size(name);
-    if (!file.is_packed() && size != header.bytes)
+    if (!file.is_gzipped() && size != header.bytes)
         throw ConfigError(cat(name, " has ", size, " bytes, but its header tells of ", header.bytes, " (",
                               header.count, header.is_images ? " images" : " labels",
                               "); it is cut short or damaged: copy it again"));
     return {name, header};
 }
 
-MnistPair paired(const HeadedFile& images, const HeadedFile& labels) {
+MnistPair make_pair_of_files(const FileWithHeader& images, const FileWithHeader& labels) {
     if (images.header.count != labels.header.count)
         throw ConfigError(cat(images.name, " has ", images.header.count, " images, but ", labels.name, " has ",
                               labels.header.count, " labels; name the files that belong together"));
@@ -50,8 +50,8 @@ MnistPair paired(const HeadedFile& images, const HeadedFile& labels) {
 }
 
 void check_end(InputFile& file) {
-    std::uint8_t beyond = 0;
-    if (file.read(&beyond, 1) > 0)
+    std::uint8_t extra_byte = 0;
+    if (file.read(&extra_byte, 1) > 0)
         throw ConfigError(cat(file.path(), " is longer than its header says; copy it again"));
 }
 
@@ -69,19 +69,19 @@ IdxHeader read_idx_header(InputFile& file) {
     if (!header.is_images) return header;
     const std::uint64_t height = read_number(file);
     const std::uint64_t width = read_number(file);
-    if (std::min(height, width) == 0 || std::max(height, width) > longest_side)
+    if (std::min(height, width) == 0 || std::max(height, width) > max_side)
         throw ConfigError(cat(file.path(), " says that its images have ", height, " x ", width,
-                              " pixels; sides of 1 to ", longest_side, " are read"));
+                              " pixels; sides of 1 to ", max_side, " are read"));
     header.image = {.channels = 1, .height = height, .width = width};
     header.bytes = 16 + header.count * header.image.pixels();
     return header;
 }
 
 std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files) {
-    std::vector<HeadedFile> images;
-    std::vector<HeadedFile> labels;
+    std::vector<FileWithHeader> images;
+    std::vector<FileWithHeader> labels;
     for (const std::string& name : files) {
-        HeadedFile file = read_headed(name);
+        FileWithHeader file = read_file_header(name);
         (file.header.is_images ? images : labels).push_back(std::move(file));
     }
     if (images.size() != labels.size())
@@ -90,7 +90,7 @@ std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files) {
                               " ...); name both of each"));
     std::vector<MnistPair> pairs;
     for (std::size_t pair = 0; pair < images.size(); ++pair)
-        pairs.push_back(paired(images[pair], labels[pair]));
+        pairs.push_back(make_pair_of_files(images[pair], labels[pair]));
     return pairs;
 }
 
@@ -100,22 +100,23 @@ MnistFiles::MnistFiles(const MnistPair& pair)
 }
 
 bool MnistFiles::next(SourceRow& row) {
-    if (next_ == header_.count) {
+    if (image_index_ == header_.count) {
         check_end(images_);
         check_end(labels_);
         return false;
     }
     row.fault.clear();
-    row.place = cat(images_.path(), ", image ", next_++);
+    row.location = cat(images_.path(), ", image ", image_index_++);
     row.image.pixels.resize(header_.image.pixels());
     std::uint8_t label = 0;
-    const std::size_t found = images_.read(row.image.pixels.data(), row.image.pixels.size());
-    if (found < row.image.pixels.size() || labels_.read(&label, 1) < 1)
-        throw ConfigError(cat(found < row.image.pixels.size() ? images_.path() : labels_.path(),
-                              " is cut short: it ends in number ", next_ - 1, " of the ", header_.count,
+    const std::size_t pixel_bytes = images_.read(row.image.pixels.data(), row.image.pixels.size());
+    if (pixel_bytes < row.image.pixels.size() || labels_.read(&label, 1) < 1)
+        throw ConfigError(cat(pixel_bytes < row.image.pixels.size() ? images_.path() : labels_.path(),
+                              " is cut short: it ends in number ", image_index_ - 1, " of the ", header_.count,
                               " that its header tells of; copy it again"));
     row.image.label = label;
-    if (label >= digits) row.fault = cat("its label is ", int{label}, ", but MNIST has 10 classes, 0 to 9");
+    if (label >= class_count)
+        row.fault = cat("its label is ", int{label}, ", but MNIST has 10 classes, 0 to 9");
     return true;
 }
 

@@ -14,30 +14,32 @@ namespace trireme::data {
 
 struct IdxHeader {
     bool is_images = false;   // false for labels
-    std::uint64_t count = 0;  // of images or labels
+    std::uint64_t count = 0;  // number of images or labels
     ImageSize image;          // for images: one channel
-    std::uint64_t bytes = 0;  // of the whole file, according to the header
+    std::uint64_t bytes = 0;  // size of the whole file, as the header implies
 };
 
-// Reads the header from `file`. Throws ConfigError if it is of neither images nor labels.
+// Reads the header of `file`. Throws ConfigError if the file has neither images nor labels.
 IdxHeader read_idx_header(InputFile& file);
 
+// A file of images and the file of their labels.
 struct MnistPair {
     std::string images;
     std::string labels;
-    ImageSize size;
+    ImageSize size;  // of each image
 };
 
 // Pairs the first file of images with the first file of labels, and so on. Reads only the headers. Throws
-// ConfigError if a file has no partner, a pair has different counts, or a file does not have the size in its
-// header.
+// ConfigError if a file has no partner, a pair has different counts, or a file does not have the size that its
+// header implies.
 std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files);
 
 class MnistFiles {
 public:
     explicit MnistFiles(const MnistPair& pair);
 
-    // Returns false at the end. Throws ConfigError if a file does not end where its header says.
+    // Reads the next image and its label; returns false at the end. Throws ConfigError if a file does not end
+    // where its header says.
     bool next(SourceRow& row);
     std::uint64_t bytes_read() const { return images_.bytes_read() + labels_.bytes_read(); }
     std::uint64_t position() const { return images_.position() + labels_.position(); }
@@ -45,8 +47,8 @@ public:
 private:
     InputFile images_;
     InputFile labels_;
-    IdxHeader header_;  // of the images
-    std::uint64_t next_ = 0;
+    IdxHeader header_;               // of the images
+    std::uint64_t image_index_ = 0;  // of the next image
 };
 
 }  // namespace trireme::data

@@ -4,7 +4,7 @@
 
 #include "data/source/cifar_file.hpp"
 #include "data/source/mnist_files.hpp"
-#include "data/source/source_parts.hpp"
+#include "data/source/source_inputs.hpp"
 #include "data/source/squad_file.hpp"
 #include "data/source/synthetic_rows.hpp"
 #include "data/source/text_files.hpp"
@@ -14,22 +14,24 @@
 namespace trireme::data {
 namespace {
 
-// Every alternative has next(row), and bytes_read() and position() in the units of SourcePart::size.
-using OpenPart = std::variant<SyntheticRows, JsonLines, PlainText, SquadFile, CifarFile, MnistFiles>;
+// The reader of one input. Every alternative has next(row), bytes_read(), and position(), which is the progress
+// in the unit of SourceInput::size.
+using OpenInput = std::variant<SyntheticRows, JsonLines, PlainText, SquadFile, CifarFile, MnistFiles>;
 
-// Detects the format of a pipe, which could not be inspected earlier.
-SourceFormat format_of_pipe(InputFile& file) {
-    const SourceFormat format = format_of_content(file);
-    if (kind_of(format) != RowKind::text)
+// Detects the format of a pipe, which cannot be inspected before it is read. Refuses every format but those of
+// text, because RowReader::kind() has already returned RowKind::text for the pipe.
+SourceFormat detect_pipe_format(InputFile& file) {
+    const SourceFormat format = detect_format(file);
+    if (find_kind(format) != RowKind::text)
         throw ConfigError(
-            cat(file.path(), " is a pipe that holds more than text; say so with --format ", name_of(format)));
+            cat(file.path(), " is a pipe that holds more than text; say so with --format ", to_string(format)));
     return format;
 }
 
-OpenPart open_file(InputFile file, SourceFormat format, RowUnit unit) {
+OpenInput open_file(InputFile file, SourceFormat format, RowUnit unit) {
     switch (format) {
         case SourceFormat::automatic: {
-            const SourceFormat found = format_of_pipe(file);
+            const SourceFormat found = detect_pipe_format(file);
             return open_file(std::move(file), found, unit);
         }
         case SourceFormat::jsonl:
@@ -46,40 +48,40 @@ OpenPart open_file(InputFile file, SourceFormat format, RowUnit unit) {
     throw BugError("a format without a reader");
 }
 
-OpenPart open(const SourcePart& part, const SourceConfig& config) {
-    if (part.file.empty()) return SyntheticRows(config.count, config.seed);
-    if (part.format == SourceFormat::mnist)
-        return MnistFiles({.images = part.file, .labels = part.labels, .size = part.image});
-    return open_file(InputFile(part.file), part.format, config.unit);
+OpenInput open_input(const SourceInput& input, const SourceConfig& config) {
+    if (input.file.empty()) return SyntheticRows(config.count, config.seed);
+    if (input.format == SourceFormat::mnist)
+        return MnistFiles({.images = input.file, .labels = input.labels, .size = input.image});
+    return open_file(InputFile(input.file), input.format, config.unit);
 }
 
-std::uint64_t unanswerable_in(const OpenPart& part) {
-    const auto* squad = std::get_if<SquadFile>(&part);
-    return squad == nullptr ? 0 : squad->unanswerable();
+std::uint64_t count_unanswerable(const OpenInput& input) {
+    const auto* squad = std::get_if<SquadFile>(&input);
+    return squad == nullptr ? 0 : squad->unanswerable_questions();
 }
 
 }  // namespace
 
 struct RowReader::State {
     SourceConfig config;
-    std::vector<SourcePart> parts;
-    std::size_t part = 0;  // index of the current part, or of the next to open
-    std::optional<OpenPart> opened;
-    std::uint64_t bytes_before = 0;  // of the finished parts
-    std::uint64_t size_before = 0;
-    std::uint64_t unanswerable_before = 0;
+    std::vector<SourceInput> inputs;
+    std::size_t input_index = 0;  // of the input that `reader` reads; if `reader` is unset, of the next input
+    std::optional<OpenInput> reader;
+    std::uint64_t bytes_before = 0;         // bytes_read() of the finished inputs
+    std::uint64_t size_before = 0;          // SourceInput::size of the finished inputs
+    std::uint64_t unanswerable_before = 0;  // unanswerable questions of the finished inputs
 
     void close() {
-        bytes_before += std::visit([](const auto& open) { return open.bytes_read(); }, *opened);
-        unanswerable_before += unanswerable_in(*opened);
-        size_before += parts[part].size;
-        opened.reset();
-        ++part;
+        bytes_before += std::visit([](const auto& open_reader) { return open_reader.bytes_read(); }, *reader);
+        unanswerable_before += count_unanswerable(*reader);
+        size_before += inputs[input_index].size;
+        reader.reset();
+        ++input_index;
     }
 };
 
 RowReader::RowReader(SourceConfig config) : state_(std::make_unique<State>()) {
-    state_->parts = source_parts(config);
+    state_->inputs = list_source_inputs(config);
     state_->config = std::move(config);
 }
 
@@ -87,42 +89,43 @@ RowReader::RowReader(RowReader&&) noexcept = default;
 RowReader& RowReader::operator=(RowReader&&) noexcept = default;
 RowReader::~RowReader() = default;
 
-RowKind RowReader::kind() const { return kind_of(state_->parts.front().format); }
+RowKind RowReader::kind() const { return find_kind(state_->inputs.front().format); }
 
-ImageSize RowReader::image_size() const { return state_->parts.front().image; }
+ImageSize RowReader::image_size() const { return state_->inputs.front().image; }
 
 std::vector<std::string> RowReader::class_names() const {
-    if (state_->parts.front().format == SourceFormat::cifar10) return CifarFile::class_names();
+    if (state_->inputs.front().format == SourceFormat::cifar10) return CifarFile::class_names();
     return {};
 }
 
 bool RowReader::next(SourceRow& row) {
     State& state = *state_;
-    while (state.part < state.parts.size()) {
-        if (!state.opened) state.opened.emplace(open(state.parts[state.part], state.config));
-        if (std::visit([&row](auto& open) { return open.next(row); }, *state.opened)) return true;
+    while (state.input_index < state.inputs.size()) {
+        if (!state.reader) state.reader.emplace(open_input(state.inputs[state.input_index], state.config));
+        if (std::visit([&row](auto& open_reader) { return open_reader.next(row); }, *state.reader)) return true;
         state.close();
     }
     return false;
 }
 
 std::uint64_t RowReader::bytes_read() const {
-    if (!state_->opened) return state_->bytes_before;
+    if (!state_->reader) return state_->bytes_before;
     return state_->bytes_before +
-           std::visit([](const auto& open) { return open.bytes_read(); }, *state_->opened);
+           std::visit([](const auto& open_reader) { return open_reader.bytes_read(); }, *state_->reader);
 }
 
-double RowReader::share_done() const {
+double RowReader::fraction_read() const {
     const State& state = *state_;
     std::uint64_t total = 0;
-    for (const SourcePart& part : state.parts) total += part.size;
+    for (const SourceInput& input : state.inputs) total += input.size;
     std::uint64_t done = state.size_before;
-    if (state.opened) done += std::visit([](const auto& open) { return open.position(); }, *state.opened);
+    if (state.reader)
+        done += std::visit([](const auto& open_reader) { return open_reader.position(); }, *state.reader);
     return total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
 }
 
-std::uint64_t RowReader::unanswerable() const {
-    return state_->unanswerable_before + (state_->opened ? unanswerable_in(*state_->opened) : 0);
+std::uint64_t RowReader::unanswerable_questions() const {
+    return state_->unanswerable_before + (state_->reader ? count_unanswerable(*state_->reader) : 0);
 }
 
 }  // namespace trireme::data

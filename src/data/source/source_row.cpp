@@ -6,12 +6,12 @@
 namespace trireme::data {
 namespace {
 
-// Names of fields in the original data set and in its copy on the Hugging Face hub.
-constexpr std::array<std::array<std::string_view, 2>, 3> same_fields = {
+// Names of the same field in the original data set CodeSearchNet and in its copy on the Hugging Face hub.
+constexpr std::array<std::array<std::string_view, 2>, 3> field_synonyms = {
     {{"repo", "repository_name"}, {"path", "func_path_in_repository"}, {"url", "func_code_url"}}};
 
-std::string_view other_name(std::string_view field) {
-    for (const auto& pair : same_fields) {
+std::string_view find_synonym(std::string_view field) {
+    for (const auto& pair : field_synonyms) {
         if (field == pair[0]) return pair[1];
         if (field == pair[1]) return pair[0];
     }
@@ -21,12 +21,12 @@ std::string_view other_name(std::string_view field) {
 }  // namespace
 
 const SourceRow::Field* SourceRow::find(std::string_view name) const {
-    const auto named = [this](std::string_view wanted) {
+    const auto find_field = [this](std::string_view field_name) {
         return std::find_if(fields.begin(), fields.end(),
-                            [wanted](const Field& field) { return field.name == wanted; });
+                            [field_name](const Field& field) { return field.name == field_name; });
     };
-    auto field = named(name);
-    if (field == fields.end()) field = named(other_name(name));
+    auto field = find_field(name);
+    if (field == fields.end()) field = find_field(find_synonym(name));
     return field == fields.end() ? nullptr : &*field;
 }
 

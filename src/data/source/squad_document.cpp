@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The position of a value in the file; `elsewhere` covers everything that no row uses.
+// What a JSON value of the file represents. `elsewhere` is everything that no row uses.
 enum class Level : std::uint8_t {
     file,
     root,
@@ -26,26 +26,27 @@ enum class Level : std::uint8_t {
     elsewhere
 };
 
-struct Step {
+// A list or an object with the key `key`, in a value of level `from`, has the level `to`.
+struct LevelChange {
     Level from;
-    std::string_view key;  // empty for an element of a list
+    std::string_view key;  // key of the inner value; empty for an element of a list
     bool is_list;
     Level to;
 };
 
-constexpr std::array<Step, 9> steps = {{{Level::file, "", false, Level::root},
-                                        {Level::root, "data", true, Level::data},
-                                        {Level::data, "", false, Level::article},
-                                        {Level::article, "paragraphs", true, Level::paragraphs},
-                                        {Level::paragraphs, "", false, Level::paragraph},
-                                        {Level::paragraph, "qas", true, Level::questions},
-                                        {Level::questions, "", false, Level::question},
-                                        {Level::question, "answers", true, Level::answers},
-                                        {Level::answers, "", false, Level::answer}}};
+constexpr std::array<LevelChange, 9> level_changes = {{{Level::file, "", false, Level::root},
+                                                       {Level::root, "data", true, Level::data},
+                                                       {Level::data, "", false, Level::article},
+                                                       {Level::article, "paragraphs", true, Level::paragraphs},
+                                                       {Level::paragraphs, "", false, Level::paragraph},
+                                                       {Level::paragraph, "qas", true, Level::questions},
+                                                       {Level::questions, "", false, Level::question},
+                                                       {Level::question, "answers", true, Level::answers},
+                                                       {Level::answers, "", false, Level::answer}}};
 
-constexpr std::size_t deepest = 200;  // levels of lists and objects; SQuAD has nine
+constexpr std::size_t max_depth = 200;  // levels of lists and objects; SQuAD has nine
 
-// Visits the values of a JSON text and tracks their levels.
+// Handles the events of the JSON parser and tracks the level of the current value.
 class LevelHandler : public nlohmann::json_sax<Json> {
 public:
     bool null() override { return true; }
@@ -75,10 +76,10 @@ public:
     const std::string& fault() const { return fault_; }
 
 protected:
-    virtual void entered(Level level) = 0;
+    virtual void on_enter(Level level) = 0;
 
     Level level() const { return levels_.back(); }
-    bool at(Level level, std::string_view key) const { return levels_.back() == level && key_ == key; }
+    bool is_at(Level level, std::string_view key) const { return levels_.back() == level && key_ == key; }
     bool refuse(std::string fault) {
         fault_ = std::move(fault);
         return false;
@@ -86,14 +87,15 @@ protected:
 
 private:
     bool enter(bool is_list) {
-        if (levels_.size() > deepest)
-            return refuse(cat("lists and objects in each other, more than ", deepest));
-        const auto step = std::find_if(steps.begin(), steps.end(), [&](const Step& candidate) {
-            return candidate.from == levels_.back() && candidate.is_list == is_list &&
-                   (candidate.key.empty() || candidate.key == key_);
-        });
-        levels_.push_back(step == steps.end() ? Level::elsewhere : step->to);
-        entered(levels_.back());
+        if (levels_.size() > max_depth)
+            return refuse(cat("lists and objects in each other, more than ", max_depth));
+        const auto change =
+            std::find_if(level_changes.begin(), level_changes.end(), [&](const LevelChange& candidate) {
+                return candidate.from == levels_.back() && candidate.is_list == is_list &&
+                       (candidate.key.empty() || candidate.key == key_);
+            });
+        levels_.push_back(change == level_changes.end() ? Level::elsewhere : change->to);
+        on_enter(levels_.back());
         return true;
     }
 
@@ -110,28 +112,28 @@ private:
 class DocumentHandler final : public LevelHandler {
 public:
     bool string(string_t& value) override {
-        if (at(Level::article, "title")) document_.titles.back() = std::move(value);
-        if (at(Level::paragraph, "context")) paragraph().context = std::move(value);
-        if (at(Level::question, "id")) question().id = std::move(value);
-        if (at(Level::question, "question")) question().text = std::move(value);
-        if (at(Level::answer, "text")) answer().text = std::move(value);
+        if (is_at(Level::article, "title")) document_.titles.back() = std::move(value);
+        if (is_at(Level::paragraph, "context")) paragraph().context = std::move(value);
+        if (is_at(Level::question, "id")) question().id = std::move(value);
+        if (is_at(Level::question, "question")) question().text = std::move(value);
+        if (is_at(Level::answer, "text")) answer().text = std::move(value);
         return true;
     }
     bool number_unsigned(number_unsigned_t value) override {
-        if (at(Level::answer, "answer_start")) answer().start = value;
-        if (at(Level::question, "id")) question().id = std::to_string(value);
+        if (is_at(Level::answer, "answer_start")) answer().start = value;
+        if (is_at(Level::question, "id")) question().id = std::to_string(value);
         return true;
     }
     bool boolean(bool value) override {
-        if (at(Level::question, "is_impossible")) question().is_impossible = value;
+        if (is_at(Level::question, "is_impossible")) question().is_impossible = value;
         return true;
     }
 
     bool has_data() const { return has_data_; }
-    SquadDocument take() { return std::move(document_); }
+    SquadDocument take_document() { return std::move(document_); }
 
 private:
-    void entered(Level level) override {
+    void on_enter(Level level) override {
         if (level == Level::data) has_data_ = true;
         if (level == Level::article) document_.titles.emplace_back();
         if (level == Level::paragraph)
@@ -149,8 +151,9 @@ private:
     bool has_data_ = false;
 };
 
-// Stops at the first element of `data`. The text is SQuAD if that is an object or the list is empty.
-class BeginHandler final : public LevelHandler {
+// Parses up to the first element of `data`: an event handler that returns false ends the parsing. The text is
+// SQuAD if that element is an object, or if `data` is an empty list.
+class SquadDetector final : public LevelHandler {
 public:
     bool number_unsigned(number_unsigned_t) override { return level() != Level::data; }
     bool number_integer(number_integer_t) override { return level() != Level::data; }
@@ -173,7 +176,7 @@ public:
     bool is_squad() const { return is_squad_; }
 
 private:
-    void entered(Level) override {}
+    void on_enter(Level) override {}
 
     bool is_squad_ = false;
 };
@@ -188,11 +191,11 @@ SquadDocument parse_squad(std::string_view json, const std::string& file) {
     if (!handler.has_data())
         throw ConfigError(
             cat(file, " is read as SQuAD, but has no list `data`; name what it holds with --format"));
-    return handler.take();
+    return handler.take_document();
 }
 
-bool begins_like_squad(std::string_view begin) {
-    BeginHandler handler;
+bool looks_like_squad(std::string_view begin) {
+    SquadDetector handler;
     Json::sax_parse(begin.begin(), begin.end(), &handler, Json::input_format_t::json, false);
     return handler.is_squad();
 }

@@ -9,10 +9,10 @@
 
 namespace trireme::data {
 
-// Fields that the file lacks stay empty.
+// Fields of this and the following structs stay empty if the file lacks them.
 struct SquadAnswer {
     std::optional<std::string> text;
-    std::optional<std::uint64_t> start;  // number of Unicode characters before it in the context
+    std::optional<std::uint64_t> start;  // number of Unicode characters before the answer in the context
 };
 
 struct SquadQuestion {
@@ -23,7 +23,7 @@ struct SquadQuestion {
 };
 
 struct SquadParagraph {
-    std::size_t article = 0;
+    std::size_t article = 0;  // index of its article in SquadDocument::titles
     std::string context;
     std::vector<SquadQuestion> questions;
 };
@@ -33,10 +33,12 @@ struct SquadDocument {
     std::vector<SquadParagraph> paragraphs;
 };
 
-// Throws ConfigError, which names `file`, for text that is no JSON or has no list `data`.
+// Parses the text of the file `file`. Throws ConfigError, which names the file, if the text is no JSON or has
+// no list `data`.
 SquadDocument parse_squad(std::string_view json, const std::string& file);
 
-// True if JSON that begins with `begin` is an object whose list `data` is empty or starts with an object.
-bool begins_like_squad(std::string_view begin);
+// Returns true if a JSON text with the first bytes `begin` is an object with a list `data` that is empty or
+// whose first element is an object.
+bool looks_like_squad(std::string_view begin);
 
 }  // namespace trireme::data

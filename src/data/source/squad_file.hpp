@@ -12,28 +12,28 @@ namespace trireme::data {
 
 class SquadFile {
 public:
-    // Reads the whole file. Throws ConfigError if it is not SQuAD.
+    // Reads the whole file. Throws ConfigError if the file is not SQuAD.
     explicit SquadFile(InputFile file);
 
     bool next(SourceRow& row);
-    std::uint64_t bytes_read() const { return bytes_; }
-    std::uint64_t position() const;  // size of the file times the fraction of finished paragraphs
-    std::uint64_t unanswerable() const { return unanswerable_; }
+    std::uint64_t bytes_read() const { return bytes_read_; }
+    std::uint64_t position() const;  // file_bytes_ times the fraction of finished paragraphs
+    std::uint64_t unanswerable_questions() const { return unanswerable_count_; }
 
 private:
     const SquadQuestion* next_question();  // null at the end
 
     std::string path_;
     SquadDocument document_;
-    std::uint64_t bytes_ = 0;
-    std::uint64_t size_ = 0;
-    std::size_t paragraph_ = 0;  // of the next question
-    std::size_t question_ = 0;   // index within its paragraph
-    std::uint64_t number_ = 0;   // number of questions seen in the file
-    std::uint64_t unanswerable_ = 0;
+    std::uint64_t bytes_read_ = 0;       // after decompression
+    std::uint64_t file_bytes_ = 0;       // bytes of the file itself
+    std::size_t paragraph_index_ = 0;    // index of the paragraph of the next question
+    std::size_t question_index_ = 0;     // index of the next question in its paragraph
+    std::uint64_t question_number_ = 0;  // number of the last question in the file, from 1
+    std::uint64_t unanswerable_count_ = 0;
 };
 
-// Copies the question, its context and its answers into the row. An error in them becomes the row's fault.
-void take_question(const SquadQuestion& question, const std::string& context, SourceRow& row);
+// Copies the question, its context and its answers into the row. Reports an error in them as `row.fault`.
+void copy_question(const SquadQuestion& question, const std::string& context, SourceRow& row);
 
 }  // namespace trireme::data

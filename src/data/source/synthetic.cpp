@@ -9,29 +9,30 @@
 namespace trireme::data {
 namespace {
 
-// Quantiles of the lengths, in characters, of the 691 functions rebuilt from the CodeSearchNet commit of
-// apache/spark (618d6bff). `share` is the fraction of functions that are no longer, in thousandths.
-struct Percentile {
-    std::uint64_t share;
+// Quantiles of the lengths, in characters, of the 691 functions of CodeSearchNet's commit of apache/spark
+// (618d6bff). A fraction of `thousandths` / 1000 of the functions has at most `characters` characters.
+struct LengthQuantile {
+    std::uint64_t thousandths;
     std::uint64_t characters;
 };
-constexpr std::array<Percentile, 11> lengths = {{{0, 140},
-                                                 {10, 169},
-                                                 {50, 246},
-                                                 {100, 292},
-                                                 {250, 411},
-                                                 {500, 670},
-                                                 {750, 1144},
-                                                 {900, 1947},
-                                                 {950, 2567},
-                                                 {990, 7316},
-                                                 {1000, 22200}}};
+constexpr std::array<LengthQuantile, 11> length_quantiles = {{{0, 140},
+                                                              {10, 169},
+                                                              {50, 246},
+                                                              {100, 292},
+                                                              {250, 411},
+                                                              {500, 670},
+                                                              {750, 1144},
+                                                              {900, 1947},
+                                                              {950, 2567},
+                                                              {990, 7316},
+                                                              {1000, 22200}}};
 
-// One real repository, for the filter of the README's first run, and invented ones.
+// A repository of the rows. The first one is real, and the first run in the README selects its rows; the others
+// are invented.
 struct Repository {
     std::string_view name;
     std::string_view folder;
-    std::size_t weight;  // in tenths of all rows
+    std::size_t weight;  // tenths of all rows that it has
 };
 constexpr std::array<Repository, 5> repositories = {{{"apache/spark", "python/pyspark", 4},
                                                      {"example/trireme-harbour", "harbour", 2},
@@ -43,12 +44,13 @@ constexpr std::array<std::string_view, 10> modules = {"table", "reader", "contex
 
 const Repository& draw_repository(Draw& draw) {
     std::size_t tenth = draw.below(10);
-    std::size_t chosen = 0;
-    while (tenth >= repositories[chosen].weight) tenth -= repositories[chosen++].weight;
-    return repositories[chosen];
+    std::size_t index_of_repository = 0;
+    while (tenth >= repositories[index_of_repository].weight)
+        tenth -= repositories[index_of_repository++].weight;
+    return repositories[index_of_repository];
 }
 
-std::string commit_of(std::string_view repository) {
+std::string make_commit_hash(std::string_view repository) {
     constexpr std::string_view digits = "0123456789abcdef";
     Draw draw(RandomKey{}.then(repository));
     std::string commit;
@@ -58,27 +60,28 @@ std::string commit_of(std::string_view repository) {
 
 }  // namespace
 
-std::size_t synthetic_length(std::uint64_t seed, std::uint64_t index) {
+std::size_t compute_target_length(std::uint64_t seed, std::uint64_t index) {
     // Multiples of the golden ratio fill the unit interval evenly for any number of rows (Weyl's sequence).
+    // `position` counts units of 2^-64, and its overflow removes the whole numbers.
     const RandomBlock start = random_block(RandomKey{seed}.then("synthetic length"), 0);
     const std::uint64_t position = (static_cast<std::uint64_t>(start[0]) << 32) + index * 0x9E3779B97F4A7C15ULL;
-    const std::uint64_t share = ((position >> 32) * 1'000'000) >> 32;  // in millionths, below 1,000,000
+    const std::uint64_t millionths = ((position >> 32) * 1'000'000) >> 32;  // below 1,000,000
     std::size_t upper = 1;
-    while (share >= lengths[upper].share * 1000) ++upper;
-    const Percentile& low = lengths[upper - 1];
-    const Percentile& high = lengths[upper];
-    return low.characters +
-           (high.characters - low.characters) * (share - low.share * 1000) / ((high.share - low.share) * 1000);
+    while (millionths >= length_quantiles[upper].thousandths * 1000) ++upper;
+    const LengthQuantile& low = length_quantiles[upper - 1];
+    const LengthQuantile& high = length_quantiles[upper];
+    return low.characters + (high.characters - low.characters) * (millionths - low.thousandths * 1000) /
+                                ((high.thousandths - low.thousandths) * 1000);
 }
 
-std::string synthetic_json_row(std::uint64_t seed, std::uint64_t index) {
+std::string make_synthetic_json_row(std::uint64_t seed, std::uint64_t index) {
     Draw draw(RandomKey{seed}.then("synthetic csn").then(index));
     const Repository& repository = draw_repository(draw);
-    const SyntheticFunction function = write_function(draw, synthetic_length(seed, index));
+    const SyntheticFunction function = generate_function(draw, compute_target_length(seed, index));
     const std::string path = cat(repository.folder, '/', modules[draw.below(modules.size())], ".py");
     const std::size_t first_line = 20 + draw.below(900);
     const auto lines = static_cast<std::size_t>(std::count(function.code.begin(), function.code.end(), '\n'));
-    const std::string commit = commit_of(repository.name);
+    const std::string commit = make_commit_hash(repository.name);
 
     nlohmann::ordered_json row;
     row["repo"] = repository.name;

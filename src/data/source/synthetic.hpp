@@ -1,6 +1,7 @@
-// The synthetic sample: rows with CodeSearchNet's fields, generated from a seed, so that a first run needs no
-// download. They are Python-like functions whose documented parameters recur in their bodies. A model that
-// learns to look back predicts them far better than one that only knows token frequencies.
+// The synthetic sample: rows that are generated from a seed, so that a first run needs no download. The rows
+// have the fields of CodeSearchNet. Their code is Python-like functions whose documented parameters recur in
+// the body. A model that learns to attend to earlier tokens predicts such a function far better than a model
+// that only learns token frequencies.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +12,25 @@
 
 namespace trireme::data {
 
-// Returns row `index` as one line of JSON, with the fields repo, path, func_name, original_string, language,
-// code, docstring, sha, url, partition. It depends only on seed and index.
-std::string synthetic_json_row(std::uint64_t seed, std::uint64_t index);
+// Returns row `index` of the sample as one line of JSON, with the fields repo, path, func_name,
+// original_string, language, code, docstring, sha, url, partition. The row depends only on `seed` and `index`.
+std::string make_synthetic_json_row(std::uint64_t seed, std::uint64_t index);
 
-// Returns the target length of row `index` in characters. The rows are spread evenly over the percentiles of
-// the published histogram, so that any few hundred of them follow it.
-std::size_t synthetic_length(std::uint64_t seed, std::uint64_t index);
+// Returns the target length of row `index` in characters. The lengths of any few hundred consecutive rows have
+// about the quantiles of real functions, see `length_quantiles`.
+std::size_t compute_target_length(std::uint64_t seed, std::uint64_t index);
 
-// Draws small random numbers one after another from one stream.
+// Draws random numbers below small bounds from one random stream, one after another.
 class Draw {
 public:
     explicit Draw(RandomKey key) : key_(key) {}
 
-    // Returns a number below `bound`, which must be small: the bias is bound / 2^32.
+    // Returns a random number below `bound`. `bound` must be small, because the bias is bound / 2^32.
     std::size_t below(std::size_t bound) {
         return static_cast<std::size_t>(
             (static_cast<std::uint64_t>(random_block(key_, position_++)[0]) * bound) >> 32);
     }
+    // Returns true with probability 1 / `chances`.
     bool one_in(std::size_t chances) { return below(chances) == 0; }
 
 private:
@@ -43,6 +45,6 @@ struct SyntheticFunction {
 };
 
 // Generates a function of about `length` characters.
-SyntheticFunction write_function(Draw& draw, std::size_t length);
+SyntheticFunction generate_function(Draw& draw, std::size_t length);
 
 }  // namespace trireme::data

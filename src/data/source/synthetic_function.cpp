@@ -1,5 +1,5 @@
-// A small grammar of Python functions. Every name in a body is introduced before it is used: by a parameter, a
-// loop or an assignment.
+// A small grammar of Python functions. In the body of a function, every name is introduced before it is used:
+// by a parameter, a loop or an assignment.
 #include <span>
 #include <vector>
 
@@ -22,11 +22,11 @@ enum class Kind { list, number, text, settings };
 
 struct Parameter {
     std::string name;
-    std::string item;  // for a list: the name of one element
+    std::string item;  // for a list: the name of an element
     Kind kind = Kind::list;
 };
 
-std::string_view type_name(Kind kind) {
+std::string_view find_type_name(Kind kind) {
     switch (kind) {
         case Kind::list:
             return "list";
@@ -40,19 +40,19 @@ std::string_view type_name(Kind kind) {
     throw BugError("a kind of parameter without a type");
 }
 
-std::string capitalised(std::string_view word) {
+std::string capitalise(std::string_view word) {
     std::string text(word);
     text[0] = static_cast<char>(text[0] - 'a' + 'A');
     return text;
 }
 
-// Writes one function. Lines are indented by the depth of their block; the body of a method is one level
-// deeper.
+// Writes one function. A line is indented by the depth of its block. `depth_` is the depth of the function's
+// body: 2 in a method, otherwise 1.
 class FunctionWriter {
 public:
     FunctionWriter(Draw& draw, std::size_t length)
         : draw_(draw),
-          length_(length),
+          target_length_(length),
           verb_(pick(draw, synthetic_words::verbs)),
           noun_(pick(draw, synthetic_words::nouns)) {}
 
@@ -69,16 +69,16 @@ public:
     }
 
 private:
-    std::string line(int deeper, const std::string& text) const {
-        return cat(std::string(static_cast<std::size_t>(4 * (depth_ + deeper)), ' '), text, '\n');
+    std::string make_line(int extra_depth, const std::string& text) const {
+        return cat(std::string(static_cast<std::size_t>(4 * (depth_ + extra_depth)), ' '), text, '\n');
     }
 
     const Parameter& main_list() const { return parameters_.front(); }
-    std::string result_name() const { return cat(verb_.past, '_', noun_.many); }
-    std::string call(const std::string& argument) const {
+    std::string make_result_name() const { return cat(verb_.past, '_', noun_.many); }
+    std::string write_call(const std::string& argument) const {
         return cat(is_method_ ? "self._" : "", verb_.plain, '_', noun_.one, '(', argument, ')');
     }
-    const Parameter* find(Kind kind) const {
+    const Parameter* find_parameter(Kind kind) const {
         for (const Parameter& parameter : parameters_)
             if (parameter.kind == kind) return &parameter;
         return nullptr;
@@ -86,41 +86,41 @@ private:
 
     void choose_parameters() {
         parameters_.push_back({std::string(noun_.many), std::string(noun_.one), Kind::list});
-        if (length_ < 260) return;
+        if (target_length_ < 260) return;
         if (!draw_.one_in(3))
             parameters_.push_back({std::string(pick(draw_, synthetic_words::texts)), "", Kind::text});
         if (!draw_.one_in(3))
             parameters_.push_back({std::string(pick(draw_, synthetic_words::numbers)), "", Kind::number});
-        if (length_ > 500 && draw_.one_in(2))
+        if (target_length_ > 500 && draw_.one_in(2))
             parameters_.push_back({std::string(pick(draw_, synthetic_words::settings)), "", Kind::settings});
     }
 
     void write_signature() {
         adjective_ = draw_.one_in(3) ? std::string(pick(draw_, synthetic_words::adjectives)) : "";
         name_ = cat(verb_.plain, '_', adjective_, adjective_.empty() ? "" : "_", noun_.many);
-        if (is_method_) class_name_ = cat(capitalised(noun_.one), draw_.one_in(2) ? "Reader" : "Store");
+        if (is_method_) class_name_ = cat(capitalise(noun_.one), draw_.one_in(2) ? "Reader" : "Store");
         code_ = cat("def ", name_, is_method_ ? "(self, " : "(");
         for (const Parameter& parameter : parameters_)
-            code_ +=
-                cat(&parameter == &parameters_.front() ? "" : ", ", parameter.name, default_of(parameter.kind));
+            code_ += cat(&parameter == &parameters_.front() ? "" : ", ", parameter.name,
+                         choose_default(parameter.kind));
         code_ += "):\n";
     }
 
-    static std::string_view default_of(Kind kind) {
+    static std::string_view choose_default(Kind kind) {
         if (kind == Kind::number) return "=10";
         return kind == Kind::settings ? "=None" : "";
     }
 
     void write_docstring() {
         const std::string space = adjective_.empty() ? "" : " ";
-        docstring_ = cat(draw_.one_in(2) ? std::string(verb_.third) : capitalised(verb_.plain), " the ",
-                         adjective_, space, noun_.many, pick(draw_, endings()));
-        if (length_ < 330) {
-            code_ += line(0, cat("\"\"\"", docstring_, "\"\"\""));
+        docstring_ = cat(draw_.one_in(2) ? std::string(verb_.third) : capitalise(verb_.plain), " the ",
+                         adjective_, space, noun_.many, pick(draw_, list_endings()));
+        if (target_length_ < 330) {
+            code_ += make_line(0, cat("\"\"\"", docstring_, "\"\"\""));
             return;
         }
         docstring_ += "\n\n";
-        for (const Parameter& parameter : parameters_) docstring_ += describe(parameter);
+        for (const Parameter& parameter : parameters_) docstring_ += describe_parameter(parameter);
         docstring_ += cat(":return: the ", verb_.past, " ", noun_.many, " as a list");
         const std::string margin(static_cast<std::size_t>(4 * depth_), ' ');
         std::string indented;
@@ -129,17 +129,17 @@ private:
             const bool begins_line = docstring_[at] == '\n' && docstring_[at + 1] != '\n';
             if (begins_line) indented += margin;
         }
-        code_ += line(0, cat("\"\"\"", indented)) + line(0, "\"\"\"");
+        code_ += make_line(0, cat("\"\"\"", indented)) + make_line(0, "\"\"\"");
     }
 
-    static std::span<const std::string_view> endings() {
+    static std::span<const std::string_view> list_endings() {
         static constexpr std::array<std::string_view, 4> all = {
             ".", " of this context.", " in the order of their names.", " that are given."};
         return all;
     }
 
-    std::string describe(const Parameter& parameter) {
-        const std::string_view type = type_name(parameter.kind);
+    std::string describe_parameter(const Parameter& parameter) {
+        const std::string_view type = find_type_name(parameter.kind);
         switch (parameter.kind) {
             case Kind::list:
                 return cat(":param ", parameter.name, ": ", type, " of the ", parameter.name, " to ",
@@ -158,162 +158,165 @@ private:
     }
 
     void write_body() {
-        const std::string result = result_name();
-        const std::string opening = line(0, cat(result, " = []"));
-        const std::string ending = line(0, cat("return ", result));
-        const std::string direct = line(0, cat("return ", call(main_list().name)));
-        if (code_.size() + opening.size() + ending.size() < length_) {
+        const std::string result = make_result_name();
+        const std::string opening = make_line(0, cat(result, " = []"));
+        const std::string ending = make_line(0, cat("return ", result));
+        const std::string direct = make_line(0, cat("return ", write_call(main_list().name)));
+        if (code_.size() + opening.size() + ending.size() < target_length_) {
             write_guards();
             code_ += opening;
             write_steps(result, ending.size());
             code_ += ending;
         } else {
-            if (code_.size() + direct.size() + 40 < length_) code_ += comment_step();
+            if (code_.size() + direct.size() + 40 < target_length_) code_ += write_comment_step();
             code_ += direct;
         }
     }
 
     void write_guards() {
         for (const Parameter& parameter : parameters_) {
-            const std::string guard = guard_of(parameter);
-            if (code_.size() + guard.size() + 80 < length_ && !draw_.one_in(3)) code_ += guard;
+            const std::string guard = write_guard(parameter);
+            if (code_.size() + guard.size() + 80 < target_length_ && !draw_.one_in(3)) code_ += guard;
         }
     }
 
-    std::string guard_of(const Parameter& parameter) const {
+    std::string write_guard(const Parameter& parameter) const {
         const std::string& name = parameter.name;
         switch (parameter.kind) {
             case Kind::list:
-                return line(0, cat("if not ", name, ":")) + line(1, "return []");
+                return make_line(0, cat("if not ", name, ":")) + make_line(1, "return []");
             case Kind::number:
-                return line(0, cat("if ", name, " < 1:")) +
-                       line(1, cat("raise ValueError(\"", name, " must be positive, got %d\" % ", name, ")"));
+                return make_line(0, cat("if ", name, " < 1:")) +
+                       make_line(1,
+                                 cat("raise ValueError(\"", name, " must be positive, got %d\" % ", name, ")"));
             case Kind::text:
-                return line(0, cat("if ", name, " is None:")) +
-                       line(1, cat("raise ValueError(\"", name, " must not be None\")"));
+                return make_line(0, cat("if ", name, " is None:")) +
+                       make_line(1, cat("raise ValueError(\"", name, " must not be None\")"));
             case Kind::settings:
-                return line(0, cat("if ", name, " is None:")) + line(1, cat(name, " = {}"));
+                return make_line(0, cat("if ", name, " is None:")) + make_line(1, cat(name, " = {}"));
         }
         throw BugError("a kind of parameter without a guard");
     }
 
-    // Adds steps until the length is reached. A step that does not fit is replaced a few times.
-    void write_steps(const std::string& result, std::size_t ending) {
-        int refused = 0;
-        while (refused < 6) {
+    // Appends randomly drawn groups of statements (steps) to the body. Stops after six consecutive draws that
+    // would exceed the target length. `ending_length` is the number of characters that follow the steps.
+    void write_steps(const std::string& result, std::size_t ending_length) {
+        int rejected_steps = 0;
+        while (rejected_steps < 6) {
             const std::string step = draw_step(result);
-            if (code_.size() + step.size() + ending <= length_ + 12) {
+            if (code_.size() + step.size() + ending_length <= target_length_ + 12) {
                 code_ += step;
-                refused = 0;
+                rejected_steps = 0;
             } else {
-                ++refused;
+                ++rejected_steps;
             }
         }
-        const std::string last = comment_step();
-        if (code_.size() + last.size() + ending <= length_ + 40) code_ += last;
+        const std::string final_comment = write_comment_step();
+        if (code_.size() + final_comment.size() + ending_length <= target_length_ + 40) code_ += final_comment;
     }
 
     std::string draw_step(const std::string& result) {
         switch (draw_.below(9)) {
             case 0:
             case 1:
-                return loop_step(result);
+                return write_loop_step(result);
             case 2:
-                return collect_step(result);
+                return write_collect_step(result);
             case 3:
-                return number_step(result);
+                return write_number_step(result);
             case 4:
-                return text_step(result);
+                return write_text_step(result);
             case 5:
-                return settings_step(result);
+                return write_settings_step(result);
             case 6:
-                return count_step();
+                return write_count_step();
             case 7:
-                return attempt_step(result);
+                return write_attempt_step(result);
             default:
-                return comment_step();
+                return write_comment_step();
         }
     }
 
-    std::string loop_step(const std::string& result) {
+    std::string write_loop_step(const std::string& result) {
         const std::string& item = main_list().item;
         const std::string_view attribute = pick(draw_, synthetic_words::attributes);
-        std::string step = line(0, cat("for ", item, " in ", main_list().name, ":"));
+        std::string step = make_line(0, cat("for ", item, " in ", main_list().name, ":"));
         switch (draw_.below(3)) {
             case 0:
-                return step + line(1, cat("if ", item, " is None:")) + line(2, "continue") +
-                       line(1, cat(result, ".append(", call(item), ")"));
+                return step + make_line(1, cat("if ", item, " is None:")) + make_line(2, "continue") +
+                       make_line(1, cat(result, ".append(", write_call(item), ")"));
             case 1:
-                return step + line(1, cat(attribute, " = ", item, ".", attribute)) +
-                       line(1, cat("if ", attribute, " not in ", result, ":")) +
-                       line(2, cat(result, ".append(", attribute, ")"));
+                return step + make_line(1, cat(attribute, " = ", item, ".", attribute)) +
+                       make_line(1, cat("if ", attribute, " not in ", result, ":")) +
+                       make_line(2, cat(result, ".append(", attribute, ")"));
             default:
-                return step + line(1, cat(item, ".", attribute, " = ", call(cat(item, ".", attribute)))) +
-                       line(1, cat(result, ".append(", item, ")"));
+                return step +
+                       make_line(1, cat(item, ".", attribute, " = ", write_call(cat(item, ".", attribute)))) +
+                       make_line(1, cat(result, ".append(", item, ")"));
         }
     }
 
-    std::string collect_step(const std::string& result) {
+    std::string write_collect_step(const std::string& result) {
         const std::string& item = main_list().item;
         const std::string_view attribute = pick(draw_, synthetic_words::attributes);
-        return line(0, cat(attribute, "s = [", item, ".", attribute, " for ", item, " in ", main_list().name,
-                           "]")) +
-               line(0, cat(result, ".extend(", attribute, "s)"));
+        return make_line(0, cat(attribute, "s = [", item, ".", attribute, " for ", item, " in ",
+                                main_list().name, "]")) +
+               make_line(0, cat(result, ".extend(", attribute, "s)"));
     }
 
-    std::string number_step(const std::string& result) {
-        const Parameter* number = find(Kind::number);
-        if (number == nullptr) return count_step();
+    std::string write_number_step(const std::string& result) {
+        const Parameter* number = find_parameter(Kind::number);
+        if (number == nullptr) return write_count_step();
         const std::string& name = number->name;
         if (draw_.one_in(2))
-            return line(0, cat("if len(", result, ") > ", name, ":")) +
-                   line(1, cat(result, " = ", result, "[:", name, "]"));
-        return line(0, cat("for i in range(", name, "):")) +
-               line(1, cat(result, ".append(", main_list().name, "[i])"));
+            return make_line(0, cat("if len(", result, ") > ", name, ":")) +
+                   make_line(1, cat(result, " = ", result, "[:", name, "]"));
+        return make_line(0, cat("for i in range(", name, "):")) +
+               make_line(1, cat(result, ".append(", main_list().name, "[i])"));
     }
 
-    std::string text_step(const std::string& result) {
-        const Parameter* text = find(Kind::text);
-        if (text == nullptr) return collect_step(result);
+    std::string write_text_step(const std::string& result) {
+        const Parameter* text = find_parameter(Kind::text);
+        if (text == nullptr) return write_collect_step(result);
         const std::string& name = text->name;
         const std::string& item = main_list().item;
-        if (draw_.one_in(2)) return line(0, cat(name, " = ", name, ".strip().lower()"));
-        return line(0, cat(result, " = [", item, " for ", item, " in ", result, " if ", item, ".startswith(",
-                           name, ")]"));
+        if (draw_.one_in(2)) return make_line(0, cat(name, " = ", name, ".strip().lower()"));
+        return make_line(0, cat(result, " = [", item, " for ", item, " in ", result, " if ", item,
+                                ".startswith(", name, ")]"));
     }
 
-    std::string settings_step(const std::string& result) {
-        const Parameter* settings = find(Kind::settings);
-        if (settings == nullptr) return loop_step(result);
+    std::string write_settings_step(const std::string& result) {
+        const Parameter* settings = find_parameter(Kind::settings);
+        if (settings == nullptr) return write_loop_step(result);
         const std::string_view attribute = pick(draw_, synthetic_words::attributes);
-        return line(0, cat(attribute, " = ", settings->name, ".get(\"", attribute, "\")")) +
-               line(0, cat("if ", attribute, " is not None:")) +
-               line(1, cat(result, ".append(", attribute, ")"));
+        return make_line(0, cat(attribute, " = ", settings->name, ".get(\"", attribute, "\")")) +
+               make_line(0, cat("if ", attribute, " is not None:")) +
+               make_line(1, cat(result, ".append(", attribute, ")"));
     }
 
-    std::string count_step() const {
-        return line(0, cat("total = len(", main_list().name, ")")) +
-               line(0, cat("logger.info(\"", verb_.past, " %d ", noun_.many, "\", total)"));
+    std::string write_count_step() const {
+        return make_line(0, cat("total = len(", main_list().name, ")")) +
+               make_line(0, cat("logger.info(\"", verb_.past, " %d ", noun_.many, "\", total)"));
     }
 
-    std::string attempt_step(const std::string& result) {
+    std::string write_attempt_step(const std::string& result) {
         const std::string& item = main_list().item;
-        return line(0, "try:") + line(1, cat(item, " = ", call(cat(main_list().name, "[0]")))) +
-               line(1, cat(result, ".append(", item, ")")) + line(0, "except KeyError as error:") +
-               line(1, cat("logger.warning(\"cannot ", verb_.plain, " the ", noun_.one, ": %s\", error)"));
+        return make_line(0, "try:") + make_line(1, cat(item, " = ", write_call(cat(main_list().name, "[0]")))) +
+               make_line(1, cat(result, ".append(", item, ")")) + make_line(0, "except KeyError as error:") +
+               make_line(1, cat("logger.warning(\"cannot ", verb_.plain, " the ", noun_.one, ": %s\", error)"));
     }
 
-    std::string comment_step() {
+    std::string write_comment_step() {
         const Noun& other = pick(draw_, synthetic_words::nouns);
-        return line(0, cat("# ", capitalised(pick(draw_, synthetic_words::verbs).plain), " the ", other.many,
-                           " before the ", noun_.many, " are ", verb_.past, "."));
+        return make_line(0, cat("# ", capitalise(pick(draw_, synthetic_words::verbs).plain), " the ",
+                                other.many, " before the ", noun_.many, " are ", verb_.past, "."));
     }
 
     Draw& draw_;
-    std::size_t length_;  // target characters of the whole function
+    std::size_t target_length_;  // target characters of the whole function
     const Verb& verb_;
     const Noun& noun_;
-    std::vector<Parameter> parameters_;  // the list comes first
+    std::vector<Parameter> parameters_;  // the first one is a list
     std::string adjective_;
     std::string name_;
     std::string class_name_;
@@ -325,7 +328,7 @@ private:
 
 }  // namespace
 
-SyntheticFunction write_function(Draw& draw, std::size_t length) {
+SyntheticFunction generate_function(Draw& draw, std::size_t length) {
     return FunctionWriter(draw, length).write();
 }
 

@@ -16,21 +16,21 @@ public:
     SyntheticRows(std::size_t count, std::uint64_t seed) : count_(count), seed_(seed) {}
 
     bool next(SourceRow& row) {
-        if (made_ == count_) return false;
-        const std::string line = synthetic_json_row(seed_, made_++);
+        if (row_count_ == count_) return false;
+        const std::string line = make_synthetic_json_row(seed_, row_count_++);
         parse_json_row(line, row);
-        row.place = cat("synthetic row ", made_);
-        bytes_ += line.size();
+        row.location = cat("synthetic row ", row_count_);
+        bytes_read_ += line.size();
         return true;
     }
-    std::uint64_t bytes_read() const { return bytes_; }
-    std::uint64_t position() const { return made_; }
+    std::uint64_t bytes_read() const { return bytes_read_; }
+    std::uint64_t position() const { return row_count_; }
 
 private:
     std::size_t count_;
     std::uint64_t seed_;
-    std::uint64_t made_ = 0;
-    std::uint64_t bytes_ = 0;
+    std::uint64_t row_count_ = 0;
+    std::uint64_t bytes_read_ = 0;
 };
 
 }  // namespace trireme::data

@@ -13,8 +13,8 @@ void drop_carriage_return(std::string& line) {
     if (line.ends_with('\r')) line.pop_back();
 }
 
-[[noreturn]] void refuse_length(const SourceRow& row, std::uint64_t longest) {
-    throw ConfigError(cat("the paragraph at ", row.place, " has more than ", longest,
+[[noreturn]] void refuse_length(const SourceRow& row, std::uint64_t max_bytes) {
+    throw ConfigError(cat("the paragraph at ", row.location, " has more than ", max_bytes,
                           " bytes without a blank line; split it, or prepare it with --rows line"));
 }
 
@@ -25,7 +25,7 @@ bool JsonLines::next(SourceRow& row) {
         if (!file_.next_line(line_)) return false;
     } while (is_blank(line_));
     parse_json_row(line_, row);
-    row.place = cat(file_.path(), ':', file_.line_number());
+    row.location = cat(file_.path(), ':', file_.line_number());
     return true;
 }
 
@@ -37,38 +37,38 @@ bool PlainText::next(SourceRow& row) {
         case RowUnit::paragraph:
             return next_paragraph(row);
         case RowUnit::file:
-            return whole_file(row);
+            return read_whole_file(row);
     }
     throw BugError("a unit of rows without a reader");
 }
 
 bool PlainText::next_line(SourceRow& row) {
     do {
-        if (!file_.next_line(row.plain, longest_)) return false;
-        drop_carriage_return(row.plain);
-    } while (row.plain.empty());
-    row.place = cat(file_.path(), ':', file_.line_number());
+        if (!file_.next_line(row.plain_text, max_row_bytes_)) return false;
+        drop_carriage_return(row.plain_text);
+    } while (row.plain_text.empty());
+    row.location = cat(file_.path(), ':', file_.line_number());
     return true;
 }
 
 bool PlainText::next_paragraph(SourceRow& row) {
     do {
-        if (!file_.next_line(line_, longest_)) return false;
+        if (!file_.next_line(line_, max_row_bytes_)) return false;
     } while (is_blank(line_));
-    row.place = cat(file_.path(), ':', file_.line_number());
+    row.location = cat(file_.path(), ':', file_.line_number());
     do {
         drop_carriage_return(line_);
-        if (!row.plain.empty()) row.plain += '\n';
-        row.plain += line_;
-        if (row.plain.size() > longest_) refuse_length(row, longest_);
-    } while (file_.next_line(line_, longest_) && !is_blank(line_));
+        if (!row.plain_text.empty()) row.plain_text += '\n';
+        row.plain_text += line_;
+        if (row.plain_text.size() > max_row_bytes_) refuse_length(row, max_row_bytes_);
+    } while (file_.next_line(line_, max_row_bytes_) && !is_blank(line_));
     return true;
 }
 
-bool PlainText::whole_file(SourceRow& row) {
-    row.place = cat(file_.path(), ":1");
-    row.plain = file_.rest(longest_);
-    return !row.plain.empty();
+bool PlainText::read_whole_file(SourceRow& row) {
+    row.location = cat(file_.path(), ":1");
+    row.plain_text = file_.read_rest(max_row_bytes_);
+    return !row.plain_text.empty();
 }
 
 }  // namespace trireme::data

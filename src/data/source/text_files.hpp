@@ -1,4 +1,4 @@
-// Reads files that hold one row per line or paragraph, or one row in total.
+// Reads text files: JSON lines, and plain text with one row per line, paragraph or file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace trireme::data {
 
-// Reads one JSON object per line; skips blank lines.
+// Reads a file with one JSON object per line; skips blank lines.
 class JsonLines {
 public:
     explicit JsonLines(InputFile file) : file_(std::move(file)) { file_.skip_byte_order_mark(); }
@@ -24,9 +24,9 @@ private:
 
 class PlainText {
 public:
-    // next() throws ConfigError for a row of more than `longest` bytes.
-    PlainText(InputFile file, RowUnit unit, std::uint64_t longest = InputFile::longest_row)
-        : file_(std::move(file)), unit_(unit), longest_(longest) {
+    // next() throws ConfigError for a row of more than `max_bytes` bytes.
+    PlainText(InputFile file, RowUnit unit, std::uint64_t max_bytes = InputFile::max_row_bytes)
+        : file_(std::move(file)), unit_(unit), max_row_bytes_(max_bytes) {
         file_.skip_byte_order_mark();
     }
 
@@ -37,11 +37,11 @@ public:
 private:
     bool next_line(SourceRow& row);
     bool next_paragraph(SourceRow& row);
-    bool whole_file(SourceRow& row);
+    bool read_whole_file(SourceRow& row);
 
     InputFile file_;
     RowUnit unit_;
-    std::uint64_t longest_;
+    std::uint64_t max_row_bytes_;
     std::string line_;
 };
 

@@ -9,8 +9,8 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// Returns the length of the well-formed sequence at the beginning of `text`, or 0 if there is none.
-std::size_t sequence_length(std::string_view text) {
+// Returns the number of bytes of the UTF-8 character with which `text` begins, or 0 if it is not well-formed.
+std::size_t count_sequence_bytes(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     if (first < 0x80) return 1;
     const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -24,22 +24,25 @@ std::size_t sequence_length(std::string_view text) {
     return is_overlong || is_surrogate || is_too_high ? 0 : length;
 }
 
-bool is_ascii_word(const char* at) {
+bool are_eight_ascii_bytes(const char* at) {
     std::uint64_t word;
     std::memcpy(&word, at, sizeof word);
     return (word & 0x8080808080808080) == 0;
 }
 
+// The characters that represent bytes which do not represent themselves: see spell_bytes().
 constexpr unsigned first_substitute = 0x100;
-constexpr std::size_t substitutes = 68;
+constexpr std::size_t substitute_count = 68;
 
 constexpr bool stands_for_itself(unsigned byte) {
     return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
+// The visible characters (code points) that represent the 256 bytes.
 struct Alphabet {
-    std::array<std::uint16_t, 256> characters{};                       // indexed by byte
-    std::array<std::int16_t, first_substitute + substitutes> bytes{};  // indexed by character; -1 if unused
+    std::array<std::uint16_t, 256> characters{};  // indexed by byte
+    // Indexed by character; -1 if the character represents no byte.
+    std::array<std::int16_t, first_substitute + substitute_count> bytes{};
 };
 
 constexpr Alphabet make_alphabet() {
@@ -58,21 +61,21 @@ constexpr Alphabet alphabet = make_alphabet();
 
 }  // namespace
 
-std::size_t utf8_prefix(std::string_view text) {
+std::size_t find_utf8_prefix(std::string_view text) {
     std::size_t at = 0;
     while (at < text.size()) {
-        if (at + 8 <= text.size() && is_ascii_word(text.data() + at)) {
+        if (at + 8 <= text.size() && are_eight_ascii_bytes(text.data() + at)) {
             at += 8;
             continue;
         }
-        const std::size_t length = sequence_length(text.substr(at));
+        const std::size_t length = count_sequence_bytes(text.substr(at));
         if (length == 0) break;
         at += length;
     }
     return at;
 }
 
-std::string spelled(std::string_view bytes) {
+std::string spell_bytes(std::string_view bytes) {
     std::string text;
     for (const char byte : bytes) {
         const unsigned character = alphabet.characters[static_cast<unsigned char>(byte)];
@@ -86,7 +89,7 @@ std::string spelled(std::string_view bytes) {
     return text;
 }
 
-std::optional<std::string> unspelled(std::string_view spelling) {
+std::optional<std::string> parse_spelling(std::string_view spelling) {
     std::string bytes;
     for (std::size_t i = 0; i < spelling.size(); ++i) {
         unsigned character = static_cast<unsigned char>(spelling[i]);

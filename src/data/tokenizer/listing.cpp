@@ -1,4 +1,4 @@
-// Checks the tokens and merges that a tokenizer's files list, and builds the vocabulary.
+// Checks the tokens and merges that the files of a tokenizer list, and builds the vocabulary.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -11,25 +11,25 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::string_view fetch_again = "; fetch the tokenizer's files again, all from one place";
+constexpr std::string_view repair_advice = "; fetch the tokenizer's files again, all from one place";
 
 bool looks_special(std::string_view spelling) {
     return spelling.size() > 2 && ((spelling.front() == '<' && spelling.back() == '>') ||
                                    (spelling.front() == '[' && spelling.back() == ']'));
 }
 
-class Checker {
+class VocabularyBuilder {
 public:
-    explicit Checker(const Listing& listing) : listing_(listing) {}
+    explicit VocabularyBuilder(const Listing& listing) : listing_(listing) {}
 
-    Vocabulary check() {
+    Vocabulary build() {
         collect_ids();
-        give_each_id_a_token();
+        collect_spellings();
         vocabulary_.tokens.resize(spellings_.size());
         mark_specials();
         add_merges();
         for (std::uint32_t id = 0; id < spellings_.size(); ++id) add_token(id);
-        refuse_unmade();
+        refuse_unmerged_tokens();
         refuse_missing_bytes();
         for (std::uint32_t id = 0; id < spellings_.size(); ++id)
             if (is_special_[id]) vocabulary_.specials.push_back(id);
@@ -39,13 +39,13 @@ public:
 private:
     template <class... Parts>
     [[noreturn]] void refuse_vocabulary(const Parts&... parts) const {
-        throw ConfigError(cat(listing_.vocabulary_source, ": ", parts..., fetch_again));
+        throw ConfigError(cat(listing_.vocabulary_source, ": ", parts..., repair_advice));
     }
     template <class... Parts>
     [[noreturn]] void refuse_merge(std::size_t rank, const Parts&... parts) const {
         const auto& [left, right] = listing_.merges[rank];
         throw ConfigError(cat(listing_.merges_source, ": merge ", rank + 1, ", \"", left, ' ', right, "\", ",
-                              parts..., fetch_again));
+                              parts..., repair_advice));
     }
 
     void collect_ids() {
@@ -58,7 +58,7 @@ private:
             }
     }
 
-    void give_each_id_a_token() {
+    void collect_spellings() {
         spellings_.resize(ids_.size());
         for (const std::vector<ListedToken>* list : {&listing_.tokens, &listing_.specials})
             for (const ListedToken& token : *list) {
@@ -76,7 +76,7 @@ private:
 
     void mark_specials() {
         is_special_.assign(spellings_.size(), false);
-        is_made_.assign(spellings_.size(), false);
+        is_merge_result_.assign(spellings_.size(), false);
         for (const ListedToken& token : listing_.specials) is_special_[token.id] = true;
     }
 
@@ -84,16 +84,16 @@ private:
         std::unordered_set<std::uint64_t> pairs;
         for (std::size_t rank = 0; rank < listing_.merges.size(); ++rank) {
             const auto& [left, right] = listing_.merges[rank];
-            const Merge merge{id_in_merge(rank, left), id_in_merge(rank, right),
-                              id_in_merge(rank, left + right)};
+            const Merge merge{find_merge_token(rank, left), find_merge_token(rank, right),
+                              find_merge_token(rank, left + right)};
             if (!pairs.insert(static_cast<std::uint64_t>(merge.left) << 32 | merge.right).second)
                 refuse_merge(rank, "is in the list twice");
-            is_made_[merge.result] = true;
+            is_merge_result_[merge.result] = true;
             vocabulary_.merges.push_back(merge);
         }
     }
 
-    std::uint32_t id_in_merge(std::size_t rank, const std::string& spelling) const {
+    std::uint32_t find_merge_token(std::size_t rank, const std::string& spelling) const {
         const auto at = ids_.find(spelling);
         if (at == ids_.end())
             refuse_merge(rank, "needs the token \"", spelling, "\", which the vocabulary lacks");
@@ -103,51 +103,52 @@ private:
 
     void add_token(std::uint32_t id) {
         const std::string_view spelling = spellings_[id];
-        if (!is_made_[id] && looks_special(spelling)) is_special_[id] = true;
+        if (!is_merge_result_[id] && looks_special(spelling)) is_special_[id] = true;
         if (is_special_[id]) {
             vocabulary_.tokens[id] = spelling;
             return;
         }
-        const std::optional<std::string> bytes = unspelled(spelling);
+        const std::optional<std::string> bytes = parse_spelling(spelling);
         if (!bytes || bytes->empty())
             refuse_vocabulary("token \"", spelling, "\" (id ", id, ") is not spelled in GPT-2's byte alphabet");
         vocabulary_.tokens[id] = *bytes;
         if (bytes->size() == 1) {
             const auto byte = static_cast<unsigned char>(bytes->front());
             vocabulary_.byte_tokens[byte] = id;
-            bytes_found_[byte] = true;
-        } else if (!is_made_[id]) {
-            unmade_.push_back(id);
+            has_byte_token_[byte] = true;
+        } else if (!is_merge_result_[id]) {
+            unmerged_ids_.push_back(id);
         }
     }
 
-    void refuse_unmade() const {
-        if (unmade_.empty()) return;
-        throw ConfigError(
-            cat(listing_.merges_source, ": none of its ", listing_.merges.size(), " merges makes token \"",
-                spellings_[unmade_.front()], "\" (id ", unmade_.front(), ") and ", unmade_.size() - 1,
-                " others: the merges are cut short or belong to another vocabulary", fetch_again));
+    void refuse_unmerged_tokens() const {
+        if (unmerged_ids_.empty()) return;
+        throw ConfigError(cat(listing_.merges_source, ": none of its ", listing_.merges.size(),
+                              " merges makes token \"", spellings_[unmerged_ids_.front()], "\" (id ",
+                              unmerged_ids_.front(), ") and ", unmerged_ids_.size() - 1,
+                              " others: the merges are cut short or belong to another vocabulary",
+                              repair_advice));
     }
 
     void refuse_missing_bytes() const {
-        const auto missing = std::find(bytes_found_.begin(), bytes_found_.end(), false);
-        if (missing != bytes_found_.end())
-            refuse_vocabulary("no token stands for byte ", missing - bytes_found_.begin(),
-                              ", so it is no byte-level vocabulary or not a whole one");
+        const auto missing = std::find(has_byte_token_.begin(), has_byte_token_.end(), false);
+        if (missing != has_byte_token_.end())
+            refuse_vocabulary("no token represents byte ", missing - has_byte_token_.begin(),
+                              ", so it is not a byte-level vocabulary or it is incomplete");
     }
 
     const Listing& listing_;
     std::unordered_map<std::string, std::uint32_t> ids_;  // by spelling
     std::vector<std::string_view> spellings_;             // by id
     std::vector<bool> is_special_;                        // by id
-    std::vector<bool> is_made_;                           // by id: true if a merge produces the token
-    std::vector<std::uint32_t> unmade_;
-    std::array<bool, byte_values> bytes_found_{};
+    std::vector<bool> is_merge_result_;                   // by id: true if a merge produces the token
+    std::vector<std::uint32_t> unmerged_ids_;             // tokens of several bytes that no merge produces
+    std::array<bool, byte_values> has_byte_token_{};      // by byte
     Vocabulary vocabulary_;
 };
 
 }  // namespace
 
-Vocabulary checked(const Listing& listing) { return Checker(listing).check(); }
+Vocabulary build_vocabulary(const Listing& listing) { return VocabularyBuilder(listing).build(); }
 
 }  // namespace trireme::data

@@ -15,9 +15,10 @@ class MergeRules {
 public:
     explicit MergeRules(std::span<const Merge> merges);
 
-    // Repeatedly applies the earliest applicable merge of the list, at its leftmost position, until none
-    // applies. Works in place and returns the number of remaining tokens, which are at the front. Takes time n
-    // log n for a piece of n bytes.
+    // Replaces `tokens`, one per byte of a pre-token, by the BPE tokens of the pre-token: repeatedly applies
+    // the applicable merge with the lowest index in the list, at its leftmost position, until none applies.
+    // Works in place; the result is at the front of `tokens`, and its length is returned. Takes time n log n
+    // for n bytes.
     std::size_t apply(std::span<std::uint32_t> tokens) const;
 
 private:
@@ -33,8 +34,8 @@ private:
         Rule rule;
     };
 
-    Rule rule_for(std::uint32_t left, std::uint32_t right) const;
-    std::size_t slot_of(std::uint64_t pair) const;
+    Rule find_rule(std::uint32_t left, std::uint32_t right) const;
+    std::size_t find_slot(std::uint64_t pair) const;
     std::size_t apply_to_short(std::span<std::uint32_t> tokens) const;
     std::size_t apply_to_long(std::span<std::uint32_t> tokens) const;
 

@@ -1,4 +1,5 @@
-// Splits text into GPT-2's pre-tokens, the pieces that merges never cross.
+// Splits text into the pre-tokens of GPT-2: words, numbers, punctuation and spaces. A merge never joins tokens
+// of two pre-tokens.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +8,20 @@
 
 namespace trireme::data {
 
-// Splits by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is defined as in Python's
-// regex module, with which GPT-2 was trained. Immutable: any number of threads may share one.
+// Splits text by GPT-2's regular expression. Unicode classes are those of PCRE2's tables; white space is
+// defined as in Python's regex module, with which GPT-2 was trained. A splitter is immutable, so that any
+// number of threads may share it.
 class Splitter {
 public:
     Splitter();
 
-    // Calls visit(std::string_view piece) for the consecutive, non-empty pieces of `text`. A byte that is not
-    // part of well-formed UTF-8 is a piece by itself.
+    // Calls visit(std::string_view pretoken) for the consecutive, non-empty pre-tokens of `text`. A byte that
+    // is not part of well-formed UTF-8 is a pre-token by itself.
     template <class Visit>
     void split(std::string_view text, Visit visit) const {
         Cursor cursor(*this, text);
-        for (std::string_view piece = cursor.next(); !piece.empty(); piece = cursor.next()) visit(piece);
+        for (std::string_view pretoken = cursor.next(); !pretoken.empty(); pretoken = cursor.next())
+            visit(pretoken);
     }
 
 private:
@@ -38,8 +41,8 @@ private:
         const void* pattern_;
         std::unique_ptr<void, FreeMatch> match_;
         std::string_view text_;
-        std::size_t at_ = 0;           // start of the next piece
-        std::size_t well_formed_ = 0;  // text_[at_, well_formed_) is UTF-8
+        std::size_t position_ = 0;  // start of the next pre-token
+        std::size_t utf8_end_ = 0;  // text_[position_, utf8_end_) is UTF-8
     };
 
     std::unique_ptr<void, FreePattern> pattern_;  // a pcre2_code

@@ -12,33 +12,33 @@
 namespace trireme::data {
 namespace {
 
-// SHA-256 of to_bytes() for OpenAI's vocabulary, and its number of tokens.
+// Identification of OpenAI's vocabulary: the SHA-256 of to_bytes(), and the number of tokens.
 constexpr std::string_view gpt2_hash = "2eaffd7cc0fc2077339c7be396ca35adf227668e2318737222ee99785c351b23";
 constexpr std::size_t gpt2_tokens = 50257;
 
-std::string name_of(const Vocabulary& vocabulary) {
+std::string to_string(const Vocabulary& vocabulary) {
     const std::size_t size = vocabulary.tokens.size();
     if (vocabulary.merges.empty() && size == byte_values + 1) return "bytes";
-    if (size == gpt2_tokens && sha256_hex(tokenizer_json(vocabulary)) == gpt2_hash) return "gpt2";
+    if (size == gpt2_tokens && sha256_hex(to_tokenizer_json(vocabulary)) == gpt2_hash) return "gpt2";
     return cat("bpe-", size);
 }
 
-// Throws ConfigError if an ordinary token has the spelling, because a tokenizer's file can hold a spelling only
-// once.
-void refuse_spelling_of_text(const Vocabulary& vocabulary, const std::string& spelling) {
+// Throws ConfigError if `spelling` is that of an ordinary token: the file of a tokenizer can hold a spelling
+// only once.
+void refuse_ordinary_spelling(const Vocabulary& vocabulary, const std::string& spelling) {
     for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
-        if (spelled(vocabulary.tokens[id]) == spelling)
+        if (spell_bytes(vocabulary.tokens[id]) == spelling)
             throw ConfigError(cat("\"", spelling, "\" cannot become a special token: the tokenizer ",
-                                  name_of(vocabulary), " makes it of texts (id ", id,
+                                  to_string(vocabulary), " makes it of texts (id ", id,
                                   "); choose another tokenizer"));
 }
 
 void add_special_token(Vocabulary& vocabulary, const std::string& spelling) {
-    if (vocabulary.special_token(spelling)) return;
-    if (spelling.empty() || utf8_prefix(spelling) != spelling.size())
+    if (vocabulary.find_special_token(spelling)) return;
+    if (spelling.empty() || find_utf8_prefix(spelling) != spelling.size())
         throw ConfigError(
             cat("a special token must be text in UTF-8, not \"", spelling, "\"; choose another spelling"));
-    refuse_spelling_of_text(vocabulary, spelling);
+    refuse_ordinary_spelling(vocabulary, spelling);
     vocabulary.specials.push_back(static_cast<std::uint32_t>(vocabulary.tokens.size()));
     vocabulary.tokens.push_back(spelling);
 }
@@ -49,11 +49,11 @@ class Tokenizer::Tables {
 public:
     explicit Tables(Vocabulary vocabulary)
         : vocabulary_(std::move(vocabulary)),
-          name_(name_of(vocabulary_)),
+          name_(to_string(vocabulary_)),
           rules_(vocabulary_.merges),
-          words_(vocabulary_.tokens, whole_words()) {}
+          word_index_(vocabulary_.tokens, find_single_token_words()) {}
 
-    Tables(const Tables&) = delete;  // words_ refers to vocabulary_
+    Tables(const Tables&) = delete;  // word_index_ refers to vocabulary_
     Tables& operator=(const Tables&) = delete;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -63,35 +63,35 @@ public:
         if (vocabulary_.merges.empty()) {
             append_bytes(text, ids);
         } else {
-            splitter_.split(text, [&](std::string_view piece) { encode_piece(piece, ids); });
+            splitter_.split(text, [&](std::string_view pretoken) { encode_pretoken(pretoken, ids); });
         }
     }
 
 private:
-    // Returns the tokens that result from merging their own bytes. Not every token does, because an earlier
-    // merge may interfere.
-    std::vector<std::uint32_t> whole_words() const {
+    // Lists the tokens whose bytes, as a pre-token, are merged into the token itself. This does not hold for
+    // all tokens, because an earlier merge may join other bytes.
+    std::vector<std::uint32_t> find_single_token_words() const {
         std::vector<std::uint32_t> found;
         std::vector<std::uint32_t> merged;
         for (const Merge& merge : vocabulary_.merges) {
             merged.clear();
-            merge_piece(vocabulary_.tokens[merge.result], merged);
+            merge_pretoken(vocabulary_.tokens[merge.result], merged);
             if (merged.size() == 1) found.push_back(merge.result);
         }
         return found;
     }
 
-    void encode_piece(std::string_view piece, std::vector<std::uint32_t>& ids) const {
-        if (const std::optional<std::uint32_t> word = words_.find(piece)) {
+    void encode_pretoken(std::string_view pretoken, std::vector<std::uint32_t>& ids) const {
+        if (const std::optional<std::uint32_t> word = word_index_.find(pretoken)) {
             ids.push_back(*word);
         } else {
-            merge_piece(piece, ids);
+            merge_pretoken(pretoken, ids);
         }
     }
 
-    void merge_piece(std::string_view piece, std::vector<std::uint32_t>& ids) const {
+    void merge_pretoken(std::string_view pretoken, std::vector<std::uint32_t>& ids) const {
         const std::size_t before = ids.size();
-        append_bytes(piece, ids);
+        append_bytes(pretoken, ids);
         ids.resize(before + rules_.apply(std::span(ids).subspan(before)));
     }
 
@@ -102,20 +102,22 @@ private:
     Vocabulary vocabulary_;
     std::string name_;
     MergeRules rules_;
-    WordIndex words_;
+    WordIndex word_index_;
     Splitter splitter_;
 };
 
 Tokenizer::Tokenizer(std::shared_ptr<const Tables> tables) : tables_(std::move(tables)) {}
 
-Tokenizer Tokenizer::bytes() { return Tokenizer(std::make_shared<const Tables>(byte_vocabulary())); }
+Tokenizer Tokenizer::make_raw_bytes() {
+    return Tokenizer(std::make_shared<const Tables>(make_byte_vocabulary()));
+}
 
-Tokenizer Tokenizer::gpt2(const std::filesystem::path& folder_or_file) {
+Tokenizer Tokenizer::read_gpt2(const std::filesystem::path& folder_or_file) {
     return Tokenizer(std::make_shared<const Tables>(read_vocabulary(folder_or_file)));
 }
 
-Tokenizer Tokenizer::trained(std::span<const std::string> texts, std::size_t vocabulary_size) {
-    return Tokenizer(std::make_shared<const Tables>(learn_merges(texts, vocabulary_size)));
+Tokenizer Tokenizer::train(std::span<const std::string> texts, std::size_t vocabulary_size) {
+    return Tokenizer(std::make_shared<const Tables>(learn_vocabulary(texts, vocabulary_size)));
 }
 
 Tokenizer Tokenizer::from_bytes(std::string_view serialised) {
@@ -124,17 +126,17 @@ Tokenizer Tokenizer::from_bytes(std::string_view serialised) {
 
 const std::string& Tokenizer::name() const { return tables_->name(); }
 
-std::string Tokenizer::to_bytes() const { return tokenizer_json(tables_->vocabulary()); }
+std::string Tokenizer::to_bytes() const { return to_tokenizer_json(tables_->vocabulary()); }
 
-std::string Tokenizer::hash() const { return sha256_hex(to_bytes()); }
+std::string Tokenizer::compute_hash() const { return sha256_hex(to_bytes()); }
 
 std::size_t Tokenizer::vocabulary_size() const { return tables_->vocabulary().tokens.size(); }
 
-std::optional<std::uint32_t> Tokenizer::special_token(std::string_view spelling) const {
-    return tables_->vocabulary().special_token(spelling);
+std::optional<std::uint32_t> Tokenizer::find_special_token(std::string_view spelling) const {
+    return tables_->vocabulary().find_special_token(spelling);
 }
 
-std::optional<std::uint32_t> Tokenizer::end_token() const { return special_token(end_of_text); }
+std::optional<std::uint32_t> Tokenizer::find_end_token() const { return find_special_token(end_of_text); }
 
 Tokenizer Tokenizer::with_special_tokens(std::span<const std::string> spellings) const {
     Vocabulary vocabulary = tables_->vocabulary();
@@ -165,12 +167,12 @@ std::string Tokenizer::decode(std::span<const std::uint32_t> ids) const {
     return text;
 }
 
-Tokenizer tokenizer_from_option(const std::string& option) {
+Tokenizer parse_tokenizer_option(const std::string& option) {
     constexpr std::string_view gpt2_prefix = "gpt2:";
-    if (option == "bytes") return Tokenizer::bytes();
+    if (option == "bytes") return Tokenizer::make_raw_bytes();
     if (option.starts_with(gpt2_prefix) && option.size() > gpt2_prefix.size())
-        return Tokenizer::gpt2(option.substr(gpt2_prefix.size()));
-    if (option.ends_with(".json")) return Tokenizer::gpt2(option);
+        return Tokenizer::read_gpt2(option.substr(gpt2_prefix.size()));
+    if (option.ends_with(".json")) return Tokenizer::read_gpt2(option);
     throw ConfigError(cat("--tokenizer ", option,
                           " is not a tokenizer; give bytes, gpt2:DIR (the folder of encoder.json ",
                           "and vocab.bpe), FILE/tokenizer.json or, to prepare a corpus, train:4096"));

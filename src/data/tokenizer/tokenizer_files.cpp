@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Names of the files of a tokenizer.
 struct FilePair {
     char tokens[16];
     char merges[16];
@@ -23,7 +24,7 @@ std::vector<std::pair<std::string, std::string>> parse_merge_lines(const std::st
                                                                    const std::string& source) {
     std::vector<std::pair<std::string, std::string>> merges;
     std::istringstream lines(text);
-    lines.exceptions(std::ios::badbit);  // running out of memory is an error, not the end
+    lines.exceptions(std::ios::badbit);  // otherwise running out of memory would look like the end of the text
     std::string line;
     for (bool is_first = true; std::getline(lines, line); is_first = false) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -33,15 +34,16 @@ std::vector<std::pair<std::string, std::string>> parse_merge_lines(const std::st
     return merges;
 }
 
-Vocabulary read_pair(const fs::path& tokens, const fs::path& merges) {
+Vocabulary read_file_pair(const fs::path& tokens, const fs::path& merges) {
     const std::string tokens_source = tokens.string();
     const std::string merges_source = merges.string();
-    return checked({.vocabulary_source = tokens_source,
-                    .merges_source = merges_source,
-                    .tokens = parse_tokens(parse_json<nlohmann::json>(read_regular_file(tokens), tokens_source),
-                                           tokens_source),
-                    .specials = {},
-                    .merges = parse_merge_lines(read_regular_file(merges), merges_source)});
+    return build_vocabulary(
+        {.vocabulary_source = tokens_source,
+         .merges_source = merges_source,
+         .tokens =
+             parse_tokens(parse_json<nlohmann::json>(read_regular_file(tokens), tokens_source), tokens_source),
+         .specials = {},
+         .merges = parse_merge_lines(read_regular_file(merges), merges_source)});
 }
 
 Vocabulary read_tokenizer_json(const fs::path& path) {
@@ -51,12 +53,12 @@ Vocabulary read_tokenizer_json(const fs::path& path) {
 }  // namespace
 
 Vocabulary read_vocabulary(const fs::path& folder_or_file) {
-    std::error_code ignored;  // a path that cannot be accessed fails when it is read
+    std::error_code ignored;  // a path that cannot be accessed is reported when it is read
     if (!fs::is_directory(folder_or_file, ignored)) return read_tokenizer_json(folder_or_file);
     const fs::path& folder = folder_or_file;
     for (const FilePair& names : file_pairs)
         if (fs::exists(folder / names.tokens, ignored) || fs::exists(folder / names.merges, ignored))
-            return read_pair(folder / names.tokens, folder / names.merges);
+            return read_file_pair(folder / names.tokens, folder / names.merges);
     if (fs::exists(folder / "tokenizer.json", ignored)) return read_tokenizer_json(folder / "tokenizer.json");
     throw ConfigError(cat("the folder ", folder.string(),
                           " holds no GPT-2 tokenizer: neither encoder.json and vocab.bpe, ",

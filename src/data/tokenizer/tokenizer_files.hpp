@@ -14,12 +14,13 @@
 
 namespace trireme::data {
 
-// What the files of a tokenizer say, before anything of it is believed.
+// A token in a file of a tokenizer.
 struct ListedToken {
-    std::string spelling;  // regular tokens in GPT-2's byte alphabet, special ones as they are
+    std::string spelling;  // bytes of regular tokens in GPT-2's spelling; special tokens as plain text
     std::uint32_t id;
 };
 
+// The unchecked contents of the files of a tokenizer.
 struct Listing {
     std::string vocabulary_source;  // path of the list of tokens, for messages
     std::string merges_source;      // path of the list of merges, for messages
@@ -29,30 +30,32 @@ struct Listing {
 };
 
 // Checks a listing and builds its vocabulary. Throws ConfigError for the first error: ids with a hole or given
-// twice, a byte without a token, a merge of unknown tokens, or a token that no merge makes. Among tokens that
-// no merge makes, spellings like <pad> and [PAD] count as special.
-Vocabulary checked(const Listing& listing);
+// twice, a byte without a token, a merge of unknown tokens, or a token that no merge produces. If no merge
+// produces a token that is spelled like <pad> or [PAD], the token counts as special.
+Vocabulary build_vocabulary(const Listing& listing);
 
-// Parses the object {"spelling": id, ...}. Throws ConfigError for anything else.
+// Parses the object {"spelling": id, ...}. Throws ConfigError for anything else. Here and below, `source` is
+// the name of the file in messages.
 std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::string& source);
 
 // Parses the id of the token `spelling`. Throws ConfigError for anything but an integer from 0 to 2^31 - 1.
 std::uint32_t parse_id(const nlohmann::json& id, const std::string& spelling, const std::string& source);
 
-// Parses "left right", merge number `number` of `source`, counted from 1. Throws ConfigError if there are not
-// two parts.
+// Parses a merge "left right", which is number `number` of its file, from 1. Throws ConfigError unless the text
+// consists of two tokens.
 std::pair<std::string, std::string> parse_merge(std::string_view text, std::size_t number,
                                                 const std::string& source);
 
-// Reads a folder or a tokenizer.json. Throws ConfigError, which names the file and the error.
+// Reads the vocabulary of a tokenizer from a folder or a file tokenizer.json. Throws ConfigError, which names
+// the file, if a file is missing or invalid.
 Vocabulary read_vocabulary(const std::filesystem::path& folder_or_file);
 
-// Parses a tokenizer.json; `source` names it in messages. Throws ConfigError for every setting with which
-// Hugging Face would produce other ids than GPT-2's algorithm.
+// Parses the text of a tokenizer.json. Throws ConfigError for every setting with which Hugging Face's library
+// would produce other ids than GPT-2's algorithm.
 Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source);
 
-// Returns the vocabulary as a tokenizer.json with one line and sorted keys: equal vocabularies give equal
-// bytes.
-std::string tokenizer_json(const Vocabulary& vocabulary);
+// Returns the vocabulary as the text of a tokenizer.json, in one line with sorted keys: equal vocabularies give
+// equal bytes.
+std::string to_tokenizer_json(const Vocabulary& vocabulary);
 
 }  // namespace trireme::data

@@ -1,4 +1,4 @@
-// Parses and writes the tokenizer.json of Hugging Face's tokenizers library, as far as it describes GPT-2's
+// Parses and writes the tokenizer.json of Hugging Face's tokenizers library, for tokenizers with GPT-2's
 // algorithm.
 #include <algorithm>
 
@@ -17,53 +17,55 @@ template <class... Parts>
     throw ConfigError(cat(source, ' ', parts..., "; Trireme reads GPT-2 style byte-level BPE only"));
 }
 
-// Returns a copy of a member, or null if there is none: the library treats both alike.
-json member(const json& object, const char* key) {
+// Returns a copy of a member of a JSON object, or null if the member is missing: the library treats a missing
+// member like null.
+json find_member(const json& object, const char* key) {
     const auto at = object.find(key);
     return at == object.end() ? json() : *at;
 }
 
-bool has_flag(const json& object, const char* key, bool otherwise) {
-    const json flag = member(object, key);
-    return flag.is_boolean() ? flag.get<bool>() : otherwise;
+bool read_flag(const json& object, const char* key, bool default_value) {
+    const json flag = find_member(object, key);
+    return flag.is_boolean() ? flag.get<bool>() : default_value;
 }
 
 // Returns the library's type of a processing step, such as "ByteLevel" or "NFC", or "none" if there is no step.
-std::string type_of(const json& part) {
-    if (part.is_null()) return "none";
-    const json type = member(part, "type");
+std::string read_type(const json& step) {
+    if (step.is_null()) return "none";
+    const json type = find_member(step, "type");
     return type.is_string() ? type.get<std::string>() : "unnamed";
 }
 
 void check_model(const json& model, const std::string& source) {
-    const std::string type = model.contains("type") ? type_of(model) : "BPE";  // old files omit it
+    const std::string type = model.contains("type") ? read_type(model) : "BPE";  // old files omit it
     if (type != "BPE") refuse(source, "is a ", type, " tokenizer");
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
-        const json value = member(model, key);
+        const json value = find_member(model, key);
         if (!value.is_null() && value != "" && value != 0.0) refuse(source, "sets ", key, " to ", value.dump());
     }
     for (const char* key : {"byte_fallback", "ignore_merges"})
-        if (has_flag(model, key, false)) refuse(source, "sets ", key);
+        if (read_flag(model, key, false)) refuse(source, "sets ", key);
 }
 
 void check_steps(const json& file, const std::string& source) {
-    const json cut = member(file, "pre_tokenizer");
-    if (!member(file, "normalizer").is_null())
-        refuse(source, "has the normalizer ", type_of(file["normalizer"]));
-    if (type_of(cut) != "ByteLevel")
-        refuse(source, "has the pre_tokenizer ", type_of(cut), " in place of ByteLevel");
-    if (has_flag(cut, "add_prefix_space", true))
+    const json pre_tokenizer = find_member(file, "pre_tokenizer");
+    if (!find_member(file, "normalizer").is_null())
+        refuse(source, "has the normalizer ", read_type(file["normalizer"]));
+    if (read_type(pre_tokenizer) != "ByteLevel")
+        refuse(source, "has the pre_tokenizer ", read_type(pre_tokenizer), " in place of ByteLevel");
+    if (read_flag(pre_tokenizer, "add_prefix_space", true))
         refuse(source, "puts a space before every text (add_prefix_space)");
-    if (!has_flag(cut, "use_regex", true))
+    if (!read_flag(pre_tokenizer, "use_regex", true))
         refuse(source, "does not split words by GPT-2's pattern (use_regex)");
-    const std::string decoder = type_of(member(file, "decoder"));
+    const std::string decoder = read_type(find_member(file, "decoder"));
     if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " in place of ByteLevel");
-    const json after = member(file, "post_processor");
-    // A template without special tokens does not change the ids; recent transformers write one for GPT-2.
-    const bool is_idle_template =
-        type_of(after) == "TemplateProcessing" && member(after, "special_tokens").empty();
-    if (!after.is_null() && type_of(after) != "ByteLevel" && !is_idle_template)
-        refuse(source, "has the post_processor ", type_of(after), ", which adds tokens to texts");
+    const json post_processor = find_member(file, "post_processor");
+    // A template without special tokens does not change the ids. Recent versions of transformers write one for
+    // GPT-2.
+    const bool is_idle_template = read_type(post_processor) == "TemplateProcessing" &&
+                                  find_member(post_processor, "special_tokens").empty();
+    if (!post_processor.is_null() && read_type(post_processor) != "ByteLevel" && !is_idle_template)
+        refuse(source, "has the post_processor ", read_type(post_processor), ", which adds tokens to texts");
 }
 
 std::vector<std::pair<std::string, std::string>> parse_merges(const json& merges, const std::string& source) {
@@ -82,27 +84,27 @@ std::vector<std::pair<std::string, std::string>> parse_merges(const json& merges
     return pairs;
 }
 
-std::vector<ListedToken> parse_specials(const json& added, const std::string& source) {
+std::vector<ListedToken> parse_specials(const json& added_tokens, const std::string& source) {
     std::vector<ListedToken> specials;
-    if (added.is_null()) return specials;
-    if (!added.is_array()) refuse(source, "has added_tokens that are no list");
-    for (const json& token : added) {
-        const json content = token.is_object() ? member(token, "content") : token;
+    if (added_tokens.is_null()) return specials;
+    if (!added_tokens.is_array()) refuse(source, "has added_tokens that are no list");
+    for (const json& token : added_tokens) {
+        const json content = token.is_object() ? find_member(token, "content") : token;
         if (!token.is_object() || !content.is_string() || content == "")
             refuse(source, "has an added token without content");
         const auto& spelling = content.get_ref<const std::string&>();
-        if (!has_flag(token, "special", false))
+        if (!read_flag(token, "special", false))
             refuse(source, "cuts the added token \"", spelling, "\" out of texts (it is not special)");
-        specials.push_back({.spelling = spelling, .id = parse_id(member(token, "id"), spelling, source)});
+        specials.push_back({.spelling = spelling, .id = parse_id(find_member(token, "id"), spelling, source)});
     }
     return specials;
 }
 
-json spelled_merges(const Vocabulary& vocabulary) {
+json format_merges(const Vocabulary& vocabulary) {
     json merges = json::array();
     for (const Merge& merge : vocabulary.merges)
-        merges.push_back(spelled(vocabulary.tokens[merge.left]) + ' ' +
-                         spelled(vocabulary.tokens[merge.right]));
+        merges.push_back(spell_bytes(vocabulary.tokens[merge.left]) + ' ' +
+                         spell_bytes(vocabulary.tokens[merge.right]));
     return merges;
 }
 
@@ -110,40 +112,40 @@ json spelled_merges(const Vocabulary& vocabulary) {
 
 Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source) {
     const json file = parse_json<json>(text, source);
-    if (!file.is_object() || !member(file, "model").is_object())
+    if (!file.is_object() || !find_member(file, "model").is_object())
         refuse(source, "has no \"model\": it is no tokenizer.json");
     const json& model = file["model"];
     check_model(model, source);
     check_steps(file, source);
-    return checked({.vocabulary_source = source,
-                    .merges_source = source,
-                    .tokens = parse_tokens(member(model, "vocab"), source),
-                    .specials = parse_specials(member(file, "added_tokens"), source),
-                    .merges = parse_merges(member(model, "merges"), source)});
+    return build_vocabulary({.vocabulary_source = source,
+                             .merges_source = source,
+                             .tokens = parse_tokens(find_member(model, "vocab"), source),
+                             .specials = parse_specials(find_member(file, "added_tokens"), source),
+                             .merges = parse_merges(find_member(model, "merges"), source)});
 }
 
-std::string tokenizer_json(const Vocabulary& vocabulary) {
+std::string to_tokenizer_json(const Vocabulary& vocabulary) {
     json tokens = json::object();
-    json added = json::array();
+    json added_tokens = json::array();
     const std::vector<std::uint32_t>& specials = vocabulary.specials;
     for (std::uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
         if (!std::binary_search(specials.begin(), specials.end(), id)) {
-            tokens[spelled(vocabulary.tokens[id])] = id;
+            tokens[spell_bytes(vocabulary.tokens[id])] = id;
             continue;
         }
         tokens[vocabulary.tokens[id]] = id;
-        added.push_back({{"id", id},
-                         {"content", vocabulary.tokens[id]},
-                         {"special", true},
-                         {"normalized", false},
-                         {"single_word", false},
-                         {"lstrip", false},
-                         {"rstrip", false}});
+        added_tokens.push_back({{"id", id},
+                                {"content", vocabulary.tokens[id]},
+                                {"special", true},
+                                {"normalized", false},
+                                {"single_word", false},
+                                {"lstrip", false},
+                                {"rstrip", false}});
     }
     const json byte_level{
         {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-    json model{{"type", "BPE"}, {"vocab", std::move(tokens)}, {"merges", spelled_merges(vocabulary)}};
-    return json{{"version", "1.0"},          {"added_tokens", std::move(added)},
+    json model{{"type", "BPE"}, {"vocab", std::move(tokens)}, {"merges", format_merges(vocabulary)}};
+    return json{{"version", "1.0"},          {"added_tokens", std::move(added_tokens)},
                 {"normalizer", nullptr},     {"pre_tokenizer", byte_level},
                 {"post_processor", nullptr}, {"decoder", byte_level},
                 {"model", std::move(model)}}

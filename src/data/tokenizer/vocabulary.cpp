@@ -35,8 +35,8 @@ struct PairHash {
 
 struct Occurrences {
     std::int64_t count = 0;
-    bool is_merged = false;          // true if it is in the list of merges
-    std::vector<std::size_t> words;  // words that had the pair; some may have lost it since
+    bool is_merged = false;          // true if the pair is in the list of merges
+    std::vector<std::size_t> words;  // indices of words that contained the pair; some may no longer contain it
 };
 
 struct Candidate {
@@ -44,7 +44,7 @@ struct Candidate {
     Pair pair;
 };
 
-// True if `a` is merged after `b`.
+// Compares candidates: true if `a` is merged after `b`.
 struct ComesLater {
     const std::vector<std::string>& tokens;
 
@@ -55,17 +55,19 @@ struct ComesLater {
     }
 };
 
-// Returns the distinct pieces of the texts with their counts, in the order of their first appearance.
+// Returns the distinct pre-tokens of the texts, here called words, with their counts, in the order of their
+// first occurrence.
 std::vector<Word> count_words(std::span<const std::string> texts) {
-    std::unordered_map<std::string_view, std::size_t> positions;
+    std::unordered_map<std::string_view, std::size_t> word_indices;
     std::vector<Word> words;
     const Splitter splitter;
     for (const std::string& text : texts)
-        splitter.split(text, [&](std::string_view piece) {
-            const auto [at, is_new] = positions.try_emplace(piece, words.size());
+        splitter.split(text, [&](std::string_view pretoken) {
+            const auto [at, is_new] = word_indices.try_emplace(pretoken, words.size());
             if (is_new) {
                 words.push_back({.tokens = {}, .count = 0});
-                for (const char byte : piece) words.back().tokens.push_back(static_cast<unsigned char>(byte));
+                for (const char byte : pretoken)
+                    words.back().tokens.push_back(static_cast<unsigned char>(byte));
             }
             ++words[at->second].count;
         });
@@ -76,12 +78,13 @@ class Trainer {
 public:
     explicit Trainer(std::vector<Word> words)
         : words_(std::move(words)), queue_(ComesLater{vocabulary_.tokens}) {
-        vocabulary_.tokens.pop_back();  // removes the end token until the merges are known
+        vocabulary_.tokens.pop_back();  // without the end-of-text token until the merges are known
         for (std::size_t word = 0; word < words_.size(); ++word) {
             const std::vector<std::uint32_t>& tokens = words_[word].tokens;
-            for (std::size_t i = 0; i + 1 < tokens.size(); ++i) change({tokens[i], tokens[i + 1]}, word, +1);
+            for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
+                add_occurrences({tokens[i], tokens[i + 1]}, word, +1);
         }
-        for (const auto& [pair, seen] : pairs_) queue_.push({seen.count, pair});
+        for (const auto& [pair, occurrences] : pairs_) queue_.push({occurrences.count, pair});
         for (std::uint32_t id = 0; id < byte_values; ++id) ids_.emplace(vocabulary_.tokens[id], id);
     }
 
@@ -90,7 +93,7 @@ public:
             const Candidate best = queue_.top();
             queue_.pop();
             const std::int64_t count = pairs_.at(best.pair).count;
-            if (count != best.count) {
+            if (count != best.count) {  // outdated
                 if (count > 1) queue_.push({count, best.pair});
             } else if (count > 1) {
                 merge(best.pair);
@@ -103,23 +106,24 @@ public:
 
 private:
     void merge(Pair pair) {
-        const std::uint32_t result = token_of(pair);
-        // A pair reappears if one of its tokens can be made in a second way. The list of merges contains it
-        // only once.
-        const Occurrences seen = std::exchange(pairs_.at(pair), {.count = 0, .is_merged = true, .words = {}});
-        if (!seen.is_merged) vocabulary_.merges.push_back({pair.left, pair.right, result});
-        for (const std::size_t word : seen.words) merge_in(word, pair, result);
-        pairs_.at(pair).count = 0;  // overlapping pairs, such as "aa" in "aaa", were miscounted
+        const std::uint32_t result = find_or_add_token(pair);
+        // A pair is merged a second time if other pairs have produced one of the pair's tokens again. The list
+        // of merges contains the pair only once.
+        const Occurrences occurrences =
+            std::exchange(pairs_.at(pair), {.count = 0, .is_merged = true, .words = {}});
+        if (!occurrences.is_merged) vocabulary_.merges.push_back({pair.left, pair.right, result});
+        for (const std::size_t word : occurrences.words) merge_in_word(word, pair, result);
+        pairs_.at(pair).count = 0;  // 0, although overlapping pairs such as "aa" in "aaa" were miscounted
 
-        std::sort(grown_.begin(), grown_.end());
-        grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
-        for (const Pair& touched : grown_) queue_.push({pairs_.at(touched).count, touched});
-        grown_.clear();
+        std::sort(raised_pairs_.begin(), raised_pairs_.end());
+        raised_pairs_.erase(std::unique(raised_pairs_.begin(), raised_pairs_.end()), raised_pairs_.end());
+        for (const Pair& raised_pair : raised_pairs_) queue_.push({pairs_.at(raised_pair).count, raised_pair});
+        raised_pairs_.clear();
     }
 
-    // Returns the token of the joined pair. Two pairs may join to the same bytes (a+bc, ab+c) and then share
-    // one token.
-    std::uint32_t token_of(Pair pair) {
+    // Returns the token for the joined bytes of the pair. Two pairs with the same joined bytes (a+bc, ab+c)
+    // share one token.
+    std::uint32_t find_or_add_token(Pair pair) {
         const auto next_id = static_cast<std::uint32_t>(vocabulary_.tokens.size());
         std::string bytes = vocabulary_.tokens[pair.left] + vocabulary_.tokens[pair.right];
         const auto [at, is_new] = ids_.try_emplace(bytes, next_id);
@@ -127,54 +131,58 @@ private:
         return at->second;
     }
 
-    // Merges from left to right, and updates the counts of the pairs that a merged one touches.
-    void merge_in(std::size_t word, Pair pair, std::uint32_t result) {
+    // Merges all occurrences of the pair in one word, from left to right, and updates the counts of the pairs
+    // next to them.
+    void merge_in_word(std::size_t word, Pair pair, std::uint32_t result) {
         std::vector<std::uint32_t>& tokens = words_[word].tokens;
-        std::size_t kept = 0;
+        std::size_t kept_count = 0;
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             if (i + 1 == tokens.size() || Pair{tokens[i], tokens[i + 1]} != pair) {
-                tokens[kept++] = tokens[i];
+                tokens[kept_count++] = tokens[i];
                 continue;
             }
-            if (kept > 0) {
-                change({tokens[kept - 1], pair.left}, word, -1);
-                change({tokens[kept - 1], result}, word, +1);
+            if (kept_count > 0) {
+                add_occurrences({tokens[kept_count - 1], pair.left}, word, -1);
+                add_occurrences({tokens[kept_count - 1], result}, word, +1);
             }
             if (i + 2 < tokens.size()) {
-                change({pair.right, tokens[i + 2]}, word, -1);
-                change({result, tokens[i + 2]}, word, +1);
+                add_occurrences({pair.right, tokens[i + 2]}, word, -1);
+                add_occurrences({result, tokens[i + 2]}, word, +1);
             }
-            tokens[kept++] = result;
+            tokens[kept_count++] = result;
             ++i;
         }
-        tokens.resize(kept);
+        tokens.resize(kept_count);
     }
 
-    void change(Pair pair, std::size_t word, std::int64_t sign) {
-        Occurrences& seen = pairs_[pair];
-        seen.count += sign * words_[word].count;
+    // Adds the count of the word to the count of the pair, or subtracts it if `sign` is -1.
+    void add_occurrences(Pair pair, std::size_t word, std::int64_t sign) {
+        Occurrences& occurrences = pairs_[pair];
+        occurrences.count += sign * words_[word].count;
         if (sign < 0) return;
-        if (seen.words.empty() || seen.words.back() != word) seen.words.push_back(word);
-        if (!vocabulary_.merges.empty() && (grown_.empty() || grown_.back() != pair)) grown_.push_back(pair);
+        if (occurrences.words.empty() || occurrences.words.back() != word) occurrences.words.push_back(word);
+        // Before the first merge, the constructor queues all pairs.
+        if (!vocabulary_.merges.empty() && (raised_pairs_.empty() || raised_pairs_.back() != pair))
+            raised_pairs_.push_back(pair);
     }
 
-    Vocabulary vocabulary_ = byte_vocabulary();
+    Vocabulary vocabulary_ = make_byte_vocabulary();
     std::vector<Word> words_;
     std::unordered_map<std::string, std::uint32_t> ids_;  // by the bytes of the token
     std::unordered_map<Pair, Occurrences, PairHash> pairs_;
-    std::vector<Pair> grown_;  // pairs whose count the current merge raised
-    std::priority_queue<Candidate, std::vector<Candidate>, ComesLater> queue_;  // some counts are outdated
+    std::vector<Pair> raised_pairs_;  // pairs whose count the current merge raised
+    std::priority_queue<Candidate, std::vector<Candidate>, ComesLater> queue_;  // may contain outdated counts
 };
 
 }  // namespace
 
-std::optional<std::uint32_t> Vocabulary::special_token(std::string_view spelling) const {
+std::optional<std::uint32_t> Vocabulary::find_special_token(std::string_view spelling) const {
     for (const std::uint32_t id : specials)
         if (tokens[id] == spelling) return id;
     return std::nullopt;
 }
 
-Vocabulary byte_vocabulary() {
+Vocabulary make_byte_vocabulary() {
     Vocabulary vocabulary;
     for (std::size_t byte = 0; byte < byte_values; ++byte) {
         vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
@@ -185,7 +193,7 @@ Vocabulary byte_vocabulary() {
     return vocabulary;
 }
 
-Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabulary_size) {
+Vocabulary learn_vocabulary(std::span<const std::string> texts, std::size_t vocabulary_size) {
     if (vocabulary_size < byte_values + 1)
         throw ConfigError(cat("a vocabulary of ", vocabulary_size, " tokens was asked for, but the ",
                               byte_values, " bytes and the end token alone are ", byte_values + 1,

@@ -12,17 +12,18 @@
 
 namespace trireme::data {
 
-// The data that define a byte-level BPE tokenizer.
 inline constexpr std::size_t byte_values = 256;
 inline constexpr std::string_view end_of_text = "<|endoftext|>";
 
-// Replaces the neighbours `left` and `right` by the token `result`.
+// The rule that neighbouring tokens `left` and `right` are replaced by the token `result`. All three are token
+// ids.
 struct Merge {
     std::uint32_t left;
     std::uint32_t right;
     std::uint32_t result;
 };
 
+// The data that define a byte-level BPE tokenizer.
 struct Vocabulary {
     std::vector<std::string> tokens;                       // by id: the bytes of the token
     std::vector<Merge> merges;                             // in the order of application
@@ -30,16 +31,17 @@ struct Vocabulary {
     std::array<std::uint32_t, byte_values> byte_tokens{};  // token of each byte
 
     // Returns the special token with this spelling, or nullopt.
-    std::optional<std::uint32_t> special_token(std::string_view spelling) const;
+    std::optional<std::uint32_t> find_special_token(std::string_view spelling) const;
 };
 
-// Returns the 256 bytes in order and the end token. Used for raw bytes and as the start of training.
-Vocabulary byte_vocabulary();
+// Returns the vocabulary of the 256 bytes, in ascending order, and the end-of-text token. Used for raw bytes
+// and as the start of training.
+Vocabulary make_byte_vocabulary();
 
-// Learns byte-pair merges (Sennrich et al. 2016, algorithm 1) within GPT-2's pieces of the texts. The most
-// frequent pair of neighbours becomes a token; the bytes of the left, then of the right token break ties.
-// Learning stops at `vocabulary_size` tokens or if no pair occurs twice. The end token comes last. Throws
-// ConfigError if `vocabulary_size` is below 257.
-Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabulary_size);
+// Learns a vocabulary from texts (Sennrich et al. 2016, algorithm 1): within the pre-tokens into which GPT-2
+// splits the texts, repeatedly makes the most frequent pair of neighbouring tokens a new token. The bytes of
+// the left, then of the right token break ties. Stops at `vocabulary_size` tokens, or if no pair occurs twice.
+// The end-of-text token comes last. Throws ConfigError if `vocabulary_size` is below 257.
+Vocabulary learn_vocabulary(std::span<const std::string> texts, std::size_t vocabulary_size);
 
 }  // namespace trireme::data

@@ -1,4 +1,4 @@
-// Finds pieces that are one token as a whole, as most words of a text are, without applying merges.
+// Looks up pre-tokens that are a single token, as most pre-tokens of a text are, without applying merges.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,16 @@ public:
     // Indexes tokens[id] for every id in `ids`. The strings must outlive the index.
     WordIndex(std::span<const std::string> tokens, std::span<const std::uint32_t> ids);
 
+    // Returns the id of the token with the bytes `word`, or nullopt.
     std::optional<std::uint32_t> find(std::string_view word) const;
 
 private:
     struct Slot {
-        std::uint32_t fingerprint = 0;  // of the word's hash; avoids most comparisons
-        std::uint32_t id = free;
+        std::uint32_t fingerprint = 0;  // half of the hash of the token; avoids most comparisons
+        std::uint32_t id = empty_slot_id;
     };
 
-    static constexpr std::uint32_t free = 0xffffffff;
+    static constexpr std::uint32_t empty_slot_id = 0xffffffff;
 
     std::span<const std::string> tokens_;
     std::vector<Slot> slots_;  // open addressing; the size is a power of two, at most half is used

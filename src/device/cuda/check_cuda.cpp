@@ -3,7 +3,7 @@
 namespace trireme::device {
 namespace {
 
-const char* advice(cudaError_t code) {
+const char* find_advice(cudaError_t code) {
     switch (code) {
         case cudaErrorECCUncorrectable:
         case cudaErrorHardwareStackError:
@@ -23,10 +23,10 @@ const char* advice(cudaError_t code) {
 
 }  // namespace
 
-void check_cuda(cudaError_t code, const char* call, Where where) {
+void check_cuda(cudaError_t code, const char* call, SourcePosition where) {
     if (code == cudaSuccess) return;
     throw ResourceError(
-        cat(call, " failed: ", cudaGetErrorString(code), " (", cudaGetErrorName(code), ")", advice(code)),
+        cat(call, " failed: ", cudaGetErrorString(code), " (", cudaGetErrorName(code), ")", find_advice(code)),
         where);
 }
 

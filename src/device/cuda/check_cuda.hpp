@@ -1,4 +1,4 @@
-// Turns error codes of CUDA into exceptions that say what to do.
+// Converts error codes of CUDA to exceptions that say what to do.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,8 @@
 
 namespace trireme::device {
 
-// Throws ResourceError unless the call succeeded. It may also report a failure of work that was queued earlier.
-void check_cuda(cudaError_t code, const char* call, Where where = Where::here());
+// Throws ResourceError unless `code` is cudaSuccess. `call` is the name of the CUDA function. The error may be
+// a failure of work that was queued before that call.
+void check_cuda(cudaError_t code, const char* call, SourcePosition where = SourcePosition::here());
 
 }  // namespace trireme::device

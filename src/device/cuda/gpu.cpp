@@ -14,35 +14,35 @@ namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
 
-std::string bus_id_of(int number) {
+std::string read_bus_id(int number) {
     std::array<char, 32> text{};
     check_cuda(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), number),
                "cudaDeviceGetPCIBusId");
     return text.data();
 }
 
-GpuFacts facts_of(int number) {
+GpuFacts find_facts(int number) {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
     return {.number = number,
             .name = properties.name,
-            .bus_id = bus_id_of(number),
+            .bus_id = read_bus_id(number),
             .capability = properties.major * 10 + properties.minor,
             .memory_bytes = properties.totalGlobalMem,
-            .processors = properties.multiProcessorCount,
+            .multiprocessors = properties.multiProcessorCount,
             .shared_memory_bytes = properties.sharedMemPerBlockOptin};
 }
 
-// Selects the GPU of `memory` for the calling thread. A new thread starts with the first GPU selected.
-void use_gpu_of(const void* memory) {
+// Selects the GPU that owns `memory` for the calling thread. In a new thread, the first GPU is selected.
+void select_gpu_of(const void* memory) {
     cudaPointerAttributes attributes{};
     check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
     if (attributes.type == cudaMemoryTypeDevice) check_cuda(cudaSetDevice(attributes.device), "cudaSetDevice");
 }
 
-// Returns the memory pool of the GPU in use. Freed memory
-// stays in it, because the next plan needs as much again.
-cudaMemPool_t memory_pool() {
+// Returns the memory pool of the selected GPU. Freed memory stays in the pool, because the next plan needs
+// about the same amount.
+cudaMemPool_t get_memory_pool() {
     int number = 0;
     cudaMemPool_t pool = nullptr;
     check_cuda(cudaGetDevice(&number), "cudaGetDevice");
@@ -50,30 +50,31 @@ cudaMemPool_t memory_pool() {
     return pool;
 }
 
-std::uint64_t of_pool(cudaMemPoolAttr attribute) {
+std::uint64_t read_pool_bytes(cudaMemPoolAttr attribute) {
     std::uint64_t bytes = 0;
-    check_cuda(cudaMemPoolGetAttribute(memory_pool(), attribute, &bytes), "cudaMemPoolGetAttribute");
+    check_cuda(cudaMemPoolGetAttribute(get_memory_pool(), attribute, &bytes), "cudaMemPoolGetAttribute");
     return bytes;
 }
 
-cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
-cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
+cudaEvent_t cuda_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
+cudaStream_t cuda_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 
-// Formats a version of CUDA, which is encoded as 1000 * major + 10 * minor.
-std::string version(int number) { return cat(number / 1000, ".", number % 1000 / 10); }
+// Formats a CUDA version, which is encoded as 1000 * major + 10 * minor: "12.4".
+std::string format_version(int number) { return cat(number / 1000, ".", number % 1000 / 10); }
 
-std::string driver_complaint() {
+std::string explain_old_driver() {
     int driver = 0;
     cudaDriverGetVersion(&driver);
     if (driver == 0) return "no NVIDIA driver was found";
-    return cat("the NVIDIA driver knows CUDA ", version(driver), ", and this program was built with ",
-               version(CUDART_VERSION), ": install a newer driver, or build with an older CUDA");
+    return cat("the NVIDIA driver knows CUDA ", format_version(driver), ", and this program was built with ",
+               format_version(CUDART_VERSION), ": install a newer driver, or build with an older CUDA");
 }
 
-// Returns false if the queried work is not ready. Throws ResourceError if it failed.
-bool is_done(cudaError_t answer) {
+// Converts the result of cudaEventQuery or cudaStreamQuery: returns true if the work has ended. Throws
+// ResourceError if the work failed.
+bool test_result(cudaError_t answer) {
     if (answer == cudaErrorNotReady) {
-        cudaGetLastError();  // clears the code: it is no error, and a later cudaGetLastError() would return it
+        cudaGetLastError();  // clears the code, which is no error
         return false;
     }
     check_cuda(answer, "work of the GPU");
@@ -83,11 +84,12 @@ bool is_done(cudaError_t answer) {
 }  // namespace
 
 // The event is recorded in the default stream, which waits for all blocking streams.
-void wait_for_gpu(const void* memory, const Patience& patience) {
-    use_gpu_of(memory);
-    const GpuMoment now;
-    check_cuda(cudaEventRecord(event_of(now.native()), nullptr), "cudaEventRecord");
-    wait_until([&] { return now.is_over(); }, patience, [] { return "its GPU to do all that it was given"; });
+void wait_for_gpu(const void* memory, const WaitPolicy& wait_policy) {
+    select_gpu_of(memory);
+    const GpuEvent work_end;
+    check_cuda(cudaEventRecord(cuda_event(work_end.native()), nullptr), "cudaEventRecord");
+    wait_until([&] { return work_end.is_over(); }, wait_policy,
+               [] { return "its GPU to do all that it was given"; });
 }
 
 GpuSearch find_gpus() {
@@ -95,7 +97,7 @@ GpuSearch find_gpus() {
     const cudaError_t code = cudaGetDeviceCount(&count);
     GpuSearch search;
     if (code == cudaErrorInsufficientDriver) {
-        search.complaint = driver_complaint();
+        search.complaint = explain_old_driver();
     } else if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0)) {
         search.complaint =
             "the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES, or the job's --gpus, may hide it)";
@@ -103,44 +105,45 @@ GpuSearch find_gpus() {
         search.complaint = cat("CUDA does not start: ", cudaGetErrorString(code));
     }
     if (!search.complaint.empty()) return search;
-    for (int number = 0; number < count; ++number) search.gpus.push_back(facts_of(number));
+    for (int number = 0; number < count; ++number) search.gpus.push_back(find_facts(number));
     return search;
 }
 
-void use_gpu(int number) {
+void select_gpu(int number) {
     check_cuda(cudaSetDevice(number), "cudaSetDevice");
     check_cuda(cudaFree(nullptr), "the GPU's start");  // creates the context now, not within a step
-    std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
-    check_cuda(cudaMemPoolSetAttribute(memory_pool(), cudaMemPoolAttrReleaseThreshold, &everything),
+    std::uint64_t keep_all_memory = std::numeric_limits<std::uint64_t>::max();
+    check_cuda(cudaMemPoolSetAttribute(get_memory_pool(), cudaMemPoolAttrReleaseThreshold, &keep_all_memory),
                "cudaMemPoolSetAttribute");
 }
 
-GpuFacts gpu_in_use() {
+GpuFacts selected_gpu() {
     int number = 0;
     check_cuda(cudaGetDevice(&number), "cudaGetDevice");
-    return facts_of(number);
+    return find_facts(number);
 }
 
-std::size_t free_gpu_memory() {
+std::size_t count_free_gpu_bytes() {
     std::size_t free = 0;
     std::size_t total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return free + (of_pool(cudaMemPoolAttrReservedMemCurrent) - of_pool(cudaMemPoolAttrUsedMemCurrent));
+    return free + (read_pool_bytes(cudaMemPoolAttrReservedMemCurrent) -
+                   read_pool_bytes(cudaMemPoolAttrUsedMemCurrent));
 }
 
-std::byte* take_gpu_memory(std::size_t bytes) {
+std::byte* allocate_gpu_memory(std::size_t bytes) {
     void* memory = nullptr;
     cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
     if (code == cudaErrorMemoryAllocation) {  // the pool's free memory may be fragmented
         cudaGetLastError();
         check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
-        check_cuda(cudaMemPoolTrimTo(memory_pool(), 0), "cudaMemPoolTrimTo");
+        check_cuda(cudaMemPoolTrimTo(get_memory_pool(), 0), "cudaMemPoolTrimTo");
         code = cudaMallocAsync(&memory, bytes, nullptr);
     }
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();  // clears the code, because the caller may catch this and continue
         throw ResourceError(
-            cat("the GPU has no ", bytes / megabyte, " MB more: ", free_gpu_memory() / megabyte,
+            cat("the GPU has no ", bytes / megabyte, " MB more: ", count_free_gpu_bytes() / megabyte,
                 " MB are free; use a smaller --batch, more --microbatches, --recompute or more ranks"));
     }
     check_cuda(code, "cudaMallocAsync");
@@ -149,37 +152,38 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// The memory is freed in the default stream, so after all work that is queued now.
-void give_back_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
+// The memory is freed in the default stream, and therefore after all work that is queued now.
+void free_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
 
-// After a reset, CUDA's high-water mark is too low until the next allocation; hence the maximum.
-std::size_t most_gpu_memory() {
-    return std::max(of_pool(cudaMemPoolAttrUsedMemHigh), of_pool(cudaMemPoolAttrUsedMemCurrent));
+// The maximum is needed because, after a reset, CUDA's high-water mark is too low until the next allocation.
+std::size_t peak_gpu_bytes() {
+    return std::max(read_pool_bytes(cudaMemPoolAttrUsedMemHigh),
+                    read_pool_bytes(cudaMemPoolAttrUsedMemCurrent));
 }
 
-void forget_most_gpu_memory() {
+void reset_peak_gpu_bytes() {
     std::uint64_t zero = 0;
-    check_cuda(cudaMemPoolSetAttribute(memory_pool(), cudaMemPoolAttrUsedMemHigh, &zero),
+    check_cuda(cudaMemPoolSetAttribute(get_memory_pool(), cudaMemPoolAttrUsedMemHigh, &zero),
                "cudaMemPoolSetAttribute");
 }
 
-std::byte* take_pinned_memory(std::size_t bytes) {
+std::byte* allocate_pinned_memory(std::size_t bytes) {
     void* memory = nullptr;
     check_cuda(cudaMallocHost(&memory, bytes), "cudaMallocHost");
     return static_cast<std::byte*>(memory);
 }
 
-// cudaFreeHost waits for the GPU, which may hang if an
-// exception ends the job. The system frees the memory then.
-void give_back_pinned_memory(std::byte* memory) noexcept {
+// cudaFreeHost waits for the GPU, which may hang if an exception ends the job. In that case the memory is not
+// freed here, but at the end of the process.
+void free_pinned_memory(std::byte* memory) noexcept {
     if (std::uncaught_exceptions() == 0) cudaFreeHost(memory);
 }
 
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
     if (row_bytes == 0 || rows == 0) return;
-    use_gpu_of(to);
-    use_gpu_of(from);
+    select_gpu_of(to);
+    select_gpu_of(from);
     if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes)) {
         check_cuda(cudaMemcpy(to, from, rows * row_bytes, cudaMemcpyDefault), "cudaMemcpy");
     } else {
@@ -190,28 +194,28 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
     check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
-GpuMoment::GpuMoment() {
+GpuEvent::GpuEvent() {
     cudaEvent_t event = nullptr;
     check_cuda(cudaEventCreate(&event), "cudaEventCreate");
     event_ = event;
 }
 
-GpuMoment::~GpuMoment() {
-    if (event_ != nullptr) cudaEventDestroy(event_of(event_));
+GpuEvent::~GpuEvent() {
+    if (event_ != nullptr) cudaEventDestroy(cuda_event(event_));
 }
 
-GpuMoment::GpuMoment(GpuMoment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+GpuEvent::GpuEvent(GpuEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
 
-GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
+GpuEvent& GpuEvent::operator=(GpuEvent&& other) noexcept {
     std::swap(event_, other.event_);
     return *this;
 }
 
-bool GpuMoment::is_over() const { return is_done(cudaEventQuery(event_of(event_))); }
+bool GpuEvent::is_over() const { return test_result(cudaEventQuery(cuda_event(event_))); }
 
-double GpuMoment::seconds_since(const GpuMoment& earlier) const {
+double GpuEvent::seconds_since(const GpuEvent& earlier) const {
     float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, event_of(earlier.event_), event_of(event_)),
+    check_cuda(cudaEventElapsedTime(&milliseconds, cuda_event(earlier.event_), cuda_event(event_)),
                "cudaEventElapsedTime");
     return static_cast<double>(milliseconds) * 1e-3;
 }
@@ -222,46 +226,46 @@ GpuQueue::GpuQueue() {
     stream_ = stream;
 }
 
-GpuQueue GpuQueue::alone() {
+GpuQueue GpuQueue::make_non_blocking() {
     cudaStream_t stream = nullptr;
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     return GpuQueue(stream);
 }
 
 GpuQueue::~GpuQueue() {
-    if (stream_ != nullptr) cudaStreamDestroy(stream_of(stream_));
+    if (stream_ != nullptr) cudaStreamDestroy(cuda_stream(stream_));
 }
 
 GpuQueue::GpuQueue(GpuQueue&& other) noexcept
-    : stream_(std::exchange(other.stream_, nullptr)), patience_(other.patience_) {}
+    : stream_(std::exchange(other.stream_, nullptr)), wait_policy_(other.wait_policy_) {}
 
 GpuQueue& GpuQueue::operator=(GpuQueue&& other) noexcept {
     std::swap(stream_, other.stream_);
-    std::swap(patience_, other.patience_);
+    std::swap(wait_policy_, other.wait_policy_);
     return *this;
 }
 
 void GpuQueue::copy(void* to, const void* from, std::size_t bytes) {
-    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream_)), "cudaMemcpyAsync");
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda_stream(stream_)), "cudaMemcpyAsync");
 }
 
 void GpuQueue::clear(void* memory, std::size_t bytes) {
-    check_cuda(cudaMemsetAsync(memory, 0, bytes, stream_of(stream_)), "cudaMemsetAsync");
+    check_cuda(cudaMemsetAsync(memory, 0, bytes, cuda_stream(stream_)), "cudaMemsetAsync");
 }
 
-void GpuQueue::mark(GpuMoment& moment) {
-    check_cuda(cudaEventRecord(event_of(moment.event_), stream_of(stream_)), "cudaEventRecord");
+void GpuQueue::mark(GpuEvent& event) {
+    check_cuda(cudaEventRecord(cuda_event(event.event_), cuda_stream(stream_)), "cudaEventRecord");
 }
 
-void GpuQueue::wait_for(const GpuMoment& moment) {
-    check_cuda(cudaStreamWaitEvent(stream_of(stream_), event_of(moment.event_), 0), "cudaStreamWaitEvent");
+void GpuQueue::wait_for(const GpuEvent& event) {
+    check_cuda(cudaStreamWaitEvent(cuda_stream(stream_), cuda_event(event.event_), 0), "cudaStreamWaitEvent");
 }
 
-bool GpuQueue::is_idle() const { return is_done(cudaStreamQuery(stream_of(stream_))); }
+bool GpuQueue::is_idle() const { return test_result(cudaStreamQuery(cuda_stream(stream_))); }
 
-void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments) {
-    constexpr std::size_t to_be_asked_for = 48 * 1024;
-    if (grid.shared_bytes >= to_be_asked_for) {
+void launch_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments) {
+    constexpr std::size_t max_default_shared_bytes = 48 * 1024;  // CUDA requires an opt-in for more
+    if (grid.shared_bytes >= max_default_shared_bytes) {
         check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(grid.shared_bytes)),
                    "cudaFuncSetAttribute");

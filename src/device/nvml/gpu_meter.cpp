@@ -15,34 +15,36 @@ namespace {
 
 constexpr double milli = 1e-3;
 
-nvml::Device device_of(void* handle) { return static_cast<nvml::Device>(handle); }
+nvml::Device nvml_device(void* handle) { return static_cast<nvml::Device>(handle); }
 
-// Returns the value that `ask` writes, times `unit`; empty if NVML does not report it.
-template <class Value, class Ask>
-std::optional<double> told(const Ask& ask, double unit = 1) {
+// Returns the value that query(&value) writes, times `scale`; empty if NVML does not report it.
+template <class Value, class Query>
+std::optional<double> read_value(const Query& query, double scale = 1) {
     Value value{};
-    if (ask(&value) != Result::success) return std::nullopt;
-    return static_cast<double>(value) * unit;
+    if (query(&value) != Result::success) return std::nullopt;
+    return static_cast<double>(value) * scale;
 }
 
-// Reads a list from an NVML function that, called with null, returns the number of elements.
-template <class Ask>
-std::vector<unsigned> list_of(const Ask& ask) {
+// Reads a list with query(&count, list), an NVML function. If the list is null, the function writes only the
+// number of elements.
+template <class Query>
+std::vector<unsigned> read_list(const Query& query) {
     unsigned count = 0;
-    const Result result = ask(&count, nullptr);
+    const Result result = query(&count, nullptr);
     if ((result != Result::success && result != Result::insufficient_size) || count == 0) return {};
     std::vector<unsigned> list(count);
-    if (ask(&count, list.data()) != Result::success) return {};
+    if (query(&count, list.data()) != Result::success) return {};
     list.resize(std::min<std::size_t>(count, list.size()));
     return list;
 }
 
-// Returns "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks lie on one side of `mhz`.
-std::string nearest_of(int mhz, const std::vector<int>& clocks) {
-    const auto below = std::ranges::find_if(clocks, [&](int clock) { return clock < mhz; });
-    if (below == clocks.begin()) return cat("is ", clocks.front(), " MHz");
-    if (below == clocks.end()) return cat("is ", clocks.back(), " MHz");
-    return cat("are ", *below, " and ", *std::prev(below), " MHz");
+// Returns "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks lie on one side of `mhz`. `clocks` has the
+// highest clock first.
+std::string describe_nearest(int mhz, const std::vector<int>& clocks) {
+    const auto lower_clock = std::ranges::find_if(clocks, [&](int clock) { return clock < mhz; });
+    if (lower_clock == clocks.begin()) return cat("is ", clocks.front(), " MHz");
+    if (lower_clock == clocks.end()) return cat("is ", clocks.back(), " MHz");
+    return cat("are ", *lower_clock, " and ", *std::prev(lower_clock), " MHz");
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ GpuMeter::GpuMeter(const std::string& bus_id, const std::string& library)
     const Result result = library_->device_at(bus_id.c_str(), &device);
     device_ = device;
     if (result != Result::success)
-        throw ResourceError(cat(library, " finds no GPU at ", bus_id, ": ", library_->words_of(result),
+        throw ResourceError(cat(library, " finds no GPU at ", bus_id, ": ", library_->describe(result),
                                 "; see whether nvidia-smi shows it"));
 }
 
@@ -61,95 +63,98 @@ GpuMeter::~GpuMeter() = default;
 GpuMeter::GpuMeter(GpuMeter&& other) noexcept = default;
 GpuMeter& GpuMeter::operator=(GpuMeter&& other) noexcept = default;
 
-std::string GpuMeter::driver() const { return library_->driver(); }
+std::string GpuMeter::find_driver_version() const { return library_->find_driver_version(); }
 
-std::optional<double> GpuMeter::joules() const {
-    return told<unsigned long long>([&](auto* value) { return library_->energy(device_of(device_), value); },
-                                    milli);
+std::optional<double> GpuMeter::read_joules() const {
+    return read_value<unsigned long long>(
+        [&](auto* value) { return library_->energy(nvml_device(device_), value); }, milli);
 }
 
 GpuReading GpuMeter::read() const {
-    const auto clock_of = [&](ClockKind kind) {
-        return told<unsigned>([&](auto* value) { return library_->clock(device_of(device_), kind, value); });
+    const auto read_clock_mhz = [&](ClockKind kind) {
+        return read_value<unsigned>(
+            [&](auto* value) { return library_->clock(nvml_device(device_), kind, value); });
     };
     GpuReading reading{
-        .joules = joules(),
-        .watts = told<unsigned>([&](auto* value) { return library_->power(device_of(device_), value); }, milli),
-        .clock_mhz = clock_of(ClockKind::multiprocessors),
-        .memory_clock_mhz = clock_of(ClockKind::memory),
-        .celsius = told<unsigned>(
-            [&](auto* value) { return library_->temperature(device_of(device_), nvml::Sensor::gpu, value); }),
-        .power_limit_watts = told<unsigned>(
-            [&](auto* value) { return library_->power_limit(device_of(device_), value); }, milli)};
+        .joules = read_joules(),
+        .watts = read_value<unsigned>([&](auto* value) { return library_->power(nvml_device(device_), value); },
+                                      milli),
+        .clock_mhz = read_clock_mhz(ClockKind::multiprocessors),
+        .memory_clock_mhz = read_clock_mhz(ClockKind::memory),
+        .celsius = read_value<unsigned>(
+            [&](auto* value) { return library_->temperature(nvml_device(device_), nvml::Sensor::gpu, value); }),
+        .power_limit_watts = read_value<unsigned>(
+            [&](auto* value) { return library_->power_limit(nvml_device(device_), value); }, milli)};
     nvml::Memory memory{};
-    if (library_->memory(device_of(device_), &memory) == Result::success) {
+    if (library_->memory(nvml_device(device_), &memory) == Result::success) {
         reading.used_bytes = static_cast<double>(memory.used);
         reading.total_bytes = static_cast<double>(memory.total);
     }
     return reading;
 }
 
-GpuLimits GpuMeter::limits() const {
-    return {.default_power_limit_watts = told<unsigned>(
-                [&](auto* value) { return library_->default_power_limit(device_of(device_), value); }, milli),
-            .highest_clock_mhz = told<unsigned>([&](auto* value) {
-                return library_->highest_clock(device_of(device_), ClockKind::multiprocessors, value);
+GpuLimits GpuMeter::read_limits() const {
+    return {.default_power_limit_watts = read_value<unsigned>(
+                [&](auto* value) { return library_->default_power_limit(nvml_device(device_), value); }, milli),
+            .highest_clock_mhz = read_value<unsigned>([&](auto* value) {
+                return library_->highest_clock(nvml_device(device_), ClockKind::multiprocessors, value);
             })};
 }
 
-// Lists the clocks for the highest memory clock, which is the one in use while a GPU computes.
-std::vector<int> GpuMeter::clocks() const {
-    const std::vector<unsigned> memory = list_of([&](unsigned* count, unsigned* mhz) {
-        return library_->memory_clocks(device_of(device_), count, mhz);
+// Lists the clocks that are possible at the highest memory clock, which a GPU uses while it computes.
+std::vector<int> GpuMeter::list_clocks() const {
+    const std::vector<unsigned> memory = read_list([&](unsigned* count, unsigned* mhz) {
+        return library_->memory_clocks(nvml_device(device_), count, mhz);
     });
     if (memory.empty()) return {};
     const unsigned highest = std::ranges::max(memory);
-    const std::vector<unsigned> found = list_of([&](unsigned* count, unsigned* mhz) {
-        return library_->clocks(device_of(device_), highest, count, mhz);
+    const std::vector<unsigned> listed_clocks = read_list([&](unsigned* count, unsigned* mhz) {
+        return library_->clocks(nvml_device(device_), highest, count, mhz);
     });
-    std::vector<int> clocks(found.begin(), found.end());
+    std::vector<int> clocks(listed_clocks.begin(), listed_clocks.end());
     std::ranges::sort(clocks, std::greater<>());
     return clocks;
 }
 
-// If the clocks are unknown, setting the clock fails later if the GPU does not support it.
+// If the clocks are unknown, `mhz` passes this check; lock_clock() then fails if the GPU does not support it.
 void GpuMeter::check_clock(int mhz) const {
-    const std::vector<int> known = clocks();
-    if (known.empty() || std::ranges::find(known, mhz) != known.end()) return;
+    const std::vector<int> supported_clocks = list_clocks();
+    if (supported_clocks.empty() || std::ranges::find(supported_clocks, mhz) != supported_clocks.end()) return;
     throw ConfigError(cat("the GPU at ", bus_id_, " does not support --gpu-clock ", mhz,
-                          ": the nearest of its ", known.size(), " clocks, ", known.back(), " to ",
-                          known.front(), " MHz, ", nearest_of(mhz, known)));
+                          ": the nearest of its ", supported_clocks.size(), " clocks, ",
+                          supported_clocks.back(), " to ", supported_clocks.front(), " MHz, ",
+                          describe_nearest(mhz, supported_clocks)));
 }
 
-void GpuMeter::hold_clock(int mhz) const {
+void GpuMeter::lock_clock(int mhz) const {
     check_clock(mhz);
     const auto clock = static_cast<unsigned>(mhz);
-    const Result result = library_->lock_clock(device_of(device_), clock, clock);
-    const std::string wish = cat("--gpu-clock ", mhz);
+    const Result result = library_->lock_clock(nvml_device(device_), clock, clock);
+    const std::string option = cat("--gpu-clock ", mhz);
     switch (result) {
         case Result::success:
             return;
         case Result::no_permission:
-            throw ConfigError(cat(wish, ": this user may not set the clock of the GPU at ", bus_id_,
+            throw ConfigError(cat(option, ": this user may not set the clock of the GPU at ", bus_id_,
                                   "; an administrator may (nvidia-smi --lock-gpu-clocks=", mhz,
                                   "), and so may Slurm where it is set up for that (srun --gpu-freq=", mhz,
                                   "); without --gpu-clock the run leaves clocks as they are"));
         case Result::not_supported:
         case Result::invalid_argument:
-            throw ConfigError(cat("the GPU at ", bus_id_, " does not support ", wish, ": ",
-                                  library_->words_of(result),
+            throw ConfigError(cat("the GPU at ", bus_id_, " does not support ", option, ": ",
+                                  library_->describe(result),
                                   "; without --gpu-clock the run leaves clocks as they are"));
         case Result::not_found:
         case Result::insufficient_size:
         case Result::gpu_is_lost:
             break;
     }
-    throw ResourceError(cat(wish, ": the GPU at ", bus_id_, " does not answer: ", library_->words_of(result),
+    throw ResourceError(cat(option, ": the GPU at ", bus_id_, " does not answer: ", library_->describe(result),
                             "; see whether nvidia-smi shows it, and start elsewhere meanwhile"));
 }
 
-bool GpuMeter::give_clock_back() const noexcept {
-    return library_->give_clock_back(device_of(device_)) == Result::success;
+bool GpuMeter::unlock_clock() const noexcept {
+    return library_->unlock_clock(nvml_device(device_)) == Result::success;
 }
 
 GpuMeterSearch find_gpu_meter(const std::string& bus_id, const std::string& library) {

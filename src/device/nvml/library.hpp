@@ -1,6 +1,6 @@
-// Declares the functions of NVIDIA's management library (NVML) that are
-// used here, after its reference (docs.nvidia.com/deploy/nvml-api). The
-// library comes with the driver, but its header only with the CUDA toolkit.
+// The functions of NVIDIA's management library (NVML) that are used here, declared according to its reference
+// (docs.nvidia.com/deploy/nvml-api). The driver includes the library, but only the CUDA toolkit includes its
+// header.
 #pragma once
 
 #include <string>
@@ -45,10 +45,10 @@ public:
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
-    // Version of the driver, "550.54.15"; empty if unknown.
-    std::string driver() const;
-    // NVML's own description of the result.
-    std::string words_of(Result result) const;
+    // Returns the version of the driver, "550.54.15"; empty if unknown.
+    std::string find_driver_version() const;
+    // Returns NVML's description of the result.
+    std::string describe(Result result) const;
 
     Result (*device_at)(const char* bus_id, Device* device) = nullptr;
     Result (*energy)(Device device, unsigned long long* millijoules) = nullptr;
@@ -61,14 +61,14 @@ public:
     Result (*memory)(Device device, Memory* memory) = nullptr;
     Result (*memory_clocks)(Device device, unsigned* count, unsigned* mhz) = nullptr;
     Result (*clocks)(Device device, unsigned memory_mhz, unsigned* count, unsigned* mhz) = nullptr;
-    Result (*lock_clock)(Device device, unsigned least_mhz, unsigned most_mhz) = nullptr;
-    Result (*give_clock_back)(Device device) = nullptr;
+    Result (*lock_clock)(Device device, unsigned min_mhz, unsigned max_mhz) = nullptr;
+    Result (*unlock_clock)(Device device) = nullptr;
 
 private:
     SharedLibrary library_;
     Result (*end_)() = nullptr;
-    const char* (*words_)(Result) = nullptr;
-    Result (*driver_)(char* text, unsigned length) = nullptr;
+    const char* (*error_string_)(Result) = nullptr;
+    Result (*driver_version_)(char* text, unsigned length) = nullptr;
 };
 
 }  // namespace trireme::device::nvml

@@ -9,16 +9,19 @@
 namespace trireme::kernels {
 namespace {
 
-// Uses (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), which needs one exponential and no hyperbolic function.
+// gelu_tanh(x) = x cdf(x), where cdf(x) = (1 + tanh(u)) / 2, with u = sqrt(2 / pi) (x + 0.044715 x^3),
+// approximates the normal distribution function. The struct computes cdf(x) as 1 / (1 + exp(-2 u)), which needs
+// one exponential and no hyperbolic function.
 template <class T>
 struct GeluTanh {
-    static constexpr T linear = static_cast<T>(2 * 0.79788456080286535588);  // 2 sqrt(2 / pi)
-    static constexpr T cubic = linear * static_cast<T>(0.044715);
+    static constexpr T linear =
+        static_cast<T>(2 * 0.79788456080286535588);                // factor of x in 2 u: 2 sqrt(2 / pi)
+    static constexpr T cubic = linear * static_cast<T>(0.044715);  // factor of x^3 in 2 u
 
-    static T share(T x) { return 1 / (1 + cpu::exponential(-x * (linear + cubic * x * x))); }
-    static T value(T x) { return x * share(x); }
-    static T slope(T x) {
-        const T s = share(x);
+    static T cdf(T x) { return 1 / (1 + cpu::exponential(-x * (linear + cubic * x * x))); }
+    static T value(T x) { return x * cdf(x); }
+    static T derivative(T x) {
+        const T s = cdf(x);
         return s + x * s * (1 - s) * (linear + 3 * cubic * x * x);
     }
 };
@@ -27,28 +30,28 @@ template <class T>
 struct Gelu {
     static constexpr T peak = static_cast<T>(0.39894228040143267794);  // density at 0: 1 / sqrt(2 pi)
 
-    static T value(T x) { return x * cpu::gaussian(x).share; }
-    static T slope(T x) {
-        const cpu::Gaussian<T> at = cpu::gaussian(x);
-        return at.share + x * (peak * at.bell);
+    static T value(T x) { return x * cpu::evaluate_gaussian(x).cdf; }
+    static T derivative(T x) {
+        const cpu::Gaussian<T> normal = cpu::evaluate_gaussian(x);
+        return normal.cdf + x * (peak * normal.bell);
     }
 };
 
-// Uses tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1), whose numerator is computed without cancellation near zero.
-// The derivative is 4 exp(-2 x) / (1 + exp(-2 x))^2, which is even in x.
+// tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1); the numerator is computed without cancellation near zero. The
+// derivative is 4 exp(-2 |x|) / (1 + exp(-2 |x|))^2.
 template <class T>
 struct Tanh {
-    static constexpr T flat = 20;  // beyond it the result is 1
+    static constexpr T max_magnitude = 20;  // beyond it, the result is rounded to 1 or -1
 
     static T value(T x) {
-        const T above = x > flat ? flat : x;
-        const T bounded = above < -flat ? -flat : above;
-        const T grown = cpu::exponential_minus_one(2 * bounded);
-        return grown / (grown + 2);
+        const T upper_bounded = x > max_magnitude ? max_magnitude : x;
+        const T clamped = upper_bounded < -max_magnitude ? -max_magnitude : upper_bounded;
+        const T exp_minus_one = cpu::exponential_minus_one(2 * clamped);
+        return exp_minus_one / (exp_minus_one + 2);
     }
-    static T slope(T x) {
-        const T shrunk = cpu::exponential(-2 * std::abs(x));
-        return 4 * shrunk / ((1 + shrunk) * (1 + shrunk));
+    static T derivative(T x) {
+        const T exp_negative = cpu::exponential(-2 * std::abs(x));
+        return 4 * exp_negative / ((1 + exp_negative) * (1 + exp_negative));
     }
 };
 
@@ -86,7 +89,7 @@ void activate_backward(int threads, const device::Elements<const T>& input,
             const T* dy = grad_output.row(r);
             T* dx = grad_input.row(r);
 #pragma omp simd
-            for (std::size_t c = 0; c < input.columns; ++c) dx[c] = dy[c] * Function::slope(x[c]);
+            for (std::size_t c = 0; c < input.columns; ++c) dx[c] = dy[c] * Function::derivative(x[c]);
         }
     });
 }

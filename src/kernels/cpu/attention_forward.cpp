@@ -1,11 +1,11 @@
-// Computes the softmax over one block of keys at a time and rescales when a larger score occurs. (Milakov and
-// Gimelshein, 2018; Dao et al., 2022)
+// Computes the softmax over one block of keys at a time. If a block has a score that is larger than all scores
+// before, the earlier sums are rescaled. (Milakov and Gimelshein, 2018; Dao et al., 2022)
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/attention_block.hpp"
+#include "kernels/cpu/attention_dropout_factors.hpp"
 #include "kernels/cpu/exponential.hpp"
-#include "kernels/cpu/weight_factors.hpp"
 
 namespace trireme::kernels {
 namespace {
@@ -21,13 +21,13 @@ struct Workspace {
           outputs(block_rows * round_up(channels, lanes<T>)),
           weights(block_rows * block_rows) {}
 
-    Scratch<T> keys;     // (blocks, channels, block_rows)
-    Scratch<T> values;   // (length, channels)
-    Scratch<T> queries;  // (block_rows, channels), scaled
-    Scratch<T> outputs;  // (block_rows, channels), before the division by the sum
-    Scratch<T> weights;  // (block_rows, block_rows)
-    T largest[block_rows];
-    T sum[block_rows];
+    Scratch<T> keys;        // (blocks, channels, block_rows): transposed
+    Scratch<T> values;      // (length, channels)
+    Scratch<T> queries;     // (block_rows, channels), scaled
+    Scratch<T> outputs;     // (block_rows, channels), before the division by the sum
+    Scratch<T> weights;     // (block_rows, block_rows): scores, then weights
+    T largest[block_rows];  // largest score of each query so far
+    T sum[block_rows];      // sum of the weights of each query so far, before dropout
 };
 
 // Forward pass of one head in one segment.
@@ -44,7 +44,7 @@ public:
           work_(work) {}
 
     void run() {
-        const std::size_t column = head_ * op_.shape.groups / op_.shape.heads * channels_;
+        const std::size_t column = head_ * op_.shape.key_value_heads / op_.shape.heads * channels_;
         pack_transposed(op_.key.as<T>(), segment_.begin, segment_.length, column, channels_, work_.keys.data());
         pack_rows(op_.value.as<T>(), segment_.begin, segment_.length, column, channels_, T{1},
                   work_.values.data());
@@ -61,8 +61,9 @@ private:
         std::fill_n(work_.largest, queries, std::numeric_limits<T>::lowest());
         std::fill_n(work_.sum, queries, T{0});
         for_each_pair(segment_.length, op_.shape.is_causal, begin, [&](const BlockPair& pair) {
-            multiply_seen(pair, work_.queries.data(), stride_, work_.keys.data() + pair.key_begin * channels_,
-                          channels_, work_.weights.data());
+            multiply_visible_keys(pair, work_.queries.data(), stride_,
+                                  work_.keys.data() + pair.key_begin * channels_, channels_,
+                                  work_.weights.data());
             for (std::size_t q = 0; q < queries; ++q) weigh(pair, q);
             add_weighted_keys(pair, work_.weights.data(), work_.values.data() + pair.key_begin * stride_,
                               stride_, work_.outputs.data());
@@ -70,12 +71,12 @@ private:
         store(begin, queries);
     }
 
-    // Replaces one query's scores by weights relative to its largest score so far.
+    // Replaces the scores of query q by weights relative to its largest score so far.
     void weigh(const BlockPair& pair, std::size_t q) {
         T* row = work_.weights.data() + q * block_rows;
-        mask_row(row, pair.keys_seen(q));
-        const T before = work_.largest[q];
-        T largest = before;
+        mask_row(row, pair.count_visible_keys(q));
+        const T earlier_largest = work_.largest[q];
+        T largest = earlier_largest;
 #pragma omp simd reduction(max : largest)
         for (std::size_t k = 0; k < block_rows; ++k) largest = row[k] > largest ? row[k] : largest;
         T sum = 0;
@@ -84,10 +85,10 @@ private:
             row[k] = exponential(row[k] - largest);
             sum += row[k];
         }
-        if (pair.key_begin > 0 && largest > before) rescale(q, exponential(before - largest));
+        if (pair.key_begin > 0 && largest > earlier_largest) rescale(q, exponential(earlier_largest - largest));
         work_.largest[q] = largest;
         work_.sum[q] += sum;
-        if (factors_.is_on()) drop(pair, q, row);
+        if (factors_.is_on()) apply_dropout(pair, q, row);
     }
 
     void rescale(std::size_t q, T factor) {
@@ -97,7 +98,7 @@ private:
         for (std::size_t c = 0; c < stride_; ++c) output[c] *= factor;
     }
 
-    void drop(const BlockPair& pair, std::size_t q, T* row) const {
+    void apply_dropout(const BlockPair& pair, std::size_t q, T* row) const {
         T factors[block_rows];
         factors_.draw(pair.query_begin + q, pair.key_begin, factors);
 #pragma omp simd
@@ -111,7 +112,8 @@ private:
             const std::size_t row = segment_.begin + begin + q;
             const T* from = work_.outputs.data() + q * stride_;
             T* to = output.row(row) + head_ * channels_;
-            if (q + rows_ahead < queries) call_up<true>(to + rows_ahead * output.stride, channels_);
+            if (q + prefetch_distance < queries)
+                prefetch<true>(to + prefetch_distance * output.stride, channels_);
             const T factor = 1 / work_.sum[q];
 #pragma omp simd
             for (std::size_t c = 0; c < channels_; ++c) to[c] = factor * from[c];
@@ -124,7 +126,7 @@ private:
     std::size_t head_;
     std::size_t channels_;  // channels of one head
     std::size_t stride_;    // elements from one packed row to the next
-    WeightFactors<T> factors_;
+    AttentionDropoutFactors<T> factors_;
     Workspace<T>& work_;
 };
 
@@ -135,7 +137,7 @@ void attend(int threads, const Attention& op) {
     clear_padding(shape.segments, op.log_sum.as<T>());
     for_each_task<Workspace<T>>(
         threads, shape.segments, shape.heads,
-        [&] { return Workspace<T>(longest(shape.segments), op.query.columns / shape.heads); },
+        [&] { return Workspace<T>(find_max_length(shape.segments), op.query.columns / shape.heads); },
         [&](Workspace<T>& work, const Segment& segment, std::size_t head) {
             ForwardHead<T>(op, segment, head, work).run();
         });

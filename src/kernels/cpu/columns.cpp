@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
-#include "kernels/unnamed.hpp"
+#include "kernels/unindexed_fill.hpp"
 
 namespace trireme::kernels {
 namespace {
@@ -22,7 +22,7 @@ void gather(int threads, const GatherColumns& op) {
 }
 
 template <class T>
-T mean(const T* values, std::size_t count) {
+T compute_mean(const T* values, std::size_t count) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
@@ -34,15 +34,17 @@ void scatter(int threads, const ScatterColumns& op, const Write& write) {
     const auto input = op.input.as<T>();
     const std::int32_t* columns = op.columns.as<std::int32_t>().data;
     const auto output = op.output.as<T>();
-    const std::vector<std::size_t> others =
-        op.unnamed == Unnamed::stay ? std::vector<std::size_t>{} : unnamed_of(op.columns, output.columns);
+    const std::vector<std::size_t> unindexed_columns = op.unindexed_fill == UnindexedFill::keep
+                                                           ? std::vector<std::size_t>{}
+                                                           : list_unindexed(op.columns, output.columns);
     cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* from = input.row(r);
             T* to = output.row(r);
             for (std::size_t i = 0; i < input.columns; ++i) write(to[columns[i]], from[i]);
-            const T other = op.unnamed == Unnamed::mean ? mean(from, input.columns) : T{0};
-            for (const std::size_t column : others) write(to[column], other);
+            const T fill_value =
+                op.unindexed_fill == UnindexedFill::mean ? compute_mean(from, input.columns) : T{0};
+            for (const std::size_t column : unindexed_columns) write(to[column], fill_value);
         }
     });
 }

@@ -8,26 +8,29 @@
 namespace trireme::kernels {
 namespace {
 
-// A table, or the part of one that begins with row `first`, and the table row of each output row.
+// The rows of a table that this rank holds, and, for each output row, the global index of the table row that it
+// uses. The first table row of this rank has the global index `first_index`.
 template <class T>
 struct Lookup {
     Lookup(const device::ConstTensor& table, const device::ConstTensor& indices, std::size_t first_row = 0)
-        : rows(table.as<T>()), places(indices.as<std::int32_t>().data), first(first_row) {}
+        : rows(table.as<T>()), row_indices(indices.as<std::int32_t>().data), first_index(first_row) {}
 
-    const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(places[r])); }
+    // Returns the table row that output row r uses, in a table that is complete on this rank.
+    const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(row_indices[r])); }
 
-    // Returns nullptr if the part does not hold the row. An index below `first` wraps around to a huge place.
-    const T* row_of_part(std::size_t r) const {
-        const std::size_t place = static_cast<std::size_t>(places[r]) - first;
-        return place < rows.rows ? rows.row(place) : nullptr;
+    // Returns nullptr if another rank holds the row. An index below `first_index` wraps around to a huge
+    // number, which is beyond the local rows.
+    const T* find_local_row(std::size_t r) const {
+        const std::size_t local_row = static_cast<std::size_t>(row_indices[r]) - first_index;
+        return local_row < rows.rows ? rows.row(local_row) : nullptr;
     }
 
     device::Elements<const T> rows;
-    const std::int32_t* places;
-    std::size_t first;
+    const std::int32_t* row_indices;
+    std::size_t first_index;
 };
 
-// y = sum of the rows; 0 if there are none
+// y = sum of the rows; 0 if there are no rows
 template <class T, class... Row>
 void write_sum(T* y, std::size_t columns, const Row*... rows) {
     if constexpr (sizeof...(rows) == 0) {
@@ -39,16 +42,16 @@ void write_sum(T* y, std::size_t columns, const Row*... rows) {
 }
 
 // Each output row is written once. The threads divide the output rows among themselves.
-template <class T, class... Added>
+template <class T, class... Lookups>
 void embed_rows(int threads, const device::Elements<T>& output, const Lookup<T>& tokens,
-                const Added&... added) {
+                const Lookups&... lookups) {
     cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
-            const T* token = tokens.row_of_part(r);
+            const T* token = tokens.find_local_row(r);
             if (token != nullptr) {
-                write_sum(output.row(r), output.columns, token, added.row(r)...);
+                write_sum(output.row(r), output.columns, token, lookups.row(r)...);
             } else {
-                write_sum(output.row(r), output.columns, added.row(r)...);
+                write_sum(output.row(r), output.columns, lookups.row(r)...);
             }
         }
     });
@@ -72,19 +75,20 @@ void embed(int threads, const Embedding& op) {
     }
 }
 
-// A token may occur in many rows, so the threads divide the channels. Each thread visits the rows in order.
+// Adds row r of `rows` to the row of `grad_table` with the global index indices[r]. A token may occur in many
+// rows, so the threads divide the channels among themselves. Each thread visits the rows in order.
 template <class T>
 void add_rows(int threads, const device::Elements<const T>& rows, const device::ConstTensor& indices,
-              const device::Tensor& tensor, std::size_t first = 0) {
-    if (!tensor.is_present()) return;
-    const std::int32_t* places = indices.as<std::int32_t>().data;
-    const auto table = tensor.as<T>();
+              const device::Tensor& grad_table, std::size_t first_index = 0) {
+    if (!grad_table.is_present()) return;
+    const std::int32_t* row_indices = indices.as<std::int32_t>().data;
+    const auto grad_rows = grad_table.as<T>();
     cpu::for_each_columns(threads, rows.rows, rows.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = 0; r < rows.rows; ++r) {
-            const std::size_t place = static_cast<std::size_t>(places[r]) - first;
-            if (place >= table.rows) continue;  // another rank holds it
+            const std::size_t local_row = static_cast<std::size_t>(row_indices[r]) - first_index;
+            if (local_row >= grad_rows.rows) continue;  // another rank holds the table row
             const T* from = rows.row(r);
-            T* to = table.row(place);
+            T* to = grad_rows.row(local_row);
 #pragma omp simd
             for (std::size_t c = begin; c < end; ++c) to[c] += from[c];
         }

@@ -20,8 +20,8 @@ inline double atanh_series(double s2) {
     }
 }
 
-// Returns the natural logarithm of a normal number, without branches. x = 2^e m with m in [sqrt(1/2), sqrt(2)),
-// and log m = 2 atanh((m - 1) / (m + 1)).
+// Returns the natural logarithm of a positive number that is not subnormal, without branches. x = 2^e m with m
+// in [sqrt(1/2), sqrt(2)), and log m = 2 atanh((m - 1) / (m + 1)).
 inline double logarithm(double x) {
     constexpr std::uint64_t root_half = std::bit_cast<std::uint64_t>(0.70710678118654752440);
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
@@ -47,9 +47,9 @@ struct Point {
     double y;
 };
 
-// Returns (cos, sin) of an angle of `turns` full turns, in [0, 1). Evaluates the series for at most 1/8 turn
-// and rotates the point by quarter turns.
-inline Point on_circle(double turns) {
+// Returns (cos, sin) of an angle of `turns` full turns, which are in [0, 1). Evaluates the series for at most
+// 1/8 turn and rotates the point by quarter turns.
+inline Point compute_circle_point(double turns) {
     const double quarters = std::floor(4 * turns + 0.5);
     const double angle = (turns - quarters * 0.25) * 6.28318530717958647693;
     const double c = circle_series<0>(angle * angle);
@@ -61,48 +61,50 @@ inline Point on_circle(double turns) {
 }
 
 // Returns two independent normally distributed numbers. (Box and Muller, 1958)
-inline Point normal_pair(std::uint32_t radius_word, std::uint32_t angle_word) {
-    const double radius = std::sqrt(-2 * logarithm(open_unit_interval(radius_word)));
-    const Point point = on_circle(unit_interval(angle_word));
+inline Point make_normal_pair(std::uint32_t radius_word, std::uint32_t angle_word) {
+    const double radius = std::sqrt(-2 * logarithm(to_open_unit_interval(radius_word)));
+    const Point point = compute_circle_point(to_unit_interval(angle_word));
     return {radius * point.x, radius * point.y};
 }
 
-constexpr std::size_t batch_blocks = 256;                 // random blocks per batch, four numbers each
-constexpr std::size_t word_range = std::size_t{1} << 32;  // a batch stays within one counter word
+constexpr std::size_t batch_blocks = 256;  // random blocks per batch, each of four words
+// Values of word 0 of the counter. A batch ends before this word overflows, so that only this word changes.
+constexpr std::size_t word_range = std::size_t{1} << 32;
 
+// Normally distributed values of consecutive random blocks.
 struct NormalBatch {
     std::uint32_t words[4 * batch_blocks];
-    double numbers[4 * batch_blocks];
+    double values[4 * batch_blocks];
 
     void draw(RandomKey key, std::size_t first_block, std::size_t blocks) {
         const RandomBlock first{static_cast<std::uint32_t>(first_block),
                                 static_cast<std::uint32_t>(first_block >> 32), 0, 0};
-        cpu::random_words(key, first, blocks, words);
+        cpu::draw_random_words(key, first, blocks, words);
 #pragma omp simd
         for (std::size_t i = 0; i < 2 * blocks; ++i) {
-            const Point pair = normal_pair(words[2 * i], words[2 * i + 1]);
-            numbers[2 * i] = pair.x;
-            numbers[2 * i + 1] = pair.y;
+            const Point pair = make_normal_pair(words[2 * i], words[2 * i + 1]);
+            values[2 * i] = pair.x;
+            values[2 * i + 1] = pair.y;
         }
     }
 };
 
-// output[i] = deviation * (number `first` + i of the stream), for i < count
+// output[i] = deviation * (element `first` + i of the key's random sequence), for i < count
 template <class T>
 void draw_normal(RandomKey key, std::size_t first, std::size_t count, double deviation, T* output) {
     NormalBatch batch;
-    std::size_t done = 0;
-    while (done < count) {
-        const std::size_t skip = (first + done) % 4;
-        const std::size_t begin = (first + done) / 4;
-        const std::size_t blocks =
-            std::min({batch_blocks, (skip + count - done + 3) / 4, word_range - begin % word_range});
+    std::size_t drawn_count = 0;
+    while (drawn_count < count) {
+        const std::size_t skipped_count = (first + drawn_count) % 4;
+        const std::size_t begin = (first + drawn_count) / 4;
+        const std::size_t blocks = std::min(
+            {batch_blocks, (skipped_count + count - drawn_count + 3) / 4, word_range - begin % word_range});
         batch.draw(key, begin, blocks);
-        const std::size_t taken = std::min(4 * blocks - skip, count - done);
-        for (std::size_t i = 0; i < taken; ++i) {
-            output[done + i] = static_cast<T>(deviation * batch.numbers[skip + i]);
+        const std::size_t batch_count = std::min(4 * blocks - skipped_count, count - drawn_count);
+        for (std::size_t i = 0; i < batch_count; ++i) {
+            output[drawn_count + i] = static_cast<T>(deviation * batch.values[skipped_count + i]);
         }
-        done += taken;
+        drawn_count += batch_count;
     }
 }
 

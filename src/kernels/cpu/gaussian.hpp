@@ -9,10 +9,10 @@
 
 namespace trireme::kernels::cpu {
 
-// Coefficients of the powers of u = (a - 4) / (a + 4), u in [-1, 1), for the function (a + 4) exp(a^2 / 2)
-// Q(a). Q(a) is the tail probability of the normal distribution beyond a >= 0. The Chebyshev series of this
-// smooth function is truncated at a relative error of 4e-8 (float) and 1e-16 (double). (Shepherd and
-// Laframboise, 1981, who map erfc in this way)
+// Q(a) is the tail probability of the normal distribution beyond a >= 0. The coefficients are those of the
+// smooth function (a + 4) exp(a^2 / 2) Q(a) as a polynomial of u = (a - 4) / (a + 4), which is in [-1, 1). The
+// polynomial is the function's Chebyshev series, truncated at a relative error of 4e-8 (float) and 1e-16
+// (double). (Shepherd and Laframboise, 1981, who map erfc in this way)
 template <class T>
 struct TailConstants;
 
@@ -35,20 +35,22 @@ struct TailConstants<double> {
         1.60673869573294018e-8,  -1.27723514329577201e-9,  -1.68865769667867349e-9};
 };
 
-// Horner's rule from coefficient n on; recursive for the same reason as exponential_series().
+// Evaluates a polynomial from coefficient n on, by Horner's rule; recursive for the same reason as
+// exponential_series().
 template <std::size_t n, class T, std::size_t size>
-inline T polynomial(const T (&coefficients)[size], T x) {
+inline T evaluate_polynomial(const T (&coefficients)[size], T x) {
     if constexpr (n + 1 == size) {
         return coefficients[n];
     } else {
-        return coefficients[n] + x * polynomial<n + 1>(coefficients, x);
+        return coefficients[n] + x * evaluate_polynomial<n + 1>(coefficients, x);
     }
 }
 
-// Returns the rounding error of x * x, which is also the relative error of exp(-x * x). The square of the high
-// half of the digits is exact, and the rest is small. (Dekker, 1971)
+// Returns the rounding error of x * x, which is also the relative error of exp(-x * x) that it causes. x is
+// split into high and low digits: the square of the high digits is exact, and the other terms are small.
+// (Dekker, 1971)
 template <class T>
-inline T lost_by_squaring(T x) {
+inline T compute_square_error(T x) {
     using Bits = typename ExponentialConstants<T>::Bits;
     constexpr Bits low_half = (Bits{1} << (ExponentialConstants<T>::mantissa_bits / 2 + 1)) - 1;
     const T high = std::bit_cast<T>(std::bit_cast<Bits>(x) & ~low_half);
@@ -59,21 +61,21 @@ inline T lost_by_squaring(T x) {
 // Values of the standard normal distribution at x.
 template <class T>
 struct Gaussian {
-    T bell;   // exp(-x^2 / 2): sqrt(2 pi) times the density
-    T share;  // probability below x: (1 + erf(x / sqrt(2))) / 2
+    T bell;  // exp(-x^2 / 2): sqrt(2 pi) times the density
+    T cdf;   // probability below x: (1 + erf(x / sqrt(2))) / 2
 };
 
 // Returns both values with a relative error of a few units in the last place, also far below zero; NaN for NaN.
 template <class T>
-inline Gaussian<T> gaussian(T x) {
-    constexpr T far_out = 40;  // the bell is 0 there in both precisions
-    constexpr T middle = 4;
+inline Gaussian<T> evaluate_gaussian(T x) {
+    constexpr T max_magnitude = 40;  // beyond it, the bell is 0 in both precisions
+    constexpr T center = 4;
     const T magnitude = std::abs(x);
-    const T a = magnitude > far_out ? far_out : magnitude;
-    const T bell = exponential(a * a / -2) * (1 - lost_by_squaring(a) / 2);
-    const T scale = 1 / (a + middle);
-    const T beyond = bell * scale * polynomial<0>(TailConstants<T>::coefficients, (a - middle) * scale);
-    return {bell, x < 0 ? beyond : 1 - beyond};
+    const T a = magnitude > max_magnitude ? max_magnitude : magnitude;
+    const T bell = exponential(a * a / -2) * (1 - compute_square_error(a) / 2);
+    const T scale = 1 / (a + center);
+    const T tail = bell * scale * evaluate_polynomial<0>(TailConstants<T>::coefficients, (a - center) * scale);
+    return {bell, x < 0 ? tail : 1 - tail};
 }
 
 }  // namespace trireme::kernels::cpu

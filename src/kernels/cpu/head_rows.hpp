@@ -1,4 +1,4 @@
-// Packs the rows of one attention head into blocks, because they are far apart in the fused tensors.
+// Packs the rows of one attention head into blocks, because the rows of a head are far apart in a fused tensor.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace trireme::kernels::cpu {
 
-inline constexpr std::size_t block_rows = 64;  // the scores of a pair of blocks fill half an L1 cache in float
+// Rows of a block. The scores of a pair of blocks, 64 x 64 floats, fill half an L1 cache.
+inline constexpr std::size_t block_rows = 64;
 
 // Zeroed memory that begins at a multiple of vector_bytes.
 template <class T>
@@ -20,7 +21,7 @@ public:
         const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
         data_ = memory_.data() + (vector_bytes - address % vector_bytes) % vector_bytes / sizeof(T);
     }
-    Scratch(Scratch&&) noexcept = default;  // a copy's data_ would point into the memory of the original
+    Scratch(Scratch&&) noexcept = default;  // no copy: its data_ would point into the original
 
     T* data() const { return data_; }
 
@@ -29,25 +30,25 @@ private:
     T* data_;
 };
 
-// Prefetch distance in rows. The rows of a head are a whole fused row apart, which the hardware prefetcher does
-// not follow.
-inline constexpr std::size_t rows_ahead = 8;
+// Number of rows between the row that is read and the row that is prefetched. The rows of a head are so far
+// apart in a fused tensor that the hardware prefetcher does not follow them.
+inline constexpr std::size_t prefetch_distance = 8;
 
-// Prefetches a row.
+// Prefetches a row into the cache, for writing if `to_write`.
 template <bool to_write, class T>
-inline void call_up(const T* row, std::size_t columns) {
+inline void prefetch(const T* row, std::size_t columns) {
     for (std::size_t c = 0; c < columns; c += 64 / sizeof(T)) __builtin_prefetch(row + c, to_write ? 1 : 0);
 }
 
-// target = factor * (`columns` columns of `rows` rows of source). Packed rows are padded with zeros to whole
-// vectors.
+// Packs `columns` columns of `rows` rows of `source`, from (row, column) on: target[r][c] = factor *
+// source(row + r, column + c). Packed rows are padded with zeros to whole vectors.
 template <class T>
 void pack_rows(const device::Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
                std::size_t columns, T factor, T* target) {
     const std::size_t stride = round_up(columns, lanes<T>);
     for (std::size_t r = 0; r < rows; ++r) {
         const T* from = source.row(row + r) + column;
-        if (r + rows_ahead < rows) call_up<false>(from + rows_ahead * source.stride, columns);
+        if (r + prefetch_distance < rows) prefetch<false>(from + prefetch_distance * source.stride, columns);
         T* to = target + r * stride;
 #pragma omp simd
         for (std::size_t c = 0; c < columns; ++c) to[c] = factor * from[c];
@@ -55,22 +56,22 @@ void pack_rows(const device::Elements<const T>& source, std::size_t row, std::si
     }
 }
 
-// The inverse of pack_rows(): `columns` columns of `rows` rows of target = factor * packed.
+// The inverse of pack_rows(): target(row + r, column + c) = factor * packed[r][c].
 template <class T>
 void unpack_rows(const T* packed, std::size_t rows, T factor, const device::Elements<T>& target,
                  std::size_t row, std::size_t column, std::size_t columns) {
     const std::size_t stride = round_up(columns, lanes<T>);
     for (std::size_t r = 0; r < rows; ++r) {
         T* to = target.row(row + r) + column;
-        if (r + rows_ahead < rows) call_up<true>(to + rows_ahead * target.stride, columns);
+        if (r + prefetch_distance < rows) prefetch<true>(to + prefetch_distance * target.stride, columns);
         const T* from = packed + r * stride;
 #pragma omp simd
         for (std::size_t c = 0; c < columns; ++c) to[c] = factor * from[c];
     }
 }
 
-// Packs the rows transposed, in blocks of block_rows rows. Channel c of row r is stored at
-//   target[r / block_rows][c][r % block_rows], with zeros beyond the last row.
+// Packs `columns` columns of `rows` rows of `source` transposed, in blocks of block_rows rows:
+//   target[r / block_rows][c][r % block_rows] = source(row + r, column + c), with zeros beyond the last row.
 template <class T>
 void pack_transposed(const device::Elements<const T>& source, std::size_t row, std::size_t rows,
                      std::size_t column, std::size_t columns, T* target) {
@@ -78,7 +79,7 @@ void pack_transposed(const device::Elements<const T>& source, std::size_t row, s
                 rows % block_rows == 0 ? 0 : block_rows * columns, T{0});
     for (std::size_t r = 0; r < rows; ++r) {
         const T* from = source.row(row + r) + column;
-        if (r + rows_ahead < rows) call_up<false>(from + rows_ahead * source.stride, columns);
+        if (r + prefetch_distance < rows) prefetch<false>(from + prefetch_distance * source.stride, columns);
         T* to = target + r / block_rows * block_rows * columns + r % block_rows;
         for (std::size_t c = 0; c < columns; ++c) to[c * block_rows] = from[c];
     }

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/matmul.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/product.hpp"
 
 namespace trireme::kernels {
 namespace {
 
 using cpu::Factor;
+using cpu::Matmul;
 using cpu::multiply;
-using cpu::Product;
 
 template <class T>
 void fill_rows(int threads, const device::Elements<T>& output, const T* values) {
@@ -19,12 +19,12 @@ void fill_rows(int threads, const device::Elements<T>& output, const T* values) 
     });
 }
 
-constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
-constexpr std::size_t sum_columns = 256;  // their partial sums stay in the L1 cache
+constexpr std::size_t rows_per_sum = 64;      // rows of a partial sum: few, which keeps rounding errors small
+constexpr std::size_t columns_per_sum = 256;  // partial sums at a time: few enough for the L1 cache
 
 // sums[c] = sum over rows [begin, end) of matrix[r, column + c], for c < count
 template <class T>
-void add_rows(const device::Elements<const T>& matrix, std::size_t begin, std::size_t end, std::size_t column,
+void sum_rows(const device::Elements<const T>& matrix, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, T* sums) {
     std::fill_n(sums, count, T{0});
     for (std::size_t r = begin; r < end; ++r) {
@@ -38,11 +38,11 @@ void add_rows(const device::Elements<const T>& matrix, std::size_t begin, std::s
 template <class T>
 void add_column_sums(int threads, const device::Elements<const T>& matrix, T* result) {
     cpu::for_each_columns(threads, matrix.rows, matrix.columns, [&](std::size_t begin, std::size_t end) {
-        T sums[sum_columns];
-        for (std::size_t r = 0; r < matrix.rows; r += sum_rows) {
-            for (std::size_t column = begin; column < end; column += sum_columns) {
-                const std::size_t count = std::min(sum_columns, end - column);
-                add_rows(matrix, r, std::min(r + sum_rows, matrix.rows), column, count, sums);
+        T sums[columns_per_sum];
+        for (std::size_t r = 0; r < matrix.rows; r += rows_per_sum) {
+            for (std::size_t column = begin; column < end; column += columns_per_sum) {
+                const std::size_t count = std::min(columns_per_sum, end - column);
+                sum_rows(matrix, r, std::min(r + rows_per_sum, matrix.rows), column, count, sums);
 #pragma omp simd
                 for (std::size_t c = 0; c < count; ++c) result[column + c] += sums[c];
             }
@@ -58,25 +58,25 @@ void run(device::CpuStream& stream, const Linear& op) {
         const bool has_bias = op.bias.is_present();
         const auto output = op.output.as<T>();
         if (has_bias) fill_rows(stream.threads, output, op.bias.as<T>().data);
-        multiply(stream.threads, Product<T>{.left = {op.input.as<T>()},
-                                            .right = {op.weight.as<T>(), op.axes == WeightAxes::out_in},
-                                            .output = output,
-                                            .accumulate = has_bias});
+        multiply(stream.threads, Matmul<T>{.left = {op.input.as<T>()},
+                                           .right = {op.weight.as<T>(), op.axes == WeightAxes::out_in},
+                                           .output = output,
+                                           .accumulate = has_bias});
     });
-    if (op.activated.is_present())
-        run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
+    if (op.activated_output.is_present())
+        run(stream, Activation{.input = op.output, .output = op.activated_output, .kind = op.activation});
 }
 
 void run(device::CpuStream& stream, const LinearBackwardInput& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
-        multiply(stream.threads, Product<T>{.left = {op.grad_output.as<T>()},
-                                            .right = {op.weight.as<T>(), op.axes == WeightAxes::in_out},
-                                            .output = op.grad_input.as<T>(),
-                                            .accumulate = op.accumulate});
+        multiply(stream.threads, Matmul<T>{.left = {op.grad_output.as<T>()},
+                                           .right = {op.weight.as<T>(), op.axes == WeightAxes::in_out},
+                                           .output = op.grad_input.as<T>(),
+                                           .accumulate = op.accumulate});
     });
-    if (op.activated_from.is_present())
-        run(stream, ActivationBackward{.input = op.activated_from,
+    if (op.activation_input.is_present())
+        run(stream, ActivationBackward{.input = op.activation_input,
                                        .grad_output = op.grad_input,
                                        .grad_input = op.grad_input,
                                        .kind = op.activation});
@@ -89,10 +89,10 @@ void run(device::CpuStream& stream, const LinearBackwardWeight& op) {
         const Factor<T> input{op.input.as<T>()};
         const Factor<T> grad_output{op.grad_output.as<T>()};
         const bool is_in_out = op.axes == WeightAxes::in_out;
-        multiply(stream.threads, Product<T>{.left = {(is_in_out ? input : grad_output).matrix, true},
-                                            .right = is_in_out ? grad_output : input,
-                                            .output = op.grad_weight.as<T>(),
-                                            .accumulate = true});
+        multiply(stream.threads, Matmul<T>{.left = {(is_in_out ? input : grad_output).matrix, true},
+                                           .right = is_in_out ? grad_output : input,
+                                           .output = op.grad_weight.as<T>(),
+                                           .accumulate = true});
     });
     if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
 }

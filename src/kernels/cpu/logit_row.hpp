@@ -1,4 +1,5 @@
-// Passes over a row of logits, for losses and gradients over a whole vocabulary or a part of it.
+// Passes over a row of logits, for losses and gradients. The row may hold only this rank's columns of the
+// vocabulary.
 #pragma once
 
 #include <algorithm>
@@ -11,26 +12,27 @@
 namespace trireme::kernels::cpu {
 
 template <class T>
-T largest(const T* x, std::size_t columns) {
-    T most = std::numeric_limits<T>::lowest();
-#pragma omp simd reduction(max : most)
-    for (std::size_t c = 0; c < columns; ++c) most = x[c] > most ? x[c] : most;
-    return most;
+T find_largest(const T* x, std::size_t columns) {
+    T largest = std::numeric_limits<T>::lowest();
+#pragma omp simd reduction(max : largest)
+    for (std::size_t c = 0; c < columns; ++c) largest = x[c] > largest ? x[c] : largest;
+    return largest;
 }
 
-inline constexpr std::size_t sum_columns = 1024;  // columns summed in T; these partial sums are added in double
+// Columns of a partial sum in T. The partial sums are added in double.
+inline constexpr std::size_t columns_per_sum = 1024;
 
-// Returns sum exp(x - shift). If `keep`, the terms overwrite x.
-template <bool keep, class T>
-double exponential_sum(std::conditional_t<keep, T*, const T*> x, std::size_t columns, T shift) {
+// Returns sum exp(x - shift). If `overwrites`, the terms of the sum overwrite x.
+template <bool overwrites, class T>
+double compute_exponential_sum(std::conditional_t<overwrites, T*, const T*> x, std::size_t columns, T shift) {
     double total = 0;
-    for (std::size_t begin = 0; begin < columns; begin += sum_columns) {
-        const std::size_t end = std::min(begin + sum_columns, columns);
+    for (std::size_t begin = 0; begin < columns; begin += columns_per_sum) {
+        const std::size_t end = std::min(begin + columns_per_sum, columns);
         T sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (std::size_t c = begin; c < end; ++c) {
             const T term = cpu::exponential(x[c] - shift);
-            if constexpr (keep) x[c] = term;
+            if constexpr (overwrites) x[c] = term;
             sum += term;
         }
         total += static_cast<double>(sum);
@@ -38,12 +40,13 @@ double exponential_sum(std::conditional_t<keep, T*, const T*> x, std::size_t col
     return total;
 }
 
-// Returns sum (x - shift). The terms are small, which keeps precision if all logits are large.
+// Returns sum (x - shift). With a shift near the logits the terms are small, which keeps precision if all
+// logits are large.
 template <class T>
-double shifted_sum(const T* x, std::size_t columns, T shift) {
+double compute_shifted_sum(const T* x, std::size_t columns, T shift) {
     double total = 0;
-    for (std::size_t begin = 0; begin < columns; begin += sum_columns) {
-        const std::size_t end = std::min(begin + sum_columns, columns);
+    for (std::size_t begin = 0; begin < columns; begin += columns_per_sum) {
+        const std::size_t end = std::min(begin + columns_per_sum, columns);
         T sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (std::size_t c = begin; c < end; ++c) sum += x[c] - shift;
@@ -52,16 +55,17 @@ double shifted_sum(const T* x, std::size_t columns, T shift) {
     return total;
 }
 
-// Returns the first column that holds `value`; 0 if none does, which can happen with NaNs.
+// Returns the first column with `value`; 0 if no column has it, which can happen with NaNs.
 template <class T>
-std::size_t first_column_of(const T* x, std::size_t columns, T value) {
-    constexpr std::size_t step = 256;  // columns per comparison: a search with early exit does not vectorise
-    for (std::size_t begin = 0; begin < columns; begin += step) {
-        const std::size_t end = std::min(begin + step, columns);
-        unsigned found = 0;
-#pragma omp simd reduction(+ : found)
-        for (std::size_t c = begin; c < end; ++c) found += x[c] == value ? 1U : 0U;
-        if (found > 0) return static_cast<std::size_t>(std::find(x + begin, x + end, value) - x);
+std::size_t find_first_column(const T* x, std::size_t columns, T value) {
+    // Compares many columns at a time, because a loop that ends at the first match does not vectorise.
+    constexpr std::size_t columns_per_search = 256;
+    for (std::size_t begin = 0; begin < columns; begin += columns_per_search) {
+        const std::size_t end = std::min(begin + columns_per_search, columns);
+        unsigned matches = 0;
+#pragma omp simd reduction(+ : matches)
+        for (std::size_t c = begin; c < end; ++c) matches += x[c] == value ? 1U : 0U;
+        if (matches > 0) return static_cast<std::size_t>(std::find(x + begin, x + end, value) - x);
     }
     return 0;
 }

@@ -11,41 +11,42 @@
 namespace trireme::kernels {
 namespace {
 
-// `shift` is the largest logit. The search for it has loaded the row into the cache for the other passes.
+// `shift` is the largest logit of the row x. The search for it has loaded the row into the cache.
 template <class T>
-double row_loss(const CrossEntropy& op, T* x, std::size_t target, T shift) {
+double compute_row_loss(const CrossEntropy& op, T* x, std::size_t target, T shift) {
     const std::size_t columns = op.logits.columns;
-    const double share = op.smoothing / static_cast<double>(columns);  // smoothing weight of each column
-    double right = (1 - op.smoothing) * (static_cast<double>(x[target]) - static_cast<double>(shift));
-    if (op.smoothing > 0) right += share * cpu::shifted_sum(x, columns, shift);
-    if (op.gradient_scale == 0) return std::log(cpu::exponential_sum<false, T>(x, columns, shift)) - right;
-    const double sum = cpu::exponential_sum<true, T>(x, columns, shift);
+    const double smoothing_per_column = op.smoothing / static_cast<double>(columns);
+    double weighted_logits = (1 - op.smoothing) * (static_cast<double>(x[target]) - static_cast<double>(shift));
+    if (op.smoothing > 0) weighted_logits += smoothing_per_column * cpu::compute_shifted_sum(x, columns, shift);
+    if (op.gradient_scale == 0)
+        return std::log(cpu::compute_exponential_sum<false, T>(x, columns, shift)) - weighted_logits;
+    const double sum = cpu::compute_exponential_sum<true, T>(x, columns, shift);
     const T factor = static_cast<T>(op.gradient_scale / sum);
-    const T everyone = static_cast<T>(op.gradient_scale * share);
+    const T smoothing_term = static_cast<T>(op.gradient_scale * smoothing_per_column);
 #pragma omp simd
-    for (std::size_t c = 0; c < columns; ++c) x[c] = x[c] * factor - everyone;
+    for (std::size_t c = 0; c < columns; ++c) x[c] = x[c] * factor - smoothing_term;
     x[target] -= static_cast<T>(op.gradient_scale * (1 - op.smoothing));
-    return std::log(sum) - right;
+    return std::log(sum) - weighted_logits;
 }
 
 template <class T>
-void cross_entropy(int threads, const CrossEntropy& op) {
+void compute_cross_entropy(int threads, const CrossEntropy& op) {
     const auto logits = op.logits.as<T>();
     const std::int32_t* targets = op.targets.as<std::int32_t>().data;
     double* losses = op.losses.as<double>().data;
     std::int32_t* choices = op.choices.is_present() ? op.choices.as<std::int32_t>().data : nullptr;
-    const auto one_row = [&](std::size_t r) {
+    const auto process_row = [&](std::size_t r) {
         T* x = logits.row(r);
         const bool has_target = targets[r] != no_target;
-        const T shift = has_target || choices != nullptr ? cpu::largest(x, logits.columns) : T{0};
+        const T shift = has_target || choices != nullptr ? cpu::find_largest(x, logits.columns) : T{0};
         if (choices != nullptr) {
-            choices[r] = static_cast<std::int32_t>(cpu::first_column_of(x, logits.columns, shift));
+            choices[r] = static_cast<std::int32_t>(cpu::find_first_column(x, logits.columns, shift));
         }
-        losses[r] = has_target ? row_loss(op, x, static_cast<std::size_t>(targets[r]), shift) : 0;
+        losses[r] = has_target ? compute_row_loss(op, x, static_cast<std::size_t>(targets[r]), shift) : 0;
         if (!has_target && op.gradient_scale != 0) std::fill_n(x, logits.columns, T{0});
     };
     cpu::for_each_rows(threads, logits.rows, logits.columns, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t r = begin; r < end; ++r) one_row(r);
+        for (std::size_t r = begin; r < end; ++r) process_row(r);
     });
 }
 
@@ -53,7 +54,7 @@ void cross_entropy(int threads, const CrossEntropy& op) {
 
 void run(device::CpuStream& stream, const CrossEntropy& op) {
     check_indices(op);
-    visit_float(op.logits.dtype, [&](auto zero) { cross_entropy<decltype(zero)>(stream.threads, op); });
+    visit_float(op.logits.dtype, [&](auto zero) { compute_cross_entropy<decltype(zero)>(stream.threads, op); });
 }
 
 void run(device::CpuStream&, const SpanLoss& op) { run_spans(op); }

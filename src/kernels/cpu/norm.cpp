@@ -14,10 +14,10 @@ struct Moments {
     T inv_std;
 };
 
-// Makes two passes over a row, which the first pass loads into the cache: the mean, then the squared
-// deviations.
+// Makes two passes over the row: one for the mean, which loads the row into the cache, and one for the squared
+// deviations from the mean.
 template <class T>
-Moments<T> moments(const T* x, std::size_t columns, double epsilon) {
+Moments<T> compute_moments(const T* x, std::size_t columns, double epsilon) {
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::size_t c = 0; c < columns; ++c) sum += x[c];
@@ -41,7 +41,7 @@ void normalise(int threads, const LayerNorm& op) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* x = input.row(r);
             T* y = output.row(r);
-            const auto [mean, inv_std] = moments(x, input.columns, op.epsilon);
+            const auto [mean, inv_std] = compute_moments(x, input.columns, op.epsilon);
             means[r] = mean;
             inv_stds[r] = inv_std;
 #pragma omp simd
@@ -50,8 +50,9 @@ void normalise(int threads, const LayerNorm& op) {
     });
 }
 
-// With n the normalised row and g = gain * grad_output:
+// With the normalised row n = (input - mean) * inv_std, and g = gain * grad_output:
 //   grad_input = inv_std * (g - average(g) - n * average(g n))        (+ residual)
+// `slope` is average(g n) * inv_std.
 template <class T>
 void normalise_backward(int threads, const LayerNormBackwardInput& op) {
     const auto input = op.input.as<T>();
@@ -71,20 +72,20 @@ void normalise_backward(int threads, const LayerNormBackwardInput& op) {
             const T mean = means[r];
             const T inv_std = inv_stds[r];
             T sum = 0;
-            T sum_normal = 0;
-#pragma omp simd reduction(+ : sum, sum_normal)
+            T sum_with_deviation = 0;
+#pragma omp simd reduction(+ : sum, sum_with_deviation)
             for (std::size_t c = 0; c < columns; ++c) {
                 const T g = gain[c] * dy[c];
                 sum += g;
-                sum_normal += g * (x[c] - mean);
+                sum_with_deviation += g * (x[c] - mean);
             }
             const T average = sum / static_cast<T>(columns);
-            const T slope = sum_normal * inv_std * inv_std / static_cast<T>(columns);
+            const T slope = sum_with_deviation * inv_std * inv_std / static_cast<T>(columns);
             if (has_residual) {
-                const T* past = residual.row(r);
+                const T* residual_row = residual.row(r);
 #pragma omp simd
                 for (std::size_t c = 0; c < columns; ++c) {
-                    dx[c] = past[c] + inv_std * (gain[c] * dy[c] - average - (x[c] - mean) * slope);
+                    dx[c] = residual_row[c] + inv_std * (gain[c] * dy[c] - average - (x[c] - mean) * slope);
                 }
             } else {
 #pragma omp simd
@@ -96,13 +97,13 @@ void normalise_backward(int threads, const LayerNormBackwardInput& op) {
     });
 }
 
-constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
-constexpr std::size_t sum_columns = 256;  // their partial sums stay in the L1 cache
+constexpr std::size_t rows_per_sum = 64;      // rows of a partial sum: few, which keeps rounding errors small
+constexpr std::size_t columns_per_sum = 256;  // partial sums at a time: few enough for the L1 cache
 
 template <class T>
 struct WeightSums {
-    T gain[sum_columns] = {};
-    T bias[sum_columns] = {};
+    T gain[columns_per_sum] = {};
+    T bias[columns_per_sum] = {};
 };
 
 // Adds rows [begin, end) of `count` columns from `column` on to the sums.
@@ -130,11 +131,11 @@ void normalise_backward_weight(int threads, const LayerNormBackwardWeight& op) {
     T* grad_gain = op.grad_gain.as<T>().data;
     T* grad_bias = op.grad_bias.as<T>().data;
     cpu::for_each_columns(threads, rows, op.input.columns, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t r = 0; r < rows; r += sum_rows) {
-            for (std::size_t column = begin; column < end; column += sum_columns) {
-                const std::size_t count = std::min(sum_columns, end - column);
+        for (std::size_t r = 0; r < rows; r += rows_per_sum) {
+            for (std::size_t column = begin; column < end; column += columns_per_sum) {
+                const std::size_t count = std::min(columns_per_sum, end - column);
                 WeightSums<T> sums;
-                add_rows(op, r, std::min(r + sum_rows, rows), column, count, sums);
+                add_rows(op, r, std::min(r + rows_per_sum, rows), column, count, sums);
 #pragma omp simd
                 for (std::size_t c = 0; c < count; ++c) {
                     grad_gain[column + c] += sums.gain[c];
@@ -148,7 +149,7 @@ void normalise_backward_weight(int threads, const LayerNormBackwardWeight& op) {
 }  // namespace
 
 void run(device::CpuStream& stream, const LayerNorm& op) {
-    if (op.sum.is_present()) run(stream, op.sum);
+    if (op.fused_sum.is_present()) run(stream, op.fused_sum);
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 

@@ -10,26 +10,26 @@ namespace trireme::kernels {
 namespace {
 
 // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
-constexpr std::size_t sums = 12;
-constexpr std::size_t rounds = 1 << 22;  // about 10 ms: a time slice of the operating system
+constexpr std::size_t sum_count = 12;
+constexpr std::size_t round_count = 1 << 22;  // about 10 ms, like a time slice of the operating system
 
 template <class T>
 struct Vector {
     typedef T Lanes __attribute__((vector_size(cpu::vector_bytes)));
 };
 
-// Computes sum = sum * factor + addend in every lane of every sum. Returns a result that depends on all sums,
-// so that the compiler removes none.
+// Repeats sum = sum * factor + addend in every lane of every sum. Returns a result that depends on all sums, so
+// that the compiler does not remove any of them.
 template <class T>
 double multiply_and_add(T factor) {
     using Lanes = typename Vector<T>::Lanes;
-    std::array<Lanes, sums> values;  // different values, or the compiler would keep only one
-    for (std::size_t i = 0; i < sums; ++i) values[i] = Lanes{} + static_cast<T>(i);
+    std::array<Lanes, sum_count> values;  // different values, or the compiler would keep only one
+    for (std::size_t i = 0; i < sum_count; ++i) values[i] = Lanes{} + static_cast<T>(i);
     const Lanes factors = Lanes{} + factor;
     const Lanes addends = Lanes{} + static_cast<T>(1e-3);
-    for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t round = 0; round < round_count; ++round) {
 #pragma GCC unroll 12
-        for (std::size_t i = 0; i < sums; ++i) values[i] = values[i] * factors + addends;
+        for (std::size_t i = 0; i < sum_count; ++i) values[i] = values[i] * factors + addends;
     }
     Lanes total{};
     for (const Lanes& value : values) total += value;
@@ -37,8 +37,8 @@ double multiply_and_add(T factor) {
 }
 
 template <class T>
-double peak_flops(int threads, std::size_t runs) {
-    constexpr double flops_per_run = 2.0 * sums * rounds * cpu::lanes<T>;
+double measure_type_peak(int threads, std::size_t runs) {
+    constexpr double flops_per_run = 2.0 * sum_count * round_count * cpu::lanes<T>;
     double best = 0;
     double checksum = 0;
     for (std::size_t run = 0; run < runs; ++run) {
@@ -47,14 +47,14 @@ double peak_flops(int threads, std::size_t runs) {
         for (int thread = 0; thread < threads; ++thread) checksum += multiply_and_add(static_cast<T>(0.999));
         best = std::max(best, flops_per_run * threads / (device::now_seconds() - begin));
     }
-    return checksum > 0 ? best : 0;
+    return checksum > 0 ? best : 0;  // always `best`; keeps the compiler from removing the arithmetic
 }
 
 }  // namespace
 
 double measure_peak_flops(device::DType dtype, int threads, std::size_t runs) {
     double peak = 0;
-    visit_float(dtype, [&](auto zero) { peak = peak_flops<decltype(zero)>(threads, runs); });
+    visit_float(dtype, [&](auto zero) { peak = measure_type_peak<decltype(zero)>(threads, runs); });
     return peak;
 }
 

@@ -1,4 +1,4 @@
-// Philox for many consecutive counters at once; yields the same words as random_block().
+// Philox random numbers for many consecutive counters at once; yields the same words as random_block().
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@ struct PhiloxState {
     std::uint32_t key0, key1;
 };
 
-// The rounds of random_block() as a recursion. A loop would keep the loop over counters from vectorising.
+// The rounds of random_block(), as a recursion, because an inner loop would keep the loop over the counters
+// from vectorising.
 template <int rounds>
 inline PhiloxState philox(PhiloxState s) {
     if constexpr (rounds == 0) {
@@ -28,7 +29,8 @@ inline PhiloxState philox(PhiloxState s) {
 }
 
 // words[4 i + j] = word j of random_block(key, first + {i, 0, 0, 0}), for i < blocks
-inline void random_words(RandomKey key, const RandomBlock& first, std::size_t blocks, std::uint32_t* words) {
+inline void draw_random_words(RandomKey key, const RandomBlock& first, std::size_t blocks,
+                              std::uint32_t* words) {
     const auto key0 = static_cast<std::uint32_t>(key.bits);
     const auto key1 = static_cast<std::uint32_t>(key.bits >> 32);
     const auto [word0, word1, word2, word3] = first;

@@ -7,9 +7,10 @@
 namespace trireme::kernels {
 namespace {
 
-// Sums in double, because the squares of large floats overflow and digits lost in the sum are lost in the root.
+// Sums in double, because the squares of large floats overflow, and because the root does not recover digits
+// that the sum loses.
 template <class T>
-double mean_square(const T* x, std::size_t columns) {
+double compute_mean_square(const T* x, std::size_t columns) {
     double squares = 0;
 #pragma omp simd reduction(+ : squares)
     for (std::size_t c = 0; c < columns; ++c) squares += static_cast<double>(x[c]) * static_cast<double>(x[c]);
@@ -21,23 +22,24 @@ void normalise(int threads, const RmsNorm& op) {
     const auto input = op.input.as<T>();
     const auto output = op.output.as<T>();
     const T* gain = op.gain.as<T>().data;
-    T* inv_rmss = op.inv_rms.as<T>().data;
+    T* inv_rms_values = op.inv_rms.as<T>().data;
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* x = input.row(r);
             T* y = output.row(r);
-            const T inv_rms = static_cast<T>(1 / std::sqrt(mean_square(x, input.columns) + op.epsilon));
-            inv_rmss[r] = inv_rms;
+            const T inv_rms = static_cast<T>(1 / std::sqrt(compute_mean_square(x, input.columns) + op.epsilon));
+            inv_rms_values[r] = inv_rms;
 #pragma omp simd
             for (std::size_t c = 0; c < input.columns; ++c) y[c] = x[c] * inv_rms * gain[c];
         }
     });
 }
 
-// With n the normalised row and g = gain * grad_output:
+// Returns the slope of the backward pass. With the normalised row n = input * inv_rms, and g = gain *
+// grad_output:
 //   grad_input = inv_rms * (g - n * average(g n)) = inv_rms * (g - input * slope)        (+ residual)
 template <class T>
-T slope_along(const T* x, const T* gain, const T* dy, T inv_rms, std::size_t columns) {
+T compute_slope(const T* x, const T* gain, const T* dy, T inv_rms, std::size_t columns) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::size_t c = 0; c < columns; ++c) sum += static_cast<double>(gain[c] * dy[c]) * x[c];
@@ -52,20 +54,20 @@ void normalise_backward(int threads, const RmsNormBackwardInput& op) {
     const bool has_residual = op.residual.is_present();
     const auto residual = has_residual ? op.residual.as<T>() : device::Elements<const T>{};
     const T* gain = op.gain.as<T>().data;
-    const T* inv_rmss = op.inv_rms.as<T>().data;
+    const T* inv_rms_values = op.inv_rms.as<T>().data;
     const std::size_t columns = input.columns;
     cpu::for_each_rows(threads, input.rows, columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* x = input.row(r);
             const T* dy = grad_output.row(r);
             T* dx = grad_input.row(r);
-            const T inv_rms = inv_rmss[r];
-            const T slope = slope_along(x, gain, dy, inv_rms, columns);
+            const T inv_rms = inv_rms_values[r];
+            const T slope = compute_slope(x, gain, dy, inv_rms, columns);
             if (has_residual) {
-                const T* past = residual.row(r);
+                const T* residual_row = residual.row(r);
 #pragma omp simd
                 for (std::size_t c = 0; c < columns; ++c) {
-                    dx[c] = past[c] + inv_rms * (gain[c] * dy[c] - x[c] * slope);
+                    dx[c] = residual_row[c] + inv_rms * (gain[c] * dy[c] - x[c] * slope);
                 }
             } else {
 #pragma omp simd
@@ -75,8 +77,8 @@ void normalise_backward(int threads, const RmsNormBackwardInput& op) {
     });
 }
 
-constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
-constexpr std::size_t sum_columns = 256;  // their partial sums stay in the L1 cache
+constexpr std::size_t rows_per_sum = 64;      // rows of a partial sum: few, which keeps rounding errors small
+constexpr std::size_t columns_per_sum = 256;  // partial sums at a time: few enough for the L1 cache
 
 // Adds rows [begin, end) of `count` columns from `column` on to the sums.
 template <class T>
@@ -98,11 +100,11 @@ void normalise_backward_weight(int threads, const RmsNormBackwardWeight& op) {
     const std::size_t rows = op.input.rows;
     T* grad_gain = op.grad_gain.as<T>().data;
     cpu::for_each_columns(threads, rows, op.input.columns, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t r = 0; r < rows; r += sum_rows) {
-            for (std::size_t column = begin; column < end; column += sum_columns) {
-                const std::size_t count = std::min(sum_columns, end - column);
-                T sums[sum_columns] = {};
-                add_rows(op, r, std::min(r + sum_rows, rows), column, count, sums);
+        for (std::size_t r = 0; r < rows; r += rows_per_sum) {
+            for (std::size_t column = begin; column < end; column += columns_per_sum) {
+                const std::size_t count = std::min(columns_per_sum, end - column);
+                T sums[columns_per_sum] = {};
+                add_rows(op, r, std::min(r + rows_per_sum, rows), column, count, sums);
 #pragma omp simd
                 for (std::size_t c = 0; c < count; ++c) grad_gain[column + c] += sums[c];
             }
@@ -113,7 +115,7 @@ void normalise_backward_weight(int threads, const RmsNormBackwardWeight& op) {
 }  // namespace
 
 void run(device::CpuStream& stream, const RmsNorm& op) {
-    if (op.sum.is_present()) run(stream, op.sum);
+    if (op.fused_sum.is_present()) run(stream, op.fused_sum);
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 

@@ -10,37 +10,37 @@ namespace {
 
 // Sines and cosines of the angles of one row, computed once for all its heads.
 template <class T>
-class Turns {
+class RowRotation {
 public:
-    Turns(std::span<const double> frequencies, bool is_backward)
+    RowRotation(std::span<const double> frequencies, bool is_backward)
         : frequencies_(frequencies),
           direction_(is_backward ? -1 : 1),
           angles_(frequencies.size()),
           sines_(frequencies.size()),
           cosines_(frequencies.size()) {}
 
-    // Stores the angles in a loop of its own, so that each is rounded to double. Otherwise the compiler could
-    // fuse the multiplication with later operations. Large positions would then rotate by another angle than on
-    // a processor without FMA.
-    void make(std::int32_t position) {
+    // Computes the sines and cosines for a position. A loop of its own stores the angles, so that each angle is
+    // rounded to double. Otherwise the compiler could fuse the multiplication with later operations, and rows
+    // at large positions would be rotated by another angle than on a processor without FMA.
+    void set_position(std::int32_t position) {
         const std::size_t count = frequencies_.size();
         const double* frequencies = frequencies_.data();
         double* angles = angles_.data();
         T* sines = sines_.data();
         T* cosines = cosines_.data();
-        const double way = position * direction_;
+        const double signed_position = position * direction_;
 #pragma omp simd
-        for (std::size_t c = 0; c < count; ++c) angles[c] = way * frequencies[c];
+        for (std::size_t c = 0; c < count; ++c) angles[c] = signed_position * frequencies[c];
 #pragma omp simd
         for (std::size_t c = 0; c < count; ++c) {
-            const cpu::SineCosine at = cpu::sine_cosine(angles[c]);
-            sines[c] = static_cast<T>(at.sine);
-            cosines[c] = static_cast<T>(at.cosine);
+            const cpu::SineCosine sine_and_cosine = cpu::compute_sine_cosine(angles[c]);
+            sines[c] = static_cast<T>(sine_and_cosine.sine);
+            cosines[c] = static_cast<T>(sine_and_cosine.cosine);
         }
     }
 
     // Rotates the pairs of channels of one head.
-    void apply(T* head) const {
+    void rotate_head(T* head) const {
         const std::size_t half = frequencies_.size();
         const T* sines = sines_.data();
         const T* cosines = cosines_.data();
@@ -64,16 +64,16 @@ private:
 };
 
 template <class T>
-void turn_rows(int threads, const Rotary& op) {
+void rotate_rows(int threads, const Rotary& op) {
     const auto values = op.values.as<T>();
     const std::int32_t* positions = op.positions.as<std::int32_t>().data;
     const std::size_t head_size = 2 * op.frequencies.size();
     cpu::for_each_rows(threads, values.rows, values.columns, [&](std::size_t begin, std::size_t end) {
-        Turns<T> turns(op.frequencies, op.is_backward);
+        RowRotation<T> rotation(op.frequencies, op.is_backward);
         for (std::size_t r = begin; r < end; ++r) {
-            turns.make(positions[r]);
+            rotation.set_position(positions[r]);
             T* row = values.row(r);
-            for (std::size_t c = 0; c < values.columns; c += head_size) turns.apply(row + c);
+            for (std::size_t c = 0; c < values.columns; c += head_size) rotation.rotate_head(row + c);
         }
     });
 }
@@ -81,7 +81,7 @@ void turn_rows(int threads, const Rotary& op) {
 }  // namespace
 
 void run(device::CpuStream& stream, const Rotary& op) {
-    visit_float(op.values.dtype, [&](auto zero) { turn_rows<decltype(zero)>(stream.threads, op); });
+    visit_float(op.values.dtype, [&](auto zero) { rotate_rows<decltype(zero)>(stream.threads, op); });
 }
 
 }  // namespace trireme::kernels

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
-#include "kernels/unnamed.hpp"
+#include "kernels/unindexed_fill.hpp"
 
 namespace trireme::kernels {
 namespace {
@@ -36,12 +36,12 @@ void scatter(int threads, const ScatterRows& op, const Write& write) {
     });
 }
 
-// Returns the value of the rows that no index names: (columns)
+// Returns the row of (columns) values that is written to the output rows without an index.
 template <class T>
-std::vector<T> other_row(int threads, const ScatterRows& op) {
+std::vector<T> make_unindexed_row(int threads, const ScatterRows& op) {
     const auto input = op.input.as<T>();
-    std::vector<T> other(input.columns);
-    if (op.unnamed != Unnamed::mean) return other;
+    std::vector<T> unindexed_row(input.columns);
+    if (op.unindexed_fill != UnindexedFill::mean) return unindexed_row;
     cpu::for_each_columns(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         std::vector<double> sums(end - begin);
         for (std::size_t i = 0; i < input.rows; ++i) {
@@ -50,21 +50,21 @@ std::vector<T> other_row(int threads, const ScatterRows& op) {
             for (std::size_t c = 0; c < end - begin; ++c) sums[c] += static_cast<double>(from[c]);
         }
         for (std::size_t c = begin; c < end; ++c)
-            other[c] = static_cast<T>(sums[c - begin] / static_cast<double>(input.rows));
+            unindexed_row[c] = static_cast<T>(sums[c - begin] / static_cast<double>(input.rows));
     });
-    return other;
+    return unindexed_row;
 }
 
 template <class T, class Write>
-void fill_unnamed(int threads, const ScatterRows& op, const Write& write) {
+void fill_unindexed_rows(int threads, const ScatterRows& op, const Write& write) {
     const auto output = op.output.as<T>();
-    const std::vector<std::size_t> rows = unnamed_of(op.rows, output.rows);
-    const std::vector<T> other = other_row<T>(threads, op);
+    const std::vector<std::size_t> rows = list_unindexed(op.rows, output.rows);
+    const std::vector<T> unindexed_row = make_unindexed_row<T>(threads, op);
     cpu::for_each_rows(threads, rows.size(), output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             T* to = output.row(rows[i]);
 #pragma omp simd
-            for (std::size_t c = 0; c < output.columns; ++c) write(to[c], other[c]);
+            for (std::size_t c = 0; c < output.columns; ++c) write(to[c], unindexed_row[c]);
         }
     });
 }
@@ -79,7 +79,8 @@ template <class From, class To>
 void copy(int threads, const Copy& op) {
     const auto input = op.input.as<From>();
     const auto output = op.output.as<To>();
-    if (op.input.is_contiguous() && op.output.is_contiguous()) {  // one long row: a vector uses all threads
+    // Processes contiguous tensors as one long row, so that a vector also uses all threads.
+    if (op.input.is_contiguous() && op.output.is_contiguous()) {
         return cpu::for_each_columns(threads, 1, op.output.size(), [&](std::size_t begin, std::size_t end) {
             convert(input.data + begin, end - begin, output.data + begin);
         });
@@ -101,7 +102,7 @@ void run(device::CpuStream& stream, const ScatterRows& op) {
     visit_float(op.output.dtype, [&]<class T>(T) {
         with_write(op.accumulate, [&](const auto& write) {
             scatter<T>(stream.threads, op, write);
-            if (op.unnamed != Unnamed::stay) fill_unnamed<T>(stream.threads, op, write);
+            if (op.unindexed_fill != UnindexedFill::keep) fill_unindexed_rows<T>(stream.threads, op, write);
         });
     });
 }

@@ -42,9 +42,9 @@ void gate_rows_backward(int threads, const SiluGateBackward& op) {
             T* dfactor = grad_up.row(r);
 #pragma omp simd
             for (std::size_t c = 0; c < gate.columns; ++c) {
-                const T share = logistic(x[c]);
-                const T value = x[c] * share;
-                dx[c] = dy[c] * factor[c] * (share + value * (1 - share));
+                const T sigmoid = logistic(x[c]);
+                const T value = x[c] * sigmoid;
+                dx[c] = dy[c] * factor[c] * (sigmoid + value * (1 - sigmoid));
                 dfactor[c] = dy[c] * value;
             }
         }

@@ -8,30 +8,30 @@ namespace trireme::kernels {
 namespace {
 
 constexpr double cubic = 0.044715;
-const double slope = std::sqrt(2 * std::numbers::inv_pi);
+const double inner_scale = std::sqrt(2 * std::numbers::inv_pi);
 
-double gelu_tanh(double x) { return x / 2 * (1 + std::tanh(slope * (x + cubic * x * x * x))); }
+double gelu_tanh(double x) { return x / 2 * (1 + std::tanh(inner_scale * (x + cubic * x * x * x))); }
 
-// d/dx x/2 (1 + t) with t = tanh(u) and dt/dx = (1 - t^2) du/dx
+// The derivative of x/2 (1 + t) with t = tanh(u) and dt/dx = (1 - t^2) du/dx.
 double gelu_tanh_derivative(double x) {
-    const double t = std::tanh(slope * (x + cubic * x * x * x));
-    return (1 + t) / 2 + x / 2 * (1 - t * t) * slope * (1 + 3 * cubic * x * x);
+    const double t = std::tanh(inner_scale * (x + cubic * x * x * x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * inner_scale * (1 + 3 * cubic * x * x);
 }
 
 // Uses erfc, which stays precise where erf is almost -1. Uses long double, because for large |x| the rounding
-// of a double exponent would lose most digits of the result.
-double normal_share(long double x) { return static_cast<double>(std::erfc(-x * std::sqrt(0.5L)) / 2); }
+// of -x^2 / 2 to double would lose most digits of its exponential.
+double normal_cdf(long double x) { return static_cast<double>(std::erfc(-x * std::sqrt(0.5L)) / 2); }
 double normal_density(long double x) {
     return static_cast<double>(std::exp(-x * x / 2) * std::numbers::inv_sqrtpi_v<long double> *
                                std::sqrt(0.5L));
 }
 
-double gelu(double x) { return x * normal_share(x); }
-double gelu_derivative(double x) { return normal_share(x) + x * normal_density(x); }
+double gelu(double x) { return x * normal_cdf(x); }
+double gelu_derivative(double x) { return normal_cdf(x) + x * normal_density(x); }
 
 double tanh_derivative(double x) { return 1 / (std::cosh(x) * std::cosh(x)); }
 
-double value(ActivationKind kind, double x) {
+double evaluate_activation(ActivationKind kind, double x) {
     switch (kind) {
         case ActivationKind::gelu_tanh:
             return gelu_tanh(x);
@@ -43,7 +43,7 @@ double value(ActivationKind kind, double x) {
     throw BugError(cat("unknown activation ", static_cast<int>(kind)));
 }
 
-double derivative(ActivationKind kind, double x) {
+double evaluate_derivative(ActivationKind kind, double x) {
     switch (kind) {
         case ActivationKind::gelu_tanh:
             return gelu_tanh_derivative(x);
@@ -61,7 +61,7 @@ void forward(const Activation& op) {
     const auto output = op.output.as<T>();
     for (std::size_t r = 0; r < input.rows; ++r) {
         for (std::size_t c = 0; c < input.columns; ++c) {
-            output(r, c) = static_cast<T>(value(op.kind, input(r, c)));
+            output(r, c) = static_cast<T>(evaluate_activation(op.kind, input(r, c)));
         }
     }
 }
@@ -73,7 +73,7 @@ void backward(const ActivationBackward& op) {
     const auto grad_input = op.grad_input.as<T>();
     for (std::size_t r = 0; r < input.rows; ++r) {
         for (std::size_t c = 0; c < input.columns; ++c) {
-            grad_input(r, c) = static_cast<T>(grad_output(r, c) * derivative(op.kind, input(r, c)));
+            grad_input(r, c) = static_cast<T>(grad_output(r, c) * evaluate_derivative(op.kind, input(r, c)));
         }
     }
 }
@@ -92,7 +92,7 @@ void gate_forward(const SiluGate& op) {
     }
 }
 
-// d/dx x s = s + x s (1 - s) with s = logistic(x)
+// The derivative of x s is s + x s (1 - s), with s = logistic(x) and 1 - s = logistic(-x).
 template <class T>
 void gate_backward(const SiluGateBackward& op) {
     const auto gate = op.gate.as<T>();

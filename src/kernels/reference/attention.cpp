@@ -1,5 +1,6 @@
-// Reference implementation: one query and one row of scores at a time, sums in double. For query i of a head,
-// the sums run over the keys j that it attends to, and m_j is the dropout factor of a weight:
+// Reference implementation: one query and one row of scores at a time, sums in double. For a query q of a head,
+// o is the output and do is its gradient. The sums run over the keys k_j that the query attends to, and v_j are
+// the values of these keys. p_j are the attention weights, and m_j are their dropout factors:
 //   s_j = scale q . k_j
 //   log_sum = log sum_j exp(s_j)
 //   p_j = exp(s_j - log_sum)
@@ -24,24 +25,24 @@ struct Query {
     const AttentionShape& shape;
     const Segment& segment;
     std::size_t head;
-    std::size_t place;      // position in the segment
+    std::size_t position;   // position in the segment
     std::size_t head_size;  // channels
 
-    std::size_t row() const { return segment.begin + place; }
+    std::size_t row() const { return segment.begin + position; }
     std::size_t key_row(std::size_t key) const { return segment.begin + key; }
-    std::size_t keys() const { return shape.is_causal ? place + 1 : segment.length; }  // number of visible keys
+    std::size_t count_keys() const { return shape.is_causal ? position + 1 : segment.length; }
     std::size_t first_column() const { return head * head_size; }
-    std::size_t first_shared_column() const { return head * shape.groups / shape.heads * head_size; }
+    std::size_t first_key_column() const { return head * shape.key_value_heads / shape.heads * head_size; }
 
-    // Returns the dropout factor of a key's weight: 0 if it is dropped, else 1 / (1 - rate).
-    double factor(std::size_t key) const {
+    // Returns the dropout factor of a key's weight: 0 if the weight is dropped, else 1 / (1 - rate).
+    double compute_dropout_factor(std::size_t key) const {
         const AttentionDropout& dropout = shape.dropout;
         if (!dropout.is_on()) return 1;
         const RandomBlock block =
             random_block(dropout.key.then(static_cast<std::uint64_t>(segment.sample)),
-                         {static_cast<std::uint32_t>(key / 4), static_cast<std::uint32_t>(place),
+                         {static_cast<std::uint32_t>(key / 4), static_cast<std::uint32_t>(position),
                           static_cast<std::uint32_t>(dropout.first_head + head), 1});
-        return block[key % 4] >= keep_threshold(dropout.rate) ? 1 / (1 - dropout.rate) : 0;
+        return block[key % 4] >= compute_drop_threshold(dropout.rate) ? 1 / (1 - dropout.rate) : 0;
     }
 };
 
@@ -49,8 +50,8 @@ template <class Use>
 void for_each_query(const AttentionShape& shape, std::size_t columns, Use&& use) {
     for (const Segment& segment : shape.segments) {
         for (std::size_t head = 0; head < shape.heads; ++head) {
-            for (std::size_t place = 0; place < segment.length; ++place) {
-                use(Query{shape, segment, head, place, columns / shape.heads});
+            for (std::size_t position = 0; position < segment.length; ++position) {
+                use(Query{shape, segment, head, position, columns / shape.heads});
             }
         }
     }
@@ -64,18 +65,18 @@ double dot(const T* a, const T* b, std::size_t size) {
 }
 
 template <class T>
-std::vector<double> scores_of(const Query& query, const device::ConstTensor& queries,
-                              const device::ConstTensor& keys) {
+std::vector<double> compute_scores(const Query& query, const device::ConstTensor& queries,
+                                   const device::ConstTensor& keys) {
     const T* q = queries.as<T>().row(query.row()) + query.first_column();
-    std::vector<double> scores(query.keys());
+    std::vector<double> scores(query.count_keys());
     for (std::size_t j = 0; j < scores.size(); ++j) {
-        const T* k = keys.as<T>().row(query.key_row(j)) + query.first_shared_column();
+        const T* k = keys.as<T>().row(query.key_row(j)) + query.first_key_column();
         scores[j] = query.shape.scale * dot(q, k, query.head_size);
     }
     return scores;
 }
 
-double log_of_sum(const std::vector<double>& scores) {
+double compute_log_sum_exp(const std::vector<double>& scores) {
     const double largest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (const double score : scores) sum += std::exp(score - largest);
@@ -89,17 +90,17 @@ void clear(const device::Tensor& tensor) {
 
 template <class T>
 void forward(const Attention& op, const Query& query) {
-    std::vector<double> weights = scores_of<T>(query, op.query, op.key);
-    const double log_sum = log_of_sum(weights);
+    std::vector<double> weights = compute_scores<T>(query, op.query, op.key);
+    const double log_sum = compute_log_sum_exp(weights);
     for (std::size_t j = 0; j < weights.size(); ++j) {
-        weights[j] = std::exp(weights[j] - log_sum) * query.factor(j);
+        weights[j] = std::exp(weights[j] - log_sum) * query.compute_dropout_factor(j);
     }
     const auto value = op.value.as<T>();
     T* output = op.output.as<T>().row(query.row()) + query.first_column();
     for (std::size_t c = 0; c < query.head_size; ++c) {
         double sum = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
-            sum += weights[j] * value(query.key_row(j), query.first_shared_column() + c);
+            sum += weights[j] * value(query.key_row(j), query.first_key_column() + c);
         }
         output[c] = static_cast<T>(sum);
     }
@@ -112,34 +113,34 @@ struct Gradients {
         : query(op.query.size()), key(op.key.size()), value(op.value.size()) {}
 
     std::vector<double> query;  // (rows, heads * head size)
-    std::vector<double> key;    // (rows, groups * head size)
-    std::vector<double> value;  // (rows, groups * head size)
+    std::vector<double> key;    // (rows, key_value_heads * head size)
+    std::vector<double> value;  // (rows, key_value_heads * head size)
 };
 
 template <class T>
 void backward(const AttentionBackward& op, const Query& query, Gradients& sums) {
     const auto key = op.key.as<T>();
     const auto value = op.value.as<T>();
-    const std::size_t own = query.first_column();
-    const std::size_t shared = query.first_shared_column();
-    const T* q = op.query.as<T>().row(query.row()) + own;
-    const T* grad_output = op.grad_output.as<T>().row(query.row()) + own;
-    const T* output = op.output.as<T>().row(query.row()) + own;
+    const std::size_t column = query.first_column();
+    const std::size_t key_column = query.first_key_column();
+    const T* q = op.query.as<T>().row(query.row()) + column;
+    const T* grad_output = op.grad_output.as<T>().row(query.row()) + column;
+    const T* output = op.output.as<T>().row(query.row()) + column;
     const double log_sum = op.log_sum.as<T>()(query.row(), query.head);
     const double delta = dot(grad_output, output, query.head_size);
 
-    const std::vector<double> scores = scores_of<T>(query, op.query, op.key);
-    double* grad_query = sums.query.data() + query.row() * op.query.columns + own;
+    const std::vector<double> scores = compute_scores<T>(query, op.query, op.key);
+    double* grad_query = sums.query.data() + query.row() * op.query.columns + column;
     for (std::size_t j = 0; j < scores.size(); ++j) {
         const std::size_t row = query.key_row(j);
         const double weight = std::exp(scores[j] - log_sum);
-        const double factor = query.factor(j);
-        const double grad_weight = factor * dot(grad_output, value.row(row) + shared, query.head_size);
-        const double grad_score = query.shape.scale * weight * (grad_weight - delta);
-        double* grad_key = sums.key.data() + row * key.columns + shared;
-        double* grad_value = sums.value.data() + row * value.columns + shared;
+        const double factor = query.compute_dropout_factor(j);
+        const double grad_weight = factor * dot(grad_output, value.row(row) + key_column, query.head_size);
+        const double grad_score = query.shape.scale * weight * (grad_weight - delta);  // scale ds_j
+        double* grad_key = sums.key.data() + row * key.columns + key_column;
+        double* grad_value = sums.value.data() + row * value.columns + key_column;
         for (std::size_t c = 0; c < query.head_size; ++c) {
-            grad_query[c] += grad_score * key(row, shared + c);
+            grad_query[c] += grad_score * key(row, key_column + c);
             grad_key[c] += grad_score * q[c];
             grad_value[c] += weight * factor * grad_output[c];
         }

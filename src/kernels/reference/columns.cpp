@@ -2,7 +2,7 @@
 #include "trireme/kernels/columns.hpp"
 
 #include "kernels/index_check.hpp"
-#include "kernels/unnamed.hpp"
+#include "kernels/unindexed_fill.hpp"
 
 namespace trireme::kernels {
 namespace {
@@ -19,7 +19,7 @@ void gather(const GatherColumns& op) {
 }
 
 template <class T>
-T mean_of_row(const device::Elements<const T>& input, std::size_t row) {
+T compute_row_mean(const device::Elements<const T>& input, std::size_t row) {
     double sum = 0;
     for (std::size_t i = 0; i < input.columns; ++i) sum += input(row, i);
     return static_cast<T>(sum / static_cast<double>(input.columns));
@@ -33,9 +33,10 @@ void scatter(const ScatterColumns& op, const Write& write) {
     for (std::size_t r = 0; r < input.rows; ++r) {
         for (std::size_t i = 0; i < input.columns; ++i)
             write(output(r, static_cast<std::size_t>(columns[i])), input(r, i));
-        if (op.unnamed == Unnamed::stay) continue;
-        const T other = op.unnamed == Unnamed::mean ? mean_of_row<T>(input, r) : T{0};
-        for (const std::size_t column : unnamed_of(op.columns, output.columns)) write(output(r, column), other);
+        if (op.unindexed_fill == UnindexedFill::keep) continue;
+        const T fill_value = op.unindexed_fill == UnindexedFill::mean ? compute_row_mean<T>(input, r) : T{0};
+        for (const std::size_t column : list_unindexed(op.columns, output.columns))
+            write(output(r, column), fill_value);
     }
 }
 

@@ -6,11 +6,11 @@
 namespace trireme::kernels {
 namespace {
 
-// Returns the row with global index indices[r]; nullptr if the table does not hold it. `first` is the global
-// index of the table's first row.
+// Returns the table row with the global index indices[r]; nullptr if the table does not hold it. `first` is the
+// global index of the table's first row.
 template <class T>
-T* named_row(const device::Elements<T>& table, std::size_t first,
-             const device::Elements<const std::int32_t>& indices, std::size_t r) {
+T* find_table_row(const device::Elements<T>& table, std::size_t first,
+                  const device::Elements<const std::int32_t>& indices, std::size_t r) {
     const auto index = static_cast<std::size_t>(indices[r]);
     return first <= index && index < first + table.rows ? table.row(index - first) : nullptr;
 }
@@ -20,7 +20,7 @@ void add(const device::ConstTensor& table, const device::ConstTensor& indices,
          const device::Elements<T>& output, std::size_t first = 0) {
     if (!table.is_present()) return;
     for (std::size_t r = 0; r < output.rows; ++r) {
-        const T* row = named_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
+        const T* row = find_table_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
         if (row == nullptr) continue;
         for (std::size_t c = 0; c < output.columns; ++c) output(r, c) += row[c];
     }
@@ -39,10 +39,10 @@ void forward(const Embedding& op) {
 
 template <class T>
 void scatter(const device::Elements<const T>& rows, const device::ConstTensor& indices,
-             const device::Tensor& table, std::size_t first = 0) {
-    if (!table.is_present()) return;
+             const device::Tensor& grad_table, std::size_t first = 0) {
+    if (!grad_table.is_present()) return;
     for (std::size_t r = 0; r < rows.rows; ++r) {
-        T* sum = named_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
+        T* sum = find_table_row(grad_table.as<T>(), first, indices.as<std::int32_t>(), r);
         if (sum == nullptr) continue;
         for (std::size_t c = 0; c < rows.columns; ++c) sum[c] += rows(r, c);
     }

@@ -12,17 +12,17 @@ namespace trireme::kernels {
 namespace {
 
 // Returns two independent normal numbers with mean 0 and deviation 1. (Box and Muller, 1958)
-inline std::array<double, 2> normal_pair(std::uint32_t word0, std::uint32_t word1) {
-    const double radius = std::sqrt(-2 * std::log(open_unit_interval(word0)));
-    const double angle = 2 * std::numbers::pi * unit_interval(word1);
+inline std::array<double, 2> make_normal_pair(std::uint32_t word0, std::uint32_t word1) {
+    const double radius = std::sqrt(-2 * std::log(to_open_unit_interval(word0)));
+    const double angle = 2 * std::numbers::pi * to_unit_interval(word1);
     return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-// Returns elements 4 block .. 4 block + 3 of the stream of `key`.
-inline std::array<double, 4> normal_block(RandomKey key, std::uint64_t block) {
+// Returns elements 4 block .. 4 block + 3 of the key's random sequence.
+inline std::array<double, 4> make_normal_block(RandomKey key, std::uint64_t block) {
     const RandomBlock words = random_block(key, block);
-    const auto first = normal_pair(words[0], words[1]);
-    const auto second = normal_pair(words[2], words[3]);
+    const auto first = make_normal_pair(words[0], words[1]);
+    const auto second = make_normal_pair(words[2], words[3]);
     return {first[0], first[1], second[0], second[1]};
 }
 
@@ -40,7 +40,7 @@ void fill_normal(const FillNormal& op) {
     for (std::size_t r = 0; r < output.rows; ++r) {
         for (std::size_t c = 0; c < output.columns; ++c) {
             const std::size_t element = op.first_element + r * op.global_columns + c;
-            output(r, c) = static_cast<T>(op.deviation * normal_block(op.key, element / 4)[element % 4]);
+            output(r, c) = static_cast<T>(op.deviation * make_normal_block(op.key, element / 4)[element % 4]);
         }
     }
 }

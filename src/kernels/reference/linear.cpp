@@ -1,4 +1,4 @@
-// Reference implementation: plain loops, sums in double.
+// Reference implementation: plain loops, sums in double. With rows r, input channels i and output channels o:
 //   forward          output[r, o] = sum_i input[r, i] W[i, o] + bias[o]
 //   backward input   grad_input[r, i] = sum_o grad_output[r, o] W[i, o]
 //   backward weight  grad_W[i, o] += sum_r input[r, i] grad_output[r, o]
@@ -81,14 +81,14 @@ void add_column_sums(const ColumnSums& op) {
 
 void run(device::ReferenceStream& stream, const Linear& op) {
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
-    if (op.activated.is_present())
-        run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
+    if (op.activated_output.is_present())
+        run(stream, Activation{.input = op.output, .output = op.activated_output, .kind = op.activation});
 }
 
 void run(device::ReferenceStream& stream, const LinearBackwardInput& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) { backward_input<decltype(zero)>(op); });
-    if (op.activated_from.is_present())
-        run(stream, ActivationBackward{.input = op.activated_from,
+    if (op.activation_input.is_present())
+        run(stream, ActivationBackward{.input = op.activation_input,
                                        .grad_output = op.grad_input,
                                        .grad_input = op.grad_input,
                                        .kind = op.activation});
@@ -106,12 +106,12 @@ void run(device::ReferenceStream&, const ColumnSums& op) {
 void run(device::ReferenceStream&, const ChannelChange& op) {
     visit_float(op.weight.dtype, [&]<class T>(T) {
         const auto weight = op.weight.as<T>();
-        const auto before = op.before.as<T>();
+        const auto old_weight = op.old_weight.as<T>();
         const auto change = op.change.as<double>();
         for (std::size_t r = 0; r < weight.rows; ++r) {
             for (std::size_t c = 0; c < weight.columns; ++c) {
                 const std::size_t channel = op.axes == WeightAxes::in_out ? r : c;
-                change[channel] += std::abs(static_cast<double>(weight(r, c)) - before(r, c));
+                change[channel] += std::abs(static_cast<double>(weight(r, c)) - old_weight(r, c));
             }
         }
     });

@@ -1,5 +1,5 @@
-// Reference implementation: plain loops, sums in double. With x = (input - mean) inv_std and g = grad_output
-// gain,
+// Reference implementation: plain loops, sums in double. With x = (input - mean) inv_std and
+// g = grad_output gain:
 //   grad_input = inv_std (g - mean over channels of g - x (mean over channels of g x))
 #include "trireme/kernels/norm.hpp"
 
@@ -14,7 +14,7 @@ struct Moments {
 };
 
 template <class T>
-Moments moments_of(const T* row, std::size_t channels, double epsilon) {
+Moments compute_moments(const T* row, std::size_t channels, double epsilon) {
     double sum = 0;
     for (std::size_t c = 0; c < channels; ++c) sum += row[c];
     const double mean = sum / static_cast<double>(channels);
@@ -31,7 +31,7 @@ void forward(const LayerNorm& op) {
     const auto bias = op.bias.as<T>();
     const auto output = op.output.as<T>();
     for (std::size_t r = 0; r < input.rows; ++r) {
-        const Moments moments = moments_of(input.row(r), input.columns, op.epsilon);
+        const Moments moments = compute_moments(input.row(r), input.columns, op.epsilon);
         for (std::size_t c = 0; c < input.columns; ++c) {
             const double x = (input(r, c) - moments.mean) * moments.inv_std;
             output(r, c) = static_cast<T>(x * gain[c] + bias[c]);
@@ -90,7 +90,7 @@ void backward_weight(const LayerNormBackwardWeight& op) {
 }  // namespace
 
 void run(device::ReferenceStream& stream, const LayerNorm& op) {
-    if (op.sum.is_present()) run(stream, op.sum);
+    if (op.fused_sum.is_present()) run(stream, op.fused_sum);
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 

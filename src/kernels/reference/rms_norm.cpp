@@ -1,4 +1,4 @@
-// Reference implementation: plain loops, sums in double. With x = input inv_rms and g = grad_output gain,
+// Reference implementation: plain loops, sums in double. With x = input inv_rms and g = grad_output gain:
 //   grad_input = inv_rms (g - x (mean over channels of g x))
 #include <cmath>
 
@@ -8,7 +8,7 @@ namespace trireme::kernels {
 namespace {
 
 template <class T>
-double inv_rms_of(const T* row, std::size_t channels, double epsilon) {
+double compute_inv_rms(const T* row, std::size_t channels, double epsilon) {
     double squares = 0;
     for (std::size_t c = 0; c < channels; ++c) squares += static_cast<double>(row[c]) * row[c];
     return 1 / std::sqrt(squares / static_cast<double>(channels) + epsilon);
@@ -20,7 +20,7 @@ void forward(const RmsNorm& op) {
     const auto gain = op.gain.as<T>();
     const auto output = op.output.as<T>();
     for (std::size_t r = 0; r < input.rows; ++r) {
-        const double inv_rms = inv_rms_of(input.row(r), input.columns, op.epsilon);
+        const double inv_rms = compute_inv_rms(input.row(r), input.columns, op.epsilon);
         for (std::size_t c = 0; c < input.columns; ++c) {
             output(r, c) = static_cast<T>(input(r, c) * inv_rms * gain[c]);
         }
@@ -65,7 +65,7 @@ void backward_weight(const RmsNormBackwardWeight& op) {
 }  // namespace
 
 void run(device::ReferenceStream& stream, const RmsNorm& op) {
-    if (op.sum.is_present()) run(stream, op.sum);
+    if (op.fused_sum.is_present()) run(stream, op.fused_sum);
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 

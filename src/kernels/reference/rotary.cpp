@@ -7,7 +7,7 @@ namespace trireme::kernels {
 namespace {
 
 template <class T>
-void turn(T& first, T& second, double angle) {
+void rotate_pair(T& first, T& second, double angle) {
     const double x = first;
     const double y = second;
     first = static_cast<T>(x * std::cos(angle) - y * std::sin(angle));
@@ -15,7 +15,7 @@ void turn(T& first, T& second, double angle) {
 }
 
 template <class T>
-void turn_rows(const Rotary& op) {
+void rotate_rows(const Rotary& op) {
     const auto values = op.values.as<T>();
     const auto positions = op.positions.as<std::int32_t>();
     const std::size_t half = op.frequencies.size();
@@ -23,7 +23,7 @@ void turn_rows(const Rotary& op) {
         for (std::size_t head = 0; head < values.columns; head += 2 * half) {
             for (std::size_t c = 0; c < half; ++c) {
                 const double angle = positions[r] * op.frequencies[c];
-                turn(values(r, head + c), values(r, head + half + c), op.is_backward ? -angle : angle);
+                rotate_pair(values(r, head + c), values(r, head + half + c), op.is_backward ? -angle : angle);
             }
         }
     }
@@ -32,7 +32,7 @@ void turn_rows(const Rotary& op) {
 }  // namespace
 
 void run(device::ReferenceStream&, const Rotary& op) {
-    visit_float(op.values.dtype, [&](auto zero) { turn_rows<decltype(zero)>(op); });
+    visit_float(op.values.dtype, [&](auto zero) { rotate_rows<decltype(zero)>(op); });
 }
 
 }  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 #include "trireme/kernels/rows.hpp"
 
 #include "kernels/index_check.hpp"
-#include "kernels/unnamed.hpp"
+#include "kernels/unindexed_fill.hpp"
 
 namespace trireme::kernels {
 namespace {
@@ -19,7 +19,7 @@ void gather(const GatherRows& op) {
 }
 
 template <class T>
-T mean_of_column(const device::Elements<const T>& input, std::size_t column) {
+T compute_column_mean(const device::Elements<const T>& input, std::size_t column) {
     double sum = 0;
     for (std::size_t i = 0; i < input.rows; ++i) sum += input(i, column);
     return static_cast<T>(sum / static_cast<double>(input.rows));
@@ -34,10 +34,10 @@ void scatter(const ScatterRows& op, const Write& write) {
         const auto row = static_cast<std::size_t>(rows[i]);
         for (std::size_t c = 0; c < input.columns; ++c) write(output(row, c), input(i, c));
     }
-    if (op.unnamed == Unnamed::stay) return;
+    if (op.unindexed_fill == UnindexedFill::keep) return;
     for (std::size_t c = 0; c < input.columns; ++c) {
-        const T other = op.unnamed == Unnamed::mean ? mean_of_column<T>(input, c) : T{0};
-        for (const std::size_t row : unnamed_of(op.rows, output.rows)) write(output(row, c), other);
+        const T fill_value = op.unindexed_fill == UnindexedFill::mean ? compute_column_mean<T>(input, c) : T{0};
+        for (const std::size_t row : list_unindexed(op.rows, output.rows)) write(output(row, c), fill_value);
     }
 }
 

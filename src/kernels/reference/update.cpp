@@ -3,24 +3,24 @@
 
 #include <cmath>
 
-#include "kernels/row_parts.hpp"
+#include "kernels/contiguous_parts.hpp"
 
 namespace trireme::kernels {
 namespace {
 
-bool decays(const device::ConstTensor& decaying, std::size_t column) {
-    return !decaying.is_present() || decaying.as<std::int32_t>()[column] != 0;
+bool has_decay(const device::ConstTensor& decay_mask, std::size_t column) {
+    return !decay_mask.is_present() || decay_mask.as<std::int32_t>()[column] != 0;
 }
 
 template <class T>
-void round_to(const device::Elements<T>& parameter, const device::Tensor& rounded) {
-    with_rounding(rounded, [&](const auto& round) {
+void write_rounded(const device::Elements<T>& parameter, const device::Tensor& rounded_parameter) {
+    with_rounding(rounded_parameter, [&](const auto& round) {
         for (std::size_t i = 0; i < parameter.columns; ++i) round(i, parameter[i]);
     });
 }
 
 template <class T>
-void adamw(const AdamWUpdate& op) {
+void update_adamw(const AdamWUpdate& op) {
     const auto parameter = op.parameter.flattened().as<T>();
     const auto gradient = op.gradient.flattened().as<T>();
     const auto moment1 = op.moment1.flattened().as<T>();
@@ -34,18 +34,18 @@ void adamw(const AdamWUpdate& op) {
         const double change = m1 / correction1 / (std::sqrt(m2 / correction2) + op.epsilon);
         moment1[i] = static_cast<T>(m1);
         moment2[i] = static_cast<T>(m2);
-        const double decay = decays(op.decaying, i) ? op.weight_decay : 0;
+        const double decay = has_decay(op.decay_mask, i) ? op.weight_decay : 0;
         parameter[i] = static_cast<T>((1 - op.rate * decay) * parameter[i] - op.rate * change);
     }
-    round_to<T>(parameter, op.rounded);
+    write_rounded<T>(parameter, op.rounded_parameter);
 }
 
 template <class T>
-void sgd(const SgdUpdate& op) {
+void update_sgd(const SgdUpdate& op) {
     const auto parameter = op.parameter.flattened().as<T>();
     const auto gradient = op.gradient.flattened().as<T>();
     for (std::size_t i = 0; i < parameter.columns; ++i) {
-        const double decay = decays(op.decaying, i) ? op.weight_decay : 0;
+        const double decay = has_decay(op.decay_mask, i) ? op.weight_decay : 0;
         double change = op.gradient_scale * gradient[i] + decay * parameter[i];
         if (op.velocity.is_present()) {
             T& velocity = op.velocity.flattened().as<T>()[i];
@@ -54,11 +54,11 @@ void sgd(const SgdUpdate& op) {
         }
         parameter[i] = static_cast<T>(parameter[i] - op.rate * change);
     }
-    round_to<T>(parameter, op.rounded);
+    write_rounded<T>(parameter, op.rounded_parameter);
 }
 
 template <class T>
-double sum_of_squares(const device::Elements<const T>& input) {
+double compute_sum_of_squares(const device::Elements<const T>& input) {
     double sum = 0;
     for (std::size_t i = 0; i < input.columns; ++i) sum += static_cast<double>(input[i]) * input[i];
     return sum;
@@ -68,22 +68,23 @@ double sum_of_squares(const device::Elements<const T>& input) {
 
 void run(device::ReferenceStream&, const AdamWUpdate& op) {
     visit_float(op.parameter.dtype, [&](auto zero) {
-        for_each_part(op, [](const AdamWUpdate& part) { adamw<decltype(zero)>(part); });
+        for_each_contiguous_part(op, [](const AdamWUpdate& part) { update_adamw<decltype(zero)>(part); });
     });
 }
 
 void run(device::ReferenceStream&, const SgdUpdate& op) {
     visit_float(op.parameter.dtype, [&](auto zero) {
-        for_each_part(op, [](const SgdUpdate& part) { sgd<decltype(zero)>(part); });
+        for_each_contiguous_part(op, [](const SgdUpdate& part) { update_sgd<decltype(zero)>(part); });
     });
 }
 
 void run(device::ReferenceStream&, const SumOfSquares& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         double sum = 0;
-        const std::size_t parts = parts_of(op.input);
+        const std::size_t parts = count_contiguous_parts(op.input);
         for (std::size_t r = 0; r < parts; ++r)
-            sum += sum_of_squares(part_of(op.input, parts, r).flattened().template as<decltype(zero)>());
+            sum +=
+                compute_sum_of_squares(get_part(op.input, parts, r).flattened().template as<decltype(zero)>());
         op.result.as<double>()[0] = sum;
     });
 }

@@ -7,28 +7,28 @@ namespace {
 
 ModelConfig read_bert(const ConfigFields& fields) {
     ModelConfig config = read_encoder(fields);
-    config.positions = fields.size("max_position_embeddings", 512);
-    config.vocabulary = fields.size("vocab_size", 30522);
-    config.token_types = fields.size("type_vocab_size", 2);
-    config.dropout = fields.share("hidden_dropout_prob", 0.1);
-    config.attention_dropout = fields.share("attention_probs_dropout_prob", 0.1);
-    if (fields.share("classifier_dropout", config.dropout) != config.dropout) {
-        fields.refuse("classifier_dropout",
+    config.positions = fields.read_size("max_position_embeddings", 512);
+    config.vocabulary = fields.read_size("vocab_size", 30522);
+    config.token_types = fields.read_size("type_vocab_size", 2);
+    config.dropout = fields.read_fraction("hidden_dropout_prob", 0.1);
+    config.attention_dropout = fields.read_fraction("attention_probs_dropout_prob", 0.1);
+    if (fields.read_fraction("classifier_dropout", config.dropout) != config.dropout) {
+        fields.reject("classifier_dropout",
                       cat("Trireme drops as much everywhere, and hidden_dropout_prob is ", config.dropout));
     }
-    fields.require("position_embedding_type", "absolute");
-    fields.require("is_decoder", false);
-    fields.require("add_cross_attention", false);
+    fields.require_value("position_embedding_type", "absolute");
+    fields.require_value("is_decoder", false);
+    fields.require_value("add_cross_attention", false);
     return config;
 }
 
-void write_bert(const ModelConfig& config, ConfigSettings& file) {
-    write_encoder(config, file);
-    file["max_position_embeddings"] = config.positions;
-    file["type_vocab_size"] = config.token_types;
+void write_bert(const ModelConfig& config, ConfigSettings& settings) {
+    write_encoder(config, settings);
+    settings["max_position_embeddings"] = config.positions;
+    settings["type_vocab_size"] = config.token_types;
 }
 
-ModelConfig bert(const char* name, const BlockSizes& sizes) {
+ModelConfig make_bert(const char* name, const BlockSizes& sizes) {
     ModelConfig model = make_model(name, sizes);
     model.family = Family::bert;
     model.task = Task::masked;
@@ -40,11 +40,11 @@ ModelConfig bert(const char* name, const BlockSizes& sizes) {
     return model;
 }
 
-std::vector<ModelConfig> bert_models() {
-    ModelConfig tiny = disable_dropout(bert("bert-tiny", with_fourfold_mlp(2, 128, 2)));
+std::vector<ModelConfig> list_bert_models() {
+    ModelConfig tiny = disable_dropout(make_bert("bert-tiny", make_fourfold_mlp_sizes(2, 128, 2)));
     tiny.vocabulary = 0;
-    return {tiny, bert("bert-base", with_fourfold_mlp(12, 768, 12)),
-            bert("bert-large", with_fourfold_mlp(24, 1024, 16))};
+    return {tiny, make_bert("bert-base", make_fourfold_mlp_sizes(12, 768, 12)),
+            make_bert("bert-large", make_fourfold_mlp_sizes(24, 1024, 16))};
 }
 
 constexpr Architecture bert_architectures[] = {
@@ -77,10 +77,10 @@ constexpr FamilyTraits bert_family{.family = Family::bert,
                                    .has_post_norm = true,
                                    .token_type_table = "bert.embeddings.token_type_embeddings.weight",
                                    .embedding_norm = "bert.embeddings.LayerNorm",
-                                   .computed = bert_computed,
+                                   .computed_tensors = bert_computed,
                                    .has_head_transform = true,
-                                   .read = read_bert,
-                                   .write = write_bert,
-                                   .models = bert_models};
+                                   .read_config = read_bert,
+                                   .write_config = write_bert,
+                                   .list_models = list_bert_models};
 
 }  // namespace trireme::model

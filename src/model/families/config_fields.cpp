@@ -8,11 +8,12 @@
 namespace trireme::model {
 namespace {
 
+// Returns the JSON of a value, shortened for messages.
 std::string dump_json(const ConfigFields::Json& value) {
-    constexpr std::size_t longest = 60;
+    constexpr std::size_t max_length = 60;
     std::string text = value.dump();
-    if (text.size() <= longest) return text;
-    std::size_t end = longest;
+    if (text.size() <= max_length) return text;
+    std::size_t end = max_length;
     // Do not cut a UTF-8 sequence.
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
     return text.substr(0, end) + "...";
@@ -27,67 +28,68 @@ bool is_size(const ConfigFields::Json& value) {
 }  // namespace
 
 const ConfigFields::Json* ConfigFields::find(const char* key) const {
-    const auto at = object_.find(key);
-    return at == object_.end() || at->is_null() ? nullptr : &*at;
+    const auto field = object_.find(key);
+    return field == object_.end() || field->is_null() ? nullptr : &*field;
 }
 
-std::size_t ConfigFields::size(const char* key, std::size_t otherwise) const {
+std::size_t ConfigFields::read_size(const char* key, std::size_t default_value) const {
     const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!is_size(*value)) refuse(key, cat("it must be a whole number from 1 to ", max_model_size));
+    if (value == nullptr) return default_value;
+    if (!is_size(*value)) reject(key, cat("it must be a whole number from 1 to ", max_model_size));
     return value->get<std::size_t>();
 }
 
-double ConfigFields::number(const char* key, double otherwise) const {
-    return is_set(key) ? number(key) : otherwise;
+double ConfigFields::read_number(const char* key, double default_value) const {
+    return is_set(key) ? read_number(key) : default_value;
 }
 
-double ConfigFields::number(const char* key) const {
+double ConfigFields::read_number(const char* key) const {
     const Json* value = find(key);
-    if (value == nullptr) throw ConfigError(cat(place_, ": ", key, " is missing; it must be a number"));
-    if (!value->is_number() || !std::isfinite(value->get<double>())) refuse(key, "it must be a number");
+    if (value == nullptr) throw ConfigError(cat(source_, ": ", key, " is missing; it must be a number"));
+    if (!value->is_number() || !std::isfinite(value->get<double>())) reject(key, "it must be a number");
     return value->get<double>();
 }
 
-double ConfigFields::share(const char* key, double otherwise) const {
-    const double value = number(key, otherwise);
-    if (value < 0 || value >= 1) refuse(key, "it must be at least 0 and below 1");
+double ConfigFields::read_fraction(const char* key, double default_value) const {
+    const double value = read_number(key, default_value);
+    if (value < 0 || value >= 1) reject(key, "it must be at least 0 and below 1");
     return value;
 }
 
-bool ConfigFields::flag(const char* key, bool otherwise) const {
+bool ConfigFields::read_flag(const char* key, bool default_value) const {
     const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) refuse(key, "it must be true or false");
+    if (value == nullptr) return default_value;
+    if (!value->is_boolean()) reject(key, "it must be true or false");
     return value->get<bool>();
 }
 
-std::string ConfigFields::word(const char* key, const std::string& otherwise) const {
+std::string ConfigFields::read_string(const char* key, const std::string& default_value) const {
     const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) refuse(key, "it must be a word in quotes");
+    if (value == nullptr) return default_value;
+    if (!value->is_string()) reject(key, "it must be a word in quotes");
     return value->get<std::string>();
 }
 
-std::size_t ConfigFields::edge(const char* key, std::size_t otherwise) const {
+std::size_t ConfigFields::read_edge(const char* key, std::size_t default_value) const {
     const Json* value = find(key);
-    if (value == nullptr || !value->is_array()) return size(key, otherwise);
-    if (value->size() != 2 || (*value)[0] != (*value)[1]) refuse(key, "Trireme reads square images only");
-    if (!is_size((*value)[0])) refuse(key, cat("it must be whole numbers from 1 to ", max_model_size));
+    if (value == nullptr || !value->is_array()) return read_size(key, default_value);
+    if (value->size() != 2 || (*value)[0] != (*value)[1]) reject(key, "Trireme reads square images only");
+    if (!is_size((*value)[0])) reject(key, cat("it must be whole numbers from 1 to ", max_model_size));
     return (*value)[0].get<std::size_t>();
 }
 
-void ConfigFields::require(const char* key, const Json& only) const {
+void ConfigFields::require_value(const char* key, const Json& supported_value) const {
     const Json* value = find(key);
-    if (value != nullptr && *value != only) {
-        refuse(key, cat("Trireme computes with ", only.is_null() ? "none" : only.dump(), " only"));
+    if (value != nullptr && *value != supported_value) {
+        reject(key, cat("Trireme computes with ", supported_value.is_null() ? "none" : supported_value.dump(),
+                        " only"));
     }
 }
 
-void ConfigFields::refuse(const char* key, const std::string& reason) const {
+void ConfigFields::reject(const char* key, const std::string& reason) const {
     const Json* value = find(key);
-    const std::string said = value == nullptr ? "not set" : dump_json(*value);
-    throw ConfigError(cat(place_, ": ", key, " is ", said, "; ", reason));
+    const std::string text = value == nullptr ? "not set" : dump_json(*value);
+    throw ConfigError(cat(source_, ": ", key, " is ", text, "; ", reason));
 }
 
 }  // namespace trireme::model

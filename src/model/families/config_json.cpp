@@ -14,25 +14,25 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Far above the size of any real config.json; rejects wrong or malicious files.
-constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
+// This limit is far above the size of any real config.json; larger files are wrong or malicious.
+constexpr std::uintmax_t max_file_bytes = std::uintmax_t{16} << 20;
 
-const Architecture* architecture_named(std::string_view name) {
+const Architecture* find_architecture_by_name(std::string_view name) {
     for (const FamilyTraits* family : families)
         for (const Architecture& each : family->architectures)
             if (name == each.name) return &each;
     return nullptr;
 }
 
-std::string known_architectures() {
+std::string format_known_architectures() {
     std::string text;
     for (const FamilyTraits* family : families)
         for (const Architecture& each : family->architectures) text += cat(text.empty() ? "" : ", ", each.name);
     return text;
 }
 
-// "gpt2, llama, bert and vit"
-std::string known_families() {
+// Returns "gpt2, llama, bert and vit".
+std::string format_known_families() {
     std::string text;
     for (const FamilyTraits* family : families) {
         const bool is_last = family == std::end(families)[-1];
@@ -42,130 +42,137 @@ std::string known_families() {
 }
 
 // Returns the architecture that the file names, or null if it names none.
-const Architecture* said_architecture(const ConfigFields& fields) {
+const Architecture* find_named_architecture(const ConfigFields& fields) {
     const Json* names = fields.find("architectures");
     if (names == nullptr || (names->is_array() && names->empty())) return nullptr;
     if (!names->is_array() || !names->front().is_string()) {
-        fields.refuse("architectures", "it must be a list of names");
+        fields.reject("architectures", "it must be a list of names");
     }
-    const Architecture* found = architecture_named(names->front().get_ref<const std::string&>());
-    if (found == nullptr) fields.refuse("architectures", cat("Trireme knows ", known_architectures()));
+    const Architecture* found = find_architecture_by_name(names->front().get_ref<const std::string&>());
+    if (found == nullptr) fields.reject("architectures", cat("Trireme knows ", format_known_architectures()));
     return found;
 }
 
-// Returns the architecture. If the file has only a model type, the task is the family's default.
-Architecture architecture_in(const ConfigFields& fields) {
-    const Architecture* said = said_architecture(fields);
-    const std::string type = fields.word("model_type", said == nullptr ? "" : name_of(said->family));
+// Returns the architecture that the file names, or one with the file's model type and the family's default
+// task.
+Architecture read_architecture(const ConfigFields& fields) {
+    const Architecture* named_architecture = find_named_architecture(fields);
+    const std::string type = fields.read_string(
+        "model_type", named_architecture == nullptr ? "" : to_string(named_architecture->family));
     if (type.empty()) {
-        throw ConfigError(cat(fields.place(), " names neither architectures nor a model_type; ",
+        throw ConfigError(cat(fields.source(), " names neither architectures nor a model_type; ",
                               "is it the config.json of a model?"));
     }
     const auto found = std::ranges::find(families, type, &FamilyTraits::name);
-    if (found == std::end(families)) fields.refuse("model_type", cat("Trireme knows ", known_families()));
+    if (found == std::end(families))
+        fields.reject("model_type", cat("Trireme knows ", format_known_families()));
     const Family family = (*found)->family;
-    if (said == nullptr) {
-        return {.name = nullptr, .family = family, .task = tasks_of(family).front(), .has_head = false};
+    if (named_architecture == nullptr) {
+        return {.name = nullptr, .family = family, .task = list_tasks(family).front(), .has_head = false};
     }
-    if (said->family != family) {
-        fields.refuse("model_type", cat("a ", said->name, " is of type ", name_of(said->family)));
+    if (named_architecture->family != family) {
+        fields.reject("model_type", cat("a ", named_architecture->name, " is of type ",
+                                        to_string(named_architecture->family)));
     }
-    return *said;
+    return *named_architecture;
 }
 
-std::size_t labels_in(const ConfigFields& fields, std::size_t otherwise) {
-    const std::size_t count = fields.size("num_labels", otherwise);
+std::size_t read_label_count(const ConfigFields& fields, std::size_t default_count) {
+    const std::size_t count = fields.read_size("num_labels", default_count);
     const Json* names = fields.find("id2label");
     if (names == nullptr) return count;
-    if (!names->is_object() || names->empty()) fields.refuse("id2label", "it must name at least one label");
+    if (!names->is_object() || names->empty()) fields.reject("id2label", "it must name at least one label");
     if (fields.is_set("num_labels") && count != names->size()) {
-        fields.refuse("num_labels", cat("id2label names ", names->size()));
+        fields.reject("num_labels", cat("id2label names ", names->size()));
     }
     return names->size();
 }
 
-// Returns the names of the labels 0 to `count` - 1. Empty if one is missing, or if all are the default names of
-// transformers.
-std::vector<std::string> label_names_in(const ConfigFields& fields, std::size_t count) {
+// Returns the names of labels 0 to `count` - 1, or an empty list if one of these names is missing or if all are
+// the default names of the transformers library of Hugging Face.
+std::vector<std::string> read_label_names(const ConfigFields& fields, std::size_t count) {
     const Json* stored = fields.find("id2label");
     if (stored == nullptr) return {};
     std::vector<std::string> names;
-    bool is_made_up = true;
+    bool are_defaults = true;
     for (std::size_t label = 0; label < count; ++label) {
         const auto name = stored->find(std::to_string(label));
         if (name == stored->end() || !name->is_string()) return {};
         names.push_back(name->get<std::string>());
-        is_made_up = is_made_up && names.back() == unnamed_label(label);
+        are_defaults = are_defaults && names.back() == make_default_label_name(label);
     }
-    return is_made_up ? std::vector<std::string>() : names;
+    return are_defaults ? std::vector<std::string>() : names;
 }
 
-// For a base model without a head the corpus decides the number of labels, so the default is 0.
-std::size_t classes_in(const ConfigFields& fields, const Architecture& architecture) {
-    const std::size_t labels = labels_in(fields, architecture.has_head ? 2 : 0);
-    fields.require("problem_type", "single_label_classification");
+// Returns the number of classes, or 0 if the file of a base model (a model without a head) has no labels. Then
+// the corpus determines the number.
+std::size_t read_class_count(const ConfigFields& fields, const Architecture& architecture) {
+    const std::size_t labels = read_label_count(fields, architecture.has_head ? 2 : 0);
+    fields.require_value("problem_type", "single_label_classification");
     if (labels == 1) {
-        throw ConfigError(cat(fields.place(), ": it has 1 label, which asks for a number in place of a class; ",
+        throw ConfigError(cat(fields.source(),
+                              ": it has 1 label, which asks for a number in place of a class; ",
                               "Trireme tells at least 2 classes apart"));
     }
     return labels;
 }
 
-// Rejects unsupported settings that transformers may write for a model of any family.
-void refuse_what_none_has(const ConfigFields& fields) {
-    for (const char* key : {"quantization_config", "sliding_window"}) fields.require(key, nullptr);
-    fields.require("is_encoder_decoder", false);
+// Rejects unsupported settings that the transformers library may write for a model of any family.
+void reject_unsupported_settings(const ConfigFields& fields) {
+    for (const char* key : {"quantization_config", "sliding_window"}) fields.require_value(key, nullptr);
+    fields.require_value("is_encoder_decoder", false);
     if (const Json* pruned = fields.find("pruned_heads"); pruned != nullptr && !pruned->empty()) {
-        fields.refuse("pruned_heads", "Trireme's layers have all their heads");
+        fields.reject("pruned_heads", "Trireme's layers have all their heads");
     }
     const Json* types = fields.find("layer_types");
     if (types == nullptr) return;
-    if (!types->is_array()) fields.refuse("layer_types", "it must be a list of words");
+    if (!types->is_array()) fields.reject("layer_types", "it must be a list of words");
     for (const Json& type : *types) {
-        if (type != "full_attention") fields.refuse("layer_types", "Trireme knows full_attention only");
+        if (type != "full_attention") fields.reject("layer_types", "Trireme knows full_attention only");
     }
 }
 
-void check_whole(ModelConfig config, const std::string& place) {
+// Throws ConfigError unless check_model() accepts the configuration.
+void check_buildable(ModelConfig config, const std::string& source) {
     if (config.task == Task::classify && config.labels == 0)
         config.labels = 2;  // any valid number: the corpus decides
     try {
         check_model(config);
     } catch (const ConfigError& error) {
-        throw ConfigError(cat(place, " describes no model that can be built: ", error.what()));
+        throw ConfigError(cat(source, " describes no model that can be built: ", error.what()));
     }
 }
 
 }  // namespace
 
-ModelConfig model_from_config_json(std::string_view text, const std::string& place) {
-    const Json file = parse_json<Json>(text, place);
-    if (!file.is_object()) throw ConfigError(cat(place, " is not an object of settings, as a config.json is"));
-    const ConfigFields fields(file, place);
-    const Architecture architecture = architecture_in(fields);
-    refuse_what_none_has(fields);
+ModelConfig parse_config_json(std::string_view text, const std::string& source) {
+    const Json file = parse_json<Json>(text, source);
+    if (!file.is_object()) throw ConfigError(cat(source, " is not an object of settings, as a config.json is"));
+    const ConfigFields fields(file, source);
+    const Architecture architecture = read_architecture(fields);
+    reject_unsupported_settings(fields);
 
-    ModelConfig config = traits_of(architecture.family).read(fields);
-    config.name = name_of(architecture.family);
+    ModelConfig config = find_traits(architecture.family).read_config(fields);
+    config.name = to_string(architecture.family);
     config.family = architecture.family;
     config.task = architecture.task;
-    config.tied = fields.flag("tie_word_embeddings", config.tied);
-    config.init_deviation = fields.number("initializer_range", 0.02);
-    if (config.task == Task::classify) config.labels = classes_in(fields, architecture);
-    // The names in the file of a base model may stem from a head that was removed.
+    config.tied = fields.read_flag("tie_word_embeddings", config.tied);
+    config.init_deviation = fields.read_number("initializer_range", 0.02);
+    if (config.task == Task::classify) config.labels = read_class_count(fields, architecture);
+    // A base model may have been saved with the label names of a removed head; these are ignored.
     if (config.task == Task::classify && architecture.has_head) {
-        config.label_names = label_names_in(fields, config.labels);
+        config.label_names = read_label_names(fields, config.labels);
     }
-    if (config.task == Task::span && labels_in(fields, 2) != 2) {
-        throw ConfigError(cat(place, ": a head of ", labels_in(fields, 2),
+    if (config.task == Task::span && read_label_count(fields, 2) != 2) {
+        throw ConfigError(cat(source, ": a head of ", read_label_count(fields, 2),
                               " labels does not answer questions; it needs 2, for begin and end"));
     }
-    check_whole(config, place);
+    check_buildable(config, source);
     return config;
 }
 
 ModelConfig read_config_json(const std::filesystem::path& file) {
-    return model_from_config_json(read_regular_file(file, {}, most_bytes), file.string());
+    return parse_config_json(read_regular_file(file, {}, max_file_bytes), file.string());
 }
 
 }  // namespace trireme::model

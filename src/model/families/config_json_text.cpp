@@ -9,62 +9,62 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Returns the first architecture of the family with this task.
-const char* architecture_of(Family family, Task task) {
-    for (const Architecture& each : traits_of(family).architectures) {
+// Returns the name of the family's first architecture with this task.
+const char* find_architecture(Family family, Task task) {
+    for (const Architecture& each : find_traits(family).architectures) {
         if (each.task == task) return each.name;
     }
-    throw BugError(cat("a ", name_of(family), " model has no head for the task ", name_of(task)));
+    throw BugError(cat("a ", to_string(family), " model has no head for the task ", to_string(task)));
 }
 
-// transformers derives the number of classes from their names.
-void write_labels(const ModelConfig& config, ConfigSettings& file) {
+// For transformers, the names of the classes also determine the number of classes.
+void write_labels(const ModelConfig& config, ConfigSettings& settings) {
     Json names = Json::object();
     Json numbers = Json::object();
     for (std::size_t label = 0; label < config.labels; ++label) {
         const std::string name =
-            config.label_names.empty() ? unnamed_label(label) : config.label_names.at(label);
+            config.label_names.empty() ? make_default_label_name(label) : config.label_names.at(label);
         names[std::to_string(label)] = name;
         numbers[name] = label;
     }
-    file["id2label"] = std::move(names);
-    file["label2id"] = std::move(numbers);
+    settings["id2label"] = std::move(names);
+    settings["label2id"] = std::move(numbers);
 }
 
-// Returns true if the setting in `base` wins: it has a value where `value` is null (tokens around a text), or
-// it has names of equally many classes.
-bool keeps(const Json& base, const std::string& name, const Json& value) {
-    const auto old = base.find(name);
-    if (old == base.end() || old->is_null()) return false;
+// Returns true if the setting `name` has a value in `base` and keeps it: because the new `value` is null
+// (boundary tokens), or because both values name the same number of classes.
+bool keeps_base_setting(const Json& base, const std::string& name, const Json& value) {
+    const auto base_value = base.find(name);
+    if (base_value == base.end() || base_value->is_null()) return false;
     const bool names_classes = name == "id2label" || name == "label2id";
-    return value.is_null() || (names_classes && old->size() == value.size());
+    return value.is_null() || (names_classes && base_value->size() == value.size());
 }
 
 }  // namespace
 
-std::string config_json_of(const ModelConfig& config, const std::string& dtype, const std::string& base) {
-    ConfigSettings file;
-    file["architectures"] = Json::array({architecture_of(config.family, config.task)});
-    file["model_type"] = name_of(config.family);
-    file["dtype"] = dtype;
-    file["torch_dtype"] = dtype;
-    file["initializer_range"] = config.init_deviation;
-    traits_of(config.family).write(config, file);
+std::string to_config_json(const ModelConfig& config, const std::string& dtype, const std::string& base) {
+    ConfigSettings settings;
+    settings["architectures"] = Json::array({find_architecture(config.family, config.task)});
+    settings["model_type"] = to_string(config.family);
+    settings["dtype"] = dtype;
+    settings["torch_dtype"] = dtype;
+    settings["initializer_range"] = config.init_deviation;
+    find_traits(config.family).write_config(config, settings);
     if (!config.reads_images()) {
-        file["vocab_size"] = config.vocabulary;
-        file["tie_word_embeddings"] = config.tied;
+        settings["vocab_size"] = config.vocabulary;
+        settings["tie_word_embeddings"] = config.tied;
     }
-    if (config.task == Task::classify && config.labels > 0) write_labels(config, file);
-    Json whole = try_parse_json<Json>(base).value_or(Json::object());
-    if (!whole.is_object()) whole = Json::object();
-    whole.erase("num_labels");  // the names of the classes determine it
+    if (config.task == Task::classify && config.labels > 0) write_labels(config, settings);
+    Json merged = try_parse_json<Json>(base).value_or(Json::object());
+    if (!merged.is_object()) merged = Json::object();
+    merged.erase("num_labels");  // the names of the classes determine their number
     if (!config.label_names.empty()) {
-        whole.erase("id2label");
-        whole.erase("label2id");
+        merged.erase("id2label");
+        merged.erase("label2id");
     }
-    for (const auto& [name, value] : file.values.items())
-        if (!keeps(whole, name, value)) whole[name] = value;
-    return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    for (const auto& [name, value] : settings.values.items())
+        if (!keeps_base_setting(merged, name, value)) merged[name] = value;
+    return merged.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace trireme::model

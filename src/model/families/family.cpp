@@ -8,14 +8,14 @@
 namespace trireme::model {
 namespace {
 
-std::vector<ModelConfig> all_models() {
+std::vector<ModelConfig> list_all_models() {
     std::vector<ModelConfig> models;
     for (const FamilyTraits* family : families)
-        for (ModelConfig& model : family->models()) models.push_back(std::move(model));
+        for (ModelConfig& model : family->list_models()) models.push_back(std::move(model));
     return models;
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string join_names(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
     return text;
@@ -23,38 +23,38 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-const FamilyTraits& traits_of(Family family) {
+const FamilyTraits& find_traits(Family family) {
     for (const FamilyTraits* each : families)
         if (each->family == family) return *each;
     throw BugError("unknown family");
 }
 
-const char* name_of(Family family) { return traits_of(family).name; }
+const char* to_string(Family family) { return find_traits(family).name; }
 
-std::vector<Task> tasks_of(Family family) {
+std::vector<Task> list_tasks(Family family) {
     std::vector<Task> tasks;
-    for (const Architecture& each : traits_of(family).architectures)
+    for (const Architecture& each : find_traits(family).architectures)
         if (std::ranges::find(tasks, each.task) == tasks.end()) tasks.push_back(each.task);
     return tasks;
 }
 
-bool ModelConfig::is_causal() const { return traits_of(family).is_causal; }
-bool ModelConfig::reads_images() const { return traits_of(family).reads_images; }
+bool ModelConfig::is_causal() const { return find_traits(family).is_causal; }
+bool ModelConfig::reads_images() const { return find_traits(family).reads_images; }
 
-std::vector<std::string> known_models() {
+std::vector<std::string> list_model_names() {
     std::vector<std::string> names;
-    for (const ModelConfig& model : all_models()) names.push_back(model.name);
+    for (const ModelConfig& model : list_all_models()) names.push_back(model.name);
     return names;
 }
 
-ModelConfig model_named(const std::string& name) {
-    const std::vector<ModelConfig> models = all_models();
+ModelConfig find_named_model(const std::string& name) {
+    const std::vector<ModelConfig> models = list_all_models();
     const auto found =
         std::find_if(models.begin(), models.end(), [&](const auto& m) { return m.name == name; });
     if (found != models.end()) return *found;
-    const std::vector<std::string> known = known_models();
-    throw ConfigError(cat("--model ", name, " is not known", did_you_mean(name, known), "; known are ",
-                          joined(known), ", and the path of a config.json of Hugging Face's"));
+    const std::vector<std::string> known_names = list_model_names();
+    throw ConfigError(cat("--model ", name, " is not known", suggest_word(name, known_names), "; known are ",
+                          join_names(known_names), ", and the path of a config.json of Hugging Face's"));
 }
 
 }  // namespace trireme::model

@@ -7,66 +7,67 @@ namespace {
 
 using Json = ConfigFields::Json;
 
-// GPT-2 has keys of its own and accepts those of the other families as aliases. Both must agree.
-const char* either(const ConfigFields& fields, const char* key, const char* alias) {
+// Returns the key under which a setting is stored. GPT-2 has its own keys and accepts the keys of the other
+// families as aliases. If both are present, their values must be equal.
+const char* choose_key(const ConfigFields& fields, const char* key, const char* alias) {
     if (!fields.is_set(alias)) return key;
-    if (const Json* value = fields.find(key)) fields.require(alias, *value);
+    if (const Json* value = fields.find(key)) fields.require_value(alias, *value);
     return alias;
 }
 
 ModelConfig read_gpt2(const ConfigFields& fields) {
     ModelConfig config;
-    config.layers = fields.size(either(fields, "n_layer", "num_hidden_layers"), 12);
-    config.width = width_in(fields, either(fields, "n_embd", "hidden_size"));
-    config.heads = fields.size(either(fields, "n_head", "num_attention_heads"), 12);
-    config.positions = fields.size(either(fields, "n_positions", "max_position_embeddings"), 1024);
-    config.vocabulary = fields.size("vocab_size", 50257);
-    config.mlp_width = fields.size("n_inner", 4 * config.width);
-    config.activation = activation_in(fields, "activation_function", "gelu_new");
-    config.dropout = fields.share("resid_pdrop", 0.1);
-    config.attention_dropout = fields.share("attn_pdrop", 0.1);
-    if (const double embedding = fields.share("embd_pdrop", 0.1); embedding != config.dropout) {
-        fields.refuse("embd_pdrop",
+    config.layers = fields.read_size(choose_key(fields, "n_layer", "num_hidden_layers"), 12);
+    config.width = read_width(fields, choose_key(fields, "n_embd", "hidden_size"));
+    config.heads = fields.read_size(choose_key(fields, "n_head", "num_attention_heads"), 12);
+    config.positions = fields.read_size(choose_key(fields, "n_positions", "max_position_embeddings"), 1024);
+    config.vocabulary = fields.read_size("vocab_size", 50257);
+    config.mlp_width = fields.read_size("n_inner", 4 * config.width);
+    config.activation = read_activation(fields, "activation_function", "gelu_new");
+    config.dropout = fields.read_fraction("resid_pdrop", 0.1);
+    config.attention_dropout = fields.read_fraction("attn_pdrop", 0.1);
+    if (const double embedding = fields.read_fraction("embd_pdrop", 0.1); embedding != config.dropout) {
+        fields.reject("embd_pdrop",
                       cat("Trireme drops as much everywhere, and resid_pdrop is ", config.dropout));
     }
-    config.norm_epsilon = fields.number("layer_norm_epsilon", 1e-5);
-    fields.require("scale_attn_weights", true);
-    fields.require("scale_attn_by_inverse_layer_idx", false);
-    fields.require("add_cross_attention", false);
+    config.norm_epsilon = fields.read_number("layer_norm_epsilon", 1e-5);
+    fields.require_value("scale_attn_weights", true);
+    fields.require_value("scale_attn_by_inverse_layer_idx", false);
+    fields.require_value("add_cross_attention", false);
     return config;
 }
 
-void write_gpt2(const ModelConfig& config, ConfigSettings& file) {
-    file["n_layer"] = config.layers;
-    file["n_embd"] = config.width;
-    file["n_head"] = config.heads;
-    file["n_inner"] = config.mlp_width;
-    file["n_positions"] = config.positions;
-    file["activation_function"] = name_of(config.activation);
-    file["resid_pdrop"] = config.dropout;
-    file["embd_pdrop"] = config.dropout;
-    file["attn_pdrop"] = config.attention_dropout;
-    file["layer_norm_epsilon"] = config.norm_epsilon;
-    write_text_ends(config, {{50257, 50256, 50256}}, file);
+void write_gpt2(const ModelConfig& config, ConfigSettings& settings) {
+    settings["n_layer"] = config.layers;
+    settings["n_embd"] = config.width;
+    settings["n_head"] = config.heads;
+    settings["n_inner"] = config.mlp_width;
+    settings["n_positions"] = config.positions;
+    settings["activation_function"] = to_string(config.activation);
+    settings["resid_pdrop"] = config.dropout;
+    settings["embd_pdrop"] = config.dropout;
+    settings["attn_pdrop"] = config.attention_dropout;
+    settings["layer_norm_epsilon"] = config.norm_epsilon;
+    write_boundary_tokens(config, {{50257, 50256, 50256}}, settings);
 }
 
-ModelConfig gpt2(const char* name, const BlockSizes& sizes, std::size_t positions = 1024) {
+ModelConfig make_gpt2(const char* name, const BlockSizes& sizes, std::size_t positions = 1024) {
     ModelConfig model = make_model(name, sizes);
     model.positions = positions;
     return model;
 }
 
-std::vector<ModelConfig> gpt2_models() {
-    ModelConfig tiny = disable_dropout(gpt2("gpt2-tiny", with_fourfold_mlp(4, 128, 8), 256));
+std::vector<ModelConfig> list_gpt2_models() {
+    ModelConfig tiny = disable_dropout(make_gpt2("gpt2-tiny", make_fourfold_mlp_sizes(4, 128, 8), 256));
     tiny.vocabulary = 0;
     return {tiny,
-            gpt2("gpt2", with_fourfold_mlp(12, 768, 12)),
-            gpt2("gpt2-medium", with_fourfold_mlp(24, 1024, 16)),
-            gpt2("gpt2-large", with_fourfold_mlp(36, 1280, 20)),
-            gpt2("gpt2-xl", with_fourfold_mlp(48, 1600, 25)),
-            gpt2("gpt-3b", with_fourfold_mlp(16, 4096, 32), 2048),
-            gpt2("gpt-13b", with_fourfold_mlp(40, 5120, 40), 2048),
-            gpt2("gpt-175b", with_fourfold_mlp(96, 12288, 96), 2048)};
+            make_gpt2("gpt2", make_fourfold_mlp_sizes(12, 768, 12)),
+            make_gpt2("gpt2-medium", make_fourfold_mlp_sizes(24, 1024, 16)),
+            make_gpt2("gpt2-large", make_fourfold_mlp_sizes(36, 1280, 20)),
+            make_gpt2("gpt2-xl", make_fourfold_mlp_sizes(48, 1600, 25)),
+            make_gpt2("gpt-3b", make_fourfold_mlp_sizes(16, 4096, 32), 2048),
+            make_gpt2("gpt-13b", make_fourfold_mlp_sizes(40, 5120, 40), 2048),
+            make_gpt2("gpt-175b", make_fourfold_mlp_sizes(96, 12288, 96), 2048)};
 }
 
 constexpr Architecture gpt2_architectures[] = {{"GPT2LMHeadModel", Family::gpt2, Task::language, true},
@@ -93,10 +94,10 @@ constexpr FamilyTraits gpt2_family{.family = Family::gpt2,
                                    .vocabulary_head = "lm_head.weight",
                                    .axes = kernels::WeightAxes::in_out,
                                    .scales_last_matrices = true,
-                                   .computed = gpt2_computed,
+                                   .computed_tensors = gpt2_computed,
                                    .is_causal = true,
-                                   .read = read_gpt2,
-                                   .write = write_gpt2,
-                                   .models = gpt2_models};
+                                   .read_config = read_gpt2,
+                                   .write_config = write_gpt2,
+                                   .list_models = list_gpt2_models};
 
 }  // namespace trireme::model

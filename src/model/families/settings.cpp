@@ -10,7 +10,7 @@ struct NamedActivation {
     kernels::ActivationKind kind;
 };
 
-// The first name of each kind is written to files.
+// If a kind has several names, the first one is written to files.
 constexpr NamedActivation activations[] = {
     {"gelu_new", kernels::ActivationKind::gelu_tanh},
     {"gelu_pytorch_tanh", kernels::ActivationKind::gelu_tanh},
@@ -20,67 +20,69 @@ constexpr NamedActivation activations[] = {
 
 }  // namespace
 
-const char* name_of(kernels::ActivationKind kind) {
+const char* to_string(kernels::ActivationKind kind) {
     for (const NamedActivation& activation : activations) {
         if (activation.kind == kind) return activation.name;
     }
     throw BugError("unknown activation");
 }
 
-std::size_t width_in(const ConfigFields& fields, const char* key) {
+std::size_t read_width(const ConfigFields& fields, const char* key) {
     if (!fields.is_set(key)) {
-        throw ConfigError(cat(fields.place(), ": ", key, " is missing; is it the config.json of a model?"));
+        throw ConfigError(cat(fields.source(), ": ", key, " is missing; is it the config.json of a model?"));
     }
-    return fields.size(key, 0);
+    return fields.read_size(key, 0);
 }
 
-kernels::ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise) {
-    const std::string said = fields.word(key, otherwise);
-    std::string known;
+kernels::ActivationKind read_activation(const ConfigFields& fields, const char* key,
+                                        const char* default_value) {
+    const std::string activation_name = fields.read_string(key, default_value);
+    std::string known_names;
     for (const NamedActivation& activation : activations) {
-        if (said == activation.name) return activation.kind;
-        known += cat(known.empty() ? "" : ", ", activation.name);
+        if (activation_name == activation.name) return activation.kind;
+        known_names += cat(known_names.empty() ? "" : ", ", activation.name);
     }
-    fields.refuse(key, cat("Trireme knows ", known));
+    fields.reject(key, cat("Trireme knows ", known_names));
 }
 
-void write_sizes(const ModelConfig& config, ConfigSettings& file) {
-    file["num_hidden_layers"] = config.layers;
-    file["hidden_size"] = config.width;
-    file["num_attention_heads"] = config.heads;
-    file["intermediate_size"] = config.mlp_width;
+void write_sizes(const ModelConfig& config, ConfigSettings& settings) {
+    settings["num_hidden_layers"] = config.layers;
+    settings["hidden_size"] = config.width;
+    settings["num_attention_heads"] = config.heads;
+    settings["intermediate_size"] = config.mlp_width;
 }
 
-void write_text_ends(const ModelConfig& config, std::initializer_list<TextEnds> known, ConfigSettings& file) {
-    file["bos_token_id"] = nullptr;
-    file["eos_token_id"] = nullptr;
-    for (const TextEnds& ends : known) {
-        if (ends.vocabulary != config.vocabulary) continue;
-        file["bos_token_id"] = ends.begin;
-        file["eos_token_id"] = ends.end;
+void write_boundary_tokens(const ModelConfig& config, std::initializer_list<BoundaryTokens> known_tokens,
+                           ConfigSettings& settings) {
+    settings["bos_token_id"] = nullptr;
+    settings["eos_token_id"] = nullptr;
+    for (const BoundaryTokens& tokens : known_tokens) {
+        if (tokens.vocabulary != config.vocabulary) continue;
+        settings["bos_token_id"] = tokens.begin;
+        settings["eos_token_id"] = tokens.end;
     }
 }
 
 ModelConfig read_encoder(const ConfigFields& fields) {
     ModelConfig config;
-    config.layers = fields.size("num_hidden_layers", 12);
-    config.width = width_in(fields, "hidden_size");
-    config.heads = fields.size("num_attention_heads", 12);
-    config.mlp_width = fields.size("intermediate_size", 3072);
-    config.activation = activation_in(fields, "hidden_act", "gelu");
-    config.norm_epsilon = fields.number("layer_norm_eps", 1e-12);
+    config.layers = fields.read_size("num_hidden_layers", 12);
+    config.width = read_width(fields, "hidden_size");
+    config.heads = fields.read_size("num_attention_heads", 12);
+    config.mlp_width = fields.read_size("intermediate_size", 3072);
+    config.activation = read_activation(fields, "hidden_act", "gelu");
+    config.norm_epsilon = fields.read_number("layer_norm_eps", 1e-12);
     return config;
 }
 
-void write_encoder(const ModelConfig& config, ConfigSettings& file) {
-    write_sizes(config, file);
-    file["hidden_act"] = name_of(config.activation);
-    file["hidden_dropout_prob"] = config.dropout;
-    file["attention_probs_dropout_prob"] = config.attention_dropout;
-    file["layer_norm_eps"] = config.norm_epsilon;
+void write_encoder(const ModelConfig& config, ConfigSettings& settings) {
+    write_sizes(config, settings);
+    settings["hidden_act"] = to_string(config.activation);
+    settings["hidden_dropout_prob"] = config.dropout;
+    settings["attention_probs_dropout_prob"] = config.attention_dropout;
+    settings["layer_norm_eps"] = config.norm_epsilon;
 }
 
-BlockSizes with_fourfold_mlp(std::size_t layers, std::size_t width, std::size_t heads) {
+BlockSizes make_fourfold_mlp_sizes(std::size_t layers, std::size_t width, std::size_t heads) {
     return {.layers = layers, .width = width, .heads = heads, .mlp_width = 4 * width};
 }
 

@@ -1,4 +1,4 @@
-// Code that the families share: settings in a config.json, and sizes of named models.
+// Functions that the families share: for settings in a config.json, and for named models.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,27 @@ struct ConfigSettings {
     Json values = Json::object();
 };
 
-// Reads the width of the model. It is required: a file without it is a mistake, which default sizes would hide.
-std::size_t width_in(const ConfigFields& fields, const char* key);
-kernels::ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise);
+// Reads the width of the model. Throws ConfigError if it is absent: a default width would hide that the file
+// does not describe a model.
+std::size_t read_width(const ConfigFields& fields, const char* key);
+kernels::ActivationKind read_activation(const ConfigFields& fields, const char* key, const char* default_value);
 
-// Writes the sizes whose keys several families share.
-void write_sizes(const ModelConfig& config, ConfigSettings& file);
+// Writes the numbers of blocks and heads and the widths, under the keys that all families but GPT-2 use.
+void write_sizes(const ModelConfig& config, ConfigSettings& settings);
 
-// The tokens before and after each text, in a vocabulary of this size.
-struct TextEnds {
+// The tokens before and after each text (begin-of-text and end-of-text), in a vocabulary of this size.
+struct BoundaryTokens {
     std::size_t vocabulary;
     std::uint32_t begin, end;
 };
-// Writes the tokens of the known vocabulary with the model's size, or null. Without a value transformers would
-// use its defaults, which are other tokens.
-void write_text_ends(const ModelConfig& config, std::initializer_list<TextEnds> known, ConfigSettings& file);
+// Writes those of `known_tokens` whose vocabulary size is the model's, or null if there are none. If the
+// settings were absent, transformers would use its own defaults, which are other tokens.
+void write_boundary_tokens(const ModelConfig& config, std::initializer_list<BoundaryTokens> known_tokens,
+                           ConfigSettings& settings);
 
-// Settings that BERT and ViT share.
+// Read and write the settings that BERT and ViT share.
 ModelConfig read_encoder(const ConfigFields& fields);
-void write_encoder(const ModelConfig& config, ConfigSettings& file);
+void write_encoder(const ModelConfig& config, ConfigSettings& settings);
 
 struct BlockSizes {
     std::size_t layers;
@@ -45,7 +47,9 @@ struct BlockSizes {
     std::size_t mlp_width;
 };
 
-BlockSizes with_fourfold_mlp(std::size_t layers, std::size_t width, std::size_t heads);
+// Returns sizes with an MLP width of 4 * width.
+BlockSizes make_fourfold_mlp_sizes(std::size_t layers, std::size_t width, std::size_t heads);
+// Returns a configuration with the defaults of ModelConfig, except for name and sizes.
 ModelConfig make_model(const char* name, const BlockSizes& sizes);
 ModelConfig disable_dropout(ModelConfig model);
 

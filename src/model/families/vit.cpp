@@ -7,45 +7,45 @@ namespace {
 
 ModelConfig read_vit(const ConfigFields& fields) {
     ModelConfig config = read_encoder(fields);
-    config.image.size = fields.edge("image_size", 224);
-    config.image.patch = fields.edge("patch_size", 16);
-    config.image.channels = fields.size("num_channels", 3);
-    config.positions = config.image.patches() + 1;
+    config.image.size = fields.read_edge("image_size", 224);
+    config.image.patch = fields.read_edge("patch_size", 16);
+    config.image.channels = fields.read_size("num_channels", 3);
+    config.positions = config.image.count_patches() + 1;
     config.vocabulary = 0;
-    config.dropout = fields.share("hidden_dropout_prob", 0);
-    config.attention_dropout = fields.share("attention_probs_dropout_prob", 0);
-    fields.require("qkv_bias", true);
+    config.dropout = fields.read_fraction("hidden_dropout_prob", 0);
+    config.attention_dropout = fields.read_fraction("attention_probs_dropout_prob", 0);
+    fields.require_value("qkv_bias", true);
     return config;
 }
 
-void write_vit(const ModelConfig& config, ConfigSettings& file) {
-    write_encoder(config, file);
-    file["image_size"] = config.image.size;
-    file["patch_size"] = config.image.patch;
-    file["num_channels"] = config.image.channels;
-    file["qkv_bias"] = true;
+void write_vit(const ModelConfig& config, ConfigSettings& settings) {
+    write_encoder(config, settings);
+    settings["image_size"] = config.image.size;
+    settings["patch_size"] = config.image.patch;
+    settings["num_channels"] = config.image.channels;
+    settings["qkv_bias"] = true;
 }
 
-ModelConfig vit(const char* name, const BlockSizes& sizes, const ImageInput& image) {
+ModelConfig make_vit(const char* name, const BlockSizes& sizes, const ImageInput& image) {
     ModelConfig model = disable_dropout(make_model(name, sizes));
     model.family = Family::vit;
     model.task = Task::classify;
     model.image = image;
-    model.positions = image.patches() + 1;
+    model.positions = image.count_patches() + 1;
     model.vocabulary = 0;
     model.activation = kernels::ActivationKind::gelu;
     model.norm_epsilon = 1e-12;
     return model;
 }
 
-std::vector<ModelConfig> vit_models() {
-    constexpr ImageInput small{.size = 32, .patch = 4};
-    constexpr ImageInput large{.size = 224, .patch = 16};
-    return {vit("vit-tiny", with_fourfold_mlp(12, 192, 3), small),
-            vit("vit-base", with_fourfold_mlp(12, 768, 12), large),
-            vit("vit-large", with_fourfold_mlp(24, 1024, 16), large),
-            vit("vit-1b", with_fourfold_mlp(24, 2048, 16), small),
-            vit("vit-3b", with_fourfold_mlp(24, 3072, 16), small)};
+std::vector<ModelConfig> list_vit_models() {
+    constexpr ImageInput small_image{.size = 32, .patch = 4};
+    constexpr ImageInput large_image{.size = 224, .patch = 16};
+    return {make_vit("vit-tiny", make_fourfold_mlp_sizes(12, 192, 3), small_image),
+            make_vit("vit-base", make_fourfold_mlp_sizes(12, 768, 12), large_image),
+            make_vit("vit-large", make_fourfold_mlp_sizes(24, 1024, 16), large_image),
+            make_vit("vit-1b", make_fourfold_mlp_sizes(24, 2048, 16), small_image),
+            make_vit("vit-3b", make_fourfold_mlp_sizes(24, 3072, 16), small_image)};
 }
 
 constexpr Architecture vit_architectures[] = {{"ViTForImageClassification", Family::vit, Task::classify, true},
@@ -71,8 +71,8 @@ constexpr FamilyTraits vit_family{.family = Family::vit,
                                   .final_norm = "vit.layernorm",
                                   .vocabulary_head = "",
                                   .reads_images = true,
-                                  .read = read_vit,
-                                  .write = write_vit,
-                                  .models = vit_models};
+                                  .read_config = read_vit,
+                                  .write_config = write_vit,
+                                  .list_models = list_vit_models};
 
 }  // namespace trireme::model

@@ -8,69 +8,73 @@
 namespace trireme::model {
 namespace {
 
-Channels shifted(const Channels& channels, std::size_t by, std::size_t width) {
-    Channels moved{.width = width, .own = channels.own};
-    for (layout::Range& range : moved.own) range.begin += by;
-    return moved;
+// Returns the channels with `offset` added to their numbers, as channels of a dimension of `width`.
+Channels shift_channels(const Channels& channels, std::size_t offset, std::size_t width) {
+    Channels shifted{.width = width, .own_ranges = channels.own_ranges};
+    for (layout::Range& range : shifted.own_ranges) range.begin += offset;
+    return shifted;
 }
 
-// Returns the output channels of one matrix that writes queries, keys and values.
-Channels fused(const Channels& queries, const Channels& keys) {
+// Returns this rank's output channels of a fused matrix, whose outputs are all queries, all keys and all
+// values.
+Channels fuse_channels(const Channels& queries, const Channels& keys) {
     const std::size_t width = queries.width + 2 * keys.width;
-    Channels all = shifted(queries, 0, width);
+    Channels all = shift_channels(queries, 0, width);
     for (const std::size_t begin : {queries.width, queries.width + keys.width}) {
-        const Channels moved = shifted(keys, begin, width);
-        all.own.insert(all.own.end(), moved.own.begin(), moved.own.end());
+        const Channels shifted = shift_channels(keys, begin, width);
+        all.own_ranges.insert(all.own_ranges.end(), shifted.own_ranges.begin(), shifted.own_ranges.end());
     }
     return all;
 }
 
-BranchParts attention_parts(const ModelConfig& config, const TensorPart& part) {
-    const BlockNames& names = traits_of(config.family).block;
-    const Channels queries = part.queries(config);
-    const Channels keys = part.keys(config);
-    BranchParts parts{.norm = std::string(names.attention_norm),
-                      .first = {},
-                      .last = std::string(names.attention_out),
-                      .result = queries};
+BranchSpec make_attention_branch(const ModelConfig& config, const TensorPart& part) {
+    const BlockNames& names = find_traits(config.family).block;
+    const Channels queries = part.find_query_channels(config);
+    const Channels keys = part.find_key_channels(config);
+    BranchSpec branch{.norm = std::string(names.attention_norm),
+                      .first_matrices = {},
+                      .last_matrix = std::string(names.attention_out),
+                      .result_channels = queries};
     if (names.attention_in.size() == 1) {
-        parts.first = {{std::string(names.attention_in[0]), fused(queries, keys)}};
+        branch.first_matrices = {{std::string(names.attention_in[0]), fuse_channels(queries, keys)}};
     } else {
         for (const std::string_view name : names.attention_in)
-            parts.first.push_back({std::string(name), parts.first.empty() ? queries : keys});
+            branch.first_matrices.push_back(
+                {std::string(name), branch.first_matrices.empty() ? queries : keys});
     }
-    return parts;
+    return branch;
 }
 
 }  // namespace
 
 AttentionHalf::AttentionHalf(const ModelConfig& config, const TensorPart& part, std::size_t block)
-    : branch_(config, block, Site::attention_residual, attention_parts(config, part), part.is_first()),
+    : branch_(config, block, DropoutSite::attention_residual, make_attention_branch(config, part),
+              part.is_first()),
       head_size_(config.head_size()),
-      groups_(part.groups(config).count),
-      heads_(groups_ * (config.heads / config.key_groups())),
-      first_head_(part.groups(config).begin * (config.heads / config.key_groups())),
+      groups_(part.find_head_groups(config).count),
+      heads_(groups_ * (config.heads / config.key_value_heads())),
+      first_head_(part.find_head_groups(config).begin * (config.heads / config.key_value_heads())),
       query_width_(heads_ * head_size_),
       key_width_(groups_ * head_size_),
       is_causal_(config.is_causal()),
       dropout_(config.attention_dropout) {
-    if (traits_of(config.family).has_rotary_positions) frequencies_ = rotary_frequencies(config);
+    if (find_traits(config.family).has_rotary_positions) frequencies_ = compute_rotary_frequencies(config);
 }
 
-kernels::AttentionShape AttentionHalf::shape(const Pass& pass) const {
+kernels::AttentionShape AttentionHalf::make_shape(const Pass& pass) const {
     return {.segments = pass.batch.segments,
             .heads = heads_,
-            .groups = groups_,
+            .key_value_heads = groups_,
             .scale = 1 / std::sqrt(static_cast<double>(head_size_)),
             .is_causal = is_causal_,
             .dropout = {.rate = pass.is_training ? dropout_ : 0,
-                        .key = site_key(pass, branch_.block(), Site::attention),
+                        .key = make_site_key(pass, branch_.block(), DropoutSite::attention),
                         .first_head = first_head_}};
 }
 
-void AttentionHalf::rotate(const Pass& pass, device::Tensor inner, bool is_backward) const {
+void AttentionHalf::rotate_queries_and_keys(const Pass& pass, device::Tensor inner, bool is_backward) const {
     if (frequencies_.empty()) return;
-    for (const device::Tensor& values : {query(inner), key(inner)}) {
+    for (const device::Tensor& values : {view_query(inner), view_key(inner)}) {
         launch(pass.stream, kernels::Rotary{.values = values,
                                             .positions = pass.batch.positions,
                                             .frequencies = frequencies_,
@@ -79,39 +83,39 @@ void AttentionHalf::rotate(const Pass& pass, device::Tensor inner, bool is_backw
 }
 
 device::Tensor AttentionHalf::forward(const Pass& pass, Weights weights, device::ConstTensor input,
-                                      State& state, device::Arena& kept, const NextNorm* next_norm) const {
+                                      State& state, device::Arena& stash, const NextNorm* next_norm) const {
     const device::ArenaScope scope(pass.scratch);
-    branch_.open(pass, weights, input, state, kept);
-    rotate(pass, state.inner, false);
-    state.log_sum = kept.tensor(wide_of(pass.dtype), pass.batch.rows(), heads_);
-    state.result = kept.tensor(pass.dtype, pass.batch.rows(), query_width_);
-    launch(pass.stream, kernels::Attention{.query = query(state.inner),
-                                           .key = key(state.inner),
-                                           .value = value(state.inner),
+    branch_.compute_inner(pass, weights, input, state, stash);
+    rotate_queries_and_keys(pass, state.inner, false);
+    state.log_sum = stash.tensor(accumulator_type(pass.dtype), pass.batch.rows(), heads_);
+    state.result = stash.tensor(pass.dtype, pass.batch.rows(), query_width_);
+    launch(pass.stream, kernels::Attention{.query = view_query(state.inner),
+                                           .key = view_key(state.inner),
+                                           .value = view_value(state.inner),
                                            .output = state.result,
                                            .log_sum = state.log_sum,
-                                           .shape = shape(pass)});
-    return branch_.close(pass, weights, input, state, kept, next_norm);
+                                           .shape = make_shape(pass)});
+    return branch_.compute_output(pass, weights, input, state, stash, next_norm);
 }
 
 void AttentionHalf::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                                    device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                                   device::Arena& kept) const {
-    const device::Tensor grad_context = kept.tensor(pass.dtype, pass.batch.rows(), query_width_);
-    branch_.backward_close(pass, weights, grad_output, grad_context, state, kept);
-    state.grad_inner = kept.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
-    launch(pass.stream, kernels::AttentionBackward{.query = query(state.inner),
-                                                   .key = key(state.inner),
-                                                   .value = value(state.inner),
+                                   device::Arena& stash) const {
+    const device::Tensor grad_result = stash.tensor(pass.dtype, pass.batch.rows(), query_width_);
+    branch_.compute_grad_result(pass, weights, grad_output, grad_result, state, stash);
+    state.grad_inner = stash.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
+    launch(pass.stream, kernels::AttentionBackward{.query = view_query(state.inner),
+                                                   .key = view_key(state.inner),
+                                                   .value = view_value(state.inner),
                                                    .output = state.result,
                                                    .log_sum = state.log_sum,
-                                                   .grad_output = grad_context,
-                                                   .grad_query = query(state.grad_inner),
-                                                   .grad_key = key(state.grad_inner),
-                                                   .grad_value = value(state.grad_inner),
-                                                   .shape = shape(pass)});
-    rotate(pass, state.grad_inner, true);
-    branch_.backward_open(pass, weights, input, grad_input, state, kept);
+                                                   .grad_output = grad_result,
+                                                   .grad_query = view_query(state.grad_inner),
+                                                   .grad_key = view_key(state.grad_inner),
+                                                   .grad_value = view_value(state.grad_inner),
+                                                   .shape = make_shape(pass)});
+    rotate_queries_and_keys(pass, state.grad_inner, true);
+    branch_.compute_grad_input(pass, weights, input, grad_input, state, stash);
 }
 
 void AttentionHalf::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,

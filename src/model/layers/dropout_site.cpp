@@ -4,33 +4,33 @@
 
 namespace trireme::model {
 
-RandomKey site_key(const Pass& pass, std::size_t block, Site site) {
+RandomKey make_site_key(const Pass& pass, std::size_t block, DropoutSite site) {
     return pass.dropout_key.then(block).then(static_cast<std::uint64_t>(site));
 }
 
-kernels::Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site) {
-    const layout::Range own = own_rows(pass);
-    kernels::Dropout dropout = dropout_of_all_rows(pass, rate, block, site);
-    dropout.samples = dropout.samples.column_range(own.begin, own.count);
-    dropout.positions = dropout.positions.column_range(own.begin, own.count);
+kernels::Dropout make_dropout_for_own_rows(const Pass& pass, double rate, std::size_t block, DropoutSite site) {
+    const layout::Range own_rows = find_own_rows(pass);
+    kernels::Dropout dropout = make_dropout_for_all_rows(pass, rate, block, site);
+    dropout.samples = dropout.samples.column_range(own_rows.begin, own_rows.count);
+    dropout.positions = dropout.positions.column_range(own_rows.begin, own_rows.count);
     return dropout;
 }
 
-kernels::Dropout dropout_of_all_rows(const Pass& pass, double rate, std::size_t block, Site site) {
+kernels::Dropout make_dropout_for_all_rows(const Pass& pass, double rate, std::size_t block, DropoutSite site) {
     return {.rate = pass.is_training ? rate : 0,
-            .key = site_key(pass, block, site),
+            .key = make_site_key(pass, block, site),
             .samples = pass.batch.visits,
             .positions = pass.batch.positions};
 }
 
-void drop_out(const Pass& pass, device::Tensor values, const kernels::Dropout& dropout) {
+void apply_dropout(const Pass& pass, device::Tensor values, const kernels::Dropout& dropout) {
     if (!dropout.is_on()) return;
     launch(pass.stream,
            kernels::ResidualAdd{.residual = {}, .input = values, .output = values, .dropout = dropout});
 }
 
-device::ConstTensor drop_out_backward(const Pass& pass, device::ConstTensor grad_output,
-                                      const kernels::Dropout& dropout, device::Arena& arena) {
+device::ConstTensor apply_dropout_backward(const Pass& pass, device::ConstTensor grad_output,
+                                           const kernels::Dropout& dropout, device::Arena& arena) {
     if (!dropout.is_on()) return grad_output;
     const device::Tensor grad = arena.tensor(pass.dtype, grad_output.rows, grad_output.columns);
     launch(pass.stream,

@@ -14,20 +14,21 @@ enum : std::size_t { token_table, position_table, type_table };
 
 EmbeddingLayer::EmbeddingLayer(const ModelConfig& config, const TensorPart& part)
     : width_(config.width),
-      first_token_(part.vocabulary(config).begin),
+      first_token_(part.find_vocabulary_rows(config).begin),
       vocabulary_(config.vocabulary),
       dropout_(config.dropout) {
-    const FamilyTraits& traits = traits_of(config.family);
-    const auto table = [&](std::string_view name, std::size_t rows) {
-        return matrix_spec(std::string(name), rows, width_, config.init_deviation);
+    const FamilyTraits& traits = find_traits(config.family);
+    const auto make_table = [&](std::string_view name, std::size_t rows) {
+        return make_matrix_spec(std::string(name), rows, width_, config.init_deviation);
     };
-    tables_.push_back(part_of(table(traits.token_table, vocabulary_),
-                              {.width = vocabulary_, .own = {part.vocabulary(config)}}, all_channels(width_)));
+    tables_.push_back(cut_parameter(make_table(traits.token_table, vocabulary_),
+                                    {.width = vocabulary_, .own_ranges = {part.find_vocabulary_rows(config)}},
+                                    make_all_channels(width_)));
     if (part.is_first() && !traits.position_table.empty()) {
-        tables_.push_back(table(traits.position_table, config.positions));
+        tables_.push_back(make_table(traits.position_table, config.positions));
     }
     if (part.is_first() && !traits.token_type_table.empty()) {
-        tables_.push_back(table(traits.token_type_table, config.token_types));
+        tables_.push_back(make_table(traits.token_type_table, config.token_types));
     }
     if (!traits.embedding_norm.empty()) norm_.emplace(config, std::string(traits.embedding_norm));
 }
@@ -41,8 +42,8 @@ std::vector<ParameterSpec> EmbeddingLayer::parameters() const {
 }
 
 device::Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
-                                       State& state, device::Arena& kept) const {
-    const device::Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+                                       State& state, device::Arena& stash) const {
+    const device::Tensor partial_sum = stash.tensor(pass.dtype, pass.batch.rows(), width_);
     launch(pass.stream, kernels::Embedding{
                             .tokens = pass.batch.tokens,
                             .positions = pass.batch.positions,
@@ -50,20 +51,21 @@ device::Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, device
                             .position_table = has_positions() ? weights[position_table] : device::ConstTensor{},
                             .types = has_types() ? pass.batch.types : device::ConstTensor{},
                             .type_table = has_types() ? weights[type_table] : device::ConstTensor{},
-                            .output = partial,
+                            .output = partial_sum,
                             .first_token = first_token_,
                             .vocabulary = vocabulary_});
-    const device::Tensor sum = sum_over_ranks(pass, partial);
+    const device::Tensor sum = reduce_over_ranks(pass, partial_sum);
     device::Tensor output = sum;
     if (norm_) {
         state.sum = sum;
-        output = kept.tensor(pass.dtype, sum.rows, width_);
-        norm_->forward(pass, weights.subspan(tables_.size()), sum, output, state.norm, kept);
+        output = stash.tensor(pass.dtype, sum.rows, width_);
+        norm_->forward(pass, weights.subspan(tables_.size()), sum, output, state.norm, stash);
     }
-    drop_out(pass, output, dropout_at(pass, dropout_, 0, Site::embedding));
+    apply_dropout(pass, output, make_dropout_for_own_rows(pass, dropout_, 0, DropoutSite::embedding));
     return output;
 }
 
+// The input consists of token numbers, which have no gradient.
 void EmbeddingLayer::backward_input(const Pass&, Weights, device::ConstTensor, device::ConstTensor,
                                     device::Tensor, State&, device::Arena&) const {}
 
@@ -71,7 +73,8 @@ void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, device::
                                      device::ConstTensor grad_output, State& state, Gradients gradients,
                                      device::Arena& scratch) const {
     const device::ArenaScope scope(scratch);
-    grad_output = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch);
+    grad_output = apply_dropout_backward(
+        pass, grad_output, make_dropout_for_own_rows(pass, dropout_, 0, DropoutSite::embedding), scratch);
     if (norm_) {
         const device::Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
         norm_->backward_weight(pass, state.sum, grad_output, state.norm, gradients.subspan(tables_.size()));
@@ -83,7 +86,7 @@ void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, device::
            kernels::EmbeddingBackward{
                .tokens = pass.batch.tokens,
                .positions = pass.batch.positions,
-               .grad_output = whole_rows(pass, grad_output, scratch),
+               .grad_output = gather_all_rows(pass, grad_output, scratch),
                .grad_token_table = gradients[token_table],
                .grad_position_table = has_positions() ? gradients[position_table] : device::Tensor{},
                .types = has_types() ? pass.batch.types : device::ConstTensor{},

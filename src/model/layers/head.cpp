@@ -16,95 +16,100 @@
 namespace trireme::model {
 namespace {
 
-// Memory of a tile of logits: enough rows for an efficient matmul with GPT-2's vocabulary, but small compared
-// to the activations. GPUs use bf16 and need larger tiles: each tile updates the whole weight gradient.
-std::size_t tile_bytes(device::DType dtype) {
+// Returns the maximum size of a tile of logits: enough rows for an efficient matmul with GPT-2's vocabulary,
+// but little memory compared to the activations. bf16 is used only on GPUs. They need larger
+// tiles: each tile reads and writes the whole weight gradient, and with small tiles this would take longer than
+// the matmul.
+std::size_t max_tile_bytes(device::DType dtype) {
     return std::size_t{dtype == device::DType::bf16 ? 512U : 64U} << 20;
 }
 
-// Returns the stride between rows of logits. Tensor cores load 16 bytes at once, ideally 128. Rows of a
-// vocabulary of 50,257 are not aligned to that without padding.
-std::size_t logit_stride(device::DType dtype, std::size_t outputs) {
-    const std::size_t whole = dtype == device::DType::bf16 ? 64 : 1;
-    return (outputs + whole - 1) / whole * whole;
+// Returns the stride between rows of logits, in elements. Tensor cores need rows that are aligned to 16 bytes,
+// and read rows fastest that are aligned to 128. Without padding, rows of 50,257 logits would not be aligned.
+std::size_t compute_logit_stride(device::DType dtype, std::size_t outputs) {
+    const std::size_t alignment = dtype == device::DType::bf16 ? 64 : 1;
+    return (outputs + alignment - 1) / alignment * alignment;
 }
 
-ParameterSpec weight_of(const ModelConfig& config) {
-    const FamilyTraits& traits = traits_of(config.family);
+ParameterSpec make_weight_spec(const ModelConfig& config) {
+    const FamilyTraits& traits = find_traits(config.family);
     if (!config.has_vocabulary_head()) {
         ParameterSpec spec =
-            matrix_spec("classifier.weight", config.labels, config.width, config.init_deviation);
-        spec.is_of_head = true;
+            make_matrix_spec("classifier.weight", config.labels, config.width, config.init_deviation);
+        spec.belongs_to_head = true;
         return spec;
     }
-    ParameterSpec spec = matrix_spec(std::string(config.tied ? traits.token_table : traits.vocabulary_head),
-                                     config.vocabulary, config.width, config.init_deviation);
-    spec.is_of_head = !config.tied;
+    ParameterSpec spec =
+        make_matrix_spec(std::string(config.tied ? traits.token_table : traits.vocabulary_head),
+                         config.vocabulary, config.width, config.init_deviation);
+    spec.belongs_to_head = !config.tied;
     return spec;
 }
 
-std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
+std::optional<ParameterSpec> make_bias_spec(const ModelConfig& config) {
     if (config.task == Task::language) return std::nullopt;
-    ParameterSpec spec = vector_spec("classifier.bias", config.labels, Init::zeros);
+    ParameterSpec spec = make_vector_spec("classifier.bias", config.labels, Init::zeros);
     if (config.task == Task::masked) {
-        // The files of an untied model have both biases; the decoder's is the one in use.
+        // Files of an untied model store two biases, of which the model uses that of the decoder.
         const char* const name = config.tied ? "cls.predictions.bias" : "cls.predictions.decoder.bias";
-        spec = vector_spec(name, config.vocabulary, Init::zeros);
+        spec = make_vector_spec(name, config.vocabulary, Init::zeros);
     }
-    spec.is_of_head = true;
+    spec.belongs_to_head = true;
     return spec;
 }
 
-// Returns the largest number of outputs of a tensor rank. All tensor ranks size their tiles by it, because they
-// must cut the rows equally whatever their shares are.
-std::size_t most_outputs_of(const ModelConfig& config, TensorPart part) {
-    std::size_t most = 0;
+// Returns the maximum, over tensor ranks, of the number of outputs. This maximum determines the rows per tile,
+// because all tensor ranks must use the same tiles even if their shares differ.
+std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
+    std::size_t max_outputs = 0;
     for (part.rank = 0; part.rank < static_cast<int>(part.shares.size()); ++part.rank) {
-        most = std::max(most, part.vocabulary(config).count);
+        max_outputs = std::max(max_outputs, part.find_vocabulary_rows(config).count);
     }
-    return most;
+    return max_outputs;
 }
 
 }  // namespace
 
-// Absent tensors are not computed. A rank without own rows sets `makes_grad_input` too: it contributes to the
-// gradients of other ranks' rows.
-struct Head::Wanted {
+// The results that process_tiles() must compute. Gradients whose tensor is absent are not computed. With
+// sequence parallelism a rank may hold no rows and thus have no `grad_input`, but its logits contribute to the
+// gradients of the other ranks' rows; therefore `needs_grad_input` is a separate member.
+struct Head::Requests {
     device::Tensor grad_input = {};   // (own rows, width)
     device::Tensor grad_weight = {};  // (own outputs, width)
     device::Tensor grad_bias = {};    // (own outputs)
-    bool makes_grad_input = false;
-    bool counts_loss = true;
-    bool gives_choices = false;
+    bool needs_grad_input = false;
+    bool needs_loss = true;
+    bool needs_choices = false;  // the argmax of each row of logits
 
-    bool has_gradients() const { return makes_grad_input || grad_weight.is_present(); }
+    bool has_gradients() const { return needs_grad_input || grad_weight.is_present(); }
 };
 
 struct Head::Tile {
-    device::ConstTensor rows;     // (count) i32: their indices among all rows; absent if all are predicted
-    std::size_t begin;            // index of the first one among the predicted rows
+    device::ConstTensor rows;     // (count) i32: indices of the rows; absent if every row has a target
+    std::size_t begin;            // index of the first row in the list of rows with a target
     device::ConstTensor targets;  // (count) i32
-    device::Tensor hidden;        // (count, width): space to gather the rows
+    device::Tensor hidden;        // (count, width): memory for the gathered input rows
     device::Tensor logits;        // (count, own outputs)
-    device::Tensor statistics;    // (ranks * count, logit_field::count): space, if outputs are shared
-    device::Tensor log_sums;      // (1, count): space, if outputs are shared
+    device::Tensor statistics;    // (ranks * count, logit_field::count): scratch if outputs are sharded
+    device::Tensor log_sums;      // (1, count): scratch if outputs are sharded
     device::Tensor losses;        // (count)
-    device::Tensor choices;       // (count) i32
+    device::Tensor choices;       // (count) i32: argmax of each row of logits
 };
 
 Head::Head(const ModelConfig& config, const TensorPart& part)
-    : weight_(weight_of(config)),
-      bias_(bias_of(config)),
+    : weight_(make_weight_spec(config)),
+      bias_(make_bias_spec(config)),
       width_(config.width),
       all_outputs_(weight_.rows),
-      outputs_(config.has_vocabulary_head() ? part.vocabulary(config) : layout::Range{0, all_outputs_}),
-      most_outputs_(config.has_vocabulary_head() ? most_outputs_of(config, part) : all_outputs_),
-      smooths_(config.task == Task::classify),
-      is_shared_(config.has_vocabulary_head() && !part.is_whole()),
-      is_first_(part.is_first()) {
-    const Channels own{.width = all_outputs_, .own = {outputs_}};
-    weight_ = part_of(weight_, own, all_channels(width_));
-    if (bias_) bias_ = part_of(*bias_, all_channels(1), own);
+      outputs_(config.has_vocabulary_head() ? part.find_vocabulary_rows(config)
+                                            : layout::Range{0, all_outputs_}),
+      max_outputs_(config.has_vocabulary_head() ? find_max_outputs(config, part) : all_outputs_),
+      has_label_smoothing_(config.task == Task::classify),
+      is_sharded_(config.has_vocabulary_head() && !part.is_whole()),
+      is_first_rank_(part.is_first()) {
+    const Channels own_outputs{.width = all_outputs_, .own_ranges = {outputs_}};
+    weight_ = cut_parameter(weight_, own_outputs, make_all_channels(width_));
+    if (bias_) bias_ = cut_parameter(*bias_, make_all_channels(1), own_outputs);
 }
 
 std::vector<ParameterSpec> Head::parameters() const {
@@ -113,143 +118,153 @@ std::vector<ParameterSpec> Head::parameters() const {
     return specs;
 }
 
-std::size_t Head::most_tile_rows(device::DType dtype) const {
-    return std::max<std::size_t>(1, tile_bytes(dtype) / (std::max(most_outputs_, width_) * bytes_of(dtype)));
+std::size_t Head::max_tile_rows(device::DType dtype) const {
+    return std::max<std::size_t>(1,
+                                 max_tile_bytes(dtype) / (std::max(max_outputs_, width_) * byte_size(dtype)));
 }
 
-std::size_t Head::tile_rows(device::DType dtype, std::size_t rows) const {
-    const std::size_t most = most_tile_rows(dtype);
-    const std::size_t tiles = std::max<std::size_t>(1, (rows + most - 1) / most);
+std::size_t Head::compute_tile_rows(device::DType dtype, std::size_t rows) const {
+    const std::size_t max_rows = max_tile_rows(dtype);
+    const std::size_t tiles = std::max<std::size_t>(1, (rows + max_rows - 1) / max_rows);
     return (rows + tiles - 1) / tiles;
 }
 
 device::Tensor Head::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                             device::Arena& kept) const {
+                             device::Arena& stash) const {
     state.loss = 0;
-    if (!pass.is_training) for_each_tile(pass, weights, input, {.gives_choices = true}, state, kept);
+    if (!pass.is_training) process_tiles(pass, weights, input, {.needs_choices = true}, state, stash);
     return {};
 }
 
 void Head::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                           device::ConstTensor /*grad_output*/, device::Tensor grad_input, State& state,
-                          device::Arena& kept) const {
-    for_each_tile(pass, weights, input, {.grad_input = grad_input, .makes_grad_input = true}, state, kept);
+                          device::Arena& stash) const {
+    process_tiles(pass, weights, input, {.grad_input = grad_input, .needs_grad_input = true}, state, stash);
 }
 
 void Head::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                            device::ConstTensor /*grad_output*/, State& state, Gradients gradients,
                            device::Arena& scratch) const {
-    for_each_tile(pass, weights, input,
+    process_tiles(pass, weights, input,
                   {.grad_weight = gradients[0],
                    .grad_bias = bias_ ? gradients[1] : device::Tensor{},
-                   .counts_loss = false},
+                   .needs_loss = false},
                   state, scratch);
 }
 
 void Head::backward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
                     State& state, Gradients gradients, device::Arena& scratch) const {
-    for_each_tile(pass, weights, input,
+    process_tiles(pass, weights, input,
                   {.grad_input = grad_input,
                    .grad_weight = gradients[0],
                    .grad_bias = bias_ ? gradients[1] : device::Tensor{},
-                   .makes_grad_input = true},
+                   .needs_grad_input = true},
                   state, scratch);
 }
 
-void Head::for_each_tile(const Pass& pass, Weights weights, device::ConstTensor own_input, const Wanted& asked,
-                         State& state, device::Arena& scratch) const {
+void Head::process_tiles(const Pass& pass, Weights weights, device::ConstTensor own_input,
+                         const Requests& caller_requests, State& state, device::Arena& scratch) const {
     const device::ArenaScope scope(scratch);
-    const device::ConstTensor input = whole_rows(pass, own_input, scratch);
-    Wanted wanted = asked;
-    const bool is_cut = own_input.rows < input.rows;
-    if (asked.makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
-    const device::ConstTensor predicted = pass.batch.predicted;
-    const std::size_t most = tile_rows(pass.dtype, predicted.columns);
-    // Rows of the largest tile of this or any smaller micro-batch, with any number of predictions. So the
-    // memory of the largest micro-batch suffices for all.
-    const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
-    const device::Tensor hidden = scratch.tensor(pass.dtype, space, width_);
-    const device::Tensor logits = scratch.tensor(pass.dtype, space, logit_stride(pass.dtype, outputs_.count))
-                                      .column_range(0, outputs_.count);
-    const std::size_t sharers = is_shared_ ? static_cast<std::size_t>(pass.group->ranks.size()) : 0;
+    const device::ConstTensor input = gather_all_rows(pass, own_input, scratch);
+    Requests requests = caller_requests;
+    const bool has_cut_rows = own_input.rows < input.rows;
+    if (caller_requests.needs_grad_input && has_cut_rows)
+        requests.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
+    const device::ConstTensor predicted = pass.batch.predicted_rows;
+    const std::size_t rows_per_tile = compute_tile_rows(pass.dtype, predicted.columns);
+    // The buffers are sized for a micro-batch in which every row has a target. The size of the arena is
+    // measured once, with the largest micro-batch, so that the buffers of every other micro-batch fit, too.
+    const std::size_t max_rows = std::min(max_tile_rows(pass.dtype), input.rows);
+    const device::Tensor hidden = scratch.tensor(pass.dtype, max_rows, width_);
+    const device::Tensor logits =
+        scratch.tensor(pass.dtype, max_rows, compute_logit_stride(pass.dtype, outputs_.count))
+            .column_range(0, outputs_.count);
+    const std::size_t sharding_ranks =
+        is_sharded_ ? static_cast<std::size_t>(pass.group->communicator.size()) : 0;
     const device::Tensor statistics =
-        scratch.tensor(device::DType::f64, sharers * space, kernels::logit_field::count);
-    const device::Tensor log_sums = scratch.tensor(device::DType::f64, 1, space);
+        scratch.tensor(device::DType::f64, sharding_ranks * max_rows, kernels::logit_field::count);
+    const device::Tensor log_sums = scratch.tensor(device::DType::f64, 1, max_rows);
     const device::Tensor losses =
         scratch.tensor(device::DType::f64, 1, input.rows).column_range(0, predicted.columns);
     const device::Tensor choices =
         scratch.tensor(device::DType::i32, 1, input.rows).column_range(0, predicted.columns);
-    const bool is_everywhere = predicted.columns == input.rows;
-    if (!is_everywhere && asked.makes_grad_input) {
-        launch(pass.stream, kernels::Fill{.output = wanted.grad_input, .value = 0});
+    const bool has_target_per_row = predicted.columns == input.rows;
+    if (!has_target_per_row && caller_requests.needs_grad_input) {
+        launch(pass.stream, kernels::Fill{.output = requests.grad_input, .value = 0});
     }
-    for (std::size_t begin = 0; begin < predicted.columns; begin += most) {
-        const std::size_t count = std::min(most, predicted.columns - begin);
-        compute(pass, weights, input,
-                {.rows = is_everywhere ? device::ConstTensor{} : predicted.column_range(begin, count),
-                 .begin = begin,
-                 .targets = pass.batch.targets.column_range(begin, count),
-                 .hidden = hidden.row_range(0, count),
-                 .logits = logits.row_range(0, count),
-                 .statistics = statistics.row_range(0, sharers * count),
-                 .log_sums = log_sums.column_range(0, count),
-                 .losses = losses.column_range(begin, count),
-                 .choices = wanted.gives_choices ? choices.column_range(begin, count) : device::Tensor{}},
-                wanted);
+    for (std::size_t begin = 0; begin < predicted.columns; begin += rows_per_tile) {
+        const std::size_t count = std::min(rows_per_tile, predicted.columns - begin);
+        process_tile(
+            pass, weights, input,
+            {.rows = has_target_per_row ? device::ConstTensor{} : predicted.column_range(begin, count),
+             .begin = begin,
+             .targets = pass.batch.targets.column_range(begin, count),
+             .hidden = hidden.row_range(0, count),
+             .logits = logits.row_range(0, count),
+             .statistics = statistics.row_range(0, sharding_ranks * count),
+             .log_sums = log_sums.column_range(0, count),
+             .losses = losses.column_range(begin, count),
+             .choices = requests.needs_choices ? choices.column_range(begin, count) : device::Tensor{}},
+            requests);
     }
-    if (asked.makes_grad_input) give_own_rows(pass, wanted.grad_input, asked.grad_input);
-    if (wanted.counts_loss) state.loss = kernels::read_sum(pass.stream, losses);
-    if (wanted.gives_choices) state.choices = kernels::read_numbers(pass.stream, choices);
+    if (caller_requests.needs_grad_input)
+        extract_own_rows(pass, requests.grad_input, caller_requests.grad_input);
+    if (requests.needs_loss) state.loss = kernels::read_sum(pass.stream, losses);
+    if (requests.needs_choices) state.choices = kernels::read_integers(pass.stream, choices);
 }
 
-// Computes the gradient of the own rows. `all` has the gradient of all rows; if outputs are shared, it has only
-// the contribution of this rank's outputs.
-void Head::give_own_rows(const Pass& pass, device::Tensor all, device::Tensor own) const {
-    const device::Tensor sum = is_shared_ ? sum_over_ranks(pass, all) : own_part(pass, all);
-    if (own.rows < all.rows) launch(pass.stream, kernels::Copy{.input = sum, .output = own});
+// Computes the gradient of this rank's rows from the gradient of all rows. If outputs are sharded,
+// `grad_all_rows` has only the contribution of this rank's outputs, and the contributions of all ranks are
+// summed. If this rank has all rows, the two tensors share memory.
+void Head::extract_own_rows(const Pass& pass, device::Tensor grad_all_rows,
+                            device::Tensor grad_own_rows) const {
+    const device::Tensor sum =
+        is_sharded_ ? reduce_over_ranks(pass, grad_all_rows) : view_own_rows(pass, grad_all_rows);
+    if (grad_own_rows.rows < grad_all_rows.rows)
+        launch(pass.stream, kernels::Copy{.input = sum, .output = grad_own_rows});
 }
 
-void Head::compute(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,
-                   const Wanted& wanted) const {
-    const bool is_apart = tile.rows.is_present();
-    if (is_apart)
+void Head::process_tile(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,
+                        const Requests& requests) const {
+    const bool are_rows_gathered = tile.rows.is_present();
+    if (are_rows_gathered)
         launch(pass.stream, kernels::GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
     const device::ConstTensor hidden =
-        is_apart ? device::ConstTensor(tile.hidden) : input.row_range(tile.begin, tile.logits.rows);
+        are_rows_gathered ? device::ConstTensor(tile.hidden) : input.row_range(tile.begin, tile.logits.rows);
     launch(pass.stream, kernels::Linear{.input = hidden,
                                         .weight = weights[0],
                                         .bias = bias_ ? weights[1] : device::ConstTensor{},
                                         .output = tile.logits,
                                         .axes = kernels::WeightAxes::out_in});
-    const double gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0;
-    if (is_shared_) {
-        find_loss_of_shared(pass, tile, gradient_scale);
+    const double gradient_scale = requests.has_gradients() ? pass.loss_scale : 0;
+    if (is_sharded_) {
+        compute_sharded_loss(pass, tile, gradient_scale);
     } else {
-        find_loss(pass, tile, gradient_scale);
+        compute_loss(pass, tile, gradient_scale);
     }
-    add_gradients(pass, weights, hidden, tile, wanted);
+    add_gradients(pass, weights, hidden, tile, requests);
 }
 
-void Head::find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const {
+void Head::compute_loss(const Pass& pass, const Tile& tile, double gradient_scale) const {
     launch(pass.stream, kernels::CrossEntropy{.logits = tile.logits,
                                               .targets = tile.targets,
                                               .losses = tile.losses,
                                               .choices = tile.choices,
                                               .gradient_scale = gradient_scale,
-                                              .smoothing = smooths_ ? pass.label_smoothing : 0});
+                                              .smoothing = has_label_smoothing_ ? pass.label_smoothing : 0});
 }
 
-void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale) const {
+void Head::compute_sharded_loss(const Pass& pass, const Tile& tile, double gradient_scale) const {
     const std::size_t rows = tile.logits.rows;
-    const auto ranks = static_cast<std::size_t>(pass.group->ranks.size());
-    const auto own = static_cast<std::size_t>(pass.group->ranks.rank());
-    const device::Tensor& parts = tile.statistics;
+    const auto ranks = static_cast<std::size_t>(pass.group->communicator.size());
+    const auto rank = static_cast<std::size_t>(pass.group->communicator.rank());
+    const device::Tensor& statistics = tile.statistics;  // (ranks * rows, logit_field::count)
     launch(pass.stream, kernels::LogitStatistics{.logits = tile.logits,
                                                  .targets = tile.targets,
-                                                 .statistics = parts.row_range(own * rows, rows),
+                                                 .statistics = statistics.row_range(rank * rows, rows),
                                                  .first_column = outputs_.begin});
-    gather_rows(pass.group->ranks, parts, layout::cut_evenly(ranks * rows, ranks));
-    launch(pass.stream, kernels::MergeLogitStatistics{.parts = parts,
+    all_gather_rows(pass.group->communicator, statistics, layout::cut_evenly(ranks * rows, ranks));
+    launch(pass.stream, kernels::MergeLogitStatistics{.rank_statistics = statistics,
                                                       .targets = tile.targets,
                                                       .log_sums = tile.log_sums,
                                                       .losses = tile.losses,
@@ -265,26 +280,28 @@ void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradie
 }
 
 void Head::add_gradients(const Pass& pass, Weights weights, device::ConstTensor hidden, const Tile& tile,
-                         const Wanted& wanted) const {
-    if (wanted.grad_weight.is_present() && (is_shared_ || is_first_)) {
+                         const Requests& requests) const {
+    // If outputs are not sharded, all tensor ranks compute equal weight gradients, which are later summed over
+    // the ranks. Therefore only the first rank adds its own.
+    if (requests.grad_weight.is_present() && (is_sharded_ || is_first_rank_)) {
         launch(pass.stream, kernels::LinearBackwardWeight{.input = hidden,
                                                           .grad_output = tile.logits,
-                                                          .grad_weight = wanted.grad_weight,
-                                                          .grad_bias = wanted.grad_bias,
+                                                          .grad_weight = requests.grad_weight,
+                                                          .grad_bias = requests.grad_bias,
                                                           .axes = kernels::WeightAxes::out_in});
     }
-    if (!wanted.makes_grad_input) return;
-    // Gathered rows are not read any more, so their gradients overwrite them.
-    const bool is_apart = tile.rows.is_present();
+    if (!requests.needs_grad_input) return;
+    // The gathered rows are not needed any more, so their gradients overwrite them.
+    const bool are_rows_gathered = tile.rows.is_present();
     const device::Tensor grad =
-        is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
+        are_rows_gathered ? tile.hidden : requests.grad_input.row_range(tile.begin, tile.logits.rows);
     launch(pass.stream, kernels::LinearBackwardInput{.grad_output = tile.logits,
                                                      .weight = weights[0],
                                                      .grad_input = grad,
                                                      .axes = kernels::WeightAxes::out_in});
-    if (is_apart) {
+    if (are_rows_gathered) {
         launch(pass.stream,
-               kernels::ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
+               kernels::ScatterRows{.input = grad, .rows = tile.rows, .output = requests.grad_input});
     }
 }
 

@@ -5,23 +5,24 @@
 namespace trireme::model {
 namespace {
 
-BranchParts mlp_parts(const ModelConfig& config, const TensorPart& part) {
-    const BlockNames& names = traits_of(config.family).block;
-    const Channels columns = part.mlp(config);
-    BranchParts parts{.norm = std::string(names.mlp_norm),
-                      .first = {},
-                      .last = std::string(names.mlp_out),
-                      .result = columns};
-    for (const std::string_view name : names.mlp_in) parts.first.push_back({std::string(name), columns});
-    return parts;
+BranchSpec make_mlp_branch(const ModelConfig& config, const TensorPart& part) {
+    const BlockNames& names = find_traits(config.family).block;
+    const Channels columns = part.find_mlp_channels(config);
+    BranchSpec branch{.norm = std::string(names.mlp_norm),
+                      .first_matrices = {},
+                      .last_matrix = std::string(names.mlp_out),
+                      .result_channels = columns};
+    for (const std::string_view name : names.mlp_in)
+        branch.first_matrices.push_back({std::string(name), columns});
+    return branch;
 }
 
 }  // namespace
 
 MlpHalf::MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t block)
-    : branch_(config, block, Site::mlp_residual, mlp_parts(config, part), part.is_first()),
-      mlp_width_(part.mlp(config).count()),
-      is_gated_(traits_of(config.family).block.mlp_in.size() == 2),
+    : branch_(config, block, DropoutSite::mlp_residual, make_mlp_branch(config, part), part.is_first()),
+      mlp_width_(part.find_mlp_channels(config).count()),
+      is_gated_(find_traits(config.family).block.mlp_in.size() == 2),
       activation_(config.activation) {}
 
 void MlpHalf::activate(const Pass& pass, device::ConstTensor inner, device::Tensor result) const {
@@ -34,7 +35,7 @@ void MlpHalf::activate(const Pass& pass, device::ConstTensor inner, device::Tens
     }
 }
 
-void MlpHalf::deactivate(const Pass& pass, device::ConstTensor grad_result, State& state) const {
+void MlpHalf::activate_backward(const Pass& pass, device::ConstTensor grad_result, State& state) const {
     if (is_gated_) {
         launch(pass.stream,
                kernels::SiluGateBackward{.gate = state.inner.column_range(0, mlp_width_),
@@ -51,41 +52,44 @@ void MlpHalf::deactivate(const Pass& pass, device::ConstTensor grad_result, Stat
 }
 
 device::Tensor MlpHalf::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                                device::Arena& kept, const NextNorm* next_norm) const {
+                                device::Arena& stash, const NextNorm* next_norm) const {
     const device::ArenaScope scope(pass.scratch);
-    state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
-    // A recomputed activation reads the rounded state.inner, so the first computation must not be fused either.
-    if (!is_gated_ && !pass.keeps_little && branch_.joins_when_opened(pass, activation_)) {
-        branch_.open(pass, weights, input, state, kept, {.kind = activation_, .tensor = state.result});
+    state.result =
+        (pass.recomputes_selectively ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
+    // A recomputed activation reads state.inner after rounding, whereas a fused one reads the unrounded sum.
+    // Both must be equal, so an activation that will be recomputed is not fused.
+    if (!is_gated_ && !pass.recomputes_selectively && branch_.can_fuse_forward(pass, activation_)) {
+        branch_.compute_inner(pass, weights, input, state, stash,
+                              {.kind = activation_, .tensor = state.result});
     } else {
-        branch_.open(pass, weights, input, state, kept);
+        branch_.compute_inner(pass, weights, input, state, stash);
         activate(pass, state.inner, state.result);
     }
-    return branch_.close(pass, weights, input, state, kept, next_norm);
+    return branch_.compute_output(pass, weights, input, state, stash, next_norm);
 }
 
 void MlpHalf::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                              device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                             device::Arena& kept) const {
-    state.grad_inner = kept.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
-    // Without a gate the gradients of result and inner share memory.
+                             device::Arena& stash) const {
+    state.grad_inner = stash.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
+    // Without a gate, grad_result and state.grad_inner have the same shape and share memory.
     const device::Tensor grad_result =
-        is_gated_ ? kept.tensor(pass.dtype, pass.batch.rows(), mlp_width_) : state.grad_inner;
-    if (!is_gated_ && branch_.joins_when_closed_backward(pass, activation_)) {
-        branch_.backward_close(pass, weights, grad_output, grad_result, state, kept,
-                               {.kind = activation_, .tensor = state.inner});
+        is_gated_ ? stash.tensor(pass.dtype, pass.batch.rows(), mlp_width_) : state.grad_inner;
+    if (!is_gated_ && branch_.can_fuse_backward(pass, activation_)) {
+        branch_.compute_grad_result(pass, weights, grad_output, grad_result, state, stash,
+                                    {.kind = activation_, .tensor = state.inner});
     } else {
-        branch_.backward_close(pass, weights, grad_output, grad_result, state, kept);
-        deactivate(pass, grad_result, state);
+        branch_.compute_grad_result(pass, weights, grad_output, grad_result, state, stash);
+        activate_backward(pass, grad_result, state);
     }
-    branch_.backward_open(pass, weights, input, grad_input, state, kept);
+    branch_.compute_grad_input(pass, weights, input, grad_input, state, stash);
 }
 
 void MlpHalf::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                               device::ConstTensor grad_output, State& state, Gradients gradients,
                               device::Arena& scratch) const {
     const device::ArenaScope scope(scratch);
-    if (pass.keeps_little) {
+    if (pass.recomputes_selectively) {
         state.result = scratch.tensor(pass.dtype, pass.batch.rows(), mlp_width_);
         activate(pass, state.inner, state.result);
     }

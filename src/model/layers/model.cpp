@@ -14,18 +14,18 @@ namespace {
 // Builds the layers in a range and only counts the others.
 class LayerList {
 public:
-    explicit LayerList(layout::Range wanted) : wanted_(wanted) {}
+    explicit LayerList(layout::Range range) : range_(range) {}
 
     template <class L, class... Arguments>
     void add(const Arguments&... arguments) {
         const std::size_t number = next_++;
-        if (number < wanted_.begin || number >= wanted_.end()) return;
+        if (number < range_.begin || number >= range_.end()) return;
         layers_.emplace_back(std::in_place_type<L>, arguments...);
     }
     std::vector<Layer> take() { return std::move(layers_); }
 
 private:
-    layout::Range wanted_;
+    layout::Range range_;
     std::size_t next_ = 0;
     std::vector<Layer> layers_;
 };
@@ -36,9 +36,9 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
     return build_layers(config, part, {0, std::numeric_limits<std::size_t>::max()});
 }
 
-std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range wanted) {
-    const FamilyTraits& traits = traits_of(config.family);
-    LayerList list(wanted);
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range range) {
+    const FamilyTraits& traits = find_traits(config.family);
+    LayerList list(range);
     if (config.reads_images()) {
         list.add<PatchEmbedding>(config, part);
     } else {
@@ -58,7 +58,7 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
     return list.take();
 }
 
-const char* kind_of(const Layer& layer) {
+const char* find_kind(const Layer& layer) {
     constexpr std::array<const char*, std::variant_size_v<Layer>> kinds{
         // in the order of Layer
         "embedding", "patches", "attention", "mlp", "norm", "transform", "head", "span head"};
@@ -66,20 +66,20 @@ const char* kind_of(const Layer& layer) {
 }
 
 // All parameter names of a half begin with the name of its block.
-std::string name_of(const Layer& layer) {
+std::string to_string(const Layer& layer) {
     const bool is_in_block =
         std::holds_alternative<AttentionHalf>(layer) || std::holds_alternative<MlpHalf>(layer);
-    if (!is_in_block) return kind_of(layer);
-    const std::string name = parameters_of(layer).front().name;
+    if (!is_in_block) return find_kind(layer);
+    const std::string name = list_parameters(layer).front().name;
     const std::size_t number = name.find_first_of("0123456789");
-    return name.substr(0, name.find('.', number) + 1) + kind_of(layer);
+    return name.substr(0, name.find('.', number) + 1) + find_kind(layer);
 }
 
-std::vector<ParameterSpec> parameters_of(const Layer& layer) {
+std::vector<ParameterSpec> list_parameters(const Layer& layer) {
     return std::visit([](const auto& l) { return l.parameters(); }, layer);
 }
 
-std::vector<ProjectionShape> projections_of(const Layer& layer) {
+std::vector<ProjectionShape> list_projections(const Layer& layer) {
     return std::visit(
         []<class L>(const L& l) -> std::vector<ProjectionShape> {
             if constexpr (std::is_same_v<L, AttentionHalf> || std::is_same_v<L, MlpHalf>) {
@@ -95,7 +95,7 @@ LayerState make_state(const Layer& layer) {
     return std::visit([]<class L>(const L&) -> LayerState { return typename L::State{}; }, layer);
 }
 
-const LossState& loss_state(const LayerState& state) {
+const LossState& find_loss_state(const LayerState& state) {
     return std::visit(
         []<class S>(const S& s) -> const LossState& {
             if constexpr (std::is_base_of_v<LossState, S>) {
@@ -107,20 +107,20 @@ const LossState& loss_state(const LayerState& state) {
         state);
 }
 
-std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers) {
+std::vector<ParameterSpec> list_unique_parameters(const std::vector<Layer>& layers) {
     std::vector<ParameterSpec> unique;
-    std::unordered_set<std::string> known;
+    std::unordered_set<std::string> known_names;
     for (const Layer& layer : layers) {
-        for (ParameterSpec& spec : parameters_of(layer)) {
-            if (known.insert(spec.name).second) unique.push_back(std::move(spec));
+        for (ParameterSpec& spec : list_parameters(layer)) {
+            if (known_names.insert(spec.name).second) unique.push_back(std::move(spec));
         }
     }
     return unique;
 }
 
-std::size_t parameter_count(const ModelConfig& config) {
+std::size_t count_parameters(const ModelConfig& config) {
     std::size_t sum = 0;
-    for (const ParameterSpec& spec : unique_parameters(build_layers(config))) sum += spec.size();
+    for (const ParameterSpec& spec : list_unique_parameters(build_layers(config))) sum += spec.size();
     return sum;
 }
 

@@ -15,29 +15,30 @@ Norm::Norm(const ModelConfig& config, std::string name)
     : name_(std::move(name)),
       width_(config.width),
       epsilon_(config.norm_epsilon),
-      is_rms_(traits_of(config.family).has_rms_norm) {}
+      is_rms_(find_traits(config.family).has_rms_norm) {}
 
 std::vector<ParameterSpec> Norm::parameters() const {
-    std::vector<ParameterSpec> specs{vector_spec(name_ + ".weight", width_, Init::ones)};
-    if (!is_rms_) specs.push_back(vector_spec(name_ + ".bias", width_, Init::zeros));
+    std::vector<ParameterSpec> specs{make_vector_spec(name_ + ".weight", width_, Init::ones)};
+    if (!is_rms_) specs.push_back(make_vector_spec(name_ + ".bias", width_, Init::zeros));
     return specs;
 }
 
 void Norm::forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                   State& state, device::Arena& kept, const kernels::ResidualAdd& sum) const {
-    const kernels::ResidualAdd joined = kernels::joins_sum(pass.stream) ? sum : kernels::ResidualAdd{};
-    if (sum.is_present() && !joined.is_present()) launch(pass.stream, sum);
-    state.inv_scale = kept.tensor(wide_of(pass.dtype), 1, input.rows);
+                   State& state, device::Arena& stash, const kernels::ResidualAdd& residual_add) const {
+    const kernels::ResidualAdd fused_sum =
+        kernels::fuses_residual_sum(pass.stream) ? residual_add : kernels::ResidualAdd{};
+    if (residual_add.is_present() && !fused_sum.is_present()) launch(pass.stream, residual_add);
+    state.inv_scale = stash.tensor(accumulator_type(pass.dtype), 1, input.rows);
     if (is_rms_) {
         launch(pass.stream, kernels::RmsNorm{.input = input,
                                              .gain = weights[gain],
                                              .output = output,
                                              .inv_rms = state.inv_scale,
                                              .epsilon = epsilon_,
-                                             .sum = joined});
+                                             .fused_sum = fused_sum});
         return;
     }
-    state.mean = kept.tensor(wide_of(pass.dtype), 1, input.rows);
+    state.mean = stash.tensor(accumulator_type(pass.dtype), 1, input.rows);
     launch(pass.stream, kernels::LayerNorm{.input = input,
                                            .gain = weights[gain],
                                            .bias = weights[bias],
@@ -45,7 +46,7 @@ void Norm::forward(const Pass& pass, Weights weights, device::ConstTensor input,
                                            .mean = state.mean,
                                            .inv_std = state.inv_scale,
                                            .epsilon = epsilon_,
-                                           .sum = joined});
+                                           .fused_sum = fused_sum});
 }
 
 void Norm::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -71,7 +72,7 @@ void Norm::backward_input(const Pass& pass, Weights weights, device::ConstTensor
 
 void Norm::backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                            const State& state, Gradients gradients) const {
-    if (!counts_what_all_hold(pass)) return;
+    if (!adds_shared_gradients(pass)) return;
     if (is_rms_) {
         launch(pass.stream, kernels::RmsNormBackwardWeight{.input = input,
                                                            .inv_rms = state.inv_scale,
@@ -88,18 +89,18 @@ void Norm::backward_weight(const Pass& pass, device::ConstTensor input, device::
 }
 
 FinalNorm::FinalNorm(const ModelConfig& config)
-    : width_(config.width), norm_(config, std::string(traits_of(config.family).final_norm)) {}
+    : width_(config.width), norm_(config, std::string(find_traits(config.family).final_norm)) {}
 
 device::Tensor FinalNorm::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                                  device::Arena& kept) const {
-    const device::Tensor output = kept.tensor(pass.dtype, input.rows, width_);
-    norm_.forward(pass, weights, input, output, state, kept);
+                                  device::Arena& stash) const {
+    const device::Tensor output = stash.tensor(pass.dtype, input.rows, width_);
+    norm_.forward(pass, weights, input, output, state, stash);
     return output;
 }
 
 void FinalNorm::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                                device::ConstTensor grad_output, device::Tensor grad_input, State& state,
-                               device::Arena& /*kept*/) const {
+                               device::Arena& /*stash*/) const {
     norm_.backward_input(pass, weights, input, grad_output, {}, grad_input, state);
 }
 

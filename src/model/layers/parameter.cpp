@@ -7,13 +7,13 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 
-std::size_t padded_bytes(const ParameterSpec& spec, device::DType dtype) {
-    return (spec.size() * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
+std::size_t count_padded_bytes(const ParameterSpec& spec, device::DType dtype) {
+    return (spec.size() * byte_size(dtype) + cache_line - 1) / cache_line * cache_line;
 }
 
-std::size_t total_bytes(const std::vector<ParameterSpec>& specs, device::DType dtype) {
+std::size_t count_bytes(const std::vector<ParameterSpec>& specs, device::DType dtype) {
     std::size_t sum = 0;
-    for (const ParameterSpec& spec : specs) sum += padded_bytes(spec, dtype);
+    for (const ParameterSpec& spec : specs) sum += count_padded_bytes(spec, dtype);
     return sum;
 }
 
@@ -32,15 +32,15 @@ void fill_normal(device::Stream& stream, const ParameterSpec& spec, device::Tens
 
 }  // namespace
 
-ParameterSpec vector_spec(std::string name, std::size_t size, Init init) {
-    ParameterSpec spec = matrix_spec(std::move(name), 1, size, 0);
+ParameterSpec make_vector_spec(std::string name, std::size_t size, Init init) {
+    ParameterSpec spec = make_matrix_spec(std::move(name), 1, size, 0);
     spec.shape = {size};
     spec.init = init;
-    spec.decays = false;
+    spec.has_weight_decay = false;
     return spec;
 }
 
-ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation) {
+ParameterSpec make_matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation) {
     return {.name = std::move(name),
             .shape = {rows, columns},
             .rows = rows,
@@ -50,27 +50,28 @@ ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t column
             .placements = {{.box = {{0, rows}, {0, columns}}}},
             .init = Init::normal,
             .deviation = deviation,
-            .decays = true};
+            .has_weight_decay = true};
 }
 
 ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
-                                   device::MemorySpace place)
-    : buffer_(total_bytes(specs, dtype), place), dtype_(dtype) {
+                                   device::MemorySpace memory_space)
+    : buffer_(count_bytes(specs, dtype), memory_space), dtype_(dtype) {
     tensors_.reserve(specs.size());
     std::size_t offset = 0;
     for (const ParameterSpec& spec : specs) {
-        tensors_.push_back({buffer_.data() + offset, dtype, spec.rows, spec.columns, spec.columns, place});
-        offset += padded_bytes(spec, dtype);
+        tensors_.push_back(
+            {buffer_.data() + offset, dtype, spec.rows, spec.columns, spec.columns, memory_space});
+        offset += count_padded_bytes(spec, dtype);
     }
 }
 
 device::Tensor ParameterTensors::all() const {
-    const std::size_t elements = buffer_.bytes() / bytes_of(dtype_);
-    return {buffer_.data(), dtype_, 1, elements, elements, buffer_.place()};
+    const std::size_t elements = buffer_.bytes() / byte_size(dtype_);
+    return {buffer_.data(), dtype_, 1, elements, elements, buffer_.memory_space()};
 }
 
-void initialise(device::Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
-                std::uint64_t seed) {
+void initialize_parameters(device::Stream& stream, const std::vector<ParameterSpec>& specs,
+                           const ParameterTensors& values, std::uint64_t seed) {
     for (std::size_t i = 0; i < specs.size(); ++i) {
         const ParameterSpec& spec = specs[i];
         switch (spec.init) {

@@ -10,12 +10,12 @@
 namespace trireme::model {
 namespace {
 
-enum : std::size_t { class_token, place_table, patch_weight, patch_bias };
+enum : std::size_t { class_token, position_table, patch_weight, patch_bias };
 
 }  // namespace
 
 PatchEmbedding::PatchEmbedding(const ModelConfig& config, const TensorPart& part)
-    : position_table_(traits_of(config.family).position_table),
+    : position_table_(find_traits(config.family).position_table),
       image_(config.image),
       width_(config.width),
       deviation_(config.init_deviation),
@@ -24,28 +24,30 @@ PatchEmbedding::PatchEmbedding(const ModelConfig& config, const TensorPart& part
 
 std::vector<ParameterSpec> PatchEmbedding::parameters() const {
     const std::string projection = "vit.embeddings.patch_embeddings.projection.";
-    const auto table = [&](std::string name, std::size_t rows) {
-        ParameterSpec spec = matrix_spec(std::move(name), rows, width_, deviation_);
+    const auto make_table = [&](std::string name, std::size_t rows) {
+        ParameterSpec spec = make_matrix_spec(std::move(name), rows, width_, deviation_);
         spec.shape = {1, rows, width_};
-        spec.decays = false;
+        spec.has_weight_decay = false;
         return spec;
     };
-    ParameterSpec matrix = matrix_spec(projection + "weight", width_, image_.patch_values(), deviation_);
+    ParameterSpec matrix =
+        make_matrix_spec(projection + "weight", width_, image_.count_patch_values(), deviation_);
     matrix.shape = {width_, image_.channels, image_.patch, image_.patch};
-    return {table("vit.embeddings.cls_token", 1), table(position_table_, image_.patches() + 1), matrix,
-            vector_spec(projection + "bias", width_, Init::zeros)};
+    return {make_table("vit.embeddings.cls_token", 1), make_table(position_table_, image_.count_patches() + 1),
+            matrix, make_vector_spec(projection + "bias", width_, Init::zeros)};
 }
 
 device::Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
-                                       State& state, device::Arena& kept) const {
+                                       State& state, device::Arena& stash) const {
     state.pixels = pass.batch.pixels;
     if (pass.dtype != state.pixels.dtype) {
-        const device::Tensor copy = kept.tensor(pass.dtype, state.pixels.rows, state.pixels.columns);
-        launch(pass.stream, kernels::Copy{.input = state.pixels, .output = copy});
-        state.pixels = copy;
+        const device::Tensor converted_pixels =
+            stash.tensor(pass.dtype, state.pixels.rows, state.pixels.columns);
+        launch(pass.stream, kernels::Copy{.input = state.pixels, .output = converted_pixels});
+        state.pixels = converted_pixels;
     }
-    const device::Tensor output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
-    const device::Tensor patches = kept.tensor(pass.dtype, state.pixels.rows, width_);
+    const device::Tensor output = stash.tensor(pass.dtype, pass.batch.rows(), width_);
+    const device::Tensor patches = stash.tensor(pass.dtype, state.pixels.rows, width_);
     launch(pass.stream, kernels::Linear{.input = state.pixels,
                                         .weight = weights[patch_weight],
                                         .bias = weights[patch_bias],
@@ -53,12 +55,13 @@ device::Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, device
                                         .axes = kernels::WeightAxes::out_in});
     launch(pass.stream, kernels::ImageRows{.patches = patches,
                                            .class_token = weights[class_token],
-                                           .place_table = weights[place_table],
+                                           .position_table = weights[position_table],
                                            .output = output});
-    drop_out(pass, output, dropout_of_all_rows(pass, dropout_, 0, Site::embedding));
-    return own_part(pass, output);
+    apply_dropout(pass, output, make_dropout_for_all_rows(pass, dropout_, 0, DropoutSite::embedding));
+    return view_own_rows(pass, output);
 }
 
+// The input consists of pixels, whose gradient no layer needs.
 void PatchEmbedding::backward_input(const Pass&, Weights, device::ConstTensor, device::ConstTensor,
                                     device::Tensor, State&, device::Arena&) const {}
 
@@ -66,15 +69,17 @@ void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, devi
                                      device::ConstTensor grad_output, State& state, Gradients gradients,
                                      device::Arena& scratch) const {
     const device::ArenaScope scope(scratch);
-    grad_output = whole_rows(
-        pass, drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch),
+    grad_output = gather_all_rows(
+        pass,
+        apply_dropout_backward(pass, grad_output,
+                               make_dropout_for_own_rows(pass, dropout_, 0, DropoutSite::embedding), scratch),
         scratch);
-    if (!is_first_) return;
+    if (!is_first_) return;  // all tensor ranks have equal gradients, which are later summed over the ranks
     const device::Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
     launch(pass.stream, kernels::ImageRowsBackward{.grad_output = grad_output,
                                                    .grad_patches = grad_patches,
                                                    .grad_class_token = gradients[class_token],
-                                                   .grad_place_table = gradients[place_table]});
+                                                   .grad_position_table = gradients[position_table]});
     launch(pass.stream, kernels::LinearBackwardWeight{.input = state.pixels,
                                                       .grad_output = grad_patches,
                                                       .grad_weight = gradients[patch_weight],

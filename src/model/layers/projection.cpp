@@ -1,104 +1,107 @@
 #include "trireme/model/projection.hpp"
 
-#include "model/layers/product_work.hpp"
+#include "model/layers/matmul_work.hpp"
 #include "trireme/model/family.hpp"
 
 namespace trireme::model {
-Projection::Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
-                       bool has_bias)
+
+Projection::Projection(const ModelConfig& config, Channels input, std::vector<MatrixSpec> matrices,
+                       double deviation, bool has_bias)
     : input_(std::move(input)),
-      parts_(std::move(parts)),
+      matrices_(std::move(matrices)),
       deviation_(deviation),
-      axes_(traits_of(config.family).axes),
-      has_bias_(has_bias && traits_of(config.family).has_bias) {}
+      axes_(find_traits(config.family).axes),
+      has_bias_(has_bias && find_traits(config.family).has_bias) {}
 
 std::size_t Projection::output_width() const {
     std::size_t sum = 0;
-    for (const Part& part : parts_) sum += part.output.count();
+    for (const MatrixSpec& spec : matrices_) sum += spec.output.count();
     return sum;
 }
 
 std::vector<ParameterSpec> Projection::parameters() const {
     std::vector<ParameterSpec> specs;
-    for (const Part& part : parts_) {
+    for (const MatrixSpec& spec : matrices_) {
         const bool is_in_out = axes_ == kernels::WeightAxes::in_out;
-        const Channels& rows = is_in_out ? input_ : part.output;
-        const Channels& columns = is_in_out ? part.output : input_;
-        specs.push_back(
-            part_of(matrix_spec(part.name + ".weight", rows.width, columns.width, deviation_), rows, columns));
+        const Channels& rows = is_in_out ? input_ : spec.output;
+        const Channels& columns = is_in_out ? spec.output : input_;
+        specs.push_back(cut_parameter(
+            make_matrix_spec(spec.name + ".weight", rows.width, columns.width, deviation_), rows, columns));
         if (!has_bias_) continue;
-        specs.push_back(part_of(vector_spec(part.name + ".bias", part.output.width, Init::zeros),
-                                all_channels(1), part.output));
+        specs.push_back(cut_parameter(make_vector_spec(spec.name + ".bias", spec.output.width, Init::zeros),
+                                      make_all_channels(1), spec.output));
     }
     return specs;
 }
 
-ProjectionShape Projection::shape(const ProjectionPlace& place) const {
-    ProjectionShape shape{.place = place, .channels = input_.count(), .axes = axes_};
+ProjectionShape Projection::make_shape(const ProjectionId& id) const {
+    ProjectionShape shape{.id = id, .channels = input_.count(), .axes = axes_};
     const std::vector<ParameterSpec> specs = parameters();
     for (std::size_t i = 0; i < specs.size(); i += has_bias_ ? 2 : 1) shape.weights.push_back(specs[i]);
     return shape;
 }
 
-bool Projection::joins(const Pass& pass, kernels::ActivationKind activation) const {
-    return joins_activation(pass.stream, pass.dtype, activation);
+bool Projection::can_fuse(const Pass& pass, kernels::ActivationKind activation) const {
+    return fuses_activation(pass.stream, pass.dtype, activation);
 }
 
-kernels::Linear Projection::forward_matmul(const Matrix& matrix, Weights weights, device::ConstTensor input,
-                                           device::Tensor output) const {
+kernels::Linear Projection::make_forward_matmul(const Matrix& matrix, Weights weights,
+                                                device::ConstTensor input, device::Tensor output) const {
     return {.input = input,
-            .weight = weights[matrix.parameter],
-            .bias = has_bias_ ? weights[matrix.parameter + 1] : device::ConstTensor{},
-            .output = output.column_range(matrix.first, matrix.count),
+            .weight = weights[matrix.weight_index],
+            .bias = has_bias_ ? weights[matrix.weight_index + 1] : device::ConstTensor{},
+            .output = output.column_range(matrix.first_column, matrix.columns),
             .axes = axes_};
 }
 
-kernels::LinearBackwardInput Projection::input_matmul(const Matrix& matrix, Weights weights,
-                                                      device::ConstTensor grad_output,
-                                                      device::Tensor grad_input) const {
-    return {.grad_output = grad_output.column_range(matrix.first, matrix.count),
-            .weight = weights[matrix.parameter],
+kernels::LinearBackwardInput Projection::make_backward_input_matmul(const Matrix& matrix, Weights weights,
+                                                                    device::ConstTensor grad_output,
+                                                                    device::Tensor grad_input) const {
+    return {.grad_output = grad_output.column_range(matrix.first_column, matrix.columns),
+            .weight = weights[matrix.weight_index],
             .grad_input = grad_input,
             .axes = axes_,
-            .accumulate = matrix.first > 0};
+            .accumulate = matrix.first_column > 0};
 }
 
-kernels::LinearBackwardWeight Projection::weight_matmul(const Matrix& matrix, device::ConstTensor input,
-                                                        device::ConstTensor grad_output,
-                                                        Gradients gradients) const {
+kernels::LinearBackwardWeight Projection::make_backward_weight_matmul(const Matrix& matrix,
+                                                                      device::ConstTensor input,
+                                                                      device::ConstTensor grad_output,
+                                                                      Gradients gradients) const {
     return {.input = input,
-            .grad_output = grad_output.column_range(matrix.first, matrix.count),
-            .grad_weight = gradients[matrix.parameter],
-            .grad_bias = has_bias_ ? gradients[matrix.parameter + 1] : device::Tensor{},
+            .grad_output = grad_output.column_range(matrix.first_column, matrix.columns),
+            .grad_weight = gradients[matrix.weight_index],
+            .grad_bias = has_bias_ ? gradients[matrix.weight_index + 1] : device::Tensor{},
             .axes = axes_};
 }
 
 void Projection::forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                         GuestStates& /*states*/, device::Arena& /*kept*/,
-                         const JoinedActivation& activation) const {
+                         HelperStates& /*helper_states*/, device::Arena& /*stash*/,
+                         const FusedActivation& activation) const {
     for_each_matrix([&](const Matrix& matrix) {
-        kernels::Linear matmul = forward_matmul(matrix, weights, input, output);
-        matmul.activated = activation.tensor;
+        kernels::Linear matmul = make_forward_matmul(matrix, weights, input, output);
+        matmul.activated_output = activation.tensor;
         matmul.activation = activation.kind;
-        multiply(pass.stream, matmul, 1);
+        launch_matmul(pass.stream, matmul, 1);
     });
 }
 
 void Projection::backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                                device::Tensor grad_input, GuestStates& /*states*/, device::Arena& /*kept*/,
-                                const JoinedActivation& activation) const {
+                                device::Tensor grad_input, HelperStates& /*helper_states*/,
+                                device::Arena& /*stash*/, const FusedActivation& activation) const {
     for_each_matrix([&](const Matrix& matrix) {
-        kernels::LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, grad_input);
-        matmul.activated_from = activation.tensor;
+        kernels::LinearBackwardInput matmul =
+            make_backward_input_matmul(matrix, weights, grad_output, grad_input);
+        matmul.activation_input = activation.tensor;
         matmul.activation = activation.kind;
-        multiply(pass.stream, matmul, 1);
+        launch_matmul(pass.stream, matmul, 1);
     });
 }
 
 void Projection::backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
-                                 const GuestStates& /*states*/, Gradients gradients) const {
+                                 const HelperStates& /*helper_states*/, Gradients gradients) const {
     for_each_matrix([&](const Matrix& matrix) {
-        multiply(pass.stream, weight_matmul(matrix, input, grad_output, gradients), 1);
+        launch_matmul(pass.stream, make_backward_weight_matmul(matrix, input, grad_output, gradients), 1);
     });
 }
 

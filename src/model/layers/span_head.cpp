@@ -17,14 +17,15 @@ SpanHead::SpanHead(const ModelConfig& config, const TensorPart& part)
     : width_(config.width), deviation_(config.init_deviation), is_first_(part.is_first()) {}
 
 std::vector<ParameterSpec> SpanHead::parameters() const {
-    std::vector<ParameterSpec> specs{matrix_spec("qa_outputs.weight", outputs, width_, deviation_),
-                                     vector_spec("qa_outputs.bias", outputs, Init::zeros)};
-    for (ParameterSpec& spec : specs) spec.is_of_head = true;
+    std::vector<ParameterSpec> specs{make_matrix_spec("qa_outputs.weight", outputs, width_, deviation_),
+                                     make_vector_spec("qa_outputs.bias", outputs, Init::zeros)};
+    for (ParameterSpec& spec : specs) spec.belongs_to_head = true;
     return specs;
 }
 
-device::Tensor SpanHead::logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
-                                         double gradient_scale, State& state, device::Arena& arena) const {
+device::Tensor SpanHead::compute_logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
+                                                 double gradient_scale, State& state,
+                                                 device::Arena& arena) const {
     const device::Tensor logits = arena.tensor(pass.dtype, input.rows, outputs);
     const device::Tensor losses = arena.tensor(device::DType::f64, 1, pass.batch.segments.size());
     launch(pass.stream, kernels::Linear{.input = input,
@@ -42,26 +43,26 @@ device::Tensor SpanHead::logits_and_loss(const Pass& pass, Weights weights, devi
 }
 
 device::Tensor SpanHead::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
-                                 device::Arena& kept) const {
+                                 device::Arena& stash) const {
     if (pass.is_training) return {};
-    const device::ArenaScope scope(kept);
-    const device::ConstTensor whole = whole_rows(pass, input, kept);
-    const device::Tensor logits = logits_and_loss(pass, weights, whole, 0, state, kept);
-    const device::Tensor choices = kept.tensor(device::DType::i32, pass.batch.segments.size(), 2);
+    const device::ArenaScope scope(stash);
+    const device::ConstTensor all_rows = gather_all_rows(pass, input, stash);
+    const device::Tensor logits = compute_logits_and_loss(pass, weights, all_rows, 0, state, stash);
+    const device::Tensor choices = stash.tensor(device::DType::i32, pass.batch.segments.size(), 2);
     launch(pass.stream, kernels::BestSpan{.logits = logits,
                                           .segments = pass.batch.segments,
                                           .contexts = pass.batch.contexts,
                                           .choices = choices});
-    state.choices = kernels::read_numbers(pass.stream, choices);
+    state.choices = kernels::read_integers(pass.stream, choices);
     return {};
 }
 
 void SpanHead::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                               device::ConstTensor /*grad_output*/, device::Tensor grad_input, State& state,
-                              device::Arena& kept) const {
-    state.input = whole_rows(pass, input, kept);
-    state.grad_logits = logits_and_loss(pass, weights, state.input, pass.loss_scale, state, kept);
-    launch(pass.stream, kernels::LinearBackwardInput{.grad_output = own_part(pass, state.grad_logits),
+                              device::Arena& stash) const {
+    state.input = gather_all_rows(pass, input, stash);
+    state.grad_logits = compute_logits_and_loss(pass, weights, state.input, pass.loss_scale, state, stash);
+    launch(pass.stream, kernels::LinearBackwardInput{.grad_output = view_own_rows(pass, state.grad_logits),
                                                      .weight = weights[span_weight],
                                                      .grad_input = grad_input,
                                                      .axes = kernels::WeightAxes::out_in});
@@ -70,7 +71,7 @@ void SpanHead::backward_input(const Pass& pass, Weights weights, device::ConstTe
 void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, device::ConstTensor /*input*/,
                                device::ConstTensor /*grad_output*/, State& state, Gradients gradients,
                                device::Arena& /*scratch*/) const {
-    if (!is_first_) return;
+    if (!is_first_) return;  // all tensor ranks have equal gradients, which are later summed over the ranks
     launch(pass.stream, kernels::LinearBackwardWeight{.input = state.input,
                                                       .grad_output = state.grad_logits,
                                                       .grad_weight = gradients[span_weight],

@@ -7,40 +7,40 @@
 namespace trireme::model {
 namespace {
 
-bool are_rows_cut(const Pass& pass) { return pass.group != nullptr && pass.group->cuts_rows; }
+bool uses_sequence_parallelism(const Pass& pass) { return pass.group != nullptr && pass.group->cuts_rows; }
 
-std::vector<layout::Range> row_ranges(const Pass& pass) {
-    return layout::cut_evenly(pass.batch.rows(), static_cast<std::size_t>(pass.group->ranks.size()));
+std::vector<layout::Range> cut_rows(const Pass& pass) {
+    return layout::cut_evenly(pass.batch.rows(), static_cast<std::size_t>(pass.group->communicator.size()));
 }
 
 }  // namespace
 
-layout::Range own_rows(const Pass& pass) {
-    if (!are_rows_cut(pass)) return {0, pass.batch.rows()};
-    return row_ranges(pass)[static_cast<std::size_t>(pass.group->ranks.rank())];
+layout::Range find_own_rows(const Pass& pass) {
+    if (!uses_sequence_parallelism(pass)) return {0, pass.batch.rows()};
+    return cut_rows(pass)[static_cast<std::size_t>(pass.group->communicator.rank())];
 }
 
-bool counts_what_all_hold(const Pass& pass) {
-    return pass.group == nullptr || pass.group->cuts_rows || pass.group->ranks.rank() == 0;
+bool adds_shared_gradients(const Pass& pass) {
+    return pass.group == nullptr || pass.group->cuts_rows || pass.group->communicator.rank() == 0;
 }
 
-device::ConstTensor whole_rows(const Pass& pass, device::ConstTensor own, device::Arena& arena) {
-    if (!are_rows_cut(pass)) return own;
-    const device::Tensor whole = arena.tensor(pass.dtype, pass.batch.rows(), own.columns);
-    launch(pass.stream, kernels::Copy{.input = own, .output = own_part(pass, whole)});
-    gather_rows(pass.group->ranks, whole, row_ranges(pass));
-    return whole;
+device::ConstTensor gather_all_rows(const Pass& pass, device::ConstTensor own_rows, device::Arena& arena) {
+    if (!uses_sequence_parallelism(pass)) return own_rows;
+    const device::Tensor all_rows = arena.tensor(pass.dtype, pass.batch.rows(), own_rows.columns);
+    launch(pass.stream, kernels::Copy{.input = own_rows, .output = view_own_rows(pass, all_rows)});
+    all_gather_rows(pass.group->communicator, all_rows, cut_rows(pass));
+    return all_rows;
 }
 
-device::Tensor sum_over_ranks(const Pass& pass, device::Tensor partial) {
-    if (pass.group == nullptr) return partial;
+device::Tensor reduce_over_ranks(const Pass& pass, device::Tensor partial_sum) {
+    if (pass.group == nullptr) return partial_sum;
     TensorGroup group = *pass.group;
     if (group.cuts_rows) {
-        sum_rows(group.ranks, partial, row_ranges(pass), group.exchange);
+        reduce_scatter_rows(group.communicator, partial_sum, cut_rows(pass), group.exchange);
     } else {
-        sum_in_rank_order(group.ranks, partial, group.exchange);
+        all_reduce(group.communicator, partial_sum, group.exchange);
     }
-    return own_part(pass, partial);
+    return view_own_rows(pass, partial_sum);
 }
 
 }  // namespace trireme::model

@@ -5,64 +5,68 @@
 namespace trireme::model {
 namespace {
 
-layout::Range scaled(layout::Range units, std::size_t size) { return {units.begin * size, units.count * size}; }
+// Returns the elements of a range of units that have `size` elements each.
+layout::Range scale_range(layout::Range units, std::size_t size) {
+    return {units.begin * size, units.count * size};
+}
 
-// Merges ranges without a gap between them.
-std::vector<layout::Range> joined(const std::vector<layout::Range>& ranges) {
-    std::vector<layout::Range> all;
+// Merges adjacent ranges that have no gap between them.
+std::vector<layout::Range> merge_ranges(const std::vector<layout::Range>& ranges) {
+    std::vector<layout::Range> merged;
     for (const layout::Range& range : ranges) {
-        if (!all.empty() && all.back().end() == range.begin) {
-            all.back().count += range.count;
+        if (!merged.empty() && merged.back().end() == range.begin) {
+            merged.back().count += range.count;
         } else {
-            all.push_back(range);
+            merged.push_back(range);
         }
     }
-    return all;
+    return merged;
 }
 
 }  // namespace
 
 std::size_t Channels::count() const {
     std::size_t sum = 0;
-    for (const layout::Range& range : own) sum += range.count;
+    for (const layout::Range& range : own_ranges) sum += range.count;
     return sum;
 }
 
-Channels all_channels(std::size_t width) { return {.width = width, .own = {{0, width}}}; }
+Channels make_all_channels(std::size_t width) { return {.width = width, .own_ranges = {{0, width}}}; }
 
-layout::Range TensorPart::groups(const ModelConfig& config) const {
-    const char* const unit = config.key_groups() == config.heads ? "heads" : "groups of heads";
-    return layout::cut_in_shares(config.key_groups(), shares, unit)[static_cast<std::size_t>(rank)];
+layout::Range TensorPart::find_head_groups(const ModelConfig& config) const {
+    const char* const unit = config.key_value_heads() == config.heads ? "heads" : "groups of heads";
+    return layout::cut_by_weights(config.key_value_heads(), shares, unit)[static_cast<std::size_t>(rank)];
 }
 
-Channels TensorPart::queries(const ModelConfig& config) const {
-    return {.width = config.width, .own = {scaled(groups(config), config.width / config.key_groups())}};
+Channels TensorPart::find_query_channels(const ModelConfig& config) const {
+    return {.width = config.width,
+            .own_ranges = {scale_range(find_head_groups(config), config.width / config.key_value_heads())}};
 }
 
-Channels TensorPart::keys(const ModelConfig& config) const {
-    return {.width = config.key_groups() * config.head_size(),
-            .own = {scaled(groups(config), config.head_size())}};
+Channels TensorPart::find_key_channels(const ModelConfig& config) const {
+    return {.width = config.key_value_heads() * config.head_size(),
+            .own_ranges = {scale_range(find_head_groups(config), config.head_size())}};
 }
 
-Channels TensorPart::mlp(const ModelConfig& config) const {
+Channels TensorPart::find_mlp_channels(const ModelConfig& config) const {
     return {.width = config.mlp_width,
-            .own = {layout::cut_in_shares(config.mlp_width, shares,
-                                          "MLP columns")[static_cast<std::size_t>(rank)]}};
+            .own_ranges = {layout::cut_by_weights(config.mlp_width, shares,
+                                                  "MLP columns")[static_cast<std::size_t>(rank)]}};
 }
 
-layout::Range TensorPart::vocabulary(const ModelConfig& config) const {
-    return layout::cut_in_shares(config.vocabulary, shares, "vocabulary rows")[static_cast<std::size_t>(rank)];
+layout::Range TensorPart::find_vocabulary_rows(const ModelConfig& config) const {
+    return layout::cut_by_weights(config.vocabulary, shares, "vocabulary rows")[static_cast<std::size_t>(rank)];
 }
 
-ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Channels& columns) {
+ParameterSpec cut_parameter(const ParameterSpec& whole, const Channels& rows, const Channels& columns) {
     ParameterSpec part = whole;
     part.rows = rows.count();
     part.columns = columns.count();
     part.placements.clear();
     std::size_t row = 0;
-    for (const layout::Range& own_rows : joined(rows.own)) {
+    for (const layout::Range& own_rows : merge_ranges(rows.own_ranges)) {
         std::size_t column = 0;
-        for (const layout::Range& own_columns : joined(columns.own)) {
+        for (const layout::Range& own_columns : merge_ranges(columns.own_ranges)) {
             part.placements.push_back({.box = {own_rows, own_columns}, .row = row, .column = column});
             column += own_columns.count;
         }

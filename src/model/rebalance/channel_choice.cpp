@@ -11,100 +11,112 @@ namespace {
 
 constexpr auto tile = static_cast<double>(channel_tile);
 
-// Returns the number of tiles that may be skipped if at least one is kept.
-std::size_t spare_tiles(std::size_t channels) {
+// Returns the maximum number of tiles that can be skipped or offloaded, because one tile must be kept.
+std::size_t max_skipped_tiles(std::size_t channels) {
     return channels < channel_tile ? 0 : (channels - channel_tile) / channel_tile;
 }
 
-// Returns the skipped fractions of the projections, up to a common factor.
-std::vector<double> proportions_of(std::span<const ResizableWork> all) {
+// Returns, per projection, a number to which its skipped fraction is proportional.
+std::vector<double> compute_proportions(std::span<const ResizableWork> projections) {
     double largest = 0;
-    for (const ResizableWork& one : all) largest = std::max(largest, one.variation);
+    for (const ResizableWork& projection : projections) largest = std::max(largest, projection.variation);
     std::vector<double> proportions;
-    for (const ResizableWork& one : all) proportions.push_back(largest > 0 ? 1 - one.variation / largest : 1);
-    const bool are_alike = std::ranges::all_of(proportions, [](double p) { return p == 0; });
-    if (are_alike) std::ranges::fill(proportions, 1);
+    for (const ResizableWork& projection : projections)
+        proportions.push_back(largest > 0 ? 1 - projection.variation / largest : 1);
+    const bool are_equal = std::ranges::all_of(proportions, [](double p) { return p == 0; });
+    if (are_equal) std::ranges::fill(proportions, 1);
     return proportions;
 }
 
-// Computes the ratios scale * proportion, capped at `limit`, that skip `wanted` units of work.
-class SharedRatios {
+// Computes the skipped fraction per projection: a common scale times the projection's proportion, at most
+// `limit`, so that all projections together skip `skipped_work` units of work.
+class SkippedFractions {
 public:
-    SharedRatios(std::span<const ResizableWork> all, double wanted, double limit)
-        : all_(all), proportions_(proportions_of(all)), ratios_(all.size(), 0), is_full_(all.size(), false) {
-        missing_ = wanted;
-        while (missing_ > 0 && share(limit)) {
+    SkippedFractions(std::span<const ResizableWork> projections, double skipped_work, double limit)
+        : projections_(projections),
+          proportions_(compute_proportions(projections)),
+          fractions_(projections.size(), 0),
+          is_at_limit_(projections.size(), false) {
+        remaining_work_ = skipped_work;
+        while (remaining_work_ > 0 && distribute_once(limit)) {
         }
     }
 
-    const std::vector<double>& ratios() const { return ratios_; }
+    const std::vector<double>& fractions() const { return fractions_; }
 
 private:
-    // One round: distributes the missing work among the projections below the limit. Those that would exceed
-    // the limit get the limit. Returns true if that leaves work for another round.
-    bool share(double limit) {
-        double open = sum_of_open();
-        if (open == 0) {  // only the projections that vary most remain
+    // Distributes the remaining work among the projections below the limit. If some of these projections would
+    // exceed the limit, sets only their fractions, to the limit, and returns true: the other projections need
+    // another call. Returns false once all work is distributed, or if no projection is below the limit.
+    bool distribute_once(double limit) {
+        double weighted_work = sum_weighted_work();
+        if (weighted_work == 0) {  // only projections with the largest variation remain
             std::ranges::fill(proportions_, 1);
-            open = sum_of_open();
+            weighted_work = sum_weighted_work();
         }
-        if (open == 0) return false;
-        const double scale = missing_ / open;
-        bool is_over = true;
-        for (std::size_t i = 0; i < all_.size(); ++i) {
-            if (is_full_[i] || scale * proportions_[i] < limit) continue;
-            is_full_[i] = true;
-            ratios_[i] = limit;
-            missing_ -= limit * all_[i].work;
-            is_over = false;
+        if (weighted_work == 0) return false;
+        const double scale = remaining_work_ / weighted_work;
+        bool is_finished = true;
+        for (std::size_t i = 0; i < projections_.size(); ++i) {
+            if (is_at_limit_[i] || scale * proportions_[i] < limit) continue;
+            is_at_limit_[i] = true;
+            fractions_[i] = limit;
+            remaining_work_ -= limit * projections_[i].work;
+            is_finished = false;
         }
-        if (!is_over) return true;
-        for (std::size_t i = 0; i < all_.size(); ++i) {
-            if (!is_full_[i]) ratios_[i] = scale * proportions_[i];
+        if (!is_finished) return true;
+        for (std::size_t i = 0; i < projections_.size(); ++i) {
+            if (!is_at_limit_[i]) fractions_[i] = scale * proportions_[i];
         }
         return false;
     }
 
-    double sum_of_open() const {
+    // Returns the sum of proportion times work over the projections below the limit.
+    double sum_weighted_work() const {
         double sum = 0;
-        for (std::size_t i = 0; i < all_.size(); ++i) {
-            if (!is_full_[i]) sum += proportions_[i] * all_[i].work;
+        for (std::size_t i = 0; i < projections_.size(); ++i) {
+            if (!is_at_limit_[i]) sum += proportions_[i] * projections_[i].work;
         }
         return sum;
     }
 
-    std::span<const ResizableWork> all_;
+    std::span<const ResizableWork> projections_;
     std::vector<double> proportions_;
-    std::vector<double> ratios_;
-    std::vector<bool> is_full_;
-    double missing_ = 0;
+    std::vector<double> fractions_;
+    std::vector<bool> is_at_limit_;
+    double remaining_work_ = 0;
 };
 
-double tile_work(const ResizableWork& one) { return one.work * tile / static_cast<double>(one.channels); }
+double compute_tile_work(const ResizableWork& projection) {
+    return projection.work * tile / static_cast<double>(projection.channels);
+}
 
-// Rounds `exact` numbers of tiles to whole ones: first down, then one tile more where most is missing, until
-// the skipped work is as near to `wanted` as whole tiles allow.
-std::vector<std::size_t> whole_tiles(std::span<const ResizableWork> all, const std::vector<double>& exact,
-                                     const std::vector<std::size_t>& most, double wanted) {
+// Rounds the numbers of skipped tiles to whole numbers of at most `max_tiles`. Rounds all of them down first.
+// Then repeatedly adds a tile to the projection with the largest rounding error, until the skipped work is as
+// near as whole tiles allow to the requested work, the initial value of `remaining_work`.
+std::vector<std::size_t> round_to_tiles(std::span<const ResizableWork> projections,
+                                        const std::vector<double>& exact_tiles,
+                                        const std::vector<std::size_t>& max_tiles, double remaining_work) {
     std::vector<std::size_t> tiles;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        tiles.push_back(std::min(most[i], static_cast<std::size_t>(exact[i])));
-        wanted -= static_cast<double>(tiles[i]) * tile_work(all[i]);
+    for (std::size_t i = 0; i < projections.size(); ++i) {
+        tiles.push_back(std::min(max_tiles[i], static_cast<std::size_t>(exact_tiles[i])));
+        remaining_work -= static_cast<double>(tiles[i]) * compute_tile_work(projections[i]);
     }
-    const auto missing = [&](std::size_t i) { return exact[i] - static_cast<double>(tiles[i]); };
-    std::vector<std::size_t> open(all.size());
-    std::iota(open.begin(), open.end(), 0);
+    const auto rounding_error = [&](std::size_t i) { return exact_tiles[i] - static_cast<double>(tiles[i]); };
+    std::vector<std::size_t> candidates(projections.size());
+    std::iota(candidates.begin(), candidates.end(), 0);
     while (true) {
-        std::erase_if(open,
-                      [&](std::size_t i) { return tiles[i] == most[i] || tile_work(all[i]) > 2 * wanted; });
-        if (open.empty()) return tiles;
-        const std::size_t next = *std::ranges::max_element(open, {}, missing);
+        std::erase_if(candidates, [&](std::size_t i) {
+            return tiles[i] == max_tiles[i] || compute_tile_work(projections[i]) > 2 * remaining_work;
+        });
+        if (candidates.empty()) return tiles;
+        const std::size_t next = *std::ranges::max_element(candidates, {}, rounding_error);
         ++tiles[next];
-        wanted -= tile_work(all[next]);
+        remaining_work -= compute_tile_work(projections[next]);
     }
 }
 
-std::vector<std::int32_t> first_channels(std::size_t begin, std::size_t count) {
+std::vector<std::int32_t> make_channel_range(std::size_t begin, std::size_t count) {
     std::vector<std::int32_t> channels(count);
     std::iota(channels.begin(), channels.end(), static_cast<std::int32_t>(begin));
     return channels;
@@ -112,8 +124,8 @@ std::vector<std::int32_t> first_channels(std::size_t begin, std::size_t count) {
 
 // Returns the channels with the largest scores, ascending. Ties go to the lower channel.
 template <class Score>
-std::vector<std::int32_t> largest(const std::vector<Score>& scores, std::size_t count) {
-    std::vector<std::int32_t> channels = first_channels(0, scores.size());
+std::vector<std::int32_t> find_largest(const std::vector<Score>& scores, std::size_t count) {
+    std::vector<std::int32_t> channels = make_channel_range(0, scores.size());
     const auto score = [&](std::int32_t channel) { return scores[static_cast<std::size_t>(channel)]; };
     std::ranges::stable_sort(channels, std::ranges::greater{}, score);
     channels.resize(count);
@@ -121,7 +133,8 @@ std::vector<std::int32_t> largest(const std::vector<Score>& scores, std::size_t 
     return channels;
 }
 
-std::vector<std::uint64_t> drawn_scores(RandomKey key, std::size_t count) {
+// Returns one random number per channel.
+std::vector<std::uint64_t> draw_scores(RandomKey key, std::size_t count) {
     std::vector<std::uint64_t> scores;
     for (std::size_t i = 0; i < count; ++i) {
         const RandomBlock block = random_block(key, i);
@@ -130,9 +143,10 @@ std::vector<std::uint64_t> drawn_scores(RandomKey key, std::size_t count) {
     return scores;
 }
 
-std::size_t best_window(std::span<const double> variation, std::size_t count) {
+// Returns the first channel of the window of `count` channels with the largest total variation.
+std::size_t find_best_window(std::span<const double> variation, std::size_t count) {
     std::vector<double> sums{0};  // prefix sums
-    for (const double one : variation) sums.push_back(sums.back() + one);
+    for (const double value : variation) sums.push_back(sums.back() + value);
     std::size_t best = 0;
     for (std::size_t begin = 1; begin + count <= variation.size(); ++begin) {
         const double gain = (sums[begin + count] - sums[begin]) - (sums[best + count] - sums[best]);
@@ -143,39 +157,44 @@ std::size_t best_window(std::span<const double> variation, std::size_t count) {
 
 }  // namespace
 
-std::size_t kept_count(std::size_t channels, double ratio) {
-    const auto wanted = static_cast<std::size_t>(std::llround(ratio * static_cast<double>(channels) / tile));
-    return channels - channel_tile * std::min(wanted, spare_tiles(channels));
+std::size_t count_kept_channels(std::size_t channels, double skipped_fraction) {
+    const auto skipped_tiles =
+        static_cast<std::size_t>(std::llround(skipped_fraction * static_cast<double>(channels) / tile));
+    return channels - channel_tile * std::min(skipped_tiles, max_skipped_tiles(channels));
 }
 
-std::vector<std::size_t> lent_counts(std::size_t channels, std::span<const double> parts) {
+std::vector<std::size_t> count_offloaded_channels(std::size_t channels, std::span<const double> fractions) {
     std::vector<std::size_t> counts;
     double sum = 0;
-    std::size_t before = 0;
-    for (const double part : parts) {
-        sum += part;
+    std::size_t previous_end = 0;
+    for (const double fraction : fractions) {
+        sum += fraction;
         const auto nearest = static_cast<std::size_t>(std::llround(sum * static_cast<double>(channels) / tile));
-        const std::size_t until = channel_tile * std::min(nearest, spare_tiles(channels));
-        counts.push_back(until - before);
-        before = until;
+        const std::size_t end = channel_tile * std::min(nearest, max_skipped_tiles(channels));
+        counts.push_back(end - previous_end);
+        previous_end = end;
     }
     return counts;
 }
 
-std::vector<std::size_t> kept_counts(std::span<const ResizableWork> all, double ratio, double limit) {
-    double wanted = 0;
-    for (const ResizableWork& one : all) wanted += ratio * one.work;
-    const SharedRatios shared(all, wanted, limit);
-    std::vector<double> exact;
-    std::vector<std::size_t> most;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto tiles = static_cast<double>(all[i].channels) / tile;
-        exact.push_back(shared.ratios()[i] * tiles);
-        most.push_back(std::min(spare_tiles(all[i].channels), static_cast<std::size_t>(limit * tiles)));
+std::vector<std::size_t> plan_kept_channels(std::span<const ResizableWork> projections, double skipped_fraction,
+                                            double limit) {
+    double skipped_work = 0;
+    for (const ResizableWork& projection : projections) skipped_work += skipped_fraction * projection.work;
+    const SkippedFractions fractions(projections, skipped_work, limit);
+    std::vector<double> exact_tiles;
+    std::vector<std::size_t> max_tiles;
+    for (std::size_t i = 0; i < projections.size(); ++i) {
+        const auto all_tiles = static_cast<double>(projections[i].channels) / tile;
+        exact_tiles.push_back(fractions.fractions()[i] * all_tiles);
+        max_tiles.push_back(
+            std::min(max_skipped_tiles(projections[i].channels), static_cast<std::size_t>(limit * all_tiles)));
     }
-    const std::vector<std::size_t> tiles = whole_tiles(all, exact, most, wanted);
+    const std::vector<std::size_t> skipped_tiles =
+        round_to_tiles(projections, exact_tiles, max_tiles, skipped_work);
     std::vector<std::size_t> kept;
-    for (std::size_t i = 0; i < all.size(); ++i) kept.push_back(all[i].channels - channel_tile * tiles[i]);
+    for (std::size_t i = 0; i < projections.size(); ++i)
+        kept.push_back(projections[i].channels - channel_tile * skipped_tiles[i]);
     return kept;
 }
 
@@ -185,19 +204,19 @@ std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const 
         throw BugError(cat(count, " channels were to be chosen of ", variation.size()));
     switch (policy) {
         case ChannelPolicy::priority:
-            return largest(std::vector(variation.begin(), variation.end()), count);
+            return find_largest(std::vector(variation.begin(), variation.end()), count);
         case ChannelPolicy::first:
-            return first_channels(0, count);
+            return make_channel_range(0, count);
         case ChannelPolicy::random:
-            return largest(drawn_scores(key, variation.size()), count);
+            return find_largest(draw_scores(key, variation.size()), count);
         case ChannelPolicy::window:
-            return first_channels(best_window(variation, count), count);
+            return make_channel_range(find_best_window(variation, count), count);
     }
     throw BugError("unknown channel policy");
 }
 
-void note_change(std::span<const std::int32_t> kept, std::span<const double> change,
-                 std::span<double> variation) {
+void update_variation(std::span<const std::int32_t> kept, std::span<const double> change,
+                      std::span<double> variation) {
     for (const std::int32_t channel : kept) {
         const auto c = static_cast<std::size_t>(channel);
         variation[c] = change[c];

@@ -1,208 +1,221 @@
 #include "model/rebalance/rebalanced_projection.hpp"
 
-#include "model/layers/product_work.hpp"
-#include "model/rebalance/helping.hpp"
-#include "model/rebalance/kept_channels.hpp"
+#include "model/layers/matmul_work.hpp"
+#include "model/rebalance/compact_channels.hpp"
+#include "model/rebalance/offload_messages.hpp"
 #include "trireme/kernels/fill.hpp"
 
 namespace trireme::model {
 
-KeptChannels* RebalancedProjection::kept_channels(const Pass& pass) const {
+SelectedChannels* RebalancedProjection::find_kept_channels(const Pass& pass) const {
     const bool may_prune = pass.is_training && rebalancing_.resizing != nullptr;
-    return may_prune ? rebalancing_.resizing->at(place_) : nullptr;
+    return may_prune ? rebalancing_.resizing->at(id_) : nullptr;
 }
 
-const HelpedProduct* RebalancedProjection::find_help(const Pass& pass) const {
-    const bool may_help = pass.is_training && rebalancing_.helped != nullptr;
-    return may_help ? rebalancing_.helped->at(place_) : nullptr;
+const OffloadedMatmul* RebalancedProjection::find_offloading(const Pass& pass) const {
+    const bool may_offload = pass.is_training && rebalancing_.offloaded_work != nullptr;
+    return may_offload ? rebalancing_.offloaded_work->at(id_) : nullptr;
 }
 
-bool RebalancedProjection::joins(const Pass& pass, kernels::ActivationKind activation) const {
-    return find_help(pass) == nullptr && kept_channels(pass) == nullptr && Projection::joins(pass, activation);
+bool RebalancedProjection::can_fuse(const Pass& pass, kernels::ActivationKind activation) const {
+    return find_offloading(pass) == nullptr && find_kept_channels(pass) == nullptr &&
+           Projection::can_fuse(pass, activation);
 }
 
-// Returns the ratio of all flops of the matmul to those with the kept channels.
-double RebalancedProjection::whole_beside(const KeptChannels& kept) const {
+double RebalancedProjection::compute_whole_ratio(const SelectedChannels& kept) const {
     return static_cast<double>(input_width()) / static_cast<double>(kept.channels.size());
 }
 
 void RebalancedProjection::forward_kept(const Pass& pass, Weights weights, device::ConstTensor input,
-                                        device::Tensor output, const KeptChannels& kept) const {
+                                        device::Tensor output, const SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::ConstTensor read = kept_input(pass, input, kept);
+    const device::ConstTensor compact_input = gather_kept_input(pass, input, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
-        kernels::Linear matmul = forward_matmul(matrix, weights, read, output);
-        matmul.weight = kept_weight(pass, matmul.weight, axes(), kept);
-        multiply(pass.stream, matmul, whole_beside(kept));
+        kernels::Linear matmul = make_forward_matmul(matrix, weights, compact_input, output);
+        matmul.weight = gather_kept_weight(pass, matmul.weight, axes(), kept);
+        launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
     });
 }
 
 void RebalancedProjection::backward_input_kept(const Pass& pass, Weights weights,
                                                device::ConstTensor grad_output, device::Tensor grad_input,
-                                               KeptChannels& kept) const {
+                                               SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::Tensor made = room_for_input(pass, grad_input.rows, kept);
+    const device::Tensor result = allocate_kept_input(pass, grad_input.rows, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
-        kernels::LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, made);
-        matmul.weight = kept_weight(pass, matmul.weight, axes(), kept);
-        multiply(pass.stream, matmul, whole_beside(kept));
+        kernels::LinearBackwardInput matmul = make_backward_input_matmul(matrix, weights, grad_output, result);
+        matmul.weight = gather_kept_weight(pass, matmul.weight, axes(), kept);
+        launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
     });
-    spread_input(pass, made, kept, grad_input);
+    expand_input_gradient(pass, result, kept, grad_input);
 }
 
 void RebalancedProjection::backward_weight_kept(const Pass& pass, device::ConstTensor input,
                                                 device::ConstTensor grad_output, Gradients gradients,
-                                                KeptChannels& kept) const {
+                                                SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::ConstTensor read = kept_input(pass, input, kept);
+    const device::ConstTensor compact_input = gather_kept_input(pass, input, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
-        kernels::LinearBackwardWeight matmul = weight_matmul(matrix, read, grad_output, gradients);
-        const device::Tensor whole = matmul.grad_weight;
-        matmul.grad_weight = room_for_weight(pass, whole, axes(), kept);
+        kernels::LinearBackwardWeight matmul =
+            make_backward_weight_matmul(matrix, compact_input, grad_output, gradients);
+        const device::Tensor grad_weight = matmul.grad_weight;
+        matmul.grad_weight = allocate_kept_weight(pass, grad_weight, axes(), kept);
         launch(pass.stream, kernels::Fill{.output = matmul.grad_weight, .value = 0});
-        multiply(pass.stream, matmul, whole_beside(kept));
-        spread_weight(pass, matmul.grad_weight, axes(), kept, matrix.number, whole);
+        launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
+        expand_weight_gradient(pass, matmul.grad_weight, axes(), kept, matrix.index, grad_weight);
     });
 }
 
 void RebalancedProjection::forward_own(const Pass& pass, Weights weights, device::ConstTensor input,
-                                       device::Tensor output, GuestStates& guests, device::Arena& kept,
-                                       const JoinedActivation& activation) const {
-    if (const KeptChannels* const some = kept_channels(pass))
-        return forward_kept(pass, weights, input, output, *some);
-    Projection::forward(pass, weights, input, output, guests, kept, activation);
+                                       device::Tensor output, HelperStates& helper_states, device::Arena& stash,
+                                       const FusedActivation& activation) const {
+    if (const SelectedChannels* const kept = find_kept_channels(pass))
+        return forward_kept(pass, weights, input, output, *kept);
+    Projection::forward(pass, weights, input, output, helper_states, stash, activation);
 }
 
 void RebalancedProjection::backward_input_own(const Pass& pass, Weights weights,
                                               device::ConstTensor grad_output, device::Tensor grad_input,
-                                              GuestStates& guests, device::Arena& kept,
-                                              const JoinedActivation& activation) const {
-    if (KeptChannels* const some = kept_channels(pass))
-        return backward_input_kept(pass, weights, grad_output, grad_input, *some);
-    Projection::backward_input(pass, weights, grad_output, grad_input, guests, kept, activation);
+                                              HelperStates& helper_states, device::Arena& stash,
+                                              const FusedActivation& activation) const {
+    if (SelectedChannels* const kept = find_kept_channels(pass))
+        return backward_input_kept(pass, weights, grad_output, grad_input, *kept);
+    Projection::backward_input(pass, weights, grad_output, grad_input, helper_states, stash, activation);
 }
 
 void RebalancedProjection::backward_weight_own(const Pass& pass, device::ConstTensor input,
-                                               device::ConstTensor grad_output, const GuestStates& guests,
-                                               Gradients gradients) const {
-    if (KeptChannels* const some = kept_channels(pass))
-        return backward_weight_kept(pass, input, grad_output, gradients, *some);
-    Projection::backward_weight(pass, input, grad_output, guests, gradients);
+                                               device::ConstTensor grad_output,
+                                               const HelperStates& helper_states, Gradients gradients) const {
+    if (SelectedChannels* const kept = find_kept_channels(pass))
+        return backward_weight_kept(pass, input, grad_output, gradients, *kept);
+    Projection::backward_weight(pass, input, grad_output, helper_states, gradients);
 }
 
-// If all ranks read the same input, the channels of other ranks come first, so that the reduction of their
-// terms overlaps this rank's own matmul.
+// With a replicated input, this rank first computes its helper tasks, so that the reduction of their results to
+// the owners overlaps with this rank's own matmul.
 void RebalancedProjection::forward(const Pass& pass, Weights weights, device::ConstTensor input,
-                                   device::Tensor output, GuestStates& guests, device::Arena& kept,
-                                   const JoinedActivation& activation) const {
-    const HelpedProduct* const help = find_help(pass);
-    if (help == nullptr) return forward_own(pass, weights, input, output, guests, kept, activation);
+                                   device::Tensor output, HelperStates& helper_states, device::Arena& stash,
+                                   const FusedActivation& activation) const {
+    const OffloadedMatmul* const offloaded_matmul = find_offloading(pass);
+    if (offloaded_matmul == nullptr)
+        return forward_own(pass, weights, input, output, helper_states, stash, activation);
     const device::ArenaScope scope(pass.scratch);
-    Helping helping(pass, *help);
-    guests.assign(help->guests.size(), {});
-    helping.lend_weights(matrices(weights), axes());
-    helping.take_in_weights(guests, kept);
-    if (reads_ == Reads::all) {
-        helping.await_sums(input.rows, output.columns);
-        helping.wait();
-        for (std::size_t g = 0; g < guests.size(); ++g) {
-            const device::ConstTensor read = kept_input(pass, input, help->guests[g].channels);
-            helping.send_sum(help->guests[g], output_of(pass, help->guests[g], guests[g], read));
+    OffloadMessages messages(pass, *offloaded_matmul);
+    helper_states.assign(offloaded_matmul->helper_tasks.size(), {});
+    messages.send_weights(select_matrices(weights), axes());
+    messages.receive_weights(helper_states, stash);
+    if (input_sharding_ == InputSharding::replicated) {
+        messages.post_term_receives(input.rows, output.columns);
+        messages.wait();
+        for (std::size_t t = 0; t < helper_states.size(); ++t) {
+            const device::ConstTensor compact_input =
+                gather_kept_input(pass, input, offloaded_matmul->helper_tasks[t].channels);
+            messages.send_partial_sum(
+                offloaded_matmul->helper_tasks[t],
+                compute_output(pass, offloaded_matmul->helper_tasks[t], helper_states[t], compact_input));
         }
-        forward_own(pass, weights, input, output, guests, kept, {});
-        helping.add_sum(output);
+        forward_own(pass, weights, input, output, helper_states, stash, {});
+        messages.add_received_terms(output);
     } else {
-        helping.lend_input(input);
-        helping.take_in_input(guests, kept);
-        forward_own(pass, weights, input, output, guests, kept, {});
-        helping.wait();
-        for (std::size_t g = 0; g < guests.size(); ++g) add_output(pass, help->guests[g], guests[g], output);
+        messages.send_input(input);
+        messages.receive_input(helper_states, stash);
+        forward_own(pass, weights, input, output, helper_states, stash, {});
+        messages.wait();
+        for (std::size_t t = 0; t < helper_states.size(); ++t)
+            add_output(pass, offloaded_matmul->helper_tasks[t], helper_states[t], output);
     }
-    helping.finish();
+    messages.finish();
 }
 
 void RebalancedProjection::backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                                          device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
-                                          const JoinedActivation& activation) const {
-    if (find_help(pass) == nullptr)
-        return backward_input_own(pass, weights, grad_output, grad_input, guests, kept, activation);
-    if (reads_ == Reads::all) return backward_into_sum(pass, weights, grad_output, grad_input, guests, kept);
-    backward_for_owners(pass, weights, grad_output, grad_input, guests, kept);
+                                          device::Tensor grad_input, HelperStates& helper_states,
+                                          device::Arena& stash, const FusedActivation& activation) const {
+    if (find_offloading(pass) == nullptr)
+        return backward_input_own(pass, weights, grad_output, grad_input, helper_states, stash, activation);
+    if (input_sharding_ == InputSharding::replicated)
+        return backward_with_reduction(pass, weights, grad_output, grad_input, helper_states, stash);
+    backward_with_returns(pass, weights, grad_output, grad_input, helper_states, stash);
 }
 
-void RebalancedProjection::backward_into_sum(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                                             device::Tensor grad_input, GuestStates& guests,
-                                             device::Arena& kept) const {
-    const HelpedProduct& help = *find_help(pass);
-    Helping helping(pass, help);
-    helping.make_room_for_told(grad_output.rows, guests, kept);
-    const device::ArenaScope scope(pass.scratch);  // begins after the above: `kept` may be scratch memory
-    helping.tell(grad_output, guests);
-    backward_input_own(pass, weights, grad_output, grad_input, guests, kept, {});
-    helping.wait();
-    for (std::size_t g = 0; g < help.guests.size(); ++g) {
-        const device::Tensor made = input_gradient_of(pass, help.guests[g], guests[g], guests[g].grad_output);
-        add_to_input(pass, made, help.guests[g].channels, grad_input);
+void RebalancedProjection::backward_with_reduction(const Pass& pass, Weights weights,
+                                                   device::ConstTensor grad_output, device::Tensor grad_input,
+                                                   HelperStates& helper_states, device::Arena& stash) const {
+    const OffloadedMatmul& offloaded_matmul = *find_offloading(pass);
+    OffloadMessages messages(pass, offloaded_matmul);
+    messages.allocate_output_gradients(grad_output.rows, helper_states, stash);
+    const device::ArenaScope scope(pass.scratch);  // begins only here because `stash` may be pass.scratch
+    messages.broadcast(grad_output, helper_states);
+    backward_input_own(pass, weights, grad_output, grad_input, helper_states, stash, {});
+    messages.wait();
+    for (std::size_t t = 0; t < offloaded_matmul.helper_tasks.size(); ++t) {
+        const device::Tensor result = compute_input_gradient(pass, offloaded_matmul.helper_tasks[t],
+                                                             helper_states[t], helper_states[t].grad_output);
+        add_to_input_gradient(pass, result, offloaded_matmul.helper_tasks[t].channels, grad_input);
     }
-    helping.finish();
+    messages.finish();
 }
 
-void RebalancedProjection::backward_for_owners(const Pass& pass, Weights weights,
-                                               device::ConstTensor grad_output, device::Tensor grad_input,
-                                               GuestStates& guests, device::Arena& kept) const {
+void RebalancedProjection::backward_with_returns(const Pass& pass, Weights weights,
+                                                 device::ConstTensor grad_output, device::Tensor grad_input,
+                                                 HelperStates& helper_states, device::Arena& stash) const {
     const device::ArenaScope scope(pass.scratch);
-    const HelpedProduct& help = *find_help(pass);
-    Helping helping(pass, help);
-    std::vector<device::Tensor> come;
-    for (const LentChannels& each : help.lent) {
-        come.push_back(room_for_input(pass, grad_input.rows, each.channels));
-        helping.await(each, come.back());
+    const OffloadedMatmul& offloaded_matmul = *find_offloading(pass);
+    OffloadMessages messages(pass, offloaded_matmul);
+    std::vector<device::Tensor> results;
+    for (const OffloadedChannels& each : offloaded_matmul.offloaded) {
+        results.push_back(allocate_kept_input(pass, grad_input.rows, each.channels));
+        messages.receive_result(each, results.back());
     }
-    for (std::size_t g = 0; g < help.guests.size(); ++g)
-        helping.give_back(help.guests[g], input_gradient_of(pass, help.guests[g], guests[g], grad_output));
-    backward_input_own(pass, weights, grad_output, grad_input, guests, kept, {});
-    helping.finish();
-    for (std::size_t l = 0; l < help.lent.size(); ++l)
-        put_in_input(pass, come[l], help.lent[l].channels, grad_input);
+    for (std::size_t t = 0; t < offloaded_matmul.helper_tasks.size(); ++t)
+        messages.send_result(
+            offloaded_matmul.helper_tasks[t],
+            compute_input_gradient(pass, offloaded_matmul.helper_tasks[t], helper_states[t], grad_output));
+    backward_input_own(pass, weights, grad_output, grad_input, helper_states, stash, {});
+    messages.finish();
+    for (std::size_t r = 0; r < results.size(); ++r)
+        copy_into_input_gradient(pass, results[r], offloaded_matmul.offloaded[r].channels, grad_input);
 }
 
 void RebalancedProjection::backward_weight(const Pass& pass, device::ConstTensor input,
-                                           device::ConstTensor grad_output, const GuestStates& guests,
+                                           device::ConstTensor grad_output, const HelperStates& helper_states,
                                            Gradients gradients) const {
-    const HelpedProduct* const help = find_help(pass);
-    if (help == nullptr) return backward_weight_own(pass, input, grad_output, guests, gradients);
+    const OffloadedMatmul* const offloaded_matmul = find_offloading(pass);
+    if (offloaded_matmul == nullptr)
+        return backward_weight_own(pass, input, grad_output, helper_states, gradients);
     const device::ArenaScope scope(pass.scratch);
-    Helping helping(pass, *help);
-    const std::vector<device::Tensor> own = matrices(gradients);
-    std::vector<device::Tensor> come;
-    for (const LentChannels& each : help->lent) {
-        for (const device::Tensor& matrix : own) {
-            come.push_back(room_for_weight(pass, matrix, axes(), each.channels));
-            helping.await(each, come.back());
+    OffloadMessages messages(pass, *offloaded_matmul);
+    const std::vector<device::Tensor> grad_weights = select_matrices(gradients);
+    std::vector<device::Tensor> results;
+    for (const OffloadedChannels& each : offloaded_matmul->offloaded) {
+        for (const device::Tensor& grad_weight : grad_weights) {
+            results.push_back(allocate_kept_weight(pass, grad_weight, axes(), each.channels));
+            messages.receive_result(each, results.back());
         }
     }
-    for (std::size_t g = 0; g < help->guests.size(); ++g)
-        give_back_weights(pass, input, grad_output, help->guests[g], guests[g], helping);
-    backward_weight_own(pass, input, grad_output, guests, gradients);
-    helping.finish();
-    for (std::size_t c = 0; c < come.size(); ++c) {
-        const LentChannels& each = help->lent[c / own.size()];
-        add_to_weight(pass, come[c], axes(), each.channels, own[c % own.size()]);
+    for (std::size_t t = 0; t < offloaded_matmul->helper_tasks.size(); ++t)
+        send_weight_gradients(pass, input, grad_output, offloaded_matmul->helper_tasks[t], helper_states[t],
+                              messages);
+    backward_weight_own(pass, input, grad_output, helper_states, gradients);
+    messages.finish();
+    for (std::size_t r = 0; r < results.size(); ++r) {
+        const OffloadedChannels& each = offloaded_matmul->offloaded[r / grad_weights.size()];
+        add_to_weight_gradient(pass, results[r], axes(), each.channels, grad_weights[r % grad_weights.size()]);
     }
 }
 
-void RebalancedProjection::give_back_weights(const Pass& pass, device::ConstTensor input,
-                                             device::ConstTensor grad_output, const GuestChannels& guest,
-                                             const GuestState& state, Helping& helping) const {
-    const bool is_here = reads_ == Reads::all;  // this rank has the owner's input
-    const device::ConstTensor read =
-        is_here ? kept_input(pass, input, guest.channels) : device::ConstTensor(state.input);
-    const device::ConstTensor gradient = is_here ? device::ConstTensor(state.grad_output) : grad_output;
-    for (const device::Tensor& made : weight_gradients_of(pass, guest, read, gradient))
-        helping.give_back(guest, made);
+void RebalancedProjection::send_weight_gradients(const Pass& pass, device::ConstTensor input,
+                                                 device::ConstTensor grad_output, const HelperTask& task,
+                                                 const HelperState& state, OffloadMessages& messages) const {
+    const bool has_owner_input =
+        input_sharding_ == InputSharding::replicated;  // this rank has the owner's input
+    const device::ConstTensor compact_input =
+        has_owner_input ? gather_kept_input(pass, input, task.channels) : device::ConstTensor(state.input);
+    const device::ConstTensor gradient = has_owner_input ? device::ConstTensor(state.grad_output) : grad_output;
+    for (const device::Tensor& result : compute_weight_gradients(pass, task, compact_input, gradient))
+        messages.send_result(task, result);
 }
 
 }  // namespace trireme::model

@@ -1,67 +1,73 @@
-// A projection that is rebalanced in training passes: a slow rank skips some of its input channels, and helper
-// ranks compute others. This decorator is built only if the plan may rebalance; otherwise layers hold the plain
-// projection. See Resizing and HelpedProducts.
+// A projection that is rebalanced in training passes: a slow rank skips some input channels of the projection
+// and offloads others to helper ranks. See Resizing and OffloadedMatmuls. Layers use this class only if the
+// plan permits rebalancing, otherwise a plain Projection.
 #pragma once
 
-#include "trireme/model/helped_products.hpp"
+#include "trireme/model/offloaded_matmuls.hpp"
 #include "trireme/model/projection.hpp"
 
 namespace trireme::model {
 
-class Helping;
+class OffloadMessages;
 
-// The input of a projection: equal on all tensor ranks, or the rank's own.
-enum class Reads : std::uint8_t { all, own };
+// The input of a projection: equal on all tensor ranks (the projection is column parallel), or with other
+// channels on each of them (row parallel).
+enum class InputSharding : std::uint8_t { replicated, sharded };
 
 class RebalancedProjection final : public Projection {
 public:
-    RebalancedProjection(const Projection& plain, ProjectionPlace place, Reads reads,
+    RebalancedProjection(const Projection& plain, ProjectionId id, InputSharding input_sharding,
                          const Rebalancing& rebalancing)
-        : Projection(plain), place_(place), reads_(reads), rebalancing_(rebalancing) {}
+        : Projection(plain), id_(id), input_sharding_(input_sharding), rebalancing_(rebalancing) {}
 
     // Collective over the team if channels of this projection are offloaded.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                 GuestStates& guests, device::Arena& kept,
-                 const JoinedActivation& activation = {}) const override;
+                 HelperStates& helper_states, device::Arena& stash,
+                 const FusedActivation& activation = {}) const override;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                        device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
-                        const JoinedActivation& activation = {}) const override;
+                        device::Tensor grad_input, HelperStates& helper_states, device::Arena& stash,
+                        const FusedActivation& activation = {}) const override;
     void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
-                         const GuestStates& guests, Gradients gradients) const override;
-    bool joins(const Pass& pass, kernels::ActivationKind activation) const override;
+                         const HelperStates& helper_states, Gradients gradients) const override;
+    bool can_fuse(const Pass& pass, kernels::ActivationKind activation) const override;
 
-    // Compute the matmuls of only the `kept` channels.
+    // Compute the matmuls of `kept`, the channels that this rank computes itself, and no others.
     void forward_kept(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                      const KeptChannels& kept) const;
+                      const SelectedChannels& kept) const;
     void backward_input_kept(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                             device::Tensor grad_input, KeptChannels& kept) const;
+                             device::Tensor grad_input, SelectedChannels& kept) const;
     void backward_weight_kept(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
-                              Gradients gradients, KeptChannels& kept) const;
+                              Gradients gradients, SelectedChannels& kept) const;
 
 private:
-    KeptChannels* kept_channels(const Pass& pass) const;     // null if no channel is skipped
-    const HelpedProduct* find_help(const Pass& pass) const;  // null if no rank helps
-    double whole_beside(const KeptChannels& kept) const;
+    SelectedChannels* find_kept_channels(const Pass& pass) const;    // null if no channel is skipped
+    const OffloadedMatmul* find_offloading(const Pass& pass) const;  // null if this rank is no owner or helper
+    double compute_whole_ratio(const SelectedChannels& kept) const;  // see launch_matmul()
 
-    // The matmuls of the channels that this rank computes itself.
+    // Compute the matmuls of the channels that this rank computes itself: all channels or the kept ones.
     void forward_own(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
-                     GuestStates& guests, device::Arena& kept, const JoinedActivation& activation) const;
+                     HelperStates& helper_states, device::Arena& stash,
+                     const FusedActivation& activation) const;
     void backward_input_own(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                            device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
-                            const JoinedActivation& activation) const;
+                            device::Tensor grad_input, HelperStates& helper_states, device::Arena& stash,
+                            const FusedActivation& activation) const;
     void backward_weight_own(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
-                             const GuestStates& guests, Gradients gradients) const;
+                             const HelperStates& helper_states, Gradients gradients) const;
 
-    // Backward with helpers, whose terms join the all-reduce or are sent back to the owners.
-    void backward_into_sum(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                           device::Tensor grad_input, GuestStates& guests, device::Arena& kept) const;
-    void backward_for_owners(const Pass& pass, Weights weights, device::ConstTensor grad_output,
-                             device::Tensor grad_input, GuestStates& guests, device::Arena& kept) const;
-    void give_back_weights(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
-                           const GuestChannels& guest, const GuestState& state, Helping& helping) const;
+    // backward_input() with offloaded channels. The results of helpers join the all-reduce of the input
+    // gradient (replicated input), or are sent back to the owners (sharded input).
+    void backward_with_reduction(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                                 device::Tensor grad_input, HelperStates& helper_states,
+                                 device::Arena& stash) const;
+    void backward_with_returns(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                               device::Tensor grad_input, HelperStates& helper_states,
+                               device::Arena& stash) const;
+    void send_weight_gradients(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
+                               const HelperTask& task, const HelperState& state,
+                               OffloadMessages& messages) const;
 
-    ProjectionPlace place_;
-    Reads reads_;
+    ProjectionId id_;
+    InputSharding input_sharding_;
     Rebalancing rebalancing_;
 };
 

@@ -13,22 +13,22 @@ void require_ascending(const std::vector<std::int32_t>& list, std::size_t channe
     throw BugError(cat("a list of ", list.size(), " channels is not an ascending one of some of ", channels));
 }
 
-// Allocates the last gradients: those of each matrix of a projection, then that of its input. They form one
-// vector if they have one type, as in existing checkpoints.
-std::vector<device::Tensor> room_for_last(const ProjectionShape& projection, std::size_t most_rows,
-                                          device::DType dtype, device::MemorySpace place,
-                                          std::vector<ParameterTensors>& memory) {
-    const ParameterSpec input{.name = "input", .rows = most_rows, .columns = projection.channels};
-    std::vector<std::vector<ParameterSpec>> pieces{projection.weights};
-    wide_of(dtype) == dtype ? pieces.front().push_back(input) : pieces.push_back({input});
-    std::vector<device::Tensor> room;
-    for (const std::vector<ParameterSpec>& piece : pieces) {
-        const bool is_of_weights = &piece == &pieces.front();
-        const ParameterTensors& last =
-            memory.emplace_back(piece, is_of_weights ? wide_of(dtype) : dtype, place);
-        for (std::size_t t = 0; t < piece.size(); ++t) room.push_back(last[t]);
+// Allocates the gradients that Filling::same stores: one per matrix of a projection, then that of the input.
+// They share one buffer if they have the same type, as existing checkpoints expect.
+std::vector<device::Tensor> allocate_last_gradients(const ProjectionShape& projection, std::size_t max_rows,
+                                                    device::DType dtype, device::MemorySpace memory_space,
+                                                    std::vector<ParameterTensors>& memory) {
+    const ParameterSpec input{.name = "input", .rows = max_rows, .columns = projection.channels};
+    std::vector<std::vector<ParameterSpec>> buffers{projection.weights};
+    accumulator_type(dtype) == dtype ? buffers.front().push_back(input) : buffers.push_back({input});
+    std::vector<device::Tensor> gradients;
+    for (const std::vector<ParameterSpec>& buffer : buffers) {
+        const bool has_weights = &buffer == &buffers.front();
+        const ParameterTensors& last_gradients =
+            memory.emplace_back(buffer, has_weights ? accumulator_type(dtype) : dtype, memory_space);
+        for (std::size_t t = 0; t < buffer.size(); ++t) gradients.push_back(last_gradients[t]);
     }
-    return room;
+    return gradients;
 }
 
 }  // namespace
@@ -39,54 +39,55 @@ std::size_t ProjectionShape::outputs() const {
     return sum;
 }
 
-device::ConstTensor KeptChannels::indices() const {
+device::ConstTensor SelectedChannels::indices() const {
     return {channels.data(), device::DType::i32, 1, channels.size(), channels.size()};
 }
 
 Resizing::Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
-                   std::size_t most_rows, device::MemorySpace place) {
+                   std::size_t max_rows, device::MemorySpace memory_space) {
     for (const ProjectionShape& projection : projections) {
-        Entry& entry = entries_[projection.place];
+        Entry& entry = entries_[projection.id];
         entry.channels = projection.channels;
         entry.kept.filling = filling;
         if (filling != Filling::same) continue;
-        entry.kept.last_weights = room_for_last(projection, most_rows, dtype, place, memory_);
-        entry.kept.last_input = entry.kept.last_weights.back();
-        entry.kept.last_weights.pop_back();
+        entry.kept.last_weight_gradients =
+            allocate_last_gradients(projection, max_rows, dtype, memory_space, stored_gradients_);
+        entry.kept.last_input_gradient = entry.kept.last_weight_gradients.back();
+        entry.kept.last_weight_gradients.pop_back();
     }
 }
 
-void Resizing::keep(const Lists& lists) {
-    for (auto& [place, entry] : entries_) entry.kept.channels.clear();
-    for (const auto& [place, list] : lists) {
-        Entry& entry = entries_.at(place);
+void Resizing::begin_period(const ChannelLists& lists) {
+    for (auto& [id, entry] : entries_) entry.kept.channels.clear();
+    for (const auto& [id, list] : lists) {
+        Entry& entry = entries_.at(id);
         require_ascending(list, entry.channels);
         if (list.size() < entry.channels) entry.kept.channels = list;
     }
     ++period_;
 }
 
-KeptChannels* Resizing::at(const ProjectionPlace& place) {
-    const auto entry = entries_.find(place);
+SelectedChannels* Resizing::at(const ProjectionId& id) {
+    const auto entry = entries_.find(id);
     if (entry == entries_.end() || entry->second.kept.channels.empty()) return nullptr;
     return &entry->second.kept;
 }
 
 std::size_t Resizing::bytes() const {
     std::size_t sum = 0;
-    for (const ParameterTensors& last : memory_) sum += last.bytes();
+    for (const ParameterTensors& last_gradients : stored_gradients_) sum += last_gradients.bytes();
     return sum;
 }
 
-std::vector<device::Tensor> Resizing::memory() const {
+std::vector<device::Tensor> Resizing::list_stored_gradients() const {
     std::vector<device::Tensor> all;
-    for (const ParameterTensors& last : memory_) all.push_back(last.all());
+    for (const ParameterTensors& last_gradients : stored_gradients_) all.push_back(last_gradients.all());
     return all;
 }
 
 std::vector<std::uint64_t> Resizing::last_rows() const {
     std::vector<std::uint64_t> rows;
-    for (const auto& [place, entry] : entries_) {
+    for (const auto& [id, entry] : entries_) {
         if (entry.kept.filling == Filling::same) rows.push_back(entry.kept.last_rows);
     }
     return rows;
@@ -94,7 +95,7 @@ std::vector<std::uint64_t> Resizing::last_rows() const {
 
 void Resizing::set_last_rows(const std::vector<std::uint64_t>& rows) {
     std::size_t next = 0;
-    for (auto& [place, entry] : entries_) {
+    for (auto& [id, entry] : entries_) {
         if (entry.kept.filling == Filling::same) entry.kept.last_rows = rows.at(next++);
     }
 }

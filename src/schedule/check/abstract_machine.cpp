@@ -9,12 +9,13 @@
 namespace trireme::schedule {
 namespace {
 
-auto& collectives_of(auto& stages, int stage) {
+auto& find_stage_collectives(auto& stages, int stage) {
     return *std::ranges::find_if(stages, [&](const auto& each) { return each.stage == stage; });
 }
 
-// Messages and reductions take no compute time.
-double compute_cost(Op op, const StageCost& cost) {
+// Returns the time for which the instruction keeps its team busy. Messages, reductions and validations do not;
+// a team can only wait for them.
+double compute_time(Op op, const StageCost& cost) {
     switch (op) {
         case Op::forward:
             return cost.forward;
@@ -41,51 +42,55 @@ double compute_cost(Op op, const StageCost& cost) {
 
 AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                                  const MessageTable& messages, const std::vector<StageCost>& costs,
-                                 const TeamFactors& factors)
+                                 const TeamSlowdowns& slowdowns)
     : programs_(programs),
       messages_(messages),
       costs_(costs),
-      factors_(factors),
+      slowdowns_(slowdowns),
       slots_(static_cast<std::size_t>(shape.slots)),
       teams_(programs.size()),
       channels_(messages.channels().size()),
-      woken_(programs.size()),
+      runnable_teams_(programs.size()),
       steps_(static_cast<std::size_t>(shape.steps)),
-      updates_alone_(shape.updates_alone),
-      validates_(shape.validates),
-      tied_to_first_(shape.ties_ends ? shape.stages() - 1 : 0),
-      sums_(steps_ * (updates_alone_ || validates_ ? shape.holders.size() : 1)),
-      norms_(steps_) {
-    expect_collectives(shape);
+      updates_stages_independently_(shape.updates_stages_independently),
+      has_speculative_updates_(shape.has_speculative_updates),
+      tied_stage_(shape.has_tied_embeddings ? shape.stages() - 1 : 0),
+      reductions_(steps_ *
+                  (updates_stages_independently_ || has_speculative_updates_ ? shape.holders.size() : 1)),
+      global_reductions_(steps_) {
+    count_collectives(shape);
     for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
         const std::size_t count = messages.channels()[channel].sends.size();
-        for (auto times : {&ChannelState::sent, &ChannelState::posted, &ChannelState::arrived}) {
+        for (auto times :
+             {&ChannelState::send_times, &ChannelState::post_times, &ChannelState::arrival_times}) {
             (channels_[channel].*times).reserve(count);
         }
     }
-    std::iota(woken_.rbegin(), woken_.rend(), 0);
+    std::iota(runnable_teams_.rbegin(), runnable_teams_.rend(), 0);
 }
 
-void AbstractMachine::expect_collectives(const PipelineShape& shape) {
+void AbstractMachine::count_collectives(const PipelineShape& shape) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            std::vector<Collectives>& held = teams_[static_cast<std::size_t>(team)].stages;
-            held.push_back({.stage = stage});
+            std::vector<StageCollectives>& records = teams_[static_cast<std::size_t>(team)].stages;
+            records.push_back({.stage = stage});
             for (std::size_t step = 0; step < steps_; ++step) {
-                Sum& sum = sum_of(stage, step);
-                ++sum.reduces_to_come;
-                ++norms_[step].reduces_to_come;
-                if (updates_alone_ || validates_ || held.size() == 1) ++sum.teams_to_come;
+                Reduction& reduction = find_reduction(stage, step);
+                ++reduction.pending_reduces;
+                ++global_reductions_[step].pending_reduces;
+                // A reduction of all stages counts a team only once, with the first stage of the team.
+                if (updates_stages_independently_ || has_speculative_updates_ || records.size() == 1)
+                    ++reduction.pending_teams;
             }
         }
     }
 }
 
-void AbstractMachine::run(const SpanSink& sink) {
-    while (!woken_.empty()) {
-        const int team = woken_.back();
-        woken_.pop_back();
-        go_on(team, sink);
+void AbstractMachine::run(const SpanSink& report_span) {
+    while (!runnable_teams_.empty()) {
+        const int team = runnable_teams_.back();
+        runnable_teams_.pop_back();
+        advance(team, report_span);
     }
 }
 
@@ -93,61 +98,67 @@ bool AbstractMachine::is_finished(int team) const {
     return position(team) == programs_[static_cast<std::size_t>(team)].size();
 }
 
-const Instruction& AbstractMachine::next(int team) const {
+const Instruction& AbstractMachine::next_instruction(int team) const {
     return programs_[static_cast<std::size_t>(team)][position(team)];
 }
 
-void AbstractMachine::go_on(int team, const SpanSink& sink) {
+void AbstractMachine::advance(int team, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     while (!is_finished(team)) {
-        const Instruction& instruction = next(team);
-        if (instruction.op == Op::step) come_to_step(state, instruction.stage);
-        if (obstacle_of(state, instruction) != Obstacle::none) return;
-        execute(team, instruction, sink);
+        const Instruction& instruction = next_instruction(team);
+        if (instruction.op == Op::step) reach_step(state, instruction.stage);
+        if (find_obstacle(state, instruction) != Obstacle::none) return;
+        execute(team, instruction, report_span);
         ++state.position;
     }
 }
 
-AbstractMachine::Obstacle AbstractMachine::obstacle_of(const Team& team, const Instruction& instruction) const {
+AbstractMachine::Obstacle AbstractMachine::find_obstacle(const Team& team,
+                                                         const Instruction& instruction) const {
     if (is_compute(instruction.op)) {
-        const auto read = messages_.read_by(instruction);
-        if (read && channels_[read->channel].arrived.size() <= read->place) return Obstacle::input;
-        const auto given = messages_.given_by(instruction);
-        if (!given) return Obstacle::none;
-        const ChannelState& channel = channels_[given->channel];
-        return channel.made - channel.arrived.size() < slots_ ? Obstacle::none : Obstacle::buffer_to_send;
+        const auto read_message = messages_.find_read_message(instruction);
+        if (read_message &&
+            channels_[read_message->channel].arrival_times.size() <= read_message->position_in_channel)
+            return Obstacle::input;
+        const auto sent_message = messages_.find_sent_message(instruction);
+        if (!sent_message) return Obstacle::none;
+        const ChannelState& channel = channels_[sent_message->channel];
+        return channel.outputs - channel.arrival_times.size() < slots_ ? Obstacle::none
+                                                                       : Obstacle::buffer_to_send;
     }
     if (is_receive(instruction.op)) {
-        const ChannelState& channel = channels_[messages_.read_by(instruction)->channel];
-        return channel.unread < slots_ ? Obstacle::none : Obstacle::buffer_to_receive;
+        const ChannelState& channel = channels_[messages_.find_read_message(instruction)->channel];
+        return channel.posted_receives < slots_ ? Obstacle::none : Obstacle::buffer_to_receive;
     }
-    return obstacle_of_collective(team, instruction);
+    return find_collective_obstacle(team, instruction);
 }
 
-AbstractMachine::Obstacle AbstractMachine::obstacle_of_collective(const Team& team,
-                                                                  const Instruction& instruction) const {
+AbstractMachine::Obstacle AbstractMachine::find_collective_obstacle(const Team& team,
+                                                                    const Instruction& instruction) const {
     Obstacle obstacle = Obstacle::none;
-    for (const Sum* sum : needed_by(team, instruction)) {
-        if (sum->reduces_to_come > 0) return Obstacle::gradients;
-        if (sum->teams_to_come > 0) obstacle = Obstacle::teams;
+    for (const Reduction* reduction : list_needed_reductions(team, instruction)) {
+        if (reduction->pending_reduces > 0) return Obstacle::gradients;
+        if (reduction->pending_teams > 0) obstacle = Obstacle::teams;
     }
     return obstacle;
 }
 
 // Returns the reductions that a STEP or VALIDATE needs. No other instruction waits for gradients.
-std::vector<const AbstractMachine::Sum*> AbstractMachine::needed_by(const Team& team,
-                                                                    const Instruction& collective) const {
+std::vector<const AbstractMachine::Reduction*> AbstractMachine::list_needed_reductions(
+    const Team& team, const Instruction& collective) const {
     const auto [op, stage, microbatch, age] = collective;
     if (op != Op::step && op != Op::validate) return {};
-    const Collectives& own = collectives_of(team.stages, stage);
-    if (op == Op::validate) return {&norms_[own.validations]};
-    std::vector<const Sum*> needed = {&sum_of(stage, own.updates)};
-    const int partner = stage == 0 ? tied_to_first_ : (stage == tied_to_first_ ? 0 : stage);
-    if (validates_ && partner != stage) needed.push_back(&sum_of(partner, own.updates));
-    return needed;
+    const StageCollectives& collectives = find_stage_collectives(team.stages, stage);
+    if (op == Op::validate) return {&global_reductions_[collectives.validations]};
+    std::vector<const Reduction*> reductions = {&find_reduction(stage, collectives.updates)};
+    // The stage that shares a tensor with `stage`, or `stage` itself if no stage does.
+    const int partner_stage = stage == 0 ? tied_stage_ : (stage == tied_stage_ ? 0 : stage);
+    if (has_speculative_updates_ && partner_stage != stage)
+        reductions.push_back(&find_reduction(partner_stage, collectives.updates));
+    return reductions;
 }
 
-void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& sink) {
+void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     if (instruction.op == Op::reduce) {
         reduce(state, instruction.stage);
@@ -156,127 +167,133 @@ void AbstractMachine::execute(int team, const Instruction& instruction, const Sp
     } else if (is_send(instruction.op) || is_receive(instruction.op)) {
         send_or_receive(state, instruction);
     } else {
-        compute(team, instruction, sink);
+        compute(team, instruction, report_span);
     }
 }
 
 void AbstractMachine::validate(Team& team, const Instruction& instruction) {
-    for (const Sum* sum : needed_by(team, instruction)) team.clock = std::max(team.clock, sum->done);
-    ++collectives_of(team.stages, instruction.stage).validations;
+    for (const Reduction* reduction : list_needed_reductions(team, instruction))
+        team.clock = std::max(team.clock, reduction->end_time);
+    ++find_stage_collectives(team.stages, instruction.stage).validations;
 }
 
-// Also executes STEPs, which take compute time, too.
-void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& sink) {
+// Executes a compute instruction or a STEP.
+void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     double begin = state.clock;
-    for (const Sum* sum : needed_by(state, instruction)) begin = std::max(begin, sum->done);
-    if (instruction.op == Op::step) ++collectives_of(state.stages, instruction.stage).updates;
-    if (const auto read = messages_.read_by(instruction)) {
-        ChannelState& channel = channels_[read->channel];
-        begin = std::max(begin, channel.arrived[read->place]);
-        --channel.unread;
+    for (const Reduction* reduction : list_needed_reductions(state, instruction))
+        begin = std::max(begin, reduction->end_time);
+    if (instruction.op == Op::step) ++find_stage_collectives(state.stages, instruction.stage).updates;
+    if (const auto read_message = messages_.find_read_message(instruction)) {
+        ChannelState& channel = channels_[read_message->channel];
+        begin = std::max(begin, channel.arrival_times[read_message->position_in_channel]);
+        --channel.posted_receives;
     }
-    if (const auto given = messages_.given_by(instruction)) {
-        ChannelState& channel = channels_[given->channel];
-        if (channel.made >= slots_) begin = std::max(begin, channel.arrived[channel.made - slots_]);
-        ++channel.made;
+    if (const auto sent_message = messages_.find_sent_message(instruction)) {
+        ChannelState& channel = channels_[sent_message->channel];
+        if (channel.outputs >= slots_) begin = std::max(begin, channel.arrival_times[channel.outputs - slots_]);
+        ++channel.outputs;
     }
-    state.clock = begin + cost_of(team, instruction);
-    sink(team, {instruction, begin, state.clock});
+    state.clock = begin + find_cost(team, instruction);
+    report_span(team, {instruction, begin, state.clock});
 }
 
 void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction) {
     if (is_send(instruction.op)) {
-        const MessageIndex message = messages_.given_by(instruction).value();
-        channels_[message.channel].sent.push_back(team.clock);
-        arrive(message, instruction.stage);
+        const MessageIndex message = messages_.find_sent_message(instruction).value();
+        channels_[message.channel].send_times.push_back(team.clock);
+        record_arrival(message, instruction.stage);
     } else {
-        const MessageIndex message = messages_.read_by(instruction).value();
-        channels_[message.channel].posted.push_back(team.clock);
-        ++channels_[message.channel].unread;
-        arrive(message, send_of(instruction).stage);
+        const MessageIndex message = messages_.find_read_message(instruction).value();
+        channels_[message.channel].post_times.push_back(team.clock);
+        ++channels_[message.channel].posted_receives;
+        record_arrival(message, find_send(instruction).stage);
     }
 }
 
-// Records the arrival if both ends are ready. Each end adds its messages in order, so that this one is the
-// next.
-void AbstractMachine::arrive(const MessageIndex& message, int sender) {
+// Records the arrival time if the message is sent and its receive is posted. Sends and receives of a channel
+// are executed in order, so that this message is the next one to arrive.
+void AbstractMachine::record_arrival(const MessageIndex& message, int sender) {
     ChannelState& channel = channels_[message.channel];
-    if (std::min(channel.sent.size(), channel.posted.size()) <= message.place) return;
-    const double begin = std::max(channel.sent[message.place], channel.posted[message.place]);
+    if (std::min(channel.send_times.size(), channel.post_times.size()) <= message.position_in_channel) return;
+    const double begin = std::max(channel.send_times[message.position_in_channel],
+                                  channel.post_times[message.position_in_channel]);
     const double end = begin + costs_[static_cast<std::size_t>(sender)].send;
-    channel.arrived.push_back(channel.arrived.empty() ? end : std::max(end, channel.arrived.back()));
-    woken_.push_back(messages_.channels()[message.channel].source);
-    woken_.push_back(messages_.channels()[message.channel].destination);
+    channel.arrival_times.push_back(
+        channel.arrival_times.empty() ? end : std::max(end, channel.arrival_times.back()));
+    runnable_teams_.push_back(messages_.channels()[message.channel].source);
+    runnable_teams_.push_back(messages_.channels()[message.channel].destination);
 }
 
 void AbstractMachine::reduce(Team& team, int stage) {
-    const std::size_t step = collectives_of(team.stages, stage).reduces++;
-    const double done = team.clock + costs_[static_cast<std::size_t>(stage)].reduce;
-    for (Sum* sum : {&sum_of(stage, step), &norms_[step]}) {
-        sum->done = std::max(sum->done, done);
-        if (--sum->reduces_to_come == 0) wake_all();
+    const std::size_t step = find_stage_collectives(team.stages, stage).reduces++;
+    const double end_time = team.clock + costs_[static_cast<std::size_t>(stage)].reduce;
+    for (Reduction* reduction : {&find_reduction(stage, step), &global_reductions_[step]}) {
+        reduction->end_time = std::max(reduction->end_time, end_time);
+        if (--reduction->pending_reduces == 0) make_all_runnable();
     }
 }
 
-void AbstractMachine::come_to_step(Team& team, int stage) {
-    Collectives& own = collectives_of(team.stages, stage);
-    std::size_t& come_to = updates_alone_ ? own.steps_come_to : team.steps_come_to;
-    if (come_to > own.updates) return;
-    ++come_to;
-    if (!validates_) {
-        if (--sum_of(stage, own.updates).teams_to_come == 0) wake_all();
+void AbstractMachine::reach_step(Team& team, int stage) {
+    StageCollectives& collectives = find_stage_collectives(team.stages, stage);
+    std::size_t& reached_steps = updates_stages_independently_ ? collectives.reached_steps : team.reached_steps;
+    if (reached_steps > collectives.updates) return;  // the team was already counted for this step
+    ++reached_steps;
+    if (!has_speculative_updates_) {
+        if (--find_reduction(stage, collectives.updates).pending_teams == 0) make_all_runnable();
         return;
     }
-    for (const Collectives& held : team.stages) {
-        if (--sum_of(held.stage, own.updates).teams_to_come == 0) wake_all();
+    for (const StageCollectives& each : team.stages) {
+        if (--find_reduction(each.stage, collectives.updates).pending_teams == 0) make_all_runnable();
     }
 }
 
-void AbstractMachine::wake_all() {
-    for (int team = 0; team < static_cast<int>(teams_.size()); ++team) woken_.push_back(team);
+void AbstractMachine::make_all_runnable() {
+    for (int team = 0; team < static_cast<int>(teams_.size()); ++team) runnable_teams_.push_back(team);
 }
 
-const AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) const {
-    return sums_[(sums_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
+const AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size_t step) const {
+    return reductions_[(reductions_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
-AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) {
-    return sums_[(sums_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
+AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size_t step) {
+    return reductions_[(reductions_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
-double AbstractMachine::cost_of(int team, const Instruction& instruction) const {
+double AbstractMachine::find_cost(int team, const Instruction& instruction) const {
     const auto stage = static_cast<std::size_t>(instruction.stage);
-    const double factor = factors_.empty() ? 1 : factors_[stage][static_cast<std::size_t>(team)];
-    return factor * compute_cost(instruction.op, costs_[stage]);
+    const double slowdown = slowdowns_.empty() ? 1 : slowdowns_[stage][static_cast<std::size_t>(team)];
+    return slowdown * compute_time(instruction.op, costs_[stage]);
 }
 
-std::string AbstractMachine::obstacle(int team) const {
-    const Instruction& instruction = next(team);
-    const auto buffer_of = [&](const std::optional<MessageIndex>& message, bool is_to_send) {
+std::string AbstractMachine::describe_obstacle(int team) const {
+    const Instruction& instruction = next_instruction(team);
+    const auto describe_buffer = [&](const std::optional<MessageIndex>& message, bool is_to_send) {
         const Channel& channel = messages_.channels()[message.value().channel];
         return cat("waits for a free buffer for ", channel.is_gradient ? "gradients" : "activations",
                    is_to_send ? " to team " : " from team ", is_to_send ? channel.destination : channel.source,
                    " (it has ", slots_, ")");
     };
-    const Obstacle obstacle = obstacle_of(team_at(team), instruction);
+    const Obstacle obstacle = find_obstacle(team_state(team), instruction);
     switch (obstacle) {
         case Obstacle::none:
             break;
         case Obstacle::input: {
-            const MessageIndex message = messages_.read_by(instruction).value();
+            const MessageIndex message = messages_.find_read_message(instruction).value();
             const Channel& channel = messages_.channels()[message.channel];
-            return cat("waits for ", to_string(channel.sends[message.place]), " of team ", channel.source);
+            return cat("waits for ", to_string(channel.sends[message.position_in_channel]), " of team ",
+                       channel.source);
         }
         case Obstacle::buffer_to_send:
-            return buffer_of(messages_.given_by(instruction), true);
+            return describe_buffer(messages_.find_sent_message(instruction), true);
         case Obstacle::buffer_to_receive:
-            return buffer_of(messages_.read_by(instruction), false);
+            return describe_buffer(messages_.find_read_message(instruction), false);
         case Obstacle::gradients:
         case Obstacle::teams: {
-            const bool is_of_holders = updates_alone_ || (validates_ && instruction.op == Op::step);
+            const bool waits_for_holders =
+                updates_stages_independently_ || (has_speculative_updates_ && instruction.op == Op::step);
             return cat("waits for the ", obstacle == Obstacle::gradients ? "REDUCEs" : "STEPs", " of all ",
-                       is_of_holders ? "holders" : "teams");
+                       waits_for_holders ? "holders" : "teams");
         }
     }
     throw BugError(cat("team ", team, " can continue with ", to_string(instruction)));

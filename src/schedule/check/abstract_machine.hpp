@@ -1,4 +1,5 @@
-// Executes programs abstractly, with a clock: defines what each instruction waits for, and what it frees.
+// Executes programs abstractly, with a clock: defines what each instruction waits for, and which buffers it
+// frees.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@
 namespace trireme::schedule {
 
 // Executes all programs, each as far as possible. The instructions of a team run one after the other, and
-// messages run concurrently. A message arrives after it was sent, its receive was posted and the cost of
-// sending has passed, and never before the previous message of its channel.
+// messages run concurrently. A message arrives StageCost::send after both its send and its receive have
+// started, but never before the previous message of its channel.
 class AbstractMachine {
 public:
     using SpanSink = std::function<void(int team, const Span& span)>;
@@ -25,81 +26,83 @@ public:
     // `costs` has one entry per stage.
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                     const MessageTable& messages, const std::vector<StageCost>& costs,
-                    const TeamFactors& factors);
+                    const TeamSlowdowns& slowdowns);
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                     const MessageTable& messages, const std::vector<StageCost>& costs,
-                    TeamFactors&& factors) = delete;
+                    TeamSlowdowns&& slowdowns) = delete;
 
-    // Executes all programs. `sink` receives compute instructions and STEPs, in order per team.
-    void run(const SpanSink& sink);
+    // Executes all programs. Calls `report_span` for each compute instruction and STEP, in the order of each
+    // program.
+    void run(const SpanSink& report_span);
 
-    std::size_t position(int team) const { return team_at(team).position; }  // of its next instruction
+    std::size_t position(int team) const { return team_state(team).position; }  // of the next instruction
     bool is_finished(int team) const;
-    double clock(int team) const { return team_at(team).clock; }
-    std::string obstacle(int team) const;  // of an unfinished team: "waits for 1SEND_B0 of team 1"
+    double clock(int team) const { return team_state(team).clock; }
+    std::string describe_obstacle(int team) const;  // of an unfinished team: "waits for 1SEND_B0 of team 1"
 
 private:
-    struct Collectives {  // numbers done by a team for a stage
+    struct StageCollectives {  // number of collectives that a team has done for a stage
         int stage = 0;
         std::size_t reduces = 0;
         std::size_t updates = 0;
         std::size_t validations = 0;
-        std::size_t steps_come_to = 0;  // STEPs reached, if stages are updated alone
+        std::size_t reached_steps = 0;  // STEPs reached; used if stages are updated independently
     };
     struct Team {
         std::size_t position = 0;
         double clock = 0;
-        std::vector<Collectives> stages = {};
-        std::size_t steps_come_to = 0;  // steps whose STEPs it reached, if its stages are updated together
+        std::vector<StageCollectives> stages = {};
+        std::size_t reached_steps = 0;  // steps whose STEPs the team has reached; used otherwise
     };
-    // A gradient reduction that an update or a validation waits for.
-    struct Sum {
-        std::size_t reduces_to_come = 0;
-        std::size_t teams_to_come = 0;  // teams yet to reach a STEP that waits for it; unused by validations
-        double done = 0;                // end of the reductions known so far
+    // The gradient reductions of a step that an update or a validation waits for.
+    struct Reduction {
+        std::size_t pending_reduces = 0;  // REDUCEs that no team has executed yet
+        std::size_t pending_teams = 0;    // teams that have not reached their STEPs yet; unused by validations
+        double end_time = 0;              // end of the reductions so far
     };
     struct ChannelState {
-        std::vector<double> sent;  // times in the order of the channel, as below
-        std::vector<double> posted;
-        std::vector<double> arrived;
-        std::size_t made = 0;    // results that took a buffer at the source
-        std::size_t unread = 0;  // receives that hold a buffer at the destination
+        std::vector<double> send_times;  // all times in the order of the channel's messages
+        std::vector<double> post_times;
+        std::vector<double> arrival_times;
+        std::size_t outputs = 0;          // results that took a buffer at the source
+        std::size_t posted_receives = 0;  // receives that hold a buffer at the destination
     };
     enum class Obstacle { none, input, buffer_to_send, buffer_to_receive, gradients, teams };
 
-    const Team& team_at(int team) const { return teams_[static_cast<std::size_t>(team)]; }
-    const Instruction& next(int team) const;
-    Obstacle obstacle_of(const Team& team, const Instruction& instruction) const;
-    void go_on(int team, const SpanSink& sink);
-    void execute(int team, const Instruction& instruction, const SpanSink& sink);
-    void compute(int team, const Instruction& instruction, const SpanSink& sink);
+    const Team& team_state(int team) const { return teams_[static_cast<std::size_t>(team)]; }
+    const Instruction& next_instruction(int team) const;
+    Obstacle find_obstacle(const Team& team, const Instruction& instruction) const;
+    void advance(int team, const SpanSink& report_span);
+    void execute(int team, const Instruction& instruction, const SpanSink& report_span);
+    void compute(int team, const Instruction& instruction, const SpanSink& report_span);
     void send_or_receive(Team& team, const Instruction& instruction);
-    void arrive(const MessageIndex& message, int sender);
+    void record_arrival(const MessageIndex& message, int sender);
     void reduce(Team& team, int stage);
     void validate(Team& team, const Instruction& instruction);
-    void come_to_step(Team& team, int stage);
-    void wake_all();
-    void expect_collectives(const PipelineShape& shape);
-    Obstacle obstacle_of_collective(const Team& team, const Instruction& instruction) const;
-    std::vector<const Sum*> needed_by(const Team& team, const Instruction& collective) const;
-    const Sum& sum_of(int stage, std::size_t step) const;
-    Sum& sum_of(int stage, std::size_t step);
-    double cost_of(int team, const Instruction& instruction) const;
+    void reach_step(Team& team, int stage);
+    void make_all_runnable();
+    void count_collectives(const PipelineShape& shape);
+    Obstacle find_collective_obstacle(const Team& team, const Instruction& instruction) const;
+    std::vector<const Reduction*> list_needed_reductions(const Team& team, const Instruction& collective) const;
+    const Reduction& find_reduction(int stage, std::size_t step) const;
+    Reduction& find_reduction(int stage, std::size_t step);
+    double find_cost(int team, const Instruction& instruction) const;
 
     const std::vector<Program>& programs_;
     const MessageTable& messages_;
     const std::vector<StageCost>& costs_;
-    const TeamFactors& factors_;
+    const TeamSlowdowns& slowdowns_;
     std::size_t slots_;
     std::vector<Team> teams_;
     std::vector<ChannelState> channels_;
-    std::vector<int> woken_;  // teams that may be able to continue
+    std::vector<int> runnable_teams_;  // a stack of teams that may be able to continue
     std::size_t steps_;
-    bool updates_alone_;
-    bool validates_;
-    int tied_to_first_;       // a stage that shares a tensor with the first one; 0 if none does
-    std::vector<Sum> sums_;   // (step), or (stage, step) if updates do not wait for all stages
-    std::vector<Sum> norms_;  // (step); validations wait for these
+    bool updates_stages_independently_;
+    bool has_speculative_updates_;
+    int tied_stage_;  // the stage that shares a tensor with stage 0; 0 if no stage does
+    std::vector<Reduction>
+        reductions_;  // per step, or per stage and step if updates do not wait for all stages
+    std::vector<Reduction> global_reductions_;  // per step, of all stages; validations wait for these
 };
 
 }  // namespace trireme::schedule

@@ -11,23 +11,24 @@ namespace trireme::schedule {
 namespace {
 
 struct Reduce {
-    std::size_t position = 0;
+    std::size_t position = 0;  // in the program of its team
     int stage = 0;
     int step = 0;
 
-    std::pair<int, int> name() const { return {stage, step}; }
+    // Equal for the REDUCEs of all teams that sum the same gradients.
+    std::pair<int, int> key() const { return {stage, step}; }
 };
 
 // Two reductions in the order in which a team does them.
-struct Pair {
+struct ReducePair {
     int team = 0;
     Reduce first;
     Reduce second;
 };
 
-std::vector<Reduce> reduces_of(const Program& program) {
+std::vector<Reduce> list_reduces(const Program& program) {
     std::vector<Reduce> reduces;
-    std::map<int, int> steps;  // per stage, so far
+    std::map<int, int> steps;  // per stage: REDUCEs so far
     for (std::size_t position = 0; position < program.size(); ++position) {
         const int stage = program[position].stage;
         if (program[position].op == Op::reduce) reduces.push_back({position, stage, steps[stage]++});
@@ -35,31 +36,34 @@ std::vector<Reduce> reduces_of(const Program& program) {
     return reduces;
 }
 
-Fault fault_of(const std::vector<Program>& programs, const Pair& one, const Pair& other) {
-    return {other.team, other.first.position,
-            cat("teams ", one.team, " and ", other.team, " hold stages ", one.first.stage, " and ",
-                one.second.stage, " in common but reduce them in different orders: ",
-                describe_position(programs, one.team, one.first.position), ", comes before ",
-                to_string(Instruction{Op::reduce, one.second.stage}), ", but ",
-                describe_position(programs, other.team, other.first.position), ", before ",
-                to_string(Instruction{Op::reduce, other.second.stage}))};
+Fault describe_fault(const std::vector<Program>& programs, const ReducePair& pair,
+                     const ReducePair& other_pair) {
+    return {other_pair.team, other_pair.first.position,
+            cat("teams ", pair.team, " and ", other_pair.team, " hold stages ", pair.first.stage, " and ",
+                pair.second.stage, " in common but reduce them in different orders: ",
+                describe_position(programs, pair.team, pair.first.position), ", comes before ",
+                to_string(Instruction{Op::reduce, pair.second.stage}), ", but ",
+                describe_position(programs, other_pair.team, other_pair.first.position), ", before ",
+                to_string(Instruction{Op::reduce, other_pair.second.stage}))};
 }
 
 }  // namespace
 
-std::optional<Fault> unlike_order(const std::vector<Program>& programs) {
-    using Name = std::pair<int, int>;
-    std::map<std::pair<Name, Name>, Pair>
-        known;  // by (lower name, higher name); from the first team that has both
+std::optional<Fault> find_order_conflict(const std::vector<Program>& programs) {
+    using ReduceKey = std::pair<int, int>;
+    // Two reductions by (lower key, higher key), in the order in which the first team that does both does them.
+    std::map<std::pair<ReduceKey, ReduceKey>, ReducePair> first_pairs;
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        const std::vector<Reduce> reduces = reduces_of(programs[team]);
-        for (std::size_t late = 1; late < reduces.size(); ++late) {
-            for (std::size_t early = 0; early < late; ++early) {
-                const Pair pair = {static_cast<int>(team), reduces[early], reduces[late]};
-                if (pair.first.stage == pair.second.stage) continue;  // these follow the order of the steps
-                const auto [at, is_new] =
-                    known.try_emplace(std::minmax({pair.first.name(), pair.second.name()}), pair);
-                if (at->second.first.name() != pair.first.name()) return fault_of(programs, at->second, pair);
+        const std::vector<Reduce> reduces = list_reduces(programs[team]);
+        for (std::size_t second = 1; second < reduces.size(); ++second) {
+            for (std::size_t first = 0; first < second; ++first) {
+                const ReducePair pair = {static_cast<int>(team), reduces[first], reduces[second]};
+                if (pair.first.stage == pair.second.stage)
+                    continue;  // REDUCEs of one stage always follow the order of the steps
+                const auto [entry, is_new] =
+                    first_pairs.try_emplace(std::minmax({pair.first.key(), pair.second.key()}), pair);
+                if (entry->second.first.key() != pair.first.key())
+                    return describe_fault(programs, entry->second, pair);
             }
         }
     }

@@ -1,4 +1,5 @@
-// Checks the order of reductions: those over the same teams must not overtake one another.
+// Checks the order of gradient reductions: all teams that hold the same two stages must reduce these in the
+// same order.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace trireme::schedule {
 
-// Finds teams that hold several stages in common but reduce them in different orders. `programs` must be
+// Finds two teams that hold the same two stages but reduce them in different orders. `programs` must be
 // complete.
-std::optional<Fault> unlike_order(const std::vector<Program>& programs);
+std::optional<Fault> find_order_conflict(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

@@ -9,140 +9,148 @@
 namespace trireme::schedule {
 namespace {
 
-using Broken = std::optional<std::string>;
+using RuleViolation = std::optional<std::string>;
 
-// Instructions of which one is needed; empty if none is.
+// Instructions of which at least one must precede a given instruction; empty if the given instruction needs
+// none.
 using Alternatives = std::vector<Instruction>;
 
-std::string describe_position(const Case& at) { return describe_position(at.programs, at.team, at.position); }
+std::string describe_position(const InstructionContext& context) {
+    return describe_position(context.programs, context.team, context.position);
+}
 
-bool is_of_training(Op op) { return op != Op::forward && op != Op::send_forward && op != Op::receive_forward; }
+bool is_training_op(Op op) { return op != Op::forward && op != Op::send_forward && op != Op::receive_forward; }
 
-Broken unknown_number(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
-    if (stage < 0 || stage >= at.shape.stages()) {
-        return cat(describe_position(at), ", names stage ", stage, "; the last is ", at.shape.stages() - 1);
+RuleViolation find_unknown_number(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
+    if (stage < 0 || stage >= context.shape.stages()) {
+        return cat(describe_position(context), ", names stage ", stage, "; the last is ",
+                   context.shape.stages() - 1);
     }
     if (!has_microbatch(op) && microbatch != no_microbatch) {
-        return cat(describe_position(at), ", names micro-batch ", microbatch, "; it is for all of them");
+        return cat(describe_position(context), ", names micro-batch ", microbatch, "; it is for all of them");
     }
-    if (has_microbatch(op) && (microbatch < 0 || microbatch >= at.shape.all_microbatches())) {
-        return cat(describe_position(at), ", names micro-batch ", microbatch, "; the last is ",
-                   at.shape.all_microbatches() - 1);
+    if (has_microbatch(op) && (microbatch < 0 || microbatch >= context.shape.count_microbatches())) {
+        return cat(describe_position(context), ", names micro-batch ", microbatch, "; the last is ",
+                   context.shape.count_microbatches() - 1);
     }
     if (age < 0 || (age > 0 && !is_compute(op))) {
-        return cat(describe_position(at), ", has age ", age,
+        return cat(describe_position(context), ", has age ", age,
                    "; ages count updates back, of F, B, I and W alone");
     }
     return std::nullopt;
 }
 
-Broken training_in_forward_only(const Case& at) {
-    if (at.shape.is_training || !is_of_training(at.instruction().op)) return std::nullopt;
-    return cat(describe_position(at), ", is of training; these programs are forward only");
+RuleViolation find_training_in_forward_only(const InstructionContext& context) {
+    if (context.shape.is_training || !is_training_op(context.instruction().op)) return std::nullopt;
+    return cat(describe_position(context), ", is of training; these programs are forward only");
 }
 
-Broken wrong_team(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
+RuleViolation find_wrong_team(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
     if (!has_microbatch(op)) {
-        if (at.before.holds(at.team, stage)) return std::nullopt;
-        return cat(describe_position(at), ", is for the holders of stage ", stage, "; team ", at.team,
+        if (context.earlier_work.is_holder(context.team, stage)) return std::nullopt;
+        return cat(describe_position(context), ", is for the holders of stage ", stage, "; team ", context.team,
                    " is none");
     }
-    const int executor = at.shape.executor_of(stage, microbatch);
-    if (executor == at.team) return std::nullopt;
-    return cat(describe_position(at), ", is for team ", executor, ", which executes micro-batch ", microbatch,
-               " in stage ", stage);
+    const int executor = context.shape.find_executor(stage, microbatch);
+    if (executor == context.team) return std::nullopt;
+    return cat(describe_position(context), ", is for team ", executor, ", which executes micro-batch ",
+               microbatch, " in stage ", stage);
 }
 
-Broken message_to_nobody(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
+RuleViolation find_message_without_peer(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
     if (is_compute(op) || !has_microbatch(op)) return std::nullopt;
-    const bool is_above = op == Op::send_forward || op == Op::receive_backward;
-    if (stage == (is_above ? at.shape.stages() - 1 : 0)) {
-        return cat(describe_position(at), ", has no other end: stage ", stage, " is the ",
-                   is_above ? "last" : "first");
+    const bool is_peer_next_stage = op == Op::send_forward || op == Op::receive_backward;
+    if (stage == (is_peer_next_stage ? context.shape.stages() - 1 : 0)) {
+        return cat(describe_position(context), ", has no other end: stage ", stage, " is the ",
+                   is_peer_next_stage ? "last" : "first");
     }
-    if (peer_of(at.instruction(), at.shape) != at.team) return std::nullopt;
-    return cat(describe_position(at), ", is no message: team ", at.team, " executes micro-batch ", microbatch,
-               " in stage ", stage + (is_above ? 1 : -1), " too");
+    if (find_peer(context.instruction(), context.shape) != context.team) return std::nullopt;
+    return cat(describe_position(context), ", is no message: team ", context.team, " executes micro-batch ",
+               microbatch, " in stage ", stage + (is_peer_next_stage ? 1 : -1), " too");
 }
 
 bool is_same_work(const Instruction& one, const Instruction& other) {
-    const auto is_part = [](Op op) { return op == Op::backward_input || op == Op::backward_weight; };
-    const bool is_whole_and_part =
-        (one.op == Op::backward && is_part(other.op)) || (other.op == Op::backward && is_part(one.op));
+    const auto is_half = [](Op op) { return op == Op::backward_input || op == Op::backward_weight; };
+    const bool is_whole_and_half =
+        (one.op == Op::backward && is_half(other.op)) || (other.op == Op::backward && is_half(one.op));
     return one.stage == other.stage && one.microbatch == other.microbatch &&
-           (one.op == other.op || is_whole_and_part);
+           (one.op == other.op || is_whole_and_half);
 }
 
-// Returns how many REDUCEs, STEPs or VALIDATEs of the stage the team has done.
-int times_done(const Case& at, Op op, int stage) {
-    const HeldStage& held = at.before.held(at.team, stage);
-    if (op == Op::reduce) return held.reduces;
-    return op == Op::step ? held.updates : held.validations;
+// Returns the number of REDUCEs, STEPs or VALIDATEs of the stage that the team has done.
+int count_done(const InstructionContext& context, Op op, int stage) {
+    const StageRecord& record = context.earlier_work.find_record(context.team, stage);
+    if (op == Op::reduce) return record.reduces;
+    return op == Op::step ? record.updates : record.validations;
 }
 
-Broken repetition(const Case& at) {
-    const Instruction& instruction = at.instruction();
+RuleViolation find_repetition(const InstructionContext& context) {
+    const Instruction& instruction = context.instruction();
     const auto& [op, stage, microbatch, age] = instruction;
-    const bool is_new =
-        has_microbatch(op) ? !at.before.has_part_of(instruction) : times_done(at, op, stage) < at.shape.steps;
+    const bool is_new = has_microbatch(op) ? !context.earlier_work.has_done_part(instruction)
+                                           : count_done(context, op, stage) < context.shape.steps;
     if (is_new) return std::nullopt;
-    const auto first = std::find_if(at.program().begin(), at.program().end(),
+    const auto first = std::find_if(context.program().begin(), context.program().end(),
                                     [&](const Instruction& other) { return is_same_work(instruction, other); });
-    return cat(describe_position(at), ", repeats ", to_string(*first), ", its ",
-               ordinal(static_cast<std::size_t>(first - at.program().begin()) + 1));
+    return cat(describe_position(context), ", repeats ", to_string(*first), ", its ",
+               format_ordinal(static_cast<std::size_t>(first - context.program().begin()) + 1));
 }
 
 // Compares everything except the age of the weights.
-bool is_alike(const Instruction& one, const Instruction& other) {
+bool is_equal_except_age(const Instruction& one, const Instruction& other) {
     return one.op == other.op && one.stage == other.stage && one.microbatch == other.microbatch;
 }
 
-Alternatives needed_by_forward(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
+Alternatives find_forward_inputs(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
     if (stage == 0) return {};
-    if (at.shape.executor_of(stage - 1, microbatch) == at.team) return {{Op::forward, stage - 1, microbatch}};
+    if (context.shape.find_executor(stage - 1, microbatch) == context.team)
+        return {{Op::forward, stage - 1, microbatch}};
     return {{Op::receive_forward, stage, microbatch}};
 }
 
-Alternatives needed_by_backward(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
+Alternatives find_backward_inputs(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
     const Instruction forward = {Op::forward, stage, microbatch};
-    if (!at.before.has_part_of(forward)) return {forward};
-    if (stage == at.shape.stages() - 1) return {};
-    if (at.shape.executor_of(stage + 1, microbatch) != at.team) {
+    if (!context.earlier_work.has_done_part(forward)) return {forward};
+    if (stage == context.shape.stages() - 1) return {};
+    if (context.shape.find_executor(stage + 1, microbatch) != context.team) {
         return {{Op::receive_backward, stage, microbatch}};
     }
     return {{Op::backward, stage + 1, microbatch}, {Op::backward_input, stage + 1, microbatch}};
 }
 
-// Returns the team's first backward work in the stage that is not done, for the step of the REDUCE.
-Alternatives needed_by_reduce(const Case& at) {
-    const int stage = at.instruction().stage;
-    const HeldStage& held = at.before.held(at.team, stage);
-    const int first = held.reduces * at.shape.microbatches;
-    for (int microbatch = first; microbatch < first + at.shape.microbatches; ++microbatch) {
+// Finds the first micro-batch of the REDUCE whose gradients the team has not computed yet. Returns its backward
+// and its weight half, of which the REDUCE needs one; empty if there is no such micro-batch.
+Alternatives find_reduce_inputs(const InstructionContext& context) {
+    const int stage = context.instruction().stage;
+    const StageRecord& record = context.earlier_work.find_record(context.team, stage);
+    const int first = record.reduces * context.shape.microbatches;
+    for (int microbatch = first; microbatch < first + context.shape.microbatches; ++microbatch) {
         const Instruction weight = {Op::backward_weight, stage, microbatch};
-        if (at.shape.executor_of(stage, microbatch) == at.team && !at.before.has_part_of(weight)) {
+        if (context.shape.find_executor(stage, microbatch) == context.team &&
+            !context.earlier_work.has_done_part(weight)) {
             return {{Op::backward, stage, microbatch}, weight};
         }
     }
     return {};
 }
 
-// Returns the instructions of which one must come before and none has.
-Alternatives missing_before(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
+// Returns the alternatives of which one must precede the instruction; empty if one of them does, or if the
+// instruction needs no earlier instruction.
+Alternatives find_missing_alternatives(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
     Alternatives needed;
     switch (op) {
         case Op::forward:
-            needed = needed_by_forward(at);
+            needed = find_forward_inputs(context);
             break;
         case Op::backward:
         case Op::backward_input:
-            needed = needed_by_backward(at);
+            needed = find_backward_inputs(context);
             break;
         case Op::backward_weight:
             needed = {{Op::backward_input, stage, microbatch}};
@@ -155,91 +163,103 @@ Alternatives missing_before(const Case& at) {
             break;
         case Op::receive_forward:
         case Op::receive_backward:
-            return {};
+            return {};  // a receive needs no earlier instruction of its team
         case Op::reduce:
-            return needed_by_reduce(at);
+            return find_reduce_inputs(context);
         case Op::step:
-            if (at.before.held(at.team, stage).reduces > at.before.held(at.team, stage).updates) return {};
+            if (context.earlier_work.find_record(context.team, stage).reduces >
+                context.earlier_work.find_record(context.team, stage).updates)
+                return {};
             return {{Op::reduce, stage}};
         case Op::validate:
-            if (at.before.held(at.team, stage).updates > at.before.held(at.team, stage).validations) return {};
+            if (context.earlier_work.find_record(context.team, stage).updates >
+                context.earlier_work.find_record(context.team, stage).validations)
+                return {};
             return {{Op::step, stage}};
     }
-    const bool is_there = std::any_of(needed.begin(), needed.end(),
-                                      [&](const Instruction& one) { return at.before.has_part_of(one); });
-    return is_there ? Alternatives{} : needed;
+    const bool is_satisfied = std::any_of(needed.begin(), needed.end(), [&](const Instruction& one) {
+        return context.earlier_work.has_done_part(one);
+    });
+    return is_satisfied ? Alternatives{} : needed;
 }
 
-Broken too_early(const Case& at) {
-    const Alternatives missing = missing_before(at);
+RuleViolation find_missing_input(const InstructionContext& context) {
+    const Alternatives missing = find_missing_alternatives(context);
     if (missing.empty()) return std::nullopt;
     std::string names = to_string(missing.front());
     if (missing.size() > 1) names += " or " + to_string(missing.back());
-    const auto from = at.program().begin() + static_cast<std::ptrdiff_t>(at.position);
-    const auto later = std::find_first_of(from, at.program().end(), missing.begin(), missing.end(), is_alike);
-    if (later == at.program().end()) {
-        return cat(describe_position(at), ", needs ", names, " before it, which its program does not have");
+    const auto begin = context.program().begin() + static_cast<std::ptrdiff_t>(context.position);
+    const auto later_instruction =
+        std::find_first_of(begin, context.program().end(), missing.begin(), missing.end(), is_equal_except_age);
+    if (later_instruction == context.program().end()) {
+        return cat(describe_position(context), ", needs ", names,
+                   " before it, which its program does not have");
     }
-    return cat(describe_position(at), ", needs ", names, " before it; ", to_string(*later), " is the ",
-               ordinal(static_cast<std::size_t>(later - at.program().begin()) + 1));
+    return cat(describe_position(context), ", needs ", names, " before it; ", to_string(*later_instruction),
+               " is the ",
+               format_ordinal(static_cast<std::size_t>(later_instruction - context.program().begin()) + 1));
 }
 
-// If a team has two neighbouring stages, the later one reads the output of the earlier one until its last half.
-Broken too_early_to_give_back(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
-    const bool gives_back = op == Op::backward || op == Op::backward_weight;
-    if (!gives_back || stage + 1 == at.shape.stages()) return std::nullopt;
+// If a team executes two neighbouring stages, the backward (or weight half) of the later stage reads the output
+// of the earlier stage. The earlier stage must not release its activations before this backward is done.
+RuleViolation find_early_release(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
+    const bool releases_activations = op == Op::backward || op == Op::backward_weight;
+    if (!releases_activations || stage + 1 == context.shape.stages()) return std::nullopt;
     const Instruction reader = {Op::backward_weight, stage + 1, microbatch};
-    if (at.shape.executor_of(stage + 1, microbatch) != at.team || at.before.has_part_of(reader)) {
+    if (context.shape.find_executor(stage + 1, microbatch) != context.team ||
+        context.earlier_work.has_done_part(reader)) {
         return std::nullopt;
     }
-    return cat(describe_position(at), ", gives back activations that ", to_string(reader),
+    return cat(describe_position(context), ", gives back activations that ", to_string(reader),
                " has still to read; put ", to_string(reader), " before it");
 }
 
-// A backward pass with other weights than the forward pass does not compute a gradient.
-Broken other_weights_than_forward(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
+// A backward must use the weights of its forward: otherwise its result is not a gradient.
+RuleViolation find_other_weights_than_forward(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
     if (!is_compute(op) || op == Op::forward) return std::nullopt;
-    const int own = at.before.version_of(at.team, at.instruction());
-    const int of_forward = at.before.version_used(stage, microbatch);
-    if (own == of_forward) return std::nullopt;
-    return cat(describe_position(at), ", uses the weights after update ", own, " of stage ", stage, ", and ",
-               to_string({Op::forward, stage, microbatch}), " used those after update ", of_forward);
+    const int used_version = context.earlier_work.find_version(context.team, context.instruction());
+    const int forward_version = context.earlier_work.forward_version(stage, microbatch);
+    if (used_version == forward_version) return std::nullopt;
+    return cat(describe_position(context), ", uses the weights after update ", used_version, " of stage ",
+               stage, ", and ", to_string({Op::forward, stage, microbatch}), " used those after update ",
+               forward_version);
 }
 
-// If updates wait for all stages, the stages compute the gradient of one model and must use the same weights.
-Broken other_weights_than_other_stages(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
-    if (op != Op::forward || at.shape.updates_alone) return std::nullopt;
-    const int own = at.before.version_of(at.team, at.instruction());
-    for (int other = 0; other < at.shape.stages(); ++other) {
-        if (!at.before.has_part_of({Op::forward, other, microbatch})) continue;
-        const int version = at.before.version_used(other, microbatch);
-        if (version == own) continue;
-        return cat(describe_position(at), ", uses the weights after update ", own, ", and ",
+// If updates wait for the gradients of all stages, all stages must use weights after the same number of
+// updates.
+RuleViolation find_other_weights_than_other_stages(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
+    if (op != Op::forward || context.shape.updates_stages_independently) return std::nullopt;
+    const int used_version = context.earlier_work.find_version(context.team, context.instruction());
+    for (int other = 0; other < context.shape.stages(); ++other) {
+        if (!context.earlier_work.has_done_part({Op::forward, other, microbatch})) continue;
+        const int version = context.earlier_work.forward_version(other, microbatch);
+        if (version == used_version) continue;
+        return cat(describe_position(context), ", uses the weights after update ", used_version, ", and ",
                    to_string({Op::forward, other, microbatch}), " those after update ", version);
     }
     return std::nullopt;
 }
 
-Broken too_many_activations(const Case& at) {
-    if (at.instruction().op != Op::forward || at.shape.most_activations.empty()) return std::nullopt;
-    const int kept = at.before.kept(at.team);
-    const int most = at.shape.most_activations[static_cast<std::size_t>(at.team)];
-    if (kept < most) return std::nullopt;
-    return cat(describe_position(at), ", would make it keep ", kept + 1,
-               " micro-batches, counted over its stages; it has memory for ", most);
+RuleViolation find_excess_activation(const InstructionContext& context) {
+    if (context.instruction().op != Op::forward || context.shape.max_activations.empty()) return std::nullopt;
+    const int stashed_activations = context.earlier_work.stashed_activations(context.team);
+    const int max_activations = context.shape.max_activations[static_cast<std::size_t>(context.team)];
+    if (stashed_activations < max_activations) return std::nullopt;
+    return cat(describe_position(context), ", would make it keep ", stashed_activations + 1,
+               " micro-batches, counted over its stages; it has memory for ", max_activations);
 }
 
 }  // namespace
 
-std::optional<std::string> broken_rule(const Case& at) {
+std::optional<std::string> find_broken_rule(const InstructionContext& context) {
     for (const auto rule :
-         {unknown_number, training_in_forward_only, wrong_team, message_to_nobody, repetition,
-          broken_validation_rule, too_early, too_early_to_give_back, other_weights_than_forward,
-          other_weights_than_other_stages, too_many_activations}) {
-        if (Broken broken = rule(at)) return broken;
+         {find_unknown_number, find_training_in_forward_only, find_wrong_team, find_message_without_peer,
+          find_repetition, find_broken_validation_rule, find_missing_input, find_early_release,
+          find_other_weights_than_forward, find_other_weights_than_other_stages, find_excess_activation}) {
+        if (RuleViolation violation = rule(context)) return violation;
     }
     return std::nullopt;
 }

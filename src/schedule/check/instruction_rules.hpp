@@ -1,4 +1,6 @@
-// The rules that an instruction must obey within its own program, independent of the other teams.
+// The rules that can be checked for one instruction after the other. With one exception, they concern only the
+// program that contains the instruction: a forward must also use the same weights as the forwards of its
+// micro-batch in other stages.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +14,13 @@
 
 namespace trireme::schedule {
 
-// An instruction at a position of the programs, and the work before it. Holds references.
-struct Case {
+// An instruction, given by a team and a position in the program of this team, and the work that was recorded
+// before the instruction. All references must outlive this object.
+struct InstructionContext {
     const std::vector<Program>& programs;
     const PipelineShape& shape;
-    const WorkRecord& before;
+    // The instructions of `team` before `position`, and all instructions of the teams that were checked before.
+    const WorkRecord& earlier_work;
     int team = 0;
     std::size_t position = 0;
 
@@ -24,9 +28,16 @@ struct Case {
     const Instruction& instruction() const { return program()[position]; }
 };
 
-// Describes, in a sentence that names the instruction, the rule that it breaks. Empty if it breaks none. It may
-// name a stage or micro-batch that does not exist, be for another team, repeat another instruction, precede
-// what it needs, use other weights than the other passes of its micro-batch, or exceed the activation memory.
-std::optional<std::string> broken_rule(const Case& at);
+// Returns a sentence that names the instruction and the rule that the instruction breaks; empty if it breaks no
+// rule. The rules forbid:
+//   - a stage, a micro-batch or an age that does not exist, and training work in forward-only programs;
+//   - work that the shape assigns to another team, and messages that have no other team to go to or come from;
+//   - a second instruction for the same work;
+//   - a wrong order of STEPs and VALIDATEs: see find_broken_validation_rule();
+//   - an instruction that precedes another instruction whose result it needs;
+//   - a backward that frees activations which the next stage still has to read;
+//   - weights that differ from those of the other passes of the same micro-batch;
+//   - a forward that exceeds the activation limit of its team.
+std::optional<std::string> find_broken_rule(const InstructionContext& context);
 
 }  // namespace trireme::schedule

@@ -11,79 +11,83 @@ namespace trireme::schedule {
 
 MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineShape& shape)
     : stages_(static_cast<std::size_t>(shape.stages())),
-      microbatches_(static_cast<std::size_t>(shape.all_microbatches())),
+      microbatches_(static_cast<std::size_t>(shape.count_microbatches())),
       entries_(2 * stages_ * microbatches_) {
     for (int team = 0; team < shape.teams; ++team) {
-        std::map<std::tuple<int, bool>, int> channels;  // with this source
+        std::map<std::tuple<int, bool>, int> channels;  // of this source, by (destination, is_gradient)
         for (const Instruction& instruction : programs[static_cast<std::size_t>(team)]) {
             if (!is_send(instruction.op)) continue;
             const bool is_gradient = instruction.op == Op::send_backward;
-            const int peer = peer_of(instruction, shape);
-            const auto [found, is_new] =
+            const int peer = find_peer(instruction, shape);
+            const auto [channel, is_new] =
                 channels.try_emplace({peer, is_gradient}, static_cast<int>(channels_.size()));
             if (is_new) channels_.push_back({team, peer, is_gradient, {}});
-            std::vector<Instruction>& sends = channels_[static_cast<std::size_t>(found->second)].sends;
-            entries_[index(is_gradient, instruction.stage, instruction.microbatch)] = {
-                found->second, static_cast<int>(sends.size())};
+            std::vector<Instruction>& sends = channels_[static_cast<std::size_t>(channel->second)].sends;
+            entries_[entry_index(is_gradient, instruction.stage, instruction.microbatch)] = {
+                channel->second, static_cast<int>(sends.size())};
             sends.push_back(instruction);
         }
     }
 }
 
-std::size_t MessageTable::index(bool is_gradient, int sender, int microbatch) const {
-    const std::size_t row = (is_gradient ? stages_ : 0) + static_cast<std::size_t>(sender);
-    return row * microbatches_ + static_cast<std::size_t>(microbatch);
+std::size_t MessageTable::entry_index(bool is_gradient, int sender, int microbatch) const {
+    const std::size_t sender_index = (is_gradient ? stages_ : 0) + static_cast<std::size_t>(sender);
+    return sender_index * microbatches_ + static_cast<std::size_t>(microbatch);
 }
 
-std::optional<MessageIndex> MessageTable::message(bool is_gradient, int sender, int microbatch) const {
+std::optional<MessageIndex> MessageTable::find_message(bool is_gradient, int sender, int microbatch) const {
     if (sender < 0 || sender >= static_cast<int>(stages_)) return std::nullopt;
-    const Entry& entry = entries_[index(is_gradient, sender, microbatch)];
+    const Entry& entry = entries_[entry_index(is_gradient, sender, microbatch)];
     if (entry.channel == no_channel) return std::nullopt;
-    return MessageIndex{static_cast<std::size_t>(entry.channel), static_cast<std::size_t>(entry.place)};
+    return MessageIndex{static_cast<std::size_t>(entry.channel),
+                        static_cast<std::size_t>(entry.position_in_channel)};
 }
 
-std::optional<MessageIndex> MessageTable::read_by(const Instruction& instruction) const {
+std::optional<MessageIndex> MessageTable::find_read_message(const Instruction& instruction) const {
     const auto [op, stage, microbatch, age] = instruction;
     const bool is_activation = op == Op::forward || op == Op::receive_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
-    if (is_activation) return message(false, stage - 1, microbatch);
-    if (is_gradient) return message(true, stage + 1, microbatch);
+    if (is_activation) return find_message(false, stage - 1, microbatch);
+    if (is_gradient) return find_message(true, stage + 1, microbatch);
     return std::nullopt;
 }
 
-std::optional<MessageIndex> MessageTable::given_by(const Instruction& instruction) const {
+std::optional<MessageIndex> MessageTable::find_sent_message(const Instruction& instruction) const {
     const auto [op, stage, microbatch, age] = instruction;
     const bool is_activation = op == Op::forward || op == Op::send_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::send_backward;
-    if (is_activation || is_gradient) return message(is_gradient, stage, microbatch);
+    if (is_activation || is_gradient) return find_message(is_gradient, stage, microbatch);
     return std::nullopt;
 }
 
-std::optional<Fault> MessageTable::crossing(const std::vector<Program>& programs) const {
+std::optional<Fault> MessageTable::find_crossed_message(const std::vector<Program>& programs) const {
     std::vector<std::size_t> received(channels_.size());
     for (const Program& program : programs) {
         for (std::size_t position = 0; position < program.size(); ++position) {
             if (!is_receive(program[position].op)) continue;
-            const MessageIndex named = read_by(program[position]).value();
-            const MessageIndex due = {named.channel, received[named.channel]++};
-            if (named.place != due.place) return crossed(programs, due, position);
+            const MessageIndex named_message = find_read_message(program[position]).value();
+            const MessageIndex expected_message = {named_message.channel, received[named_message.channel]++};
+            if (named_message.position_in_channel != expected_message.position_in_channel)
+                return describe_crossing(programs, expected_message, position);
         }
     }
     return std::nullopt;
 }
 
-Fault MessageTable::crossed(const std::vector<Program>& programs, const MessageIndex& due,
-                            std::size_t position) const {
-    const Channel& channel = channels_[due.channel];
+Fault MessageTable::describe_crossing(const std::vector<Program>& programs,
+                                      const MessageIndex& expected_message, std::size_t position) const {
+    const Channel& channel = channels_[expected_message.channel];
     const Program& sender = programs[static_cast<std::size_t>(channel.source)];
-    const auto send = std::find(sender.begin(), sender.end(), channel.sends[due.place]);
-    const auto sent = static_cast<std::size_t>(send - sender.begin());
-    return {channel.destination, position,
-            cat("messages cross: the ", ordinal(due.place + 1),
-                channel.is_gradient ? " gradient" : " activation", " from team ", channel.source, " to team ",
-                channel.destination, " leaves with ", describe_position(programs, channel.source, sent),
-                ", but is received by ", describe_position(programs, channel.destination, position),
-                "; send and receive in the same order")};
+    const auto send =
+        std::find(sender.begin(), sender.end(), channel.sends[expected_message.position_in_channel]);
+    const auto send_position = static_cast<std::size_t>(send - sender.begin());
+    return {
+        channel.destination, position,
+        cat("messages cross: the ", format_ordinal(expected_message.position_in_channel + 1),
+            channel.is_gradient ? " gradient" : " activation", " from team ", channel.source, " to team ",
+            channel.destination, " leaves with ", describe_position(programs, channel.source, send_position),
+            ", but is received by ", describe_position(programs, channel.destination, position),
+            "; send and receive in the same order")};
 }
 
 }  // namespace trireme::schedule

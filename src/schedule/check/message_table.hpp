@@ -19,42 +19,46 @@ struct Channel {
     std::vector<Instruction> sends;
 };
 
-// Message `place` of a channel, counted from 0.
+// A message, by the index of its channel in channels() and its position in the order of the sends, from 0.
 struct MessageIndex {
     std::size_t channel = 0;
-    std::size_t place = 0;
+    std::size_t position_in_channel = 0;
 };
 
 class MessageTable {
 public:
-    // `programs` must have all sends and receives once, each at its team.
+    // `programs` must contain every send and receive exactly once, in the program of the team that executes the
+    // micro-batch in the stage.
     MessageTable(const std::vector<Program>& programs, const PipelineShape& shape);
 
     const std::vector<Channel>& channels() const { return channels_; }
 
-    // Return the message that an instruction reads (a forward, a whole backward, its input half or a receive)
-    // or gives (the same or a send). Empty if both ends are in the same team, or if there is no other end.
-    std::optional<MessageIndex> read_by(const Instruction& instruction) const;
-    std::optional<MessageIndex> given_by(const Instruction& instruction) const;
+    // Returns the message that a forward, a backward, an input half or a receive reads. Empty if the same team
+    // computes the input, or if the instruction has no input from another stage.
+    std::optional<MessageIndex> find_read_message(const Instruction& instruction) const;
+    // Returns the message that carries the result of a forward, a backward or an input half, or that a send
+    // starts. Empty if the same team reads the result, or if no other stage does.
+    std::optional<MessageIndex> find_sent_message(const Instruction& instruction) const;
 
-    // Finds the first receive that would get another message than it names.
-    std::optional<Fault> crossing(const std::vector<Program>& programs) const;
+    // Finds the first receive that would get another message than the one that it names.
+    std::optional<Fault> find_crossed_message(const std::vector<Program>& programs) const;
 
 private:
     static constexpr int no_channel = -1;
     struct Entry {
         int channel = no_channel;
-        int place = 0;
+        int position_in_channel = 0;
     };
 
-    std::size_t index(bool is_gradient, int sender, int microbatch) const;
-    std::optional<MessageIndex> message(bool is_gradient, int sender, int microbatch) const;
-    Fault crossed(const std::vector<Program>& programs, const MessageIndex& due, std::size_t position) const;
+    std::size_t entry_index(bool is_gradient, int sender, int microbatch) const;
+    std::optional<MessageIndex> find_message(bool is_gradient, int sender, int microbatch) const;
+    Fault describe_crossing(const std::vector<Program>& programs, const MessageIndex& expected_message,
+                            std::size_t position) const;
 
     std::size_t stages_;
     std::size_t microbatches_;
     std::vector<Channel> channels_;
-    std::vector<Entry> entries_;  // (activation or gradient, sending stage, micro-batch)
+    std::vector<Entry> entries_;  // by (activation or gradient, sending stage, micro-batch)
 };
 
 }  // namespace trireme::schedule

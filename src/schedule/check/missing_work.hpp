@@ -1,4 +1,4 @@
-// Finds work that is missing in programs.
+// Finds instructions that are missing in programs.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 namespace trireme::schedule {
 
 // Finds a compute instruction, a send, a REDUCE, a STEP or a VALIDATE that is missing. `done` is the record of
-// all of `programs`, none of whose instructions breaks a rule of its own.
-std::optional<Fault> missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
-                                  const WorkRecord& done);
+// all `programs`, in which find_broken_rule() found no fault.
+std::optional<Fault> find_missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
+                                       const WorkRecord& done);
 
 }  // namespace trireme::schedule

@@ -7,7 +7,7 @@
 
 #include "schedule/check/abstract_machine.hpp"
 #include "schedule/check/message_table.hpp"
-#include "schedule/programs/equal_rows.hpp"
+#include "schedule/programs/equal_replicas.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 
@@ -15,23 +15,24 @@ namespace trireme::schedule {
 
 namespace {
 
-double bubble_of(double seconds, const std::vector<double>& busy) {
-    if (seconds <= 0 || busy.empty()) return 0;
-    const double mean = std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
+double compute_idle_fraction(double seconds, const std::vector<double>& busy_times) {
+    if (seconds <= 0 || busy_times.empty()) return 0;
+    const double mean =
+        std::accumulate(busy_times.begin(), busy_times.end(), 0.0) / static_cast<double>(busy_times.size());
     return 1 - mean / seconds;
 }
 
-// Executes proved programs. Returns all fields except the peaks.
-Prediction executed(const std::vector<Program>& programs, const PipelineShape& shape,
-                    const std::vector<StageCost>& costs, const TeamFactors& factors) {
+// Executes proved programs. Returns all fields except peak_activations.
+Prediction execute_programs(const std::vector<Program>& programs, const PipelineShape& shape,
+                            const std::vector<StageCost>& costs, const TeamSlowdowns& slowdowns) {
     Prediction prediction;
-    prediction.busy.resize(programs.size());
+    prediction.busy_times.resize(programs.size());
     prediction.spans.resize(programs.size());
     const MessageTable messages(programs, shape);
-    AbstractMachine machine(programs, shape, messages, costs, factors);
+    AbstractMachine machine(programs, shape, messages, costs, slowdowns);
     machine.run([&](int team, const Span& span) {
         const auto t = static_cast<std::size_t>(team);
-        prediction.busy[t] += span.end - span.begin;
+        prediction.busy_times[t] += span.end - span.begin;
         prediction.spans[t].push_back(span);
     });
     for (int team = 0; team < shape.teams; ++team) {
@@ -40,16 +41,19 @@ Prediction executed(const std::vector<Program>& programs, const PipelineShape& s
     return prediction;
 }
 
-// Equal rows take the same time. Only the first one is executed.
-Prediction prediction_of_rows(const FirstRow& row, const std::vector<StageCost>& costs) {
-    const Prediction of_first = executed(row.programs, row.shape, costs, {});
+// Equal pipeline replicas take the same time, so that only the first one is executed.
+Prediction predict_all_replicas(const FirstReplica& first_replica, const std::vector<StageCost>& costs) {
+    const Prediction first_prediction =
+        execute_programs(first_replica.programs, first_replica.shape, costs, {});
     Prediction prediction;
-    prediction.makespan = of_first.makespan;
-    for (int number = 0; number < row.rows; ++number) {
-        prediction.busy.insert(prediction.busy.end(), of_first.busy.begin(), of_first.busy.end());
-        for (const std::vector<Span>& spans : of_first.spans) {
-            std::vector<Span>& own = prediction.spans.emplace_back(spans);
-            for (Span& span : own) span.instruction = row.in_row(number, span.instruction);
+    prediction.makespan = first_prediction.makespan;
+    for (int replica = 0; replica < first_replica.replicas; ++replica) {
+        prediction.busy_times.insert(prediction.busy_times.end(), first_prediction.busy_times.begin(),
+                                     first_prediction.busy_times.end());
+        for (const std::vector<Span>& spans : first_prediction.spans) {
+            std::vector<Span>& replica_spans = prediction.spans.emplace_back(spans);
+            for (Span& span : replica_spans)
+                span.instruction = first_replica.translate_to_replica(replica, span.instruction);
         }
     }
     return prediction;
@@ -57,38 +61,43 @@ Prediction prediction_of_rows(const FirstRow& row, const std::vector<StageCost>&
 
 }  // namespace
 
-double Prediction::bubble() const { return bubble_of(makespan, busy); }
-double StepTime::bubble() const { return bubble_of(seconds, busy); }
+double Prediction::compute_bubble() const { return compute_idle_fraction(makespan, busy_times); }
+double StepTime::compute_bubble() const { return compute_idle_fraction(seconds, busy_times); }
 
-// The difference between two unrollings, both long enough to fill the pipeline, is the time of the extra steps.
+// The difference between two unrollings, both with enough steps to fill the pipeline, is the time of the extra
+// steps.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
-                      const TeamFactors& factors) {
-    const auto of_steps = [&](int steps) {
-        PipelineShape many = shape;
-        many.steps = steps;
-        return predict(unrolled(phases, shape, steps), many, costs, factors);
+                      const TeamSlowdowns& slowdowns) {
+    const auto predict_steps = [&](int steps) {
+        PipelineShape shape_of_steps = shape;
+        shape_of_steps.steps = steps;
+        return predict(unroll(phases, shape, steps), shape_of_steps, costs, slowdowns);
     };
-    const int enough = enough_steps(phases, shape.microbatches);
-    const Prediction few = of_steps(enough);
-    if (enough == 1) return {.seconds = few.makespan, .busy = few.busy};
-    const int more = enough + shape.stages();
-    const Prediction many = of_steps(enough + more);
-    StepTime step{.seconds = (many.makespan - few.makespan) / more};
-    for (std::size_t team = 0; team < few.busy.size(); ++team) {
-        step.busy.push_back((many.busy[team] - few.busy[team]) / more);
+    const int representative_steps = count_representative_steps(phases, shape.microbatches);
+    const Prediction short_prediction = predict_steps(representative_steps);
+    if (representative_steps == 1)  // no work is in flight across the end of a step
+        return {.seconds = short_prediction.makespan, .busy_times = short_prediction.busy_times};
+    const int extra_steps = representative_steps + shape.stages();
+    const Prediction long_prediction = predict_steps(representative_steps + extra_steps);
+    StepTime step{.seconds = (long_prediction.makespan - short_prediction.makespan) / extra_steps};
+    for (std::size_t team = 0; team < short_prediction.busy_times.size(); ++team) {
+        step.busy_times.push_back((long_prediction.busy_times[team] - short_prediction.busy_times[team]) /
+                                  extra_steps);
     }
     return step;
 }
 
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
-                   const std::vector<StageCost>& costs, const TeamFactors& factors) {
+                   const std::vector<StageCost>& costs, const TeamSlowdowns& slowdowns) {
     if (costs.size() != shape.holders.size()) {
         throw BugError(cat("costs of ", costs.size(), " stages for ", shape.holders.size()));
     }
-    const std::optional<FirstRow> row = factors.empty() ? first_of_equal_rows(programs, shape) : std::nullopt;
-    Verdict verdict = check(programs, shape);
+    const std::optional<FirstReplica> first_replica =
+        slowdowns.empty() ? find_equal_replicas(programs, shape) : std::nullopt;
+    Verdict verdict = verify_programs(programs, shape);
     if (!verdict.is_proved()) throw BugError(cat("these programs cannot run: ", verdict.fault->what));
-    Prediction prediction = row ? prediction_of_rows(*row, costs) : executed(programs, shape, costs, factors);
+    Prediction prediction = first_replica ? predict_all_replicas(*first_replica, costs)
+                                          : execute_programs(programs, shape, costs, slowdowns);
     prediction.peak_activations = std::move(verdict.proof.peak_activations);
     return prediction;
 }

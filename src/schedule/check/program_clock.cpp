@@ -14,49 +14,51 @@ bool is_gradient(const Instruction& work) { return work.op != Op::forward; }
 
 ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
                            const std::vector<StageCost>& costs)
-    : shape_(shape), holdings_(holdings), costs_(costs), channel_(2 * holdings.cells()) {
+    : shape_(shape), holdings_(holdings), costs_(costs), channel_of_input_(2 * holdings.count_passes()) {
     std::map<std::tuple<int, int, bool>, std::size_t> channels;  // by (source, destination, of gradients)
-    const auto number = [&](int source, int destination, bool of_gradients) {
+    const auto find_channel = [&](int source, int destination, bool of_gradients) {
         return channels.try_emplace({source, destination, of_gradients}, channels.size()).first->second;
     };
     for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
         for (int m = 0; m < shape.microbatches; ++m) {
-            const int before = shape.executor_of(stage, m);
-            const int behind = shape.executor_of(stage + 1, m);
-            if (before == behind) continue;
-            channel_[2 * holdings.cell(stage + 1, m)] = number(before, behind, false);
-            channel_[2 * holdings.cell(stage, m) + 1] = number(behind, before, true);
+            const int sender = shape.find_executor(stage, m);
+            const int receiver = shape.find_executor(stage + 1, m);
+            if (sender == receiver) continue;
+            channel_of_input_[2 * holdings.pass_index(stage + 1, m)] = find_channel(sender, receiver, false);
+            channel_of_input_[2 * holdings.pass_index(stage, m) + 1] = find_channel(receiver, sender, true);
         }
     }
-    last_arrival_.resize(channels.size());
-    begin_again();
+    last_arrival_times_.resize(channels.size());
+    reset();
 }
 
-void ProgramClock::begin_again() {
-    times_.assign(static_cast<std::size_t>(shape_.teams), 0);
-    forward_ready_.assign(holdings_.cells(), never);
-    backward_ready_.assign(holdings_.cells(), never);
-    backward_done_.assign(holdings_.all().size(), 0);
-    std::fill(last_arrival_.begin(), last_arrival_.end(), 0);
-    std::fill_n(forward_ready_.begin(), shape_.microbatches, 0);
+void ProgramClock::reset() {
+    free_times_.assign(static_cast<std::size_t>(shape_.teams), 0);
+    forward_ready_times_.assign(holdings_.count_passes(), never);
+    backward_ready_times_.assign(holdings_.count_passes(), never);
+    backward_end_times_.assign(holdings_.all_holdings().size(), 0);
+    std::fill(last_arrival_times_.begin(), last_arrival_times_.end(), 0);
+    // The forwards of the first stage read no message.
+    std::fill_n(forward_ready_times_.begin(), shape_.microbatches, 0);
 }
 
-double ProgramClock::ready(const Instruction& instruction) const {
+double ProgramClock::find_ready_time(const Instruction& instruction) const {
     if (instruction.op == Op::backward_weight) return 0;
-    const std::size_t cell = holdings_.cell(instruction.stage, instruction.microbatch);
-    return is_gradient(instruction) ? backward_ready_[cell] : forward_ready_[cell];
+    const std::size_t pass = holdings_.pass_index(instruction.stage, instruction.microbatch);
+    return is_gradient(instruction) ? backward_ready_times_[pass] : forward_ready_times_[pass];
 }
 
 Delivery ProgramClock::execute(int team, const Instruction& instruction) {
-    double& time = times_[static_cast<std::size_t>(team)];
-    time = std::max(time, ready(instruction)) + cost_of(instruction);
+    double& time = free_times_[static_cast<std::size_t>(team)];
+    time = std::max(time, find_ready_time(instruction)) + find_cost(instruction);
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) {
-        backward_done_[holdings_.holding_of(holdings_.cell(instruction.stage, instruction.microbatch))] = time;
+        backward_end_times_[holdings_.find_holding(
+            holdings_.pass_index(instruction.stage, instruction.microbatch))] = time;
     }
-    return delivery_of(team, instruction);
+    return find_delivery(team, instruction);
 }
 
-double ProgramClock::cost_of(const Instruction& instruction) const {
+double ProgramClock::find_cost(const Instruction& instruction) const {
     const StageCost& cost = costs_[static_cast<std::size_t>(instruction.stage)];
     if (instruction.op == Op::forward) return cost.forward;
     if (instruction.op == Op::backward_input) return cost.backward_input;
@@ -64,7 +66,7 @@ double ProgramClock::cost_of(const Instruction& instruction) const {
     return cost.backward_input + cost.backward_weight;
 }
 
-Delivery ProgramClock::delivery_of(int team, const Instruction& instruction) {
+Delivery ProgramClock::find_delivery(int team, const Instruction& instruction) {
     const auto [op, stage, microbatch, age] = instruction;
     if (op == Op::backward_weight) return {};
     Instruction work{Op::backward, stage - 1, microbatch};
@@ -75,69 +77,71 @@ Delivery ProgramClock::delivery_of(int team, const Instruction& instruction) {
                        : Instruction{Op::forward, stage + 1, microbatch};
     }
     if (work.stage < 0) return {};
-    const std::size_t cell = holdings_.cell(work.stage, microbatch);
-    const double time = arrival(team, stage, work);
-    (is_gradient(work) ? backward_ready_ : forward_ready_)[cell] = time;
-    return {holdings_.team_of(cell), time, work};
+    const std::size_t pass = holdings_.pass_index(work.stage, microbatch);
+    const double time = compute_arrival_time(team, stage, work);
+    (is_gradient(work) ? backward_ready_times_ : forward_ready_times_)[pass] = time;
+    return {holdings_.find_team(pass), time, work};
 }
 
-// Messages of a channel do not overtake one another.
-double ProgramClock::arrival(int team, int stage, const Instruction& work) {
-    const std::size_t cell = holdings_.cell(work.stage, work.microbatch);
-    const double made = time_of(team);
-    if (holdings_.team_of(cell) == team) return made;
-    double& last = last_arrival_[channel_[2 * cell + (is_gradient(work) ? 1 : 0)]];
-    last = std::max(last, made + costs_[static_cast<std::size_t>(stage)].send);
-    return last;
+// Messages of a channel do not overtake each other.
+double ProgramClock::compute_arrival_time(int team, int stage, const Instruction& work) {
+    const std::size_t pass = holdings_.pass_index(work.stage, work.microbatch);
+    const double computed_time = find_free_time(team);
+    if (holdings_.find_team(pass) == team) return computed_time;
+    double& last_arrival_time = last_arrival_times_[channel_of_input_[2 * pass + (is_gradient(work) ? 1 : 0)]];
+    last_arrival_time =
+        std::max(last_arrival_time, computed_time + costs_[static_cast<std::size_t>(stage)].send);
+    return last_arrival_time;
 }
 
-double ProgramClock::end() const {
-    if (!shape_.is_training) return *std::max_element(times_.begin(), times_.end());
-    const double summed = end_of_sums();
+double ProgramClock::compute_end() const {
+    if (!shape_.is_training) return *std::max_element(free_times_.begin(), free_times_.end());
+    const double reductions_end = compute_reductions_end();
     double end = 0;
     for (int team = 0; team < shape_.teams; ++team) {
-        double time = time_of(team);
-        for (const Holding& held : holdings_.of(team)) {
-            time = std::max(time, summed) + costs_[static_cast<std::size_t>(held.stage)].step;
+        double time = find_free_time(team);
+        for (const Holding& holding : holdings_.find_team_holdings(team)) {
+            time = std::max(time, reductions_end) + costs_[static_cast<std::size_t>(holding.stage)].step;
         }
         end = std::max(end, time);
     }
     return end;
 }
 
-// A team reduces its stages from the last to the first: see lower().
-double ProgramClock::end_of_sums() const {
+// A team reduces its stages from the last to the first: see lower(). Its reductions may overlap, because a
+// REDUCE only starts a reduction.
+double ProgramClock::compute_reductions_end() const {
     double end = 0;
     for (int team = 0; team < shape_.teams; ++team) {
         double begin = 0;
-        for (std::size_t h = holdings_.end_of(team); h > holdings_.first_of(team); --h) {
-            const auto stage = static_cast<std::size_t>(holdings_.all()[h - 1].stage);
-            begin = std::max(begin, backward_done_[h - 1]);
+        for (std::size_t h = holdings_.end_index(team); h > holdings_.first_index(team); --h) {
+            const auto stage = static_cast<std::size_t>(holdings_.all_holdings()[h - 1].stage);
+            begin = std::max(begin, backward_end_times_[h - 1]);
             end = std::max(end, begin + costs_[stage].reduce);
         }
     }
     return end;
 }
 
-double duration_of(const std::vector<Program>& programs, ProgramClock& clock) {
-    clock.begin_again();
-    std::vector<std::size_t> position(programs.size());
-    std::vector<int> woken(programs.size());  // teams that may be able to continue
-    std::iota(woken.rbegin(), woken.rend(), 0);
-    while (!woken.empty()) {
-        const int team = woken.back();
-        woken.pop_back();
+double compute_duration(const std::vector<Program>& programs, ProgramClock& clock) {
+    clock.reset();
+    std::vector<std::size_t> next_position(programs.size());
+    std::vector<int> runnable_teams(programs.size());  // teams that may be able to continue
+    std::iota(runnable_teams.rbegin(), runnable_teams.rend(), 0);
+    while (!runnable_teams.empty()) {
+        const int team = runnable_teams.back();
+        runnable_teams.pop_back();
         const Program& program = programs[static_cast<std::size_t>(team)];
-        std::size_t& next = position[static_cast<std::size_t>(team)];
-        for (; next < program.size() && clock.ready(program[next]) < never; ++next) {
+        std::size_t& next = next_position[static_cast<std::size_t>(team)];
+        for (; next < program.size() && clock.find_ready_time(program[next]) < never; ++next) {
             const Delivery delivery = clock.execute(team, program[next]);
-            if (delivery.team >= 0 && delivery.team != team) woken.push_back(delivery.team);
+            if (delivery.team >= 0 && delivery.team != team) runnable_teams.push_back(delivery.team);
         }
     }
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        if (position[team] < programs[team].size()) return never;
+        if (next_position[team] < programs[team].size()) return never;
     }
-    return clock.end();
+    return clock.compute_end();
 }
 
 }  // namespace trireme::schedule

@@ -8,32 +8,39 @@
 namespace trireme::schedule {
 namespace {
 
-std::string place_in(const std::vector<Program>& programs, int team, const Instruction& instruction) {
+std::string describe_instruction(const std::vector<Program>& programs, int team,
+                                 const Instruction& instruction) {
     const Program& program = programs[static_cast<std::size_t>(team)];
-    const auto at = std::find(program.begin(), program.end(), instruction);
-    return describe_position(programs, team, static_cast<std::size_t>(at - program.begin()));
+    const auto found = std::find(program.begin(), program.end(), instruction);
+    return describe_position(programs, team, static_cast<std::size_t>(found - program.begin()));
 }
 
 }  // namespace
 
-std::optional<Fault> split_message(const std::vector<Program>& programs, const PipelineShape& shape) {
-    const WorkSet again = done_again(programs);
-    const auto side_of = [&](const Instruction& i) { return again.has(i) ? "before" : "after"; };
+std::optional<Fault> find_split_message(const std::vector<Program>& programs, const PipelineShape& shape) {
+    const WorkSet repeated_work = find_repeated_work(programs);
+    // Repeated work stands between a STEP and the next VALIDATE.
+    const auto describe_side = [&](const Instruction& i) {
+        return repeated_work.contains(i) ? "before" : "after";
+    };
     for (int team = 0; team < shape.teams; ++team) {
         const Program& program = programs[static_cast<std::size_t>(team)];
         for (std::size_t position = 0; position < program.size(); ++position) {
             const Instruction& receive = program[position];
             if (receive.op != Op::receive_forward) continue;
             const Instruction reader{Op::forward, receive.stage, receive.microbatch};
-            const Instruction send = send_of(receive);
-            const bool is_reader_apart = again.has(reader) != again.has(receive);
-            if (!is_reader_apart && again.has(send) == again.has(receive)) continue;
-            const int other_team = is_reader_apart ? team : peer_of(receive, shape);
-            const Instruction& other = is_reader_apart ? reader : send;
+            const Instruction send = find_send(receive);
+            const bool is_reader_on_other_side =
+                repeated_work.contains(reader) != repeated_work.contains(receive);
+            if (!is_reader_on_other_side && repeated_work.contains(send) == repeated_work.contains(receive))
+                continue;
+            const int other_team = is_reader_on_other_side ? team : find_peer(receive, shape);
+            const Instruction& other_instruction = is_reader_on_other_side ? reader : send;
             return Fault{team, position,
-                         cat(describe_position(programs, team, position), ", stands ", side_of(receive),
-                             " VALIDATE, and ", place_in(programs, other_team, other), ", ", side_of(other),
-                             " it; what is done again where a guess was wrong has to be so on both sides")};
+                         cat(describe_position(programs, team, position), ", is ", describe_side(receive),
+                             " VALIDATE, and ", describe_instruction(programs, other_team, other_instruction),
+                             ", ", describe_side(other_instruction),
+                             " it; work that is redone after a rollback must be redone on both sides")};
         }
     }
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Finds messages of which only one end is repeated after a wrong guess of a speculative update.
+// Finds messages of which only one end (send or receive) is repeated after a speculative update is rolled back.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace trireme::schedule {
 
-// Finds the first receive whose send, or whose reader, stands on the other side of its team's VALIDATEs.
-// `programs` must be complete.
-std::optional<Fault> split_message(const std::vector<Program>& programs, const PipelineShape& shape);
+// Finds the first message with an activation for which some of send, receive and reader are repeated after a
+// rollback, and others are not. The fault names the receive. `programs` must be complete.
+std::optional<Fault> find_split_message(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

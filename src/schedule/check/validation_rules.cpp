@@ -8,98 +8,108 @@
 namespace trireme::schedule {
 namespace {
 
-using Broken = std::optional<std::string>;
+using RuleViolation = std::optional<std::string>;
 
-// The progress of a team: the least and the most advanced of its stages.
+// The progress of a team: the smallest and largest counts of collectives over its stages.
 struct Progress {
-    int fewest_reduces = 0;
-    int fewest_updates = 0;
-    int most_updates = 0;
-    int fewest_validations = 0;
-    int most_validations = 0;
-    int stage_to_update = 0;    // a stage with the fewest updates
-    int stage_to_validate = 0;  // a stage with the fewest validations
+    int min_reduces = 0;
+    int min_updates = 0;
+    int max_updates = 0;
+    int min_validations = 0;
+    int max_validations = 0;
+    int stage_to_update = 0;    // a stage with min_updates
+    int stage_to_validate = 0;  // a stage with min_validations
 
-    bool is_updating() const { return fewest_updates < most_updates; }
-    bool is_validating() const { return fewest_validations < most_validations; }
+    // True if the team has done some but not all STEPs, or VALIDATEs, of a step.
+    bool is_within_steps() const { return min_updates < max_updates; }
+    bool is_within_validates() const { return min_validations < max_validations; }
     // True between the STEPs of a step and its VALIDATEs.
-    bool may_go_back() const { return fewest_updates > fewest_validations; }
+    bool may_roll_back() const { return min_updates > min_validations; }
 };
 
-Progress progress_of(const Case& at) {
-    const std::vector<HeldStage>& held = at.before.held_by(at.team);
-    const auto [late_update, early_update] = std::ranges::minmax_element(held, {}, &HeldStage::updates);
-    const auto [late_check, early_check] = std::ranges::minmax_element(held, {}, &HeldStage::validations);
-    return {.fewest_reduces = std::ranges::min_element(held, {}, &HeldStage::reduces)->reduces,
-            .fewest_updates = late_update->updates,
-            .most_updates = early_update->updates,
-            .fewest_validations = late_check->validations,
-            .most_validations = early_check->validations,
-            .stage_to_update = late_update->stage,
-            .stage_to_validate = late_check->stage};
+Progress find_progress(const InstructionContext& context) {
+    const std::vector<StageRecord>& records = context.earlier_work.stage_records(context.team);
+    const auto [min_update, max_update] = std::ranges::minmax_element(records, {}, &StageRecord::updates);
+    const auto [min_validate, max_validate] =
+        std::ranges::minmax_element(records, {}, &StageRecord::validations);
+    return {.min_reduces = std::ranges::min_element(records, {}, &StageRecord::reduces)->reduces,
+            .min_updates = min_update->updates,
+            .max_updates = max_update->updates,
+            .min_validations = min_validate->validations,
+            .max_validations = max_validate->validations,
+            .stage_to_update = min_update->stage,
+            .stage_to_validate = min_validate->stage};
 }
 
-std::string describe_position(const Case& at) { return describe_position(at.programs, at.team, at.position); }
+std::string describe_position(const InstructionContext& context) {
+    return describe_position(context.programs, context.team, context.position);
+}
 
-bool is_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
+bool is_forward_op(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 
 // Returns the step of an instruction. For a REDUCE it is the number of earlier REDUCEs of its stage.
-int step_of(const Case& at) {
-    const auto [op, stage, microbatch, age] = at.instruction();
-    return has_microbatch(op) ? at.shape.step_of(microbatch) : at.before.held(at.team, stage).reduces;
+int find_step(const InstructionContext& context) {
+    const auto [op, stage, microbatch, age] = context.instruction();
+    return has_microbatch(op) ? context.shape.find_step(microbatch)
+                              : context.earlier_work.find_record(context.team, stage).reduces;
 }
 
-Broken apart(const Case& at, const Progress& progress) {
-    const Op op = progress.is_updating() ? Op::step : Op::validate;
-    const int stage = progress.is_updating() ? progress.stage_to_update : progress.stage_to_validate;
-    const HeldStage& held = at.before.held(at.team, at.instruction().stage);
-    const int done = op == Op::step ? held.updates : held.validations;
-    const int fewest = op == Op::step ? progress.fewest_updates : progress.fewest_validations;
-    if (at.instruction().op == op && done == fewest) return std::nullopt;
+RuleViolation find_separated_collective(const InstructionContext& context, const Progress& progress) {
+    const Op op = progress.is_within_steps() ? Op::step : Op::validate;
+    const int stage = progress.is_within_steps() ? progress.stage_to_update : progress.stage_to_validate;
+    const StageRecord& record = context.earlier_work.find_record(context.team, context.instruction().stage);
+    const int done_count = op == Op::step ? record.updates : record.validations;
+    const int min_count = op == Op::step ? progress.min_updates : progress.min_validations;
+    if (context.instruction().op == op && done_count == min_count) return std::nullopt;
     return cat(
-        describe_position(at), ", comes before ", to_string(Instruction{op, stage}),
-        " of the same step; where updates are validated, those of a step stand together, and so do their "
+        describe_position(context), ", comes before ", to_string(Instruction{op, stage}),
+        " of the same step; where updates are validated, all updates of a step are adjacent, and so are their "
         "VALIDATEs");
 }
 
-Broken not_to_be_done_again(const Case& at, const Progress& progress) {
-    const Op op = at.instruction().op;
+RuleViolation find_unrepeatable_work(const InstructionContext& context, const Progress& progress) {
+    const Op op = context.instruction().op;
     if (op == Op::validate) return std::nullopt;
-    if (is_forward(op) && step_of(at) == progress.fewest_updates) return std::nullopt;
-    return cat(describe_position(at),
+    if (is_forward_op(op) && find_step(context) == progress.min_updates) return std::nullopt;
+    return cat(describe_position(context),
                ", follows an update that is not validated yet, where only forward passes of the next "
                "step and their messages are allowed; put it after ",
                to_string(Instruction{Op::validate, progress.stage_to_validate}));
 }
 
-Broken of_another_step(const Case& at, const Progress& progress) {
-    const auto [op, stage, microbatch, age] = at.instruction();
-    if (op == Op::step && progress.fewest_reduces <= progress.fewest_updates) {
-        return cat(describe_position(at), ", comes before the REDUCEs of all stages of team ", at.team);
+RuleViolation find_work_of_other_step(const InstructionContext& context, const Progress& progress) {
+    const auto [op, stage, microbatch, age] = context.instruction();
+    if (op == Op::step && progress.min_reduces <= progress.min_updates) {
+        return cat(describe_position(context), ", comes before the REDUCEs of all stages of team ",
+                   context.team);
     }
-    if (op == Op::step || op == Op::validate || step_of(at) == progress.fewest_updates) return std::nullopt;
-    return cat(
-        describe_position(at), ", is of step ", step_of(at), " and follows ", progress.fewest_updates,
-        " updates; all of a step but its first forwards stands between the VALIDATEs before it and its STEPs");
+    if (op == Op::step || op == Op::validate || find_step(context) == progress.min_updates) return std::nullopt;
+    return cat(describe_position(context), ", is of step ", find_step(context), " and follows ",
+               progress.min_updates,
+               " updates; except for its first forwards, a step must lie between the VALIDATEs before it and "
+               "its STEPs");
 }
 
-Broken other_age(const Case& at) {
-    if (at.instruction().age == 0) return std::nullopt;
-    return cat(describe_position(at),
+RuleViolation find_old_weights(const InstructionContext& context) {
+    if (context.instruction().age == 0) return std::nullopt;
+    return cat(describe_position(context),
                ", uses older weights; where updates are validated all passes use the newest");
 }
 
 }  // namespace
 
-Broken broken_validation_rule(const Case& at) {
-    if (!at.shape.validates) {
-        if (at.instruction().op != Op::validate) return std::nullopt;
-        return cat(describe_position(at), ", validates an update, but those of these programs guess nothing");
+RuleViolation find_broken_validation_rule(const InstructionContext& context) {
+    if (!context.shape.has_speculative_updates) {
+        if (context.instruction().op != Op::validate) return std::nullopt;
+        return cat(describe_position(context),
+                   ", validates an update, but those of these programs guess nothing");
     }
-    if (Broken old = other_age(at)) return old;
-    const Progress progress = progress_of(at);
-    if (progress.is_updating() || progress.is_validating()) return apart(at, progress);
-    return progress.may_go_back() ? not_to_be_done_again(at, progress) : of_another_step(at, progress);
+    if (RuleViolation old = find_old_weights(context)) return old;
+    const Progress progress = find_progress(context);
+    if (progress.is_within_steps() || progress.is_within_validates())
+        return find_separated_collective(context, progress);
+    return progress.may_roll_back() ? find_unrepeatable_work(context, progress)
+                                    : find_work_of_other_step(context, progress);
 }
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Checks the order that validated updates require of a program: see trireme/schedule/check.hpp.
+// Checks the order of instructions that speculative updates require: see trireme/schedule/check.hpp.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace trireme::schedule {
 
-// Describes, in a sentence that names the instruction, the rule that it breaks. Empty if it breaks none. If
-// updates are not validated, the only such instruction is a VALIDATE.
-std::optional<std::string> broken_validation_rule(const Case& at);
+// Returns a sentence that names the instruction and the rule that it breaks; empty if it breaks no rule. If
+// updates are not speculative, only a VALIDATE breaks a rule.
+std::optional<std::string> find_broken_validation_rule(const InstructionContext& context);
 
 }  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "schedule/programs/equal_rows.hpp"
+#include "schedule/programs/equal_replicas.hpp"
 #include "schedule/programs/instruction_queries.hpp"
 #include "schedule/programs/step_starts.hpp"
 #include "trireme/base/error.hpp"
@@ -15,195 +15,212 @@
 namespace trireme::schedule {
 namespace {
 
-using Route = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
+// Source team, destination team, and receive_forward or receive_backward.
+using ChannelKey = std::tuple<int, int, Op>;
 
-// Positions of the compute instructions of one team, by their input: (op of the receive, stage, micro-batch).
+// Positions of the compute instructions of one team, by the receive whose tensor they read: (op, stage,
+// micro-batch).
 using Readers = std::map<std::tuple<Op, int, int>, std::size_t>;
 
-// A receive to be inserted into a program. Positions are those in the program without receives.
-struct Arrival {
-    std::size_t place = 0;   // position before which it is inserted
-    std::size_t needed = 0;  // position at which it and all earlier ones of its channel are needed
+// A receive to be inserted into a program. Positions are counted in the program without receives.
+struct ReceiveInsertion {
+    std::size_t position = 0;   // the receive is inserted before this position
+    std::size_t needed_at = 0;  // last position at which this or an earlier receive of the channel is read
     Instruction receive;
 };
 
-bool gives_gradient(Op op) { return op == Op::backward || op == Op::backward_input; }
+bool makes_gradient(Op op) { return op == Op::backward || op == Op::backward_input; }
 
 bool is_message(Op op) { return is_send(op) || is_receive(op); }
 
-// Returns the send of the result of `made`, if another team needs it. Empty for instructions that do not fit
-// the shape, as in a faulty program from a file.
-std::optional<Instruction> send_of(const Instruction& made, int team, const PipelineShape& shape) {
-    const bool is_forward = made.op == Op::forward;
-    if (!is_forward && !gives_gradient(made.op)) return std::nullopt;
-    const int next = is_forward ? made.stage + 1 : made.stage - 1;
-    const bool is_inside = made.stage >= 0 && made.stage < shape.stages() && next >= 0 && next < shape.stages();
-    if (!is_inside || made.microbatch < 0 || made.microbatch >= shape.all_microbatches()) return std::nullopt;
-    if (shape.executor_of(next, made.microbatch) == team) return std::nullopt;
-    return Instruction{is_forward ? Op::send_forward : Op::send_backward, made.stage, made.microbatch};
+// Returns the send of the result of an instruction, if another team reads the result. Empty for instructions
+// that do not fit the shape, as in a faulty program from a file.
+std::optional<Instruction> find_send(const Instruction& compute_instruction, int team,
+                                     const PipelineShape& shape) {
+    const bool is_forward = compute_instruction.op == Op::forward;
+    if (!is_forward && !makes_gradient(compute_instruction.op)) return std::nullopt;
+    const int next = is_forward ? compute_instruction.stage + 1 : compute_instruction.stage - 1;
+    const bool is_inside = compute_instruction.stage >= 0 && compute_instruction.stage < shape.stages() &&
+                           next >= 0 && next < shape.stages();
+    if (!is_inside || compute_instruction.microbatch < 0 ||
+        compute_instruction.microbatch >= shape.count_microbatches())
+        return std::nullopt;
+    if (shape.find_executor(next, compute_instruction.microbatch) == team) return std::nullopt;
+    return Instruction{is_forward ? Op::send_forward : Op::send_backward, compute_instruction.stage,
+                       compute_instruction.microbatch};
 }
 
-// A send follows the instruction that makes its result. If that runs ahead of the VALIDATEs and its reader does
-// not, the send follows the VALIDATEs.
-Program with_sends(const Program& program, int team, const StepStarts& starts, const PipelineShape& shape) {
-    const std::vector<StepStart> of_steps = starts.of(program);
-    std::map<std::size_t, Program> held_back;  // by position
-    Program whole;
+// A send follows the compute instruction whose result it carries. If this instruction runs ahead of the
+// VALIDATEs, and the instruction that reads the result does not, the send follows the VALIDATEs.
+Program insert_sends(const Program& program, int team, const StepStarts& starts, const PipelineShape& shape) {
+    const std::vector<StepStart> step_starts = starts.find_starts(program);
+    std::map<std::size_t, Program> deferred_sends;  // by the position before which they are inserted
+    Program result;
     for (std::size_t i = 0; i <= program.size(); ++i) {
-        if (const auto sends = held_back.find(i); sends != held_back.end()) {
-            whole.insert(whole.end(), sends->second.begin(), sends->second.end());
+        if (const auto sends = deferred_sends.find(i); sends != deferred_sends.end()) {
+            result.insert(result.end(), sends->second.begin(), sends->second.end());
         }
         if (i == program.size()) break;
-        whole.push_back(program[i]);
-        const std::optional<Instruction> send = send_of(program[i], team, shape);
+        result.push_back(program[i]);
+        const std::optional<Instruction> send = find_send(program[i], team, shape);
         if (!send) continue;
         const Instruction reader{Op::forward, send->stage + 1, send->microbatch};
-        const std::size_t resumes = of_steps[static_cast<std::size_t>(shape.step_of(send->microbatch))].resumes;
-        const bool waits = starts.is_ahead(program[i]) && !starts.is_ahead(reader) && resumes > i;
-        (waits ? held_back[resumes] : whole).push_back(*send);
+        const std::size_t after_validates =
+            step_starts[static_cast<std::size_t>(shape.find_step(send->microbatch))].after_validates;
+        const bool is_deferred =
+            starts.runs_ahead(program[i]) && !starts.runs_ahead(reader) && after_validates > i;
+        (is_deferred ? deferred_sends[after_validates] : result).push_back(*send);
     }
-    return whole;
+    return result;
 }
 
-Readers readers_of(const Program& program) {
+Readers index_readers(const Program& program) {
     Readers readers;
     for (std::size_t i = 0; i < program.size(); ++i) {
         const auto [op, stage, microbatch, age] = program[i];
         if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, microbatch}, i);
-        if (gives_gradient(op)) readers.try_emplace({Op::receive_backward, stage, microbatch}, i);
+        if (makes_gradient(op)) readers.try_emplace({Op::receive_backward, stage, microbatch}, i);
     }
     return readers;
 }
 
 // Returns the receives of each channel, in the order of the sends.
-std::map<Route, Program> receives_of(const std::vector<Program>& programs, const PipelineShape& shape) {
-    std::map<Route, Program> receives;
+std::map<ChannelKey, Program> collect_receives(const std::vector<Program>& programs,
+                                               const PipelineShape& shape) {
+    std::map<ChannelKey, Program> receives;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (const Instruction& send : programs[team]) {
             if (!is_send(send.op)) continue;
-            const Instruction receive = receive_of(send);
-            receives[{static_cast<int>(team), peer_of(send, shape), receive.op}].push_back(receive);
+            const Instruction receive = find_receive(send);
+            receives[{static_cast<int>(team), find_peer(send, shape), receive.op}].push_back(receive);
         }
     }
     return receives;
 }
 
-// Computes the positions of receives in a program that has its sends.
-class Posting {
+// Computes the positions of receives in a program that already has its sends.
+class ReceivePlacement {
 public:
-    Posting(const Program& program, const StepStarts& starts, const PipelineShape& shape)
+    ReceivePlacement(const Program& program, const StepStarts& starts, const PipelineShape& shape)
         : program_(program),
           starts_(starts),
           shape_(shape),
-          readers_(readers_of(program)),
-          of_steps_(starts.of(program)) {}
+          readers_(index_readers(program)),
+          step_starts_(starts.find_starts(program)) {}
 
-    // Returns the receives of one channel with their positions. One that no instruction reads is posted at the
-    // end.
-    std::vector<Arrival> arrivals_of(const Program& receives) const {
+    // Returns the receives of one channel with their positions. A receive that no instruction reads stands at
+    // the end of the program.
+    std::vector<ReceiveInsertion> plan_insertions(const Program& receives) const {
         const auto slots = static_cast<std::size_t>(shape_.slots);
-        std::vector<Arrival> arrivals;
-        Arrival arrival;
+        std::vector<ReceiveInsertion> insertions;
+        ReceiveInsertion insertion;
         for (std::size_t k = 0; k < receives.size(); ++k) {
-            if (k >= slots) arrival.place = std::max(arrival.place, behind(reader_of(receives[k - slots])));
-            arrival.place = std::max(arrival.place, earliest(receives[k]));
-            arrival.needed = std::max(arrival.needed, reader_of(receives[k]));
-            arrival.receive = receives[k];
-            arrivals.push_back(arrival);
+            if (k >= slots)
+                insertion.position =
+                    std::max(insertion.position, find_position_after_sends(find_reader(receives[k - slots])));
+            insertion.position = std::max(insertion.position, find_earliest_position(receives[k]));
+            insertion.needed_at = std::max(insertion.needed_at, find_reader(receives[k]));
+            insertion.receive = receives[k];
+            insertions.push_back(insertion);
         }
-        return arrivals;
+        return insertions;
     }
 
 private:
-    std::size_t reader_of(const Instruction& receive) const {
+    std::size_t find_reader(const Instruction& receive) const {
         const auto reader = readers_.find({receive.op, receive.stage, receive.microbatch});
         return reader == readers_.end() ? program_.size() : reader->second;
     }
 
     // Returns the position after an instruction and the sends that follow it.
-    std::size_t behind(std::size_t at) const {
-        std::size_t place = std::min(at + 1, program_.size());
-        while (place < program_.size() && is_send(program_[place].op)) ++place;
-        return place;
+    std::size_t find_position_after_sends(std::size_t instruction_position) const {
+        std::size_t position = std::min(instruction_position + 1, program_.size());
+        while (position < program_.size() && is_send(program_[position].op)) ++position;
+        return position;
     }
 
-    std::size_t earliest(const Instruction& receive) const {
-        const StepStart& start = of_steps_[static_cast<std::size_t>(shape_.step_of(receive.microbatch))];
+    std::size_t find_earliest_position(const Instruction& receive) const {
+        const StepStart& start = step_starts_[static_cast<std::size_t>(shape_.find_step(receive.microbatch))];
         const Instruction reader{Op::forward, receive.stage, receive.microbatch};
-        const bool is_ahead = receive.op == Op::receive_forward && starts_.is_ahead(reader);
-        return is_ahead ? start.begins : start.resumes;
+        const bool runs_ahead = receive.op == Op::receive_forward && starts_.runs_ahead(reader);
+        return runs_ahead ? start.after_steps : start.after_validates;
     }
 
     const Program& program_;
     const StepStarts& starts_;
     const PipelineShape& shape_;
     Readers readers_;
-    std::vector<StepStart> of_steps_;
+    std::vector<StepStart> step_starts_;
 };
 
-Program with_receives(const Program& program, std::vector<Arrival> arrivals) {
-    // A stable sort keeps the order of each channel, along which both keys ascend.
-    std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
-        return std::tie(a.place, a.needed) < std::tie(b.place, b.needed);
-    });
-    Program whole;
-    auto arrival = arrivals.begin();
+Program insert_receives(const Program& program, std::vector<ReceiveInsertion> insertions) {
+    // Both keys ascend along each channel, and a stable sort does not exchange receives with equal keys. So the
+    // receives of a channel keep their order.
+    std::stable_sort(insertions.begin(), insertions.end(),
+                     [](const ReceiveInsertion& a, const ReceiveInsertion& b) {
+                         return std::tie(a.position, a.needed_at) < std::tie(b.position, b.needed_at);
+                     });
+    Program result;
+    auto insertion = insertions.begin();
     for (std::size_t i = 0; i <= program.size(); ++i) {
-        for (; arrival != arrivals.end() && arrival->place == i; ++arrival) whole.push_back(arrival->receive);
-        if (i < program.size()) whole.push_back(program[i]);
+        for (; insertion != insertions.end() && insertion->position == i; ++insertion)
+            result.push_back(insertion->receive);
+        if (i < program.size()) result.push_back(program[i]);
     }
-    return whole;
+    return result;
 }
 
 void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
     const StepStarts starts(programs, shape);
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        programs[team] = with_sends(programs[team], static_cast<int>(team), starts, shape);
+        programs[team] = insert_sends(programs[team], static_cast<int>(team), starts, shape);
     }
-    std::vector<Posting> postings;
-    for (const Program& program : programs) postings.emplace_back(program, starts, shape);
-    std::vector<std::vector<Arrival>> arrivals(programs.size());
-    for (const auto& [channel, receives] : receives_of(programs, shape)) {
+    std::vector<ReceivePlacement> placements;
+    for (const Program& program : programs) placements.emplace_back(program, starts, shape);
+    std::vector<std::vector<ReceiveInsertion>> insertions(programs.size());
+    for (const auto& [channel, receives] : collect_receives(programs, shape)) {
         const auto destination = static_cast<std::size_t>(std::get<1>(channel));
-        if (destination >= programs.size()) continue;  // fewer programs than teams: check() reports that
-        std::ranges::copy(postings[destination].arrivals_of(receives),
-                          std::back_inserter(arrivals[destination]));
+        if (destination >= programs.size())
+            continue;  // fewer programs than teams: verify_programs() reports this fault
+        std::ranges::copy(placements[destination].plan_insertions(receives),
+                          std::back_inserter(insertions[destination]));
     }
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        programs[team] = with_receives(programs[team], std::move(arrivals[team]));
+        programs[team] = insert_receives(programs[team], std::move(insertions[team]));
     }
 }
 
-// Returns the position after the last backward work of `stage` and the messages that follow it.
-std::size_t end_of_backward(const Program& program, int stage) {
-    std::size_t place = 0;
+// Returns the position of the REDUCE of `stage`: after the last backward or weight half and the messages that
+// follow it.
+std::size_t find_reduce_position(const Program& program, int stage) {
+    std::size_t position = 0;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        const bool is_last_half = program[i].op == Op::backward || program[i].op == Op::backward_weight;
-        if (is_last_half && program[i].stage == stage) place = i + 1;
+        const bool frees_activations = program[i].op == Op::backward || program[i].op == Op::backward_weight;
+        if (frees_activations && program[i].stage == stage) position = i + 1;
     }
-    while (place < program.size() && is_message(program[place].op)) ++place;
-    return place;
+    while (position < program.size() && is_message(program[position].op)) ++position;
+    return position;
 }
 
-// Reduces from the last stage to the first, the order in which gradients become complete. All teams use this
-// order: teams that hold several stages in common must agree on it, even if one of them executes nothing.
-void add_reduces(Program& program, const std::vector<int>& held) {
-    std::size_t place = 0;
-    for (auto stage = held.rbegin(); stage != held.rend(); ++stage) {
+// Adds the missing REDUCEs, from the last stage to the first, the order in which gradients become complete.
+// Teams that hold several common stages must use the same order, even a team that executes no micro-batch.
+void add_reduces(Program& program, const std::vector<int>& held_stages) {
+    std::size_t position = 0;
+    for (auto stage = held_stages.rbegin(); stage != held_stages.rend(); ++stage) {
         const Instruction reduce{.op = Op::reduce, .stage = *stage};
-        const auto given = std::find(program.begin(), program.end(), reduce);
-        if (given == program.end()) {
-            place = std::max(place, end_of_backward(program, *stage));
-            program.insert(program.begin() + static_cast<std::ptrdiff_t>(place), reduce);
-            ++place;
+        const auto existing_reduce = std::find(program.begin(), program.end(), reduce);
+        if (existing_reduce == program.end()) {
+            position = std::max(position, find_reduce_position(program, *stage));
+            program.insert(program.begin() + static_cast<std::ptrdiff_t>(position), reduce);
+            ++position;
         } else {
-            place = std::max(place, static_cast<std::size_t>(given - program.begin()) + 1);
+            position = std::max(position, static_cast<std::size_t>(existing_reduce - program.begin()) + 1);
         }
     }
 }
 
-void add_steps(Program& program, const std::vector<int>& held) {
-    for (const int stage : held) {
+void add_steps(Program& program, const std::vector<int>& held_stages) {
+    for (const int stage : held_stages) {
         const Instruction step{.op = Op::step, .stage = stage};
         if (std::find(program.begin(), program.end(), step) == program.end()) program.push_back(step);
     }
@@ -211,36 +228,37 @@ void add_steps(Program& program, const std::vector<int>& held) {
 
 void add_collectives(std::vector<Program>& programs, const PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        std::vector<int> held;
+        std::vector<int> held_stages;
         for (int stage = 0; stage < shape.stages(); ++stage) {
-            if (shape.holds(static_cast<int>(team), stage)) held.push_back(stage);
+            if (shape.is_holder(static_cast<int>(team), stage)) held_stages.push_back(stage);
         }
-        add_reduces(programs[team], held);
-        add_steps(programs[team], held);
+        add_reduces(programs[team], held_stages);
+        add_steps(programs[team], held_stages);
     }
 }
 
-// Returns the smallest number of messages that a used channel carries in a step.
-int fewest_messages(const PipelineShape& shape) {
-    int fewest = shape.microbatches;
+// Returns the smallest number of messages that any channel with messages carries in a step.
+int count_min_messages(const PipelineShape& shape) {
+    int min_messages = shape.microbatches;
     for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {
-        std::map<std::pair<int, int>, int> messages;  // by source and destination
+        std::map<std::pair<int, int>, int> messages;  // by source team and destination team
         for (std::size_t m = 0; m < shape.executor[s].size(); ++m) {
             ++messages[{shape.executor[s][m], shape.executor[s + 1][m]}];
         }
-        for (const auto& [ends, count] : messages) fewest = std::min(fewest, count);
+        for (const auto& [channel_ends, count] : messages) min_messages = std::min(min_messages, count);
     }
-    return fewest;
+    return min_messages;
 }
 
 bool has_messages(const Program& program) {
     return std::any_of(program.begin(), program.end(), [](const Instruction& i) { return is_message(i.op); });
 }
 
-// Returns the shape with enough steps for two complete bodies. Receives are posted up to `slots` messages
-// ahead.
-PipelineShape to_be_folded(const Phases& compute, PipelineShape shape) {
-    shape.steps = enough_steps(compute, shape.microbatches) + 1 + shape.slots / fewest_messages(shape);
+// Returns `shape` with enough steps for fold() to find two complete bodies, although receives are posted up to
+// `slots` messages before they are read.
+PipelineShape add_steps_to_fold(const Phases& compute, PipelineShape shape) {
+    shape.steps =
+        count_representative_steps(compute, shape.microbatches) + 1 + shape.slots / count_min_messages(shape);
     return shape;
 }
 
@@ -250,8 +268,10 @@ std::vector<Program> lower(const std::vector<Program>& compute, const PipelineSh
     if (shape.slots < 1) {
         throw BugError(cat("a channel with ", shape.slots, " slots carries nothing; it needs at least 1"));
     }
-    if (const std::optional<FirstRow> row = first_of_equal_rows(compute, shape)) {
-        return FirstRow{row->rows, row->shape, lower(row->programs, row->shape)}.programs_of_all();
+    if (const std::optional<FirstReplica> first_replica = find_equal_replicas(compute, shape)) {
+        return FirstReplica{first_replica->replicas, first_replica->shape,
+                            lower(first_replica->programs, first_replica->shape)}
+            .make_all_programs();
     }
     std::vector<Program> programs = compute;
     if (std::none_of(programs.begin(), programs.end(), has_messages)) add_messages(programs, shape);
@@ -263,24 +283,26 @@ Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
     if (!keeps_work_in_flight(compute, shape.microbatches)) {
         return {.prologue = compute.prologue, .body = lower(compute.body, shape)};
     }
-    const PipelineShape many = to_be_folded(compute, shape);
-    return folded(lower(unrolled(compute, shape, many.steps), many), many);
+    const PipelineShape shape_to_fold = add_steps_to_fold(compute, shape);
+    return fold(lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold), shape_to_fold);
 }
 
-std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& shape) {
+std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& shape) {
     if (!keeps_work_in_flight(compute, shape.microbatches)) return "";
-    // Without a prologue the work for later steps has too high micro-batch numbers, which check() reports.
-    if (!has_prologue(compute)) return check(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
-    const PipelineShape many = to_be_folded(compute, shape);
-    const std::vector<Program> programs = lower(unrolled(compute, shape, many.steps), many);
-    if (const Verdict verdict = check(programs, many); !verdict.is_proved()) return verdict.fault->what;
-    if (repeat(programs, many)) return "";
-    return "with their messages its steps are not all alike; end each body with its STEPs, or its VALIDATEs, "
+    // Without a prologue, work for later steps has micro-batch numbers that verify_programs() rejects.
+    if (!has_prologue(compute))
+        return verify_programs(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
+    const PipelineShape shape_to_fold = add_steps_to_fold(compute, shape);
+    const std::vector<Program> programs = lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold);
+    if (const Verdict verdict = verify_programs(programs, shape_to_fold); !verdict.is_proved())
+        return verdict.fault->what;
+    if (has_repeating_steps(programs, shape_to_fold)) return "";
+    return "with their messages its steps are not all equal; end each body with its STEPs, or its VALIDATEs, "
            "and let "
            "the first step take micro-batches in the order of all others";
 }
 
-std::vector<Program> compute_only(const std::vector<Program>& programs) {
+std::vector<Program> extract_compute(const std::vector<Program>& programs) {
     std::vector<Program> compute(programs.size());
     for (std::size_t team = 0; team < programs.size(); ++team) {
         std::ranges::copy_if(programs[team], std::back_inserter(compute[team]),

@@ -6,60 +6,63 @@
 namespace trireme::schedule {
 namespace {
 
-class BufferWalk {
+class BufferCounter {
 public:
-    BufferWalk(int team, const PipelineShape& shape) : team_(team), shape_(shape) {}
+    BufferCounter(int team, const PipelineShape& shape) : team_(team), shape_(shape) {}
 
-    void go_through(const Instruction& instruction) {
+    void execute(const Instruction& instruction) {
         const auto [op, stage, microbatch, age] = instruction;
-        if (is_receive(op)) take();
-        if (op == Op::forward && !shape_.is_training) give_back(came_by_message(stage - 1, microbatch));
+        if (is_receive(op)) take_buffer();
+        if (op == Op::forward && !shape_.is_training) free_buffer_if(arrives_by_message(stage - 1, microbatch));
         if (op == Op::backward || op == Op::backward_input) make_gradient(stage, microbatch);
-        if (op == Op::backward || op == Op::backward_weight) finish(stage, microbatch);
+        if (op == Op::backward || op == Op::backward_weight) free_backward_buffers(stage, microbatch);
     }
 
-    std::size_t most() const { return most_; }
+    std::size_t max_in_use() const { return max_in_use_; }
 
 private:
     bool is_stage(int stage) const { return stage >= 0 && stage < shape_.stages(); }
-    bool came_by_message(int from_stage, int microbatch) const {
-        return is_stage(from_stage) && shape_.executor_of(from_stage, microbatch) != team_;
+    bool arrives_by_message(int from_stage, int microbatch) const {
+        return is_stage(from_stage) && shape_.find_executor(from_stage, microbatch) != team_;
     }
 
-    void take() { most_ = std::max(most_, ++in_use_); }
-    void give_back(bool there_is_one) { in_use_ -= there_is_one ? 1 : 0; }
+    void take_buffer() { max_in_use_ = std::max(max_in_use_, ++in_use_); }
+    void free_buffer_if(bool is_in_use) { in_use_ -= is_in_use ? 1 : 0; }
 
-    // Takes a buffer for the gradient that the stage before reads.
+    // Takes a buffer for the gradient that the previous stage reads. If all slots of the channel to that stage
+    // hold earlier gradients, the oldest of them must have been sent before, and its buffer is free again.
     void make_gradient(int stage, int microbatch) {
         if (stage == 0) return;
-        if (came_by_message(stage - 1, microbatch)) {
-            std::size_t& leaving = leaving_[shape_.executor_of(stage - 1, microbatch)];
-            const bool is_full = leaving == static_cast<std::size_t>(shape_.slots);
-            give_back(is_full);
-            leaving += is_full ? 0 : 1;
+        if (arrives_by_message(stage - 1, microbatch)) {
+            std::size_t& in_flight = gradients_in_flight_[shape_.find_executor(stage - 1, microbatch)];
+            const bool is_full = in_flight == static_cast<std::size_t>(shape_.slots);
+            free_buffer_if(is_full);
+            in_flight += is_full ? 0 : 1;
         }
-        take();
+        take_buffer();
     }
 
-    // Frees the input and the received gradient. Called when both halves of the backward are done.
-    void finish(int stage, int microbatch) {
-        give_back(came_by_message(stage - 1, microbatch));
-        give_back(is_stage(stage + 1));
+    // Frees the buffers of the activation and of the gradient that the stage has read. Called when both halves
+    // of the backward are done. An activation that the same team computed has no such buffer.
+    void free_backward_buffers(int stage, int microbatch) {
+        free_buffer_if(arrives_by_message(stage - 1, microbatch));
+        free_buffer_if(is_stage(stage + 1));
     }
 
     int team_;
     const PipelineShape& shape_;
-    std::map<int, std::size_t> leaving_;  // gradients being sent, by destination team
+    // Per destination team: number of gradients whose send may not be complete.
+    std::map<int, std::size_t> gradients_in_flight_;
     std::size_t in_use_ = 0;
-    std::size_t most_ = 0;
+    std::size_t max_in_use_ = 0;
 };
 
 }  // namespace
 
-std::size_t most_row_buffers(const Program& program, int team, const PipelineShape& shape) {
-    BufferWalk walk(team, shape);
-    for (const Instruction& instruction : program) walk.go_through(instruction);
-    return walk.most();
+std::size_t count_row_buffers(const Program& program, int team, const PipelineShape& shape) {
+    BufferCounter counter(team, shape);
+    for (const Instruction& instruction : program) counter.execute(instruction);
+    return counter.max_in_use();
 }
 
 }  // namespace trireme::schedule

@@ -16,7 +16,7 @@ constexpr Op all_ops[] = {
     Op::receive_forward, Op::send_backward, Op::receive_backward, Op::reduce,          Op::step,
     Op::validate};
 
-const char* word_of(Op op) {
+const char* format_op(Op op) {
     switch (op) {
         case Op::forward:
             return "F";
@@ -44,56 +44,56 @@ const char* word_of(Op op) {
     throw BugError(cat("instruction without a word: ", static_cast<int>(op)));
 }
 
-// "2", "SEND_F" and "0" of "2SEND_F0"; "2", "F", "0" and "1" of "2F0@1".
-struct Parts {
-    std::string_view before;
-    std::string_view word;
-    std::string_view after;
+// The text of an instruction in parts: "2", "SEND_F" and "0" of "2SEND_F0"; "2", "F", "0" and "1" of "2F0@1".
+struct InstructionParts {
+    std::string_view first_number;
+    std::string_view op_text;
+    std::string_view last_number;
     std::optional<std::string_view> age;
 };
 
-Parts split(std::string_view text) {
+InstructionParts split_instruction(std::string_view text) {
     constexpr std::string_view digits = "0123456789";
     std::optional<std::string_view> age;
     if (const std::size_t mark = text.find('@'); mark != std::string_view::npos) {
         age = text.substr(mark + 1);
         text = text.substr(0, mark);
     }
-    const std::size_t begin = std::min(text.find_first_not_of(digits), text.size());
+    const std::size_t op_begin = std::min(text.find_first_not_of(digits), text.size());
     const std::size_t last = text.find_last_not_of(digits);
-    const std::size_t end = last == std::string_view::npos ? begin : last + 1;
-    return {.before = text.substr(0, begin),
-            .word = text.substr(begin, end - begin),
-            .after = text.substr(end),
+    const std::size_t op_end = last == std::string_view::npos ? op_begin : last + 1;
+    return {.first_number = text.substr(0, op_begin),
+            .op_text = text.substr(op_begin, op_end - op_begin),
+            .last_number = text.substr(op_end),
             .age = age};
 }
 
-// Limit that keeps the number of the next stage or micro-batch within an int.
-constexpr int largest_number = 1 << 24;
+// Limit of stage, micro-batch and age numbers, so that sums of them fit in an int.
+constexpr int max_number = 1 << 24;
 
-std::optional<int> number_of(std::string_view digits) {
+std::optional<int> parse_number(std::string_view digits) {
     int number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-    if (number > largest_number) return std::nullopt;
+    if (number > max_number) return std::nullopt;
     return number;
 }
 
-// Returns nothing if the parts form no instruction.
-std::optional<Instruction> instruction_of(const Parts& parts) {
-    const auto op =
-        std::find_if(std::begin(all_ops), std::end(all_ops), [&](Op o) { return parts.word == word_of(o); });
+// Returns nothing if the parts do not form an instruction.
+std::optional<Instruction> parse_instruction(const InstructionParts& parts) {
+    const auto op = std::find_if(std::begin(all_ops), std::end(all_ops),
+                                 [&](Op o) { return parts.op_text == format_op(o); });
     if (op == std::end(all_ops)) return std::nullopt;
-    const std::optional<int> before = number_of(parts.before);
-    const std::optional<int> after = number_of(parts.after);
-    const std::optional<int> age = parts.age ? number_of(*parts.age) : 0;
-    if (!after || !age || (parts.age && !is_compute(*op))) return std::nullopt;
+    const std::optional<int> first_number = parse_number(parts.first_number);
+    const std::optional<int> last_number = parse_number(parts.last_number);
+    const std::optional<int> age = parts.age ? parse_number(*parts.age) : 0;
+    if (!last_number || !age || (parts.age && !is_compute(*op))) return std::nullopt;
     if (has_microbatch(*op)) {
-        if (!before) return std::nullopt;
-        return Instruction{.op = *op, .stage = *before, .microbatch = *after, .age = *age};
+        if (!first_number) return std::nullopt;
+        return Instruction{.op = *op, .stage = *first_number, .microbatch = *last_number, .age = *age};
     }
-    if (!parts.before.empty()) return std::nullopt;
-    return Instruction{.op = *op, .stage = *after};
+    if (!parts.first_number.empty()) return std::nullopt;
+    return Instruction{.op = *op, .stage = *last_number};
 }
 
 }  // namespace
@@ -109,9 +109,9 @@ bool has_microbatch(Op op) { return op != Op::reduce && op != Op::step && op != 
 
 std::string to_string(const Instruction& instruction) {
     const std::string stage = std::to_string(instruction.stage);
-    if (!has_microbatch(instruction.op)) return word_of(instruction.op) + stage;
+    if (!has_microbatch(instruction.op)) return format_op(instruction.op) + stage;
     const std::string age = instruction.age == 0 ? "" : "@" + std::to_string(instruction.age);
-    return stage + word_of(instruction.op) + std::to_string(instruction.microbatch) + age;
+    return stage + format_op(instruction.op) + std::to_string(instruction.microbatch) + age;
 }
 
 std::string to_string(const Program& program) {
@@ -123,19 +123,19 @@ std::string to_string(const Program& program) {
     return text;
 }
 
-Instruction parse_instruction(std::string_view text, const std::string& place) {
-    const Parts parts = split(text);
-    if (const std::optional<Instruction> instruction = instruction_of(parts)) return *instruction;
+Instruction parse_instruction(std::string_view text, const std::string& location) {
+    const InstructionParts parts = split_instruction(text);
+    if (const std::optional<Instruction> instruction = parse_instruction(parts)) return *instruction;
 
-    std::vector<std::string> words;
-    for (const Op op : all_ops) words.emplace_back(word_of(op));
-    const bool is_known = std::find(words.begin(), words.end(), parts.word) != words.end();
-    throw ConfigError(cat(place, ": ", in_quotes(text), " is no instruction",
-                          is_known ? std::string() : did_you_mean(parts.word, words),
+    std::vector<std::string> op_names;
+    for (const Op op : all_ops) op_names.emplace_back(format_op(op));
+    const bool is_known_op = std::find(op_names.begin(), op_names.end(), parts.op_text) != op_names.end();
+    throw ConfigError(cat(location, ": ", quote_text(text), " is no instruction",
+                          is_known_op ? std::string() : suggest_word(parts.op_text, op_names),
                           "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
                           "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2, STEP2 and "
                           "VALIDATE2 with the stage; numbers go up to ",
-                          largest_number));
+                          max_number));
 }
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Queries about the instructions of programs.
+// Finds the instructions that belong together, and describes positions in programs.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@
 namespace trireme::schedule {
 
 // Returns the team at the other end of a send or a receive.
-int peer_of(const Instruction& message, const PipelineShape& shape);
+int find_peer(const Instruction& message, const PipelineShape& shape);
 
-// Return the instruction at the other end of the message.
-Instruction send_of(const Instruction& receive);
-Instruction receive_of(const Instruction& send);
+// Return the instruction at the other end of the message: the send of a receive, and the receive of a send.
+Instruction find_send(const Instruction& receive);
+Instruction find_receive(const Instruction& send);
 
-std::string ordinal(std::size_t number);  // "1st" for 1, "12th" for 12
+std::string format_ordinal(std::size_t number);  // "1st" for 1, "12th" for 12
 
-// Returns "2F0, the 7th instruction of team 1" for the instruction at `position`, counted from 0.
+// Returns "2F0, the 7th instruction of team 1" for position 6 of the program of team 1.
 std::string describe_position(const std::vector<Program>& programs, int team, std::size_t position);
 
-// A set of instructions that have a micro-batch. Ages are ignored.
+// A set of instructions that have a micro-batch, compared without their ages.
 class WorkSet {
 public:
-    void add(const Instruction& i) { names_.insert({i.op, i.stage, i.microbatch}); }
-    bool has(const Instruction& i) const { return names_.contains({i.op, i.stage, i.microbatch}); }
+    void add(const Instruction& i) { keys_.insert({i.op, i.stage, i.microbatch}); }
+    bool contains(const Instruction& i) const { return keys_.contains({i.op, i.stage, i.microbatch}); }
 
 private:
-    std::set<std::tuple<Op, int, int>> names_;
+    std::set<std::tuple<Op, int, int>> keys_;
 };
 
-// Returns the work between a STEP and the next VALIDATE, which is repeated after a rollback.
-WorkSet done_again(const std::vector<Program>& programs);
+// Returns the instructions between a STEP and the next VALIDATE, which are repeated after a rollback.
+WorkSet find_repeated_work(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

@@ -10,75 +10,78 @@
 namespace trireme::schedule {
 namespace {
 
-// Concatenates a prologue and `steps` bodies. Omits micro-batches of later steps, and REDUCEs, STEPs and
-// VALIDATEs in excess of those of `steps` bodies.
-class Unrolling {
+// Concatenates a prologue and `steps` bodies of one team. Omits instructions for micro-batches of later steps,
+// and the REDUCEs, STEPs and VALIDATEs that exceed the number in `steps` bodies.
+class Unroller {
 public:
-    Unrolling(const Program& body, const PipelineShape& shape, int steps)
+    Unroller(const Program& body, const PipelineShape& shape, int steps)
         : microbatches_(shape.microbatches), steps_(steps) {
-        for (const Instruction& instruction : body) ++of_body_[instruction.op][instruction.stage];
+        for (const Instruction& instruction : body) ++body_counts_[instruction.op][instruction.stage];
     }
 
-    void append(const Program& part, int step) {
-        for (const Instruction& instruction : shifted(part, step * microbatches_)) {
-            if (is_wanted(instruction)) program_.push_back(instruction);
+    void append(const Program& phase, int step) {
+        for (const Instruction& instruction : shift_microbatches(phase, step * microbatches_)) {
+            if (belongs_to_steps(instruction)) program_.push_back(instruction);
         }
     }
     Program take() { return std::move(program_); }
 
 private:
-    bool is_wanted(const Instruction& instruction) {
+    // True if the instruction belongs to the first `steps_` steps. Counts the instruction if it is a
+    // collective.
+    bool belongs_to_steps(const Instruction& instruction) {
         if (has_microbatch(instruction.op)) return instruction.microbatch < steps_ * microbatches_;
-        const int each = of_body_[instruction.op][instruction.stage];
-        return counts_[instruction.op][instruction.stage]++ < steps_ * each;
+        const int per_body = body_counts_[instruction.op][instruction.stage];
+        return counts_[instruction.op][instruction.stage]++ < steps_ * per_body;
     }
 
-    using Counts = std::map<Op, std::map<int, int>>;  // by stage
+    using Counts = std::map<Op, std::map<int, int>>;  // number of instructions, by op and stage
 
     int microbatches_;
     int steps_;
-    Counts of_body_;
-    Counts counts_;  // so far: REDUCEs, STEPs and VALIDATEs
+    Counts body_counts_;  // instructions of one body
+    Counts counts_;       // REDUCEs, STEPs and VALIDATEs met so far
     Program program_;
 };
 
-// Returns the end of each step: the position after its last STEP or, if the program validates, its last
+// Returns the end of each step: the position after its last STEP or, if the program has VALIDATEs, its last
 // VALIDATE.
-std::vector<std::size_t> ends_of_steps(const Program& program, std::size_t steps) {
-    const bool validates =
+std::vector<std::size_t> find_step_ends(const Program& program, std::size_t steps) {
+    const bool has_validates =
         std::any_of(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::validate; });
-    std::vector<std::size_t> updates;
+    std::vector<std::size_t> ends_of_stages;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        if (program[i].op == (validates ? Op::validate : Op::step)) updates.push_back(i + 1);
+        if (program[i].op == (has_validates ? Op::validate : Op::step)) ends_of_stages.push_back(i + 1);
     }
-    const std::size_t stages = updates.size() / steps;
+    const std::size_t stages = ends_of_stages.size() / steps;
     std::vector<std::size_t> ends;
-    for (std::size_t s = 1; s <= steps && stages > 0; ++s) ends.push_back(updates[s * stages - 1]);
+    for (std::size_t s = 1; s <= steps && stages > 0; ++s) ends.push_back(ends_of_stages[s * stages - 1]);
     return ends;
 }
 
-Program part_of(const Program& program, std::size_t begin, std::size_t end) {
+Program copy_range(const Program& program, std::size_t begin, std::size_t end) {
     return {program.begin() + static_cast<std::ptrdiff_t>(begin),
             program.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 // The first three steps of a program.
-struct Cut {
-    Program start;  // the prologue and the first step
+struct FirstSteps {
+    Program first;  // the prologue and the first step
     Program body;   // the second step, with the micro-batch numbers of the first
-    Program again;  // the third step, renumbered as well
+    Program third;  // the third step, with the micro-batch numbers of the first
 };
 
-std::optional<Cut> cut_into_steps(const Program& program, const PipelineShape& shape) {
-    const std::vector<std::size_t> ends = ends_of_steps(program, static_cast<std::size_t>(shape.steps));
+std::optional<FirstSteps> cut_into_steps(const Program& program, const PipelineShape& shape) {
+    const std::vector<std::size_t> ends = find_step_ends(program, static_cast<std::size_t>(shape.steps));
     if (ends.size() < 3) return std::nullopt;
-    return Cut{.start = part_of(program, 0, ends[0]),
-               .body = shifted(part_of(program, ends[0], ends[1]), -shape.microbatches),
-               .again = shifted(part_of(program, ends[1], ends[2]), -2 * shape.microbatches)};
+    return FirstSteps{
+        .first = copy_range(program, 0, ends[0]),
+        .body = shift_microbatches(copy_range(program, ends[0], ends[1]), -shape.microbatches),
+        .third = shift_microbatches(copy_range(program, ends[1], ends[2]), -2 * shape.microbatches)};
 }
 
-// Removes all ages. Before the first update they all mean the initial weights.
-Program without_ages(Program program) {
+// Sets all ages in a prologue to 0: before the first update, weights of any age are the initial weights.
+Program clear_ages(Program program) {
     for (Instruction& instruction : program) instruction.age = 0;
     return program;
 }
@@ -88,13 +91,13 @@ bool ends_with(const Program& program, const Program& end) {
            std::equal(end.begin(), end.end(), program.end() - static_cast<std::ptrdiff_t>(end.size()));
 }
 
-// Returns the largest value of `number` over all instructions, but at least 0.
-template <class Number>
-int largest_of(const Phases& phases, const Number& number) {
+// Returns the largest value of `find_value` over all instructions, but at least 0.
+template <class Function>
+int find_largest(const Phases& phases, const Function& find_value) {
     int largest = 0;
-    for (const std::vector<Program>* part : {&phases.prologue, &phases.body}) {
-        for (const Program& program : *part) {
-            for (const Instruction& instruction : program) largest = std::max(largest, number(instruction));
+    for (const std::vector<Program>* phase : {&phases.prologue, &phases.body}) {
+        for (const Program& program : *phase) {
+            for (const Instruction& instruction : program) largest = std::max(largest, find_value(instruction));
         }
     }
     return largest;
@@ -102,16 +105,16 @@ int largest_of(const Phases& phases, const Number& number) {
 
 }  // namespace
 
-Program shifted(const Program& program, int microbatches) {
-    Program moved = program;
-    for (Instruction& instruction : moved) {
+Program shift_microbatches(const Program& program, int microbatches) {
+    Program shifted = program;
+    for (Instruction& instruction : shifted) {
         if (has_microbatch(instruction.op)) instruction.microbatch += microbatches;
     }
-    return moved;
+    return shifted;
 }
 
-int look_ahead(const Phases& phases, int microbatches) {
-    return largest_of(phases, [&](const Instruction& i) { return i.microbatch / microbatches; });
+int count_look_ahead_steps(const Phases& phases, int microbatches) {
+    return find_largest(phases, [&](const Instruction& i) { return i.microbatch / microbatches; });
 }
 
 bool has_prologue(const Phases& phases) {
@@ -120,49 +123,51 @@ bool has_prologue(const Phases& phases) {
 }
 
 bool keeps_work_in_flight(const Phases& phases, int microbatches) {
-    return look_ahead(phases, microbatches) > 0 || has_prologue(phases);
+    return count_look_ahead_steps(phases, microbatches) > 0 || has_prologue(phases);
 }
 
-int enough_steps(const Phases& phases, int microbatches) {
-    const int oldest = largest_of(phases, [](const Instruction& i) { return i.age; });
-    const int whole_bodies = std::max(keeps_work_in_flight(phases, microbatches) ? 3 : 1, oldest + 1);
-    return look_ahead(phases, microbatches) + whole_bodies;
+int count_representative_steps(const Phases& phases, int microbatches) {
+    const int max_age = find_largest(phases, [](const Instruction& i) { return i.age; });
+    const int complete_bodies = std::max(keeps_work_in_flight(phases, microbatches) ? 3 : 1, max_age + 1);
+    return count_look_ahead_steps(phases, microbatches) + complete_bodies;
 }
 
-Program unrolled_of(int team, const Phases& phases, const PipelineShape& shape, int steps) {
+Program unroll_team(int team, const Phases& phases, const PipelineShape& shape, int steps) {
     const auto t = static_cast<std::size_t>(team);
-    Unrolling unrolling(phases.body[t], shape, steps);
-    unrolling.append(phases.prologue[t], 0);
-    for (int step = 0; step < steps; ++step) unrolling.append(phases.body[t], step);
-    return unrolling.take();
+    Unroller unroller(phases.body[t], shape, steps);
+    unroller.append(phases.prologue[t], 0);
+    for (int step = 0; step < steps; ++step) unroller.append(phases.body[t], step);
+    return unroller.take();
 }
 
-std::vector<Program> unrolled(const Phases& phases, const PipelineShape& shape, int steps) {
+std::vector<Program> unroll(const Phases& phases, const PipelineShape& shape, int steps) {
     std::vector<Program> programs;
     for (std::size_t team = 0; team < phases.body.size(); ++team) {
-        programs.push_back(unrolled_of(static_cast<int>(team), phases, shape, steps));
+        programs.push_back(unroll_team(static_cast<int>(team), phases, shape, steps));
     }
     return programs;
 }
 
-bool repeat(const std::vector<Program>& programs, const PipelineShape& shape) {
+bool has_repeating_steps(const std::vector<Program>& programs, const PipelineShape& shape) {
     return std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
-        const std::optional<Cut> cut = cut_into_steps(program, shape);
-        return cut && ends_with(cut->start, cut->body) && cut->again == cut->body;
+        const std::optional<FirstSteps> first_steps = cut_into_steps(program, shape);
+        return first_steps && ends_with(first_steps->first, first_steps->body) &&
+               first_steps->third == first_steps->body;
     });
 }
 
-Phases folded(const std::vector<Program>& programs, const PipelineShape& shape) {
+Phases fold(const std::vector<Program>& programs, const PipelineShape& shape) {
     Phases phases;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const Program& program = programs[team];
-        const std::optional<Cut> cut = cut_into_steps(program, shape);
-        if (!cut) throw BugError(cat("the program of team ", team, " has no three steps to fold"));
-        if (!repeat({program}, shape)) {
+        const std::optional<FirstSteps> first_steps = cut_into_steps(program, shape);
+        if (!first_steps) throw BugError(cat("the program of team ", team, " has no three steps to fold"));
+        if (!has_repeating_steps({program}, shape)) {
             throw BugError(cat("the program of team ", team, " does not repeat: ", to_string(program)));
         }
-        phases.body.push_back(cut->body);
-        phases.prologue.push_back(without_ages(part_of(cut->start, 0, cut->start.size() - cut->body.size())));
+        phases.body.push_back(first_steps->body);
+        phases.prologue.push_back(clear_ages(
+            copy_range(first_steps->first, 0, first_steps->first.size() - first_steps->body.size())));
     }
     return phases;
 }

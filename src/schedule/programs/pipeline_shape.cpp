@@ -8,27 +8,28 @@
 namespace trireme::schedule {
 namespace {
 
-void require_some(int pipe, int replicas, int chunks, int microbatches_each) {
+void require_positive_sizes(int pipe, int replicas, int chunks, int microbatches_each) {
     if (pipe >= 1 && replicas >= 1 && chunks >= 1 && microbatches_each >= 1) return;
     throw ConfigError(cat("a grid needs at least 1 of everything, but has pipe ", pipe, ", data ", replicas,
                           ", chunks ", chunks, " and micro-batches ", microbatches_each,
                           "; change --pipe, --data, --chunks or --microbatches"));
 }
 
-// Builds equal rows of teams. `holder` has, per stage, the position of its team in a row.
-PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int microbatches_each,
-                            bool is_training) {
-    const int pipe = 1 + *std::max_element(holder.begin(), holder.end());
+// Builds equal pipeline replicas. `positions` has, per stage, the position of its team within a pipeline
+// replica.
+PipelineShape make_replicated_shape(const std::vector<int>& positions, int replicas, int microbatches_each,
+                                    bool is_training) {
+    const int pipe = 1 + *std::max_element(positions.begin(), positions.end());
     PipelineShape shape{.teams = pipe * replicas,
                         .microbatches = replicas * microbatches_each,
                         .holders = {},
                         .executor = {},
                         .is_training = is_training};
-    for (const int in_row : holder) {
+    for (const int position : positions) {
         std::vector<int>& holders = shape.holders.emplace_back();
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (int row = 0; row < replicas; ++row) {
-            const int team = row * pipe + in_row;
+        for (int replica = 0; replica < replicas; ++replica) {
+            const int team = replica * pipe + position;
             holders.push_back(team);
             executor.insert(executor.end(), static_cast<std::size_t>(microbatches_each), team);
         }
@@ -38,26 +39,26 @@ PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int mi
 
 }  // namespace
 
-bool PipelineShape::holds(int team, int stage) const {
+bool PipelineShape::is_holder(int team, int stage) const {
     const std::vector<int>& teams_of_stage = holders[static_cast<std::size_t>(stage)];
     return std::find(teams_of_stage.begin(), teams_of_stage.end(), team) != teams_of_stage.end();
 }
 
-PipelineShape grid_shape(int pipe, int replicas, int chunks, int microbatches_each, bool is_training) {
-    require_some(pipe, replicas, chunks, microbatches_each);
-    std::vector<int> holder;
-    for (int stage = 0; stage < pipe * chunks; ++stage) holder.push_back(stage % pipe);
-    return shape_of_rows(holder, replicas, microbatches_each, is_training);
+PipelineShape make_grid_shape(int pipe, int replicas, int chunks, int microbatches_each, bool is_training) {
+    require_positive_sizes(pipe, replicas, chunks, microbatches_each);
+    std::vector<int> positions;
+    for (int stage = 0; stage < pipe * chunks; ++stage) positions.push_back(stage % pipe);
+    return make_replicated_shape(positions, replicas, microbatches_each, is_training);
 }
 
-PipelineShape v_shape(int pipe, int replicas, int microbatches_each, bool is_training) {
-    require_some(pipe, replicas, 2, microbatches_each);
-    std::vector<int> holder;
-    for (int stage = 0; stage < 2 * pipe; ++stage) holder.push_back(std::min(stage, 2 * pipe - 1 - stage));
-    return shape_of_rows(holder, replicas, microbatches_each, is_training);
+PipelineShape make_v_shape(int pipe, int replicas, int microbatches_each, bool is_training) {
+    require_positive_sizes(pipe, replicas, 2, microbatches_each);
+    std::vector<int> positions;
+    for (int stage = 0; stage < 2 * pipe; ++stage) positions.push_back(std::min(stage, 2 * pipe - 1 - stage));
+    return make_replicated_shape(positions, replicas, microbatches_each, is_training);
 }
 
-PipelineShape uneven_shape(const std::vector<int>& replicas, int microbatches, bool is_training) {
+PipelineShape make_uneven_shape(const std::vector<int>& replicas, int microbatches, bool is_training) {
     if (replicas.empty() || *std::min_element(replicas.begin(), replicas.end()) < 1 || microbatches < 1) {
         throw ConfigError(
             cat("a pipeline needs at least 1 stage, 1 replica of every stage and 1 micro-batch, ", "but has ",
@@ -70,12 +71,12 @@ PipelineShape uneven_shape(const std::vector<int>& replicas, int microbatches, b
                         .executor = {},
                         .is_training = is_training};
     int first_team = 0;
-    for (const int count : replicas) {
-        std::vector<int>& holders = shape.holders.emplace_back(static_cast<std::size_t>(count));
+    for (const int replica_count : replicas) {
+        std::vector<int>& holders = shape.holders.emplace_back(static_cast<std::size_t>(replica_count));
         std::iota(holders.begin(), holders.end(), first_team);
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (int m = 0; m < microbatches; ++m) executor.push_back(first_team + m % count);
-        first_team += count;
+        for (int m = 0; m < microbatches; ++m) executor.push_back(first_team + m % replica_count);
+        first_team += replica_count;
     }
     return shape;
 }

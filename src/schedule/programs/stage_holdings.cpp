@@ -11,16 +11,16 @@ StageHoldings::StageHoldings(const PipelineShape& shape)
         }
     }
     for (int team = 0; team < shape.teams; ++team) {
-        first_.push_back(all_.size());
-        for (const int stage : stages[static_cast<std::size_t>(team)]) all_.push_back({team, stage});
+        first_index_.push_back(holdings_.size());
+        for (const int stage : stages[static_cast<std::size_t>(team)]) holdings_.push_back({team, stage});
     }
-    first_.push_back(all_.size());
-    holding_of_.reserve(shape.holders.size() * microbatches_);
+    first_index_.push_back(holdings_.size());
+    holding_of_pass_.reserve(shape.holders.size() * microbatches_);
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (int m = 0; m < shape.microbatches; ++m) {
-            std::size_t holding = first_of(shape.executor_of(stage, m));
-            while (all_[holding].stage != stage) ++holding;
-            holding_of_.push_back(holding);
+            std::size_t holding = first_index(shape.find_executor(stage, m));
+            while (holdings_[holding].stage != stage) ++holding;
+            holding_of_pass_.push_back(holding);
         }
     }
 }

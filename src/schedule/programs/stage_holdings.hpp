@@ -1,4 +1,5 @@
-// Numbers the pairs (team, stage held), and finds the one that executes a micro-batch of a stage.
+// Numbers the holdings of a pipeline shape, and finds the holding that executes a micro-batch in a stage. A
+// holding is a team with one of the stages that the team holds.
 #pragma once
 
 #include <cstddef>
@@ -19,27 +20,29 @@ class StageHoldings {
 public:
     explicit StageHoldings(const PipelineShape& shape);
 
-    const std::vector<Holding>& all() const { return all_; }  // by team, then by stage
-    std::size_t first_of(int team) const { return first_[static_cast<std::size_t>(team)]; }
-    std::size_t end_of(int team) const { return first_[static_cast<std::size_t>(team) + 1]; }
-    std::span<const Holding> of(int team) const {
-        return std::span(all_).subspan(first_of(team), end_of(team) - first_of(team));
+    const std::vector<Holding>& all_holdings() const { return holdings_; }  // ordered by team, then by stage
+    // The indices of the holdings of a team are first_index(team) to end_index(team) - 1.
+    std::size_t first_index(int team) const { return first_index_[static_cast<std::size_t>(team)]; }
+    std::size_t end_index(int team) const { return first_index_[static_cast<std::size_t>(team) + 1]; }
+    std::span<const Holding> find_team_holdings(int team) const {
+        return std::span(holdings_).subspan(first_index(team), end_index(team) - first_index(team));
     }
 
-    // A cell is a (stage, micro-batch) pair, numbered below cells(). holding_of() is the holding that executes
-    // it.
-    std::size_t cells() const { return holding_of_.size(); }
-    std::size_t cell(int stage, int microbatch) const {
+    // A pass is the work on one micro-batch in one stage, forward and backward. Passes have indices from 0 to
+    // count_passes() - 1. find_holding() returns the index of the holding that executes a pass, and find_team()
+    // returns the team of that holding.
+    std::size_t count_passes() const { return holding_of_pass_.size(); }
+    std::size_t pass_index(int stage, int microbatch) const {
         return static_cast<std::size_t>(stage) * microbatches_ + static_cast<std::size_t>(microbatch);
     }
-    std::size_t holding_of(std::size_t cell) const { return holding_of_[cell]; }
-    int team_of(std::size_t cell) const { return all_[holding_of_[cell]].team; }
+    std::size_t find_holding(std::size_t pass) const { return holding_of_pass_[pass]; }
+    int find_team(std::size_t pass) const { return holdings_[holding_of_pass_[pass]].team; }
 
 private:
     std::size_t microbatches_;
-    std::vector<Holding> all_;
-    std::vector<std::size_t> first_;  // per team, then the end of the last
-    std::vector<std::size_t> holding_of_;
+    std::vector<Holding> holdings_;
+    std::vector<std::size_t> first_index_;      // per team; the last entry is the number of holdings
+    std::vector<std::size_t> holding_of_pass_;  // index in holdings_
 };
 
 }  // namespace trireme::schedule

@@ -1,5 +1,6 @@
-// The positions at which steps begin in programs without receives. Forwards that run ahead of a VALIDATE begin
-// earlier than all other work of a step.
+// The positions at which steps begin in programs without receives. With speculative updates, some forwards of a
+// step stand before the VALIDATEs of the previous step ("run ahead"); all other work of the step stands after
+// them.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +12,29 @@
 
 namespace trireme::schedule {
 
-struct StepStart {            // positions in a program
-    std::size_t begins = 0;   // after the STEPs of the step before
-    std::size_t resumes = 0;  // after its VALIDATEs and the sends that follow them
+// Positions in a program, counted from 0.
+struct StepStart {
+    std::size_t after_steps = 0;  // after the STEPs of the previous step: forwards that run ahead begin here
+    std::size_t after_validates = 0;  // after the VALIDATEs of the previous step and the sends that follow them
 };
 
-// No VALIDATE precedes the first step, but it is treated like all others: forwards that correspond to those
-// running ahead in later steps come first. If updates are not validated, nothing runs ahead, and work of a step
-// may stand anywhere.
+// No VALIDATE precedes the first step. In the first step the forwards that correspond to those running ahead in
+// later steps count as running ahead, too. If updates are not speculative, no forward runs ahead, and both
+// positions of all steps are 0.
 class StepStarts {
 public:
     StepStarts(const std::vector<Program>& programs, const PipelineShape& shape);
 
-    bool is_ahead(const Instruction& made) const { return made.op == Op::forward && ahead_.has(made); }
-    std::vector<StepStart> of(const Program& program) const;  // per step
+    bool runs_ahead(const Instruction& instruction) const {
+        return instruction.op == Op::forward && forwards_ahead_.contains(instruction);
+    }
+    std::vector<StepStart> find_starts(const Program& program) const;  // per step
 
 private:
     std::size_t steps_;
     int microbatches_;
-    bool validates_;
-    WorkSet ahead_;
+    bool has_speculative_updates_;
+    WorkSet forwards_ahead_;
 };
 
 }  // namespace trireme::schedule

@@ -5,8 +5,9 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the bits of the work that an instruction does. Collectives have none; they are recorded per team.
-std::uint8_t marks_of(Op op) {
+// Returns one bit per kind of work that an instruction does. Collectives have no bit; a StageRecord counts
+// them.
+std::uint8_t find_work_bits(Op op) {
     switch (op) {
         case Op::forward:
             return 1;
@@ -32,89 +33,98 @@ std::uint8_t marks_of(Op op) {
     return 0;
 }
 
-auto place_in(auto& stages, int stage) {
-    return std::lower_bound(stages.begin(), stages.end(), stage,
-                            [](const HeldStage& held, int wanted) { return held.stage < wanted; });
+// Returns an iterator to the record of `stage`, or to a later record if there is none of this stage. `records`
+// has the StageRecords of a team in the order of the stages.
+auto find_stage(auto& records, int stage) {
+    return std::lower_bound(
+        records.begin(), records.end(), stage,
+        [](const StageRecord& record, int wanted_stage) { return record.stage < wanted_stage; });
 }
 
 }  // namespace
 
 WorkRecord::WorkRecord(const PipelineShape& shape)
-    : microbatches_(static_cast<std::size_t>(shape.all_microbatches())),
-      microbatches_of_step_(shape.microbatches),
+    : microbatches_(static_cast<std::size_t>(shape.count_microbatches())),
+      microbatches_per_step_(shape.microbatches),
       is_training_(shape.is_training),
-      marks_(shape.holders.size() * microbatches_),
-      held_(static_cast<std::size_t>(shape.teams)),
-      kept_(held_.size()),
-      most_kept_(held_.size()),
-      most_gradients_(held_.size()),
-      versions_(marks_.size()) {
+      done_bits_(shape.holders.size() * microbatches_),
+      stage_records_(static_cast<std::size_t>(shape.teams)),
+      stashed_activations_(stage_records_.size()),
+      peak_activations_(stage_records_.size()),
+      peak_gradient_steps_(stage_records_.size()),
+      forward_versions_(done_bits_.size()) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            held_[static_cast<std::size_t>(team)].push_back({.stage = stage});
+            stage_records_[static_cast<std::size_t>(team)].push_back({.stage = stage});
         }
     }
 }
 
-bool WorkRecord::has_part_of(const Instruction& instruction) const {
-    return (marks_[index(instruction.stage, instruction.microbatch)] & marks_of(instruction.op)) != 0;
+bool WorkRecord::has_done_part(const Instruction& instruction) const {
+    return (done_bits_[pass_index(instruction.stage, instruction.microbatch)] &
+            find_work_bits(instruction.op)) != 0;
 }
 
 void WorkRecord::add(int team, const Instruction& instruction) {
     const auto [op, stage, microbatch, age] = instruction;
-    if (has_microbatch(op)) marks_[index(stage, microbatch)] |= marks_of(op);
-    HeldStage& here = held(team, stage);
-    if (is_compute(op)) here.oldest = std::max(here.oldest, here.updates - version_of(team, instruction));
+    if (has_microbatch(op)) done_bits_[pass_index(stage, microbatch)] |= find_work_bits(op);
+    StageRecord& record = find_record(team, stage);
+    if (is_compute(op))
+        record.max_age = std::max(record.max_age, record.updates - find_version(team, instruction));
     if (op == Op::forward) {
-        versions_[index(stage, microbatch)] = version_of(team, instruction);
-        keep(team, here);
-        if (!is_training_) release(team, here);
+        forward_versions_[pass_index(stage, microbatch)] = find_version(team, instruction);
+        stash_activation(team, record);
+        if (!is_training_) release_activation(team, record);
     }
-    if (op == Op::backward || op == Op::backward_weight) release(team, here);
+    if (op == Op::backward || op == Op::backward_weight) release_activation(team, record);
     if (op == Op::backward || op == Op::backward_input) {
-        count_gradients(team, microbatch / microbatches_of_step_);
+        raise_gradient_peak(team, microbatch / microbatches_per_step_);
     }
-    if (op == Op::reduce) count_gradients(team, here.reduces++);
-    if (op == Op::step) ++here.updates;
-    if (op == Op::validate) ++here.validations;
+    if (op == Op::reduce) raise_gradient_peak(team, record.reduces++);
+    if (op == Op::step) ++record.updates;
+    if (op == Op::validate) ++record.validations;
 }
 
-int WorkRecord::version_of(int team, const Instruction& compute) const {
-    return std::max(0, held(team, compute.stage).updates - compute.age);
+int WorkRecord::find_version(int team, const Instruction& compute) const {
+    return std::max(0, find_record(team, compute.stage).updates - compute.age);
 }
 
-// Gradients of a step exist from its first backward or REDUCE until all stages have been updated.
-void WorkRecord::count_gradients(int team, int step) {
-    int updated = step;
-    for (const HeldStage& stage : held_by(team)) updated = std::min(updated, stage.updates);
-    int& most = most_gradients_[static_cast<std::size_t>(team)];
-    most = std::max(most, step - updated + 1);
+// Called when the team computes or reduces gradients of `step`. The gradients of a step exist until the team
+// has updated all its stages.
+void WorkRecord::raise_gradient_peak(int team, int step) {
+    int updated_steps = step;
+    for (const StageRecord& record : stage_records(team))
+        updated_steps = std::min(updated_steps, record.updates);
+    int& peak = peak_gradient_steps_[static_cast<std::size_t>(team)];
+    peak = std::max(peak, step - updated_steps + 1);
 }
 
-const HeldStage& WorkRecord::held(int team, int stage) const { return *place_in(held_by(team), stage); }
-
-HeldStage& WorkRecord::held(int team, int stage) {
-    return *place_in(held_[static_cast<std::size_t>(team)], stage);
+const StageRecord& WorkRecord::find_record(int team, int stage) const {
+    return *find_stage(stage_records(team), stage);
 }
 
-bool WorkRecord::holds(int team, int stage) const {
-    const auto found = place_in(held_by(team), stage);
-    return found != held_by(team).end() && found->stage == stage;
+StageRecord& WorkRecord::find_record(int team, int stage) {
+    return *find_stage(stage_records_[static_cast<std::size_t>(team)], stage);
 }
 
-std::size_t WorkRecord::index(int stage, int microbatch) const {
+bool WorkRecord::is_holder(int team, int stage) const {
+    const auto found = find_stage(stage_records(team), stage);
+    return found != stage_records(team).end() && found->stage == stage;
+}
+
+std::size_t WorkRecord::pass_index(int stage, int microbatch) const {
     return static_cast<std::size_t>(stage) * microbatches_ + static_cast<std::size_t>(microbatch);
 }
 
-void WorkRecord::keep(int team, HeldStage& stage) {
+void WorkRecord::stash_activation(int team, StageRecord& record) {
     const auto t = static_cast<std::size_t>(team);
-    stage.most_kept = std::max(stage.most_kept, ++stage.kept);
-    most_kept_[t] = std::max(most_kept_[t], ++kept_[t]);
+    record.peak_activations = std::max(record.peak_activations, ++record.stashed_activations);
+    peak_activations_[t] = std::max(peak_activations_[t], ++stashed_activations_[t]);
 }
 
-void WorkRecord::release(int team, HeldStage& stage) {
-    --stage.kept;
-    --kept_[static_cast<std::size_t>(team)];
+void WorkRecord::release_activation(int team, StageRecord& record) {
+    --record.stashed_activations;
+    --stashed_activations_[static_cast<std::size_t>(team)];
 }
 
 }  // namespace trireme::schedule

@@ -5,41 +5,44 @@
 namespace trireme::schedule {
 namespace {
 
-// Micro-batches pass the chunks in groups of as many as the row has teams: the first team is ready for the next
-// chunk of a group when the last team sends it. With larger groups and one slot, the last team would have to
-// wait until the first has read its earlier message.
-Program forward_program(const RegularShape& grid, int row, int in_row) {
+// Micro-batches pass the chunks in groups of `pipe` micro-batches: the first team is ready for the next chunk
+// of a group when the last team sends the group's first activation. With larger groups and one slot, the last
+// team would have to wait until the first team has read the previous message of the last team.
+Program make_forward_program(const ReplicaGrid& grid, int replica, int position) {
     Program program;
     for (int begin = 0; begin < grid.microbatches_each; begin += grid.pipe) {
         const int end = std::min(begin + grid.pipe, grid.microbatches_each);
         for (int chunk = 0; chunk < grid.chunks; ++chunk) {
             for (int m = begin; m < end; ++m) {
-                program.push_back({Op::forward, chunk * grid.pipe + in_row, row * grid.microbatches_each + m});
+                program.push_back(
+                    {Op::forward, chunk * grid.pipe + position, replica * grid.microbatches_each + m});
             }
         }
     }
     return program;
 }
 
-// A team runs ahead by twice as many forwards of its first stage as teams follow it in the row. A micro-batch
-// returns from those teams when these forwards are done.
-Program v_program(const RegularShape& v, int row, int in_row) {
-    Program down;
-    Program up;
-    for (int i = 0; i < v.microbatches_each; ++i) {
-        const int m = row * v.microbatches_each + i;
-        down.push_back({Op::forward, in_row, m});
-        up.push_back({Op::forward, 2 * v.pipe - 1 - in_row, m});
+// A team executes two forwards of its first stage in advance for each team that follows it in the pipeline
+// replica. When it has done these forwards, its first micro-batch has returned from the following teams.
+Program make_v_forward_program(const ReplicaGrid& grid, int replica, int position) {
+    Program first_forwards;
+    Program second_forwards;
+    for (int i = 0; i < grid.microbatches_each; ++i) {
+        const int m = replica * grid.microbatches_each + i;
+        first_forwards.push_back({Op::forward, position, m});
+        second_forwards.push_back({Op::forward, 2 * grid.pipe - 1 - position, m});
     }
-    const auto behind = static_cast<std::size_t>(v.pipe - 1 - in_row);
-    return alternate(down, up, 2 * behind);
+    const auto teams_after = static_cast<std::size_t>(grid.pipe - 1 - position);
+    return alternate(first_forwards, second_forwards, 2 * teams_after);
 }
 
 }  // namespace
 
+// Example with 2 teams of one stage each: F1 is the forward of micro-batch 1.
+//
 //   stage 0   F0 F1 F2
 //   stage 1      F0 F1 F2
-std::vector<Program> forwards_of(const std::vector<TeamWork>& work) {
+std::vector<Program> make_forwards(const std::vector<TeamWork>& work) {
     std::vector<Program> programs;
     for (const TeamWork& team : work) {
         Program& program = programs.emplace_back();
@@ -48,26 +51,29 @@ std::vector<Program> forwards_of(const std::vector<TeamWork>& work) {
     return programs;
 }
 
-// Example with 2 teams and 2 chunks each; cells name the stage.
+// Example with 2 teams and 2 chunks each: 2F0 is the forward of micro-batch 0 in stage 2.
 //
 //   team 0   0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3
 //   team 1       1F0 1F1 3F0 3F1 1F2 1F3 3F2 3F3
-std::vector<Program> forwards_of(const RegularShape& grid) {
+std::vector<Program> make_forwards(const ReplicaGrid& grid) {
     std::vector<Program> programs;
-    for (int row = 0; row < grid.replicas; ++row) {
-        for (int in_row = 0; in_row < grid.pipe; ++in_row) {
-            programs.push_back(forward_program(grid, row, in_row));
+    for (int replica = 0; replica < grid.replicas; ++replica) {
+        for (int position = 0; position < grid.pipe; ++position) {
+            programs.push_back(make_forward_program(grid, replica, position));
         }
     }
     return programs;
 }
 
+// Example with 2 teams: 2F0 is the forward of micro-batch 0 in stage 2.
+//
 //   team 0   0F0 0F1 0F2 3F0 0F3 3F1     3F2     3F3
 //   team 1       1F0 2F0 1F1 2F1 1F2 2F2 1F3 2F3
-std::vector<Program> forwards_of_v(const RegularShape& v) {
+std::vector<Program> make_v_forwards(const ReplicaGrid& grid) {
     std::vector<Program> programs;
-    for (int row = 0; row < v.replicas; ++row) {
-        for (int in_row = 0; in_row < v.pipe; ++in_row) programs.push_back(v_program(v, row, in_row));
+    for (int replica = 0; replica < grid.replicas; ++replica) {
+        for (int position = 0; position < grid.pipe; ++position)
+            programs.push_back(make_v_forward_program(grid, replica, position));
     }
     return programs;
 }

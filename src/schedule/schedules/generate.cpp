@@ -9,44 +9,44 @@
 namespace trireme::schedule {
 namespace {
 
-void require_whole(const PipelineShape& shape) {
+void require_complete_shape(const PipelineShape& shape) {
     if (shape.teams < 1 || shape.stages() < 1 || shape.microbatches < 1) {
         throw ConfigError(cat("a pipeline needs at least 1 team, 1 stage and 1 micro-batch, but has ",
                               shape.teams, " teams, ", shape.stages(), " stages and ", shape.microbatches,
                               " micro-batches; change --pipe or --microbatches"));
     }
-    bool is_whole = shape.executor.size() == shape.holders.size();
+    bool is_complete = shape.executor.size() == shape.holders.size();
     const auto is_team = [&](int team) { return team >= 0 && team < shape.teams; };
-    for (std::size_t s = 0; is_whole && s < shape.holders.size(); ++s) {
-        is_whole = !shape.holders[s].empty() &&
-                   shape.executor[s].size() == static_cast<std::size_t>(shape.microbatches) &&
-                   std::all_of(shape.holders[s].begin(), shape.holders[s].end(), is_team) &&
-                   std::all_of(shape.executor[s].begin(), shape.executor[s].end(),
-                               [&](int team) { return shape.holds(team, static_cast<int>(s)); });
+    for (std::size_t s = 0; is_complete && s < shape.holders.size(); ++s) {
+        is_complete = !shape.holders[s].empty() &&
+                      shape.executor[s].size() == static_cast<std::size_t>(shape.microbatches) &&
+                      std::all_of(shape.holders[s].begin(), shape.holders[s].end(), is_team) &&
+                      std::all_of(shape.executor[s].begin(), shape.executor[s].end(),
+                                  [&](int team) { return shape.is_holder(team, static_cast<int>(s)); });
     }
-    if (!is_whole) {
+    if (!is_complete) {
         throw BugError(cat("a pipeline shape of ", shape.stages(), " stages and ", shape.microbatches,
                            " micro-batches does not name a holder as executor for each of them"));
     }
 }
 
-std::string chunks_obstacle(const Schedule& schedule, const RegularShape& grid) {
+std::string describe_chunks_obstacle(const Schedule& schedule, const ReplicaGrid& grid) {
     return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but pipe ",
                grid.pipe, " with chunks ", grid.chunks, " puts ", grid.chunks,
                " there; the nearest shape it takes is pipe ", grid.pipe,
                " with chunks 1: use --chunks 1, or --schedule interleaved or looped-bfs");
 }
 
-std::string shared_teams_obstacle(const Schedule& schedule, const PipelineShape& shape) {
+std::string describe_shared_teams_obstacle(const Schedule& schedule, const PipelineShape& shape) {
     return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but this ",
                "layout of ", shape.stages(), " stages puts several on one; the nearest shape it takes ",
                "has a team of ranks of its own for each replica of the ", shape.stages(),
-               " stages: ", v_behind(shape) ? "use --schedule zb-v, " : "",
+               " stages: ", find_v_grid(shape) ? "use --schedule zb-v, " : "",
                "change the layout, or give the order of work yourself with --schedule FILE.csv");
 }
 
 // "8 micro-batches on 3 stages (replicas 3, 3, 2)"
-std::string shape_text(const PipelineShape& shape) {
+std::string describe_shape(const PipelineShape& shape) {
     std::string replicas;
     for (const std::vector<int>& holders : shape.holders) {
         replicas += cat(replicas.empty() ? "" : ", ", holders.size());
@@ -54,101 +54,102 @@ std::string shape_text(const PipelineShape& shape) {
     return cat(shape.microbatches, " micro-batches on ", shape.stages(), " stages (replicas ", replicas, ")");
 }
 
-std::string uneven_obstacle(const Schedule& schedule, const PipelineShape& shape) {
+std::string describe_uneven_obstacle(const Schedule& schedule, const PipelineShape& shape) {
     const int pipe = std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
     return cat("schedule ", schedule.name, " is made for a grid of rows with equally many micro-batches, but ",
-               shape_text(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
+               describe_shape(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
                ": use --pipe ", pipe, " --data ", data, " in place of the layout",
-               one_stage_each(shape) ? ", or --schedule 1f1b or gpipe" : "",
-               v_behind(shape) ? ", or --schedule zb-v" : "");
+               find_team_work(shape) ? ", or --schedule 1f1b or gpipe" : "",
+               find_v_grid(shape) ? ", or --schedule zb-v" : "");
 }
 
-std::string no_v_obstacle(const PipelineShape& shape) {
-    const std::optional<RegularShape> grid = grid_behind(shape);
+std::string describe_missing_v(const PipelineShape& shape) {
+    const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
     const int pipe = grid ? grid->pipe : std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
     return cat(
         "schedule zb-v is made for a V, where rank r of a row holds stages r and 2 x pipe - 1 - r "
         "and rows have equally many micro-batches, but ",
-        shape_text(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ", pipe,
-        " --data ", data, " in place of the layout");
+        describe_shape(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ",
+        pipe, " --data ", data, " in place of the layout");
 }
 
-// Says why the schedule cannot be generated for the shape; empty if it can.
-std::string obstacle_of_shape(const Schedule& schedule, const PipelineShape& shape) {
-    const std::optional<RegularShape> grid = grid_behind(shape);
+// Returns why the schedule cannot be generated for the shape; empty if it can.
+std::string find_shape_obstacle(const Schedule& schedule, const PipelineShape& shape) {
+    const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
     switch (schedule.shape) {
-        case ScheduleShape::one_stage_each:
-            if (one_stage_each(shape)) return {};
-            return grid ? chunks_obstacle(schedule, *grid) : shared_teams_obstacle(schedule, shape);
+        case ScheduleShape::one_stage_per_team:
+            if (find_team_work(shape)) return {};
+            return grid ? describe_chunks_obstacle(schedule, *grid)
+                        : describe_shared_teams_obstacle(schedule, shape);
         case ScheduleShape::grid:
-            return grid ? std::string() : uneven_obstacle(schedule, shape);
+            return grid ? std::string() : describe_uneven_obstacle(schedule, shape);
         case ScheduleShape::one_chunk_grid:
-            if (!grid) return uneven_obstacle(schedule, shape);
-            return grid->chunks > 1 ? chunks_obstacle(schedule, *grid) : std::string();
-        case ScheduleShape::v:
-            return v_behind(shape) ? std::string() : no_v_obstacle(shape);
+            if (!grid) return describe_uneven_obstacle(schedule, shape);
+            return grid->chunks > 1 ? describe_chunks_obstacle(schedule, *grid) : std::string();
+        case ScheduleShape::two_chunk_v:
+            return find_v_grid(shape) ? std::string() : describe_missing_v(shape);
     }
     throw BugError(cat("schedule ", schedule.name, " takes no shape"));
 }
 
-ScheduleInput input_for(const Schedule& schedule, const PipelineShape& shape) {
-    const bool is_v = schedule.shape == ScheduleShape::v;
+ScheduleInput make_schedule_input(const Schedule& schedule, const PipelineShape& shape) {
+    const bool needs_v = schedule.shape == ScheduleShape::two_chunk_v;
     return {.shape = shape,
-            .work = one_stage_each(shape).value_or(std::vector<TeamWork>()),
-            .grid = (is_v ? v_behind(shape) : grid_behind(shape)).value_or(RegularShape())};
+            .work = find_team_work(shape).value_or(std::vector<TeamWork>()),
+            .grid = (needs_v ? find_v_grid(shape) : find_replica_grid(shape)).value_or(ReplicaGrid())};
 }
 
-std::vector<Program> forwards_of(const ScheduleInput& input, ScheduleShape shape) {
-    if (shape == ScheduleShape::v) return forwards_of_v(input.grid);
-    return shape == ScheduleShape::grid ? forwards_of(input.grid) : forwards_of(input.work);
+std::vector<Program> make_forwards(const ScheduleInput& input, ScheduleShape shape) {
+    if (shape == ScheduleShape::two_chunk_v) return make_v_forwards(input.grid);
+    return shape == ScheduleShape::grid ? make_forwards(input.grid) : make_forwards(input.work);
 }
 
 }  // namespace
 
-std::string obstacle_to(const Schedule& schedule, const PipelineShape& shape) {
-    require_whole(shape);
-    const std::string obstacle = obstacle_of_shape(schedule, shape);
-    if (!obstacle.empty() || !shape.is_training || schedule.obstacle == nullptr) return obstacle;
-    return schedule.obstacle(input_for(schedule, shape));
+std::string find_schedule_obstacle(const Schedule& schedule, const PipelineShape& shape) {
+    require_complete_shape(shape);
+    const std::string obstacle = find_shape_obstacle(schedule, shape);
+    if (!obstacle.empty() || !shape.is_training || schedule.find_obstacle == nullptr) return obstacle;
+    return schedule.find_obstacle(make_schedule_input(schedule, shape));
 }
 
 std::vector<Program> generate(const Schedule& schedule, const PipelineShape& shape) {
-    if (const std::string obstacle = obstacle_to(schedule, shape); !obstacle.empty())
+    if (const std::string obstacle = find_schedule_obstacle(schedule, shape); !obstacle.empty())
         throw ConfigError(obstacle);
-    const ScheduleInput input = input_for(schedule, shape);
-    return shape.is_training ? schedule.programs(input) : forwards_of(input, schedule.shape);
+    const ScheduleInput input = make_schedule_input(schedule, shape);
+    return shape.is_training ? schedule.make_programs(input) : make_forwards(input, schedule.shape);
 }
 
-PipelineShape with_updates_of(const Schedule& schedule, PipelineShape shape) {
+PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape) {
     const bool has_several_teams = static_cast<int>(shape.holders.front().size()) < shape.teams;
-    shape.updates_alone = schedule.updates_stages_alone;
-    shape.validates = schedule.splits_backward && has_several_teams && shape.is_training;
+    shape.updates_stages_independently = schedule.updates_stages_independently;
+    shape.has_speculative_updates = schedule.splits_backward && has_several_teams && shape.is_training;
     return shape;
 }
 
 namespace {
 
-// Returns a shape with enough steps to find the order that repeats. No stage runs ahead by more steps than
-// there are stages.
-PipelineShape repeated(const Schedule& schedule, PipelineShape shape) {
-    if (schedule.keeps_old_weights) shape.steps = 2 * shape.stages() + 4;
+// Returns `shape` with enough steps for fold() to find the body that repeats. No stage runs ahead by more steps
+// than there are stages.
+PipelineShape add_steps_to_repeat(const Schedule& schedule, PipelineShape shape) {
+    if (schedule.stashes_weights) shape.steps = 2 * shape.stages() + 4;
     return shape;
 }
 
 }  // namespace
 
-std::string obstacle_to_phases(const Schedule& schedule, const PipelineShape& shape) {
-    return obstacle_to(schedule, repeated(schedule, shape));
+std::string find_phases_obstacle(const Schedule& schedule, const PipelineShape& shape) {
+    return find_schedule_obstacle(schedule, add_steps_to_repeat(schedule, shape));
 }
 
 Phases generate_phases(const Schedule& schedule, const PipelineShape& shape) {
-    if (with_updates_of(schedule, shape).validates)
-        return with_validated_updates(generate(schedule, shape), shape);
-    if (schedule.keeps_old_weights) {
-        const PipelineShape many = repeated(schedule, shape);
-        return folded(generate(schedule, many), many);
+    if (apply_update_rule(schedule, shape).has_speculative_updates)
+        return make_updates_speculative(generate(schedule, shape), shape);
+    if (schedule.stashes_weights) {
+        const PipelineShape several_steps = add_steps_to_repeat(schedule, shape);
+        return fold(generate(schedule, several_steps), several_steps);
     }
     return {.prologue = std::vector<Program>(static_cast<std::size_t>(shape.teams)),
             .body = generate(schedule, shape)};

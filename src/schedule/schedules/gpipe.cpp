@@ -5,12 +5,13 @@
 namespace trireme::schedule {
 
 // All forwards, then all backwards (Huang et al., 2019). The order of the backwards does not change the idle
-// time. They ascend, so that the first activations stored are the first freed.
+// time. They run in the order of the micro-batches, so that the activations stored first are freed first.
+// Example with 3 micro-batches. A backward takes two units of time; its second unit is shown as two dots.
 //
 //   stage 0   F0 F1 F2                   B0 .. B1 .. B2 ..
 //   stage 1      F0 F1 F2          B0 .. B1 .. B2 ..
 //   stage 2         F0 F1 F2 B0 .. B1 .. B2 ..
-std::vector<Program> gpipe(const ScheduleInput& input) {
+std::vector<Program> make_gpipe_programs(const ScheduleInput& input) {
     std::vector<Program> programs;
     for (const TeamWork& team : input.work) {
         Program& program = programs.emplace_back();
@@ -20,9 +21,11 @@ std::vector<Program> gpipe(const ScheduleInput& input) {
     return programs;
 }
 
-// A row with fewer micro-batches than teams waits again for each further chunk.
-std::optional<double> idle_of_whole_passes(const EqualRow& row, const StageCost& cost) {
-    return ((row.pipe - 1) + (row.chunks - 1) * std::max(0.0, row.pipe - row.microbatches)) * cost.pass();
+// Idle time of schedules that do not split backwards. A pipeline with fewer micro-batches than teams waits
+// again for each further chunk.
+std::optional<double> compute_unsplit_idle_time(const PipelineSizes& sizes, const StageCost& cost) {
+    return ((sizes.pipe - 1) + (sizes.chunks - 1) * std::max(0.0, sizes.pipe - sizes.microbatches)) *
+           cost.compute_pass_time();
 }
 
 }  // namespace trireme::schedule

@@ -2,11 +2,12 @@
 
 namespace trireme::schedule {
 
-// Layers are spread over teams without overlap: one team of a row works, the others wait.
+// Naive model parallelism: of each pipeline replica one team works while the others wait. Example with 2
+// micro-batches. A backward takes two units of time; its second unit is shown as two dots.
 //
 //   stage 0   F0          B0 .. F1          B1 ..
 //   stage 1      F0 B0 ..          F1 B1 ..
-std::vector<Program> inter_layer(const ScheduleInput& input) {
+std::vector<Program> make_inter_layer_programs(const ScheduleInput& input) {
     std::vector<Program> programs;
     for (const TeamWork& team : input.work) {
         Program& program = programs.emplace_back();
@@ -18,8 +19,8 @@ std::vector<Program> inter_layer(const ScheduleInput& input) {
     return programs;
 }
 
-std::optional<double> idle_of_inter_layer(const EqualRow& row, const StageCost& cost) {
-    return row.microbatches * (row.pipe - 1) * cost.pass();
+std::optional<double> compute_inter_layer_idle_time(const PipelineSizes& sizes, const StageCost& cost) {
+    return sizes.microbatches * (sizes.pipe - 1) * cost.compute_pass_time();
 }
 
 }  // namespace trireme::schedule

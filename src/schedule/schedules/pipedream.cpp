@@ -6,22 +6,24 @@
 namespace trireme::schedule {
 namespace {
 
-int count_of(const std::vector<int>& executors, int team) {
+// Returns the number of micro-batches of one step that `team` executes in a stage with these executors.
+int count_executions(const std::vector<int>& executors, int team) {
     return static_cast<int>(std::count(executors.begin(), executors.end(), team));
 }
 
-// Returns 1F1B over the micro-batches of all steps; on a grid separately for each row.
-std::vector<Program> without_flush(const PipelineShape& shape) {
-    const std::optional<RegularShape> grid = grid_behind(shape);
-    if (!grid) return alternate_passes(shape, *one_stage_each(shape));
-    const int each = grid->microbatches_each;
-    PipelineShape row = grid_shape(grid->pipe, 1, 1, each);
-    row.steps = shape.steps;
+// Returns 1F1B over the micro-batches of all steps; on a grid separately for each pipeline replica.
+std::vector<Program> make_1f1b_without_flush(const PipelineShape& shape) {
+    const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
+    if (!grid) return make_1f1b_programs(shape, *find_team_work(shape));
+    const int per_replica = grid->microbatches_each;
+    PipelineShape one_replica = make_grid_shape(grid->pipe, 1, 1, per_replica);
+    one_replica.steps = shape.steps;
     std::vector<Program> programs;
-    for (int d = 0; d < grid->replicas; ++d) {
-        for (Program& program : alternate_passes(row, *one_stage_each(row))) {
+    for (int replica = 0; replica < grid->replicas; ++replica) {
+        for (Program& program : make_1f1b_programs(one_replica, *find_team_work(one_replica))) {
             for (Instruction& i : program) {
-                i.microbatch = i.microbatch / each * shape.microbatches + d * each + i.microbatch % each;
+                i.microbatch = i.microbatch / per_replica * shape.microbatches + replica * per_replica +
+                               i.microbatch % per_replica;
             }
             programs.push_back(std::move(program));
         }
@@ -29,163 +31,176 @@ std::vector<Program> without_flush(const PipelineShape& shape) {
     return programs;
 }
 
-// Returns the number of forwards before the first backward, minus one.
-int warm_up_of(const Program& program) {
+// Returns the number of warm-up forwards of 1F1B: those before the first backward, without the forward that is
+// directly followed by this backward.
+int count_warm_up(const Program& program) {
     const auto first =
         std::find_if(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::backward; });
     return first == program.end() ? 0 : static_cast<int>(first - program.begin()) - 1;
 }
 
-// Returns, per stage, the steps by which forwards run ahead of backwards: the smallest age of weights with
-// which forwards need not wait.
-std::vector<int> own_delays(const PipelineShape& shape, const std::vector<Program>& programs) {
+// Returns, per stage, the number of steps by which forwards run ahead of backwards, rounded up. Forwards that
+// use weights of at least this age need not wait for an update.
+std::vector<int> compute_delays(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::vector<int> delays;
     for (int stage = 0; stage < shape.stages(); ++stage) {
         int delay = 0;
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            const int each = count_of(shape.executor[static_cast<std::size_t>(stage)], team);
-            const int warm_up = warm_up_of(programs[static_cast<std::size_t>(team)]);
-            if (each > 0) delay = std::max(delay, (warm_up + each - 1) / each);
+            const int per_step = count_executions(shape.executor[static_cast<std::size_t>(stage)], team);
+            const int warm_up = count_warm_up(programs[static_cast<std::size_t>(team)]);
+            if (per_step > 0) delay = std::max(delay, (warm_up + per_step - 1) / per_step);
         }
         delays.push_back(delay);
     }
     return delays;
 }
 
-int largest_of(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
+int find_max_delay(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
 
-// Returns the next larger number of micro-batches for which weights of one update ago are old enough. It is
-// found by trial, because replicas outside a grid take turns and may get one micro-batch more or less than
-// others.
-int enough_microbatches(const PipelineShape& shape) {
+// Returns the next larger number of micro-batches per step for which forwards that use the weights of one
+// update ago need not wait. Finds it by trial: replicas outside a grid take turns and may execute one
+// micro-batch more or less than others.
+int find_min_microbatches(const PipelineShape& shape) {
     std::vector<int> replicas;
     for (const std::vector<int>& holders : shape.holders) replicas.push_back(static_cast<int>(holders.size()));
-    PipelineShape more = shape;
+    PipelineShape larger_shape = shape;
     do {
-        more = uneven_shape(replicas, more.microbatches + 1);
-        more.steps = shape.steps;
-    } while (largest_of(own_delays(more, without_flush(more))) > 1);
-    return more.microbatches;
+        larger_shape = make_uneven_shape(replicas, larger_shape.microbatches + 1);
+        larger_shape.steps = shape.steps;
+    } while (find_max_delay(compute_delays(larger_shape, make_1f1b_without_flush(larger_shape))) > 1);
+    return larger_shape.microbatches;
 }
 
-std::string few_microbatches_obstacle(const PipelineShape& shape, int delay) {
-    const std::optional<RegularShape> grid = grid_behind(shape);
+std::string describe_few_microbatches(const PipelineShape& shape, int delay) {
+    const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
     return cat("schedule pipedream-2bw keeps weights of one update ago, but with ",
                grid ? grid->microbatches_each : shape.microbatches, " micro-batches and ", shape.stages(),
                " stages the first stage runs ", delay,
                " steps ahead; the nearest shape it takes is --microbatches ",
-               grid ? grid->pipe - 1 : enough_microbatches(shape),
+               grid ? grid->pipe - 1 : find_min_microbatches(shape),
                grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical");
 }
 
-// Inserts the updates of one team between its passes, and sets the ages of the weights that the passes use.
-class Updating {
+// Inserts the REDUCEs and STEPs of one team's stage between its forwards and backwards, and sets the ages of
+// the weights that the forwards and backwards use.
+class UpdateInserter {
 public:
-    Updating(const PipelineShape& shape, int stage, int delay)
-        : shape_(shape), stage_(stage), delay_(delay), left_(static_cast<std::size_t>(shape.steps)) {}
+    UpdateInserter(const PipelineShape& shape, int stage, int delay)
+        : shape_(shape),
+          stage_(stage),
+          delay_(delay),
+          remaining_backwards_(static_cast<std::size_t>(shape.steps)) {}
 
-    Program updated(const Program& passes) {
-        for (const Instruction& pass : passes) left_[step_of(pass)] += pass.op == Op::backward ? 1 : 0;
-        for (const Instruction& pass : passes) add(pass);
-        while (updates_ < shape_.steps) update();
+    Program insert_updates(const Program& instructions) {
+        for (const Instruction& instruction : instructions)
+            remaining_backwards_[find_step(instruction)] += instruction.op == Op::backward ? 1 : 0;
+        for (const Instruction& instruction : instructions) add(instruction);
+        while (updates_done_ < shape_.steps) insert_update();
         return std::move(program_);
     }
 
 private:
-    std::size_t step_of(const Instruction& pass) const {
-        return static_cast<std::size_t>(shape_.step_of(pass.microbatch));
+    std::size_t find_step(const Instruction& instruction) const {
+        return static_cast<std::size_t>(shape_.find_step(instruction.microbatch));
     }
 
-    // An update that waits for all stages stands before the first forward that needs it. An update of a single
-    // stage follows the last backward of the step.
-    void add(Instruction pass) {
-        const auto step = static_cast<int>(step_of(pass));
-        if (pass.op == Op::forward && !shape_.updates_alone) {
-            while (updates_ < step - delay_) update();
+    // Adds a forward or a backward. An update that waits for all stages is inserted before the first forward
+    // that uses its weights. An independent update of one stage follows the last backward of the step.
+    void add(Instruction instruction) {
+        const auto step = static_cast<int>(find_step(instruction));
+        if (instruction.op == Op::forward && !shape_.updates_stages_independently) {
+            while (updates_done_ < step - delay_) insert_update();
         }
-        if (pass.op == Op::forward) latest_ = std::max(latest_, step);
-        pass.age = newest() - (step - delay_);
-        program_.push_back(pass);
-        if (pass.op != Op::backward || --left_[step_of(pass)] > 0) return;
+        if (instruction.op == Op::forward) latest_step_ = std::max(latest_step_, step);
+        instruction.age = find_newest_update() - (step - delay_);
+        program_.push_back(instruction);
+        if (instruction.op != Op::backward || --remaining_backwards_[find_step(instruction)] > 0) return;
         program_.push_back({Op::reduce, stage_});
-        ++reduces_;
-        if (shape_.updates_alone) update();
+        ++reduces_done_;
+        if (shape_.updates_stages_independently) insert_update();
     }
 
-    // Returns the number of the newest update. If updates wait for all stages, it is extrapolated to negative
-    // numbers before the first one, so that ages are the same in every step.
-    int newest() const { return shape_.updates_alone ? updates_ : latest_ - delay_; }
+    // Returns the number of the newest update so far. If updates wait for all stages, the numbers before the
+    // first update are extrapolated to negative values, so that ages are the same in every step.
+    int find_newest_update() const {
+        return shape_.updates_stages_independently ? updates_done_ : latest_step_ - delay_;
+    }
 
-    void update() {
-        for (; reduces_ <= updates_; ++reduces_) program_.push_back({Op::reduce, stage_});
+    void insert_update() {
+        for (; reduces_done_ <= updates_done_; ++reduces_done_) program_.push_back({Op::reduce, stage_});
         program_.push_back({Op::step, stage_});
-        ++updates_;
+        ++updates_done_;
     }
 
     const PipelineShape& shape_;
     int stage_;
-    int delay_;
-    std::vector<int> left_;  // per step: backwards left
-    int reduces_ = 0;
-    int updates_ = 0;
-    int latest_ = 0;  // latest step whose forwards have begun
+    int delay_;                             // age of the weights that the stage uses, in updates
+    std::vector<int> remaining_backwards_;  // per step: number of backwards not yet added
+    int reduces_done_ = 0;
+    int updates_done_ = 0;
+    int latest_step_ = 0;  // latest step whose forwards have begun
     Program program_;
 };
 
-// Inserts the updates into 1F1B without a flush. `delays` has the age of the weights per stage.
-std::vector<Program> with_updates(std::vector<Program> programs, const PipelineShape& shape,
-                                  const std::vector<int>& delays) {
+// Inserts REDUCEs and STEPs into 1F1B without a flush. `delays` has the age of the weights per stage, in
+// updates.
+std::vector<Program> insert_updates(std::vector<Program> programs, const PipelineShape& shape,
+                                    const std::vector<int>& delays) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
         const auto s = static_cast<std::size_t>(stage);
         for (const int team : shape.holders[s]) {
             Program& program = programs[static_cast<std::size_t>(team)];
-            program = Updating(shape, stage, delays[s]).updated(program);
+            program = UpdateInserter(shape, stage, delays[s]).insert_updates(program);
         }
     }
     return programs;
 }
 
-std::vector<int> for_all_stages(int delay, const PipelineShape& shape) {
+std::vector<int> make_equal_delays(int delay, const PipelineShape& shape) {
     return std::vector<int>(static_cast<std::size_t>(shape.stages()), delay);
 }
 
 }  // namespace
 
-// 1F1B without flushes. In this example each stage is updated alone after every micro-batch (Narayanan et al.,
-// 2019). B0@2 uses the weights that F0 has used, which are two updates old.
+// 1F1B without flushes. In this example each stage is updated independently after every micro-batch (Narayanan
+// et al., 2019). B1@2 is the backward of micro-batch 1, and uses the weights that F1 has used: those of two
+// updates ago, or the initial weights if there were fewer updates.
 //
 //   stage 0   F0 F1 F2             B0@2 STEP F3 B1@2 STEP F4 ...
 //   stage 1      F0 F1        B0@1 STEP F2 B1@1 STEP F3 ...
 //   stage 2         F0 B0 STEP F1 B1 STEP F2 B2 STEP ...
 //
-// With vertical sync all stages use weights of the first stage's age. In 2BW (Narayanan et al., 2021) they use
-// those of one update ago, which is old enough if a step has at least pipe - 1 micro-batches. In both variants
-// updates wait for the gradients of all stages. They stand just before the first forward that needs them, which
-// leaves time for the reduction.
-std::vector<Program> pipedream(const ScheduleInput& input) {
+// With vertical sync all stages use weights of the age that the first stage needs. In 2BW (Narayanan et al.,
+// 2021) all stages use the weights of one update ago, so that no forward waits if a step has at least pipe - 1
+// micro-batches. In both variants updates wait for the gradients of all stages. A STEP stands just before the
+// first forward that uses its weights, which leaves time for the gradient reduction.
+std::vector<Program> make_pipedream_programs(const ScheduleInput& input) {
     PipelineShape shape = input.shape;
-    shape.updates_alone = true;
-    std::vector<Program> programs = without_flush(shape);
-    const std::vector<int> delays = own_delays(shape, programs);
-    return with_updates(std::move(programs), shape, delays);
+    shape.updates_stages_independently = true;
+    std::vector<Program> programs = make_1f1b_without_flush(shape);
+    const std::vector<int> delays = compute_delays(shape, programs);
+    return insert_updates(std::move(programs), shape, delays);
 }
 
-std::vector<Program> pipedream_vertical(const ScheduleInput& input) {
-    std::vector<Program> programs = without_flush(input.shape);
-    const int delay = largest_of(own_delays(input.shape, programs));
-    return with_updates(std::move(programs), input.shape, for_all_stages(delay, input.shape));
+std::vector<Program> make_pipedream_vertical_programs(const ScheduleInput& input) {
+    std::vector<Program> programs = make_1f1b_without_flush(input.shape);
+    const int delay = find_max_delay(compute_delays(input.shape, programs));
+    return insert_updates(std::move(programs), input.shape, make_equal_delays(delay, input.shape));
 }
 
-std::vector<Program> pipedream_2bw(const ScheduleInput& input) {
-    return with_updates(without_flush(input.shape), input.shape, for_all_stages(1, input.shape));
+std::vector<Program> make_pipedream_2bw_programs(const ScheduleInput& input) {
+    return insert_updates(make_1f1b_without_flush(input.shape), input.shape, make_equal_delays(1, input.shape));
 }
 
-std::string obstacle_to_2bw(const ScheduleInput& input) {
-    const int delay = largest_of(own_delays(input.shape, without_flush(input.shape)));
-    return delay > 1 ? few_microbatches_obstacle(input.shape, delay) : std::string();
+std::string find_2bw_obstacle(const ScheduleInput& input) {
+    const int delay = find_max_delay(compute_delays(input.shape, make_1f1b_without_flush(input.shape)));
+    return delay > 1 ? describe_few_microbatches(input.shape, delay) : std::string();
 }
 
-// A full pipeline has no idle time.
-std::optional<double> idle_of_full_pipeline(const EqualRow& /*row*/, const StageCost& /*cost*/) { return 0; }
+// A pipeline without flushes is always full, so that it has no idle time.
+std::optional<double> compute_full_pipeline_idle_time(const PipelineSizes& /*sizes*/,
+                                                      const StageCost& /*cost*/) {
+    return 0;
+}
 
 }  // namespace trireme::schedule

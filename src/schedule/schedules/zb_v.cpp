@@ -7,23 +7,25 @@
 namespace trireme::schedule {
 namespace {
 
-// One of the two stages of a team.
-struct Leg {
+// The work done so far in one of the two stages of a team.
+struct StageProgress {
     int stage = 0;
-    bool gradient_stays = false;  // no other team waits for the gradient of a backward pass
-    std::map<Op, int> next = {};  // next micro-batch per kind of work, counted within the row
+    bool keeps_gradient_in_team = false;     // no other team waits for the gradient of a backward pass
+    std::map<Op, int> next_microbatch = {};  // per kind of work, counted within the pipeline replica
 };
 
 class TeamProgram {
 public:
-    TeamProgram(const RegularShape& v, int row, int before)
-        : first_(row * v.microbatches_each),
-          count_(v.microbatches_each),
-          down_{.stage = before, .gradient_stays = before == 0},
-          up_{.stage = 2 * v.pipe - 1 - before, .gradient_stays = before == v.pipe - 1} {}
+    TeamProgram(const ReplicaGrid& grid, int replica, int teams_before)
+        : first_microbatch_(replica * grid.microbatches_each),
+          microbatches_(grid.microbatches_each),
+          first_stage_{.stage = teams_before, .keeps_gradient_in_team = teams_before == 0},
+          second_stage_{.stage = 2 * grid.pipe - 1 - teams_before,
+                        .keeps_gradient_in_team = teams_before == grid.pipe - 1} {}
 
-    // Adds instructions by their letters: lower case for the stage on the way down, upper case on the way back.
-    void repeat(int times, std::string_view letters) {
+    // Adds instructions by their letters f, i and w: lower case for the team's first stage, upper case for its
+    // second. Omits micro-batches that do not exist.
+    void append(int times, std::string_view letters) {
         for (int i = 0; i < times; ++i) {
             for (const char letter : letters) add(letter);
         }
@@ -31,68 +33,72 @@ public:
     Program take() { return std::move(program_); }
 
 private:
-    static Op op_of(char letter) {
+    static Op parse_op(char letter) {
         if (letter == 'f' || letter == 'F') return Op::forward;
         return letter == 'i' || letter == 'I' ? Op::backward_input : Op::backward_weight;
     }
 
     void add(char letter) {
-        Leg& leg = letter < 'a' ? up_ : down_;
-        const Op op = op_of(letter);
-        const int microbatch = leg.next[op]++;
-        if (microbatch >= count_) return;
-        const Instruction input{Op::backward_input, leg.stage, first_ + microbatch};
-        if (op == Op::backward_weight && leg.gradient_stays && program_.back() == input) {
+        StageProgress& progress = letter < 'a' ? second_stage_ : first_stage_;
+        const Op op = parse_op(letter);
+        const int microbatch = progress.next_microbatch[op]++;
+        if (microbatch >= microbatches_) return;
+        const Instruction input{Op::backward_input, progress.stage, first_microbatch_ + microbatch};
+        // Adjacent halves are joined if no other team waits for the gradient of the input half.
+        if (op == Op::backward_weight && progress.keeps_gradient_in_team && program_.back() == input) {
             program_.back().op = Op::backward;
         } else {
-            program_.push_back({op, leg.stage, first_ + microbatch});
+            program_.push_back({op, progress.stage, first_microbatch_ + microbatch});
         }
     }
 
-    int first_;
-    int count_;
-    Leg down_;
-    Leg up_;
+    int first_microbatch_;
+    int microbatches_;
+    StageProgress first_stage_;
+    StageProgress second_stage_;
     Program program_;
 };
 
-Program zb_v_program(const RegularShape& v, int row, int before) {
-    const int rest = v.pipe - before;  // teams from this one on
-    const int all = std::max(2 * v.pipe - 1, v.microbatches_each);
-    TeamProgram program(v, row, before);
-    program.repeat(2 * rest - 1, "f");
-    program.repeat(before, "Ff");
-    program.repeat(rest, "FIW");
-    program.repeat(all - v.pipe, "fiwFIW");
-    program.repeat(before, "iI");
-    program.repeat(rest, "iw");
-    program.repeat(before, "W");
-    program.repeat(before, "w");
+Program make_zb_v_program(const ReplicaGrid& grid, int replica, int teams_before) {
+    const int teams_from_here = grid.pipe - teams_before;  // this team and those that follow it
+    const int pattern_microbatches = std::max(2 * grid.pipe - 1, grid.microbatches_each);
+    TeamProgram program(grid, replica, teams_before);
+    program.append(2 * teams_from_here - 1, "f");
+    program.append(teams_before, "Ff");
+    program.append(teams_from_here, "FIW");
+    program.append(pattern_microbatches - grid.pipe, "fiwFIW");
+    program.append(teams_before, "iI");
+    program.append(teams_from_here, "iw");
+    program.append(teams_before, "W");
+    program.append(teams_before, "w");
     return program.take();
 }
 
 }  // namespace
 
-// The model goes down the row and comes back, so that one team has its first and its last stage. Every team
-// keeps as many activations as the first one of 1F1B (Qi et al., 2024). No team waits between its first and its
-// last instruction if F, I and W cost the same and a row has 2 * pipe - 1 micro-batches. With fewer
-// micro-batches the order is the same without the missing ones. Example with 2 teams and 3 micro-batches; cells
-// name the stage.
+// The stages run from the first to the last team of a pipeline replica and back, so that the first team holds
+// the first and the last stage. Every team stores the same number of activations as the first team of 1F1B (Qi
+// et al., 2024). No team waits between its first and its last instruction if forwards, input halves and weight
+// halves take equal times and a replica has at least 2 * pipe - 1 micro-batches. With fewer micro-batches the
+// order is that of 2 * pipe - 1 micro-batches without the missing ones. Example with 2 teams and 3
+// micro-batches. 2F0 is the forward of micro-batch 0 in stage 2; I and W are the halves of a backward, and B is
+// a backward in one piece, which takes two units of time.
 //
 //   team 0   0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0B0 ..  3F2 3I2 3W2 0B1 ..  0B2 ..
 //   team 1       1F0 2F0 1F1 2F1 2B0 ..  1F2 1I0 1W0 2F2 2B1 ..  1I1 2I2 1I2 1W1 2W2 1W2
-std::vector<Program> zb_v(const ScheduleInput& input) {
-    const RegularShape& v = input.grid;
+std::vector<Program> make_zb_v_programs(const ScheduleInput& input) {
+    const ReplicaGrid& grid = input.grid;
     std::vector<Program> programs;
-    for (int row = 0; row < v.replicas; ++row) {
-        for (int before = 0; before < v.pipe; ++before) programs.push_back(zb_v_program(v, row, before));
+    for (int replica = 0; replica < grid.replicas; ++replica) {
+        for (int teams_before = 0; teams_before < grid.pipe; ++teams_before)
+            programs.push_back(make_zb_v_program(grid, replica, teams_before));
     }
     return programs;
 }
 
-std::optional<double> idle_of_zb_v(const EqualRow& row, const StageCost& cost) {
-    const bool are_equal = cost.forward == cost.backward_input && cost.forward == cost.backward_weight;
-    if (!are_equal || row.microbatches < 2 * row.pipe - 1) return std::nullopt;
+std::optional<double> compute_zb_v_idle_time(const PipelineSizes& sizes, const StageCost& cost) {
+    const bool are_costs_equal = cost.forward == cost.backward_input && cost.forward == cost.backward_weight;
+    if (!are_costs_equal || sizes.microbatches < 2 * sizes.pipe - 1) return std::nullopt;
     return 0;
 }
 

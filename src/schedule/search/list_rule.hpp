@@ -6,21 +6,24 @@
 
 namespace trireme::schedule {
 
-// Order of preference: F is a forward, I the input half of a backward (or a whole one), W the weight half.
+// The order in which a free team prefers possible instructions. f: a forward, i: the input half of a backward
+// (or an unsplit backward), w: a weight half.
 enum class Preference : std::uint8_t { i_f_w, f_i_w, w_f_i };
 
 struct TeamRule {
     Preference preference = Preference::i_f_w;
-    int most_kept = 1;      // activations, summed over its stages, at which forwards stop
-    double patience = 0;    // a weight half is delayed if other work arrives within this fraction of its time
-    bool is_whole = false;  // backwards are not split
+    int max_activations = 1;  // forwards stop at this number of activations, summed over the team's stages
+    // A weight half waits for an input that arrives within this fraction of the duration of the weight half.
+    double delay_fraction = 0;
+    bool unsplit_backwards = false;  // backwards are not split
 };
 
-// The rule of all teams. Among forwards a team prefers its last stage.
+// The rules of all teams. Among forwards a team prefers the last of its stages.
 struct ListRule {
     std::vector<TeamRule> teams;
-    bool last_backward_first =
-        true;  // the same among backwards; false: prefers its first, which completes a micro-batch
+    // Among backwards a team prefers the last of its stages (true) or the first one, which completes a
+    // micro-batch.
+    bool prefers_last_backward = true;
 };
 
 }  // namespace trireme::schedule

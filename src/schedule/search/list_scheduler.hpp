@@ -1,5 +1,5 @@
-// List scheduling (Graham, 1966): makes programs by a rule. It simulates time, and a free team executes what
-// its rule prefers among the instructions that are possible then.
+// List scheduling (Graham, 1966): generates programs by a rule. The scheduler simulates time. Whenever a team
+// is free, it executes the instruction that its rule prefers among those whose inputs have arrived.
 #pragma once
 
 #include <cstddef>
@@ -12,75 +12,80 @@
 
 #include "schedule/check/program_clock.hpp"
 #include "schedule/programs/stage_holdings.hpp"
-#include "schedule/search/activation_room.hpp"
+#include "schedule/search/activation_budget.hpp"
 #include "schedule/search/list_rule.hpp"
 
 namespace trireme::schedule {
 
 class ListScheduler {
 public:
-    // All arguments are kept by reference. `may_split` has one entry per stage. The shape's bounds on
-    // activations must not be below least_activations().
+    // All arguments are kept by reference. `may_split` has one entry per stage. max_activations of the shape
+    // must not be below compute_min_activations().
     ListScheduler(const PipelineShape& shape, const StageHoldings& holdings,
                   const std::vector<StageCost>& costs, const std::vector<bool>& may_split);
 
-    // Returns one program of compute instructions per team. No team keeps more activations than rule and shape
-    // allow, unless one micro-batch alone needs more.
-    std::vector<Program> programs(const ListRule& rule);
+    // Returns one program of compute instructions per team. No team stores more activations than the rule and
+    // the shape allow, unless a single micro-batch needs more than the rule allows.
+    std::vector<Program> make_programs(const ListRule& rule);
 
-    // Duration of the step with the last programs, and the sum of the peak activations of all teams.
-    double duration() const { return clock_.end(); }
-    std::size_t kept() const;
+    // Return the duration of a step with the programs of the last make_programs(), and the sum of the peak
+    // activations of all teams.
+    double compute_duration() const { return clock_.compute_end(); }
+    std::size_t compute_peak_activations() const;
 
 private:
-    using Lowest = std::priority_queue<int, std::vector<int>, std::greater<>>;  // micro-batches
-    struct Desk {  // work of a holding that is possible now
-        Lowest forwards, backwards;
-        std::vector<int> weights;      // micro-batches, in order
-        std::size_t weights_done = 0;  // the first ones of `weights`
+    // Numbers of micro-batches, the smallest first.
+    using MicrobatchHeap = std::priority_queue<int, std::vector<int>, std::greater<>>;
+    struct ReadyWork {  // instructions of a holding whose inputs have arrived
+        MicrobatchHeap forwards, backwards;
+        std::vector<int> weight_halves;      // micro-batches, in the order of their input halves
+        std::size_t weight_halves_done = 0;  // number of entries of `weight_halves` already executed
     };
-    struct Coming {
+    struct ArrivingWork {  // an instruction, and the time at which its input arrives
         double time = 0;
         Instruction work;
-        auto rank() const { return std::tuple(time, work.op, work.stage, work.microbatch); }
-        friend bool operator>(const Coming& a, const Coming& b) { return a.rank() > b.rank(); }
+        auto sort_key() const { return std::tuple(time, work.op, work.stage, work.microbatch); }
+        friend bool operator>(const ArrivingWork& a, const ArrivingWork& b) {
+            return a.sort_key() > b.sort_key();
+        }
     };
     struct Team {
-        ActivationRoom room;
-        std::priority_queue<Coming, std::vector<Coming>, std::greater<>> coming = {};
+        ActivationBudget budget;
+        std::priority_queue<ArrivingWork, std::vector<ArrivingWork>, std::greater<>> arriving_work = {};
         bool is_idle = true;
     };
-    using Call = std::pair<double, int>;  // time and team of a decision
-    enum class Work { forward, backward, weight };
+    using Decision = std::pair<double, int>;  // time at which a team chooses its next instruction, and the team
+    enum class Work { forward, backward, weight_half };
 
-    void begin_again(const ListRule& rule);
+    void reset(const ListRule& rule);
     void decide(int team, double now);
-    void take_in(Team& team, double now);
-    std::optional<Instruction> next(Work work, int team, double now) const;
-    std::optional<Instruction> next_forward(int team) const;
-    std::optional<Instruction> next_backward(int team) const;
+    void accept_arrivals(Team& team, double now);
+    std::optional<Instruction> choose_work(Work work, int team, double now) const;
+    std::optional<Instruction> choose_forward(int team) const;
+    std::optional<Instruction> choose_backward(int team) const;
     bool is_read_by_next_stage(int team, const Instruction& backward) const;
-    std::optional<Instruction> next_weight(int team, double now) const;
-    bool has_room(int team, const Instruction& forward) const;
-    bool rather_waits(int team, int stage, double now) const;
+    std::optional<Instruction> choose_weight_half(int team, double now) const;
+    bool fits_budget(int team, const Instruction& forward) const;
+    bool should_wait(int team, int stage, double now) const;
     void execute(int team, const Instruction& instruction);
-    void take_from_desk(const Instruction& instruction);
-    void keep_or_release(Team& team, const Instruction& instruction);
+    void remove_ready_work(const Instruction& instruction);
+    void update_budget(Team& team, const Instruction& instruction);
     void deliver(const Delivery& delivery);
 
     const PipelineShape& shape_;
     const StageHoldings& holdings_;
     const std::vector<StageCost>& costs_;
     const std::vector<bool>& may_split_;
-    std::vector<int> least_;          // per team: least activations
-    std::vector<Team> untouched_;     // initial states of the teams
-    std::vector<std::size_t> turn_;   // per cell: index of its micro-batch among those of the team
-    const ListRule* rule_ = nullptr;  // the members below belong to this rule
+    std::vector<int> min_activations_;  // per team: see compute_min_activations()
+    std::vector<Team> initial_teams_;   // states at the beginning of make_programs()
+    // Per pass: index of its micro-batch in the ActivationBudget of the team that executes the pass.
+    std::vector<std::size_t> budget_index_;
+    const ListRule* rule_ = nullptr;  // of the last make_programs(); the members below belong to the same call
     ProgramClock clock_;
     std::vector<Team> teams_;
-    std::vector<Desk> desks_;          // per holding
-    std::vector<bool> is_given_back_;  // per cell: its activations were freed
-    std::priority_queue<Call, std::vector<Call>, std::greater<>> calls_;
+    std::vector<ReadyWork> ready_work_;  // per holding
+    std::vector<bool> is_freed_;         // per pass: its activations were released
+    std::priority_queue<Decision, std::vector<Decision>, std::greater<>> decisions_;
     std::vector<Program> programs_;
 };
 

@@ -10,8 +10,9 @@
 namespace trireme::schedule {
 namespace {
 
-constexpr std::size_t farthest = 6;  // positions that an instruction moves at most
+constexpr std::size_t max_distance = 6;  // of a move, in positions
 
+// Shifts the instruction at position `from` of a team's program to position `to`.
 struct Move {
     std::size_t team = 0;
     std::size_t from = 0;
@@ -20,60 +21,66 @@ struct Move {
 
 // Moves the instruction at `from` to position `to`.
 void apply_move(Program& program, const Move& move) {
-    const auto at = [&](std::size_t place) { return program.begin() + static_cast<std::ptrdiff_t>(place); };
-    if (move.from < move.to) std::rotate(at(move.from), at(move.from + 1), at(move.to + 1));
-    if (move.from > move.to) std::rotate(at(move.to), at(move.from), at(move.from + 1));
+    const auto iterator_at = [&](std::size_t position) {
+        return program.begin() + static_cast<std::ptrdiff_t>(position);
+    };
+    if (move.from < move.to)
+        std::rotate(iterator_at(move.from), iterator_at(move.from + 1), iterator_at(move.to + 1));
+    if (move.from > move.to)
+        std::rotate(iterator_at(move.to), iterator_at(move.from), iterator_at(move.from + 1));
 }
 
-Move back(const Move& move) { return {move.team, move.to, move.from}; }
+Move reverse_move(const Move& move) { return {move.team, move.to, move.from}; }
 
-// True if the move would reorder work on the same micro-batch in the same or a neighbouring stage.
-bool passes_its_like(const Program& program, const Move& move) {
-    const Instruction& moved = program[move.from];
+// True if the move would exchange two instructions for the same micro-batch in the same or in neighbouring
+// stages.
+bool breaks_order(const Program& program, const Move& move) {
+    const Instruction& moved_instruction = program[move.from];
     const auto [first, last] = std::minmax(move.from, move.to);
-    for (std::size_t place = first; place <= last; ++place) {
-        const Instruction& other = program[place];
-        const bool is_like = std::abs(other.stage - moved.stage) <= 1 && other.microbatch == moved.microbatch;
-        if (is_like && place != move.from) return true;
+    for (std::size_t position = first; position <= last; ++position) {
+        const Instruction& other = program[position];
+        const bool is_dependent = std::abs(other.stage - moved_instruction.stage) <= 1 &&
+                                  other.microbatch == moved_instruction.microbatch;
+        if (is_dependent && position != move.from) return true;
     }
     return false;
 }
 
-int most_kept(const Program& program) {
-    int kept = 0;
-    int most = 0;
+int find_peak_activations(const Program& program) {
+    int stashed = 0;
+    int peak = 0;
     for (const Instruction& each : program) {
-        if (each.op == Op::forward) most = std::max(most, ++kept);
-        if (each.op == Op::backward || each.op == Op::backward_weight) --kept;
+        if (each.op == Op::forward) peak = std::max(peak, ++stashed);
+        if (each.op == Op::backward || each.op == Op::backward_weight) --stashed;
     }
-    return most;
+    return peak;
 }
 
 class OrderSearch {
 public:
     OrderSearch(const std::vector<Program>& programs, const PipelineShape& shape, ProgramClock& clock)
-        : programs_(programs), shape_(shape), clock_(clock), duration_(duration_of(programs, clock)) {}
+        : programs_(programs), shape_(shape), clock_(clock), duration_(compute_duration(programs, clock)) {}
 
-    void attempt(const Move& move) {
+    void try_move(const Move& move) {
         Program& program = programs_[move.team];
-        if (passes_its_like(program, move)) return;
+        if (breaks_order(program, move)) return;
         apply_move(program, move);
-        const double duration = keeps_to_bound(move.team) ? duration_of(programs_, clock_) : never;
+        const double duration = keeps_activation_limit(move.team) ? compute_duration(programs_, clock_) : never;
         if (duration <= duration_) {  // equally long programs may lead to shorter ones
             duration_ = duration;
         } else {
-            apply_move(program, back(move));
+            apply_move(program, reverse_move(move));
         }
     }
 
-    Move drawn(std::uint64_t position) const {
-        const RandomBlock numbers = random_block(RandomKey{}.then("move"), position);
-        const std::size_t team = numbers[0] % programs_.size();
+    Move draw_move(std::uint64_t attempt) const {
+        const RandomBlock draws = random_block(RandomKey{}.then("move"), attempt);
+        const std::size_t team = draws[0] % programs_.size();
         const std::size_t size = programs_[team].size();
-        if (size == 0) return {};
-        const std::size_t from = numbers[1] % size;
-        const std::size_t distance = 1 + numbers[2] % farthest;
-        const bool is_later = numbers[3] % 2 == 0;
+        if (size == 0) return {};  // from == to: no move
+        const std::size_t from = draws[1] % size;
+        const std::size_t distance = 1 + draws[2] % max_distance;
+        const bool is_later = draws[3] % 2 == 0;
         return {team, from, is_later ? std::min(from + distance, size - 1) : from - std::min(from, distance)};
     }
 
@@ -81,8 +88,9 @@ public:
     double duration() const { return duration_; }
 
 private:
-    bool keeps_to_bound(std::size_t team) const {
-        return shape_.most_activations.empty() || most_kept(programs_[team]) <= shape_.most_activations[team];
+    bool keeps_activation_limit(std::size_t team) const {
+        return shape_.max_activations.empty() ||
+               find_peak_activations(programs_[team]) <= shape_.max_activations[team];
     }
 
     std::vector<Program> programs_;
@@ -93,15 +101,15 @@ private:
 
 }  // namespace
 
-std::vector<Program> with_moved_work(const std::vector<Program>& programs, const PipelineShape& shape,
-                                     ProgramClock& clock, std::size_t attempts) {
+std::vector<Program> improve_order(const std::vector<Program>& programs, const PipelineShape& shape,
+                                   ProgramClock& clock, std::size_t attempts) {
     OrderSearch search(programs, shape, clock);
-    const double before = search.duration();
-    for (std::uint64_t position = 0; position < attempts; ++position) {
-        const Move move = search.drawn(position);
-        if (move.from != move.to) search.attempt(move);
+    const double initial_duration = search.duration();
+    for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
+        const Move move = search.draw_move(attempt);
+        if (move.from != move.to) search.try_move(move);
     }
-    return search.duration() < before ? search.programs() : programs;
+    return search.duration() < initial_duration ? search.programs() : programs;
 }
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Local search: moves single instructions of programs that are already close to the shortest.
+// Local search: moves single instructions of programs that are already close to the shortest possible ones.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace trireme::schedule {
 
-// Returns the shortest programs found in `attempts` random moves, or `programs` if none are shorter. A move
-// shifts an instruction by a few positions within its team, and is undone if it makes the programs longer. The
-// shape's bounds on activations are kept. The same moves are drawn every time.
-std::vector<Program> with_moved_work(const std::vector<Program>& programs, const PipelineShape& shape,
-                                     ProgramClock& clock, std::size_t attempts);
+// Returns the shortest programs found in `attempts` random moves, or `programs` if no shorter ones are found. A
+// move shifts an instruction by a few positions within the program of its team, and is undone if it makes the
+// programs longer or exceeds max_activations of the shape. All calls draw the same random numbers.
+std::vector<Program> improve_order(const std::vector<Program>& programs, const PipelineShape& shape,
+                                   ProgramClock& clock, std::size_t attempts);
 
 }  // namespace trireme::schedule

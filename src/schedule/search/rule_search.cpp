@@ -6,26 +6,28 @@
 #include <tuple>
 #include <utility>
 
-#include "schedule/search/first_rules.hpp"
+#include "schedule/search/initial_rules.hpp"
 #include "trireme/base/random.hpp"
 
 namespace trireme::schedule {
 namespace {
 
-std::vector<std::vector<int>> teams_alike(const PipelineShape& shape, const StageHoldings& holdings) {
+// Returns classes of teams: the teams of a class hold the same stages.
+std::vector<std::vector<int>> group_teams_by_stages(const PipelineShape& shape, const StageHoldings& holdings) {
     std::map<std::vector<int>, std::vector<int>> by_stages;
     for (int team = 0; team < shape.teams; ++team) {
         std::vector<int> stages;
-        for (const Holding& held : holdings.of(team)) stages.push_back(held.stage);
+        for (const Holding& holding : holdings.find_team_holdings(team)) stages.push_back(holding.stage);
         if (!stages.empty()) by_stages[stages].push_back(team);
     }
-    std::vector<std::vector<int>> alike;
-    for (auto& [stages, teams] : by_stages) alike.push_back(std::move(teams));
-    return alike;
+    std::vector<std::vector<int>> team_classes;
+    for (auto& [stages, teams] : by_stages) team_classes.push_back(std::move(teams));
+    return team_classes;
 }
 
-ListRule with(ListRule rule, const std::vector<int>& teams, const TeamRule& of_these) {
-    for (const int team : teams) rule.teams[static_cast<std::size_t>(team)] = of_these;
+// Returns `rule` with `team_rule` for the given teams.
+ListRule replace_rules(ListRule rule, const std::vector<int>& teams, const TeamRule& team_rule) {
+    for (const int team : teams) rule.teams[static_cast<std::size_t>(team)] = team_rule;
     return rule;
 }
 
@@ -37,123 +39,129 @@ RuleSearch::RuleSearch(const PipelineShape& shape, const StageHoldings& holdings
       holdings_(holdings),
       costs_(costs),
       scheduler_(shape, holdings, costs, may_split),
-      alike_(teams_alike(shape, holdings)) {}
+      team_classes_(group_teams_by_stages(shape, holdings)) {}
 
-void RuleSearch::look(std::size_t attempts, double least) {
-    begin();
+void RuleSearch::search_rules(std::size_t attempts, double min_duration) {
+    try_initial_rules();
     ListRule current = best_.rule;
     double duration = best_.duration;
-    for (std::uint64_t position = 0; position < attempts && best_.duration > least; ++position) {
-        const RandomBlock drawn = random_block(RandomKey{}.then("team"), position);
-        const Teams& alike = alike_[drawn[0] % alike_.size()];
-        const TeamRule& old = current.teams[static_cast<std::size_t>(alike.front())];
-        Made made = made_by(with(current, alike, changed(old, alike, position)));
-        if (made.duration > duration) continue;  // equally long programs may lead to shorter ones
-        duration = made.duration;
-        current = made.rule;
-        take_if_better(std::move(made));
+    for (std::uint64_t attempt = 0; attempt < attempts && best_.duration > min_duration; ++attempt) {
+        const RandomBlock draws = random_block(RandomKey{}.then("team"), attempt);
+        const TeamClass& team_class = team_classes_[draws[0] % team_classes_.size()];
+        const TeamRule& old_rule = current.teams[static_cast<std::size_t>(team_class.front())];
+        Candidate candidate =
+            make_candidate(replace_rules(current, team_class, change_randomly(old_rule, team_class, attempt)));
+        if (candidate.duration > duration) continue;  // equally long programs may lead to shorter ones
+        duration = candidate.duration;
+        current = candidate.rule;
+        accept_if_better(std::move(candidate));
     }
 }
 
-void RuleSearch::begin() {
-    for (ListRule& rule : first_rules(shape_, holdings_, costs_)) take_if_better(made_by(std::move(rule)));
+void RuleSearch::try_initial_rules() {
+    for (ListRule& rule : make_initial_rules(shape_, holdings_, costs_))
+        accept_if_better(make_candidate(std::move(rule)));
 }
 
-void RuleSearch::make_lean() {
-    lower_together();
-    for (const Teams& alike : alike_) {
-        TeamRule rule = rule_of(alike);
-        rule.is_whole = true;
-        is_as_good(with(best_.rule, alike, rule));
-        lower(alike);
+void RuleSearch::reduce_memory() {
+    lower_common_limit();
+    for (const TeamClass& team_class : team_classes_) {
+        TeamRule rule = find_rule(team_class);
+        rule.unsplit_backwards = true;
+        accept_if_no_worse(replace_rules(best_.rule, team_class, rule));
+        lower_class_limit(team_class);
     }
 }
 
-// Searches for the smallest common bound of all teams that keep more.
-void RuleSearch::lower_together() {
-    const std::vector<TeamRule> before = best_.rule.teams;
-    int enough = 1;
-    for (const TeamRule& rule : before) enough = std::max(enough, rule.most_kept);
-    for (int least = 1; least < enough;) {
-        const int bound = (least + enough) / 2;
+// Searches for the smallest limit that can replace all larger limits without making the programs longer.
+void RuleSearch::lower_common_limit() {
+    const std::vector<TeamRule> old_rules = best_.rule.teams;
+    int sufficient_limit = 1;
+    for (const TeamRule& rule : old_rules) sufficient_limit = std::max(sufficient_limit, rule.max_activations);
+    for (int min_limit = 1; min_limit < sufficient_limit;) {
+        const int limit = (min_limit + sufficient_limit) / 2;
         ListRule rule = best_.rule;
-        for (std::size_t t = 0; t < before.size(); ++t) {
-            rule.teams[t].most_kept = std::min(before[t].most_kept, bound);
+        for (std::size_t t = 0; t < old_rules.size(); ++t) {
+            rule.teams[t].max_activations = std::min(old_rules[t].max_activations, limit);
         }
-        if (is_as_good(std::move(rule))) {
-            enough = bound;
+        if (accept_if_no_worse(std::move(rule))) {
+            sufficient_limit = limit;
         } else {
-            least = bound + 1;
+            min_limit = limit + 1;
         }
     }
 }
 
-void RuleSearch::lower(const Teams& alike) {
-    TeamRule rule = rule_of(alike);
-    int enough = rule.most_kept;
-    for (int least = 1; least < enough;) {
-        rule.most_kept = (least + enough) / 2;
-        if (is_as_good(with(best_.rule, alike, rule))) {
-            enough = rule.most_kept;
+void RuleSearch::lower_class_limit(const TeamClass& team_class) {
+    TeamRule rule = find_rule(team_class);
+    int sufficient_limit = rule.max_activations;
+    for (int min_limit = 1; min_limit < sufficient_limit;) {
+        rule.max_activations = (min_limit + sufficient_limit) / 2;
+        if (accept_if_no_worse(replace_rules(best_.rule, team_class, rule))) {
+            sufficient_limit = rule.max_activations;
         } else {
-            least = rule.most_kept + 1;
+            min_limit = rule.max_activations + 1;
         }
     }
 }
 
-RuleSearch::Made RuleSearch::made_by(ListRule rule) {
-    Made made{.rule = std::move(rule)};
-    made.programs = scheduler_.programs(made.rule);
-    made.duration = scheduler_.duration();
-    made.kept = scheduler_.kept();
-    return made;
+RuleSearch::Candidate RuleSearch::make_candidate(ListRule rule) {
+    Candidate candidate{.rule = std::move(rule)};
+    candidate.programs = scheduler_.make_programs(candidate.rule);
+    candidate.duration = scheduler_.compute_duration();
+    candidate.peak_activations = scheduler_.compute_peak_activations();
+    return candidate;
 }
 
-void RuleSearch::take_if_better(Made made) {
-    if (std::tie(made.duration, made.kept) < std::tie(best_.duration, best_.kept)) best_ = std::move(made);
+void RuleSearch::accept_if_better(Candidate candidate) {
+    if (std::tie(candidate.duration, candidate.peak_activations) <
+        std::tie(best_.duration, best_.peak_activations))
+        best_ = std::move(candidate);
 }
 
-bool RuleSearch::is_as_good(ListRule rule) {
-    Made made = made_by(std::move(rule));
-    if (made.duration > best_.duration || made.kept > best_.kept) return false;
-    best_ = std::move(made);
+bool RuleSearch::accept_if_no_worse(ListRule rule) {
+    Candidate candidate = make_candidate(std::move(rule));
+    if (candidate.duration > best_.duration || candidate.peak_activations > best_.peak_activations)
+        return false;
+    best_ = std::move(candidate);
     return true;
 }
 
-const TeamRule& RuleSearch::rule_of(const Teams& alike) const {
-    return best_.rule.teams[static_cast<std::size_t>(alike.front())];
+const TeamRule& RuleSearch::find_rule(const TeamClass& team_class) const {
+    return best_.rule.teams[static_cast<std::size_t>(team_class.front())];
 }
 
-// Draws a change of the rule: half of the time a small change of the activations kept.
-TeamRule RuleSearch::changed(TeamRule rule, const Teams& alike, std::uint64_t position) const {
-    const RandomBlock drawn = random_block(RandomKey{}.then("change"), position);
-    const int most = most_of(alike);
-    switch (drawn[0] % 8) {
+// Changes one property of the rule at random: with probability 1/2 its activation limit, by 1 or 2, and
+// otherwise any property, to a new value.
+TeamRule RuleSearch::change_randomly(TeamRule rule, const TeamClass& team_class, std::uint64_t attempt) const {
+    const RandomBlock draws = random_block(RandomKey{}.then("change"), attempt);
+    const int max_limit = find_max_limit(team_class);
+    switch (draws[0] % 8) {
         case 0:
         case 1:
         case 2:
         case 3:
-            rule.most_kept += std::array{1, -1, 2, -2}[drawn[0] % 4];
+            rule.max_activations += std::array{1, -1, 2, -2}[draws[0] % 4];
             break;
         case 4:
-            rule.most_kept = 1 + static_cast<int>(drawn[1] % static_cast<std::uint32_t>(most));
+            rule.max_activations = 1 + static_cast<int>(draws[1] % static_cast<std::uint32_t>(max_limit));
             break;
         case 5:
-            rule.preference = static_cast<Preference>(drawn[1] % 3);
+            rule.preference = static_cast<Preference>(draws[1] % 3);
             break;
         case 6:
-            rule.patience = 0.25 * (drawn[1] % 5);
+            rule.delay_fraction = 0.25 * (draws[1] % 5);
             break;
         default:
-            rule.is_whole = !rule.is_whole;
+            rule.unsplit_backwards = !rule.unsplit_backwards;
     }
-    rule.most_kept = std::clamp(rule.most_kept, 1, most);
+    rule.max_activations = std::clamp(rule.max_activations, 1, max_limit);
     return rule;
 }
 
-// Returns the number of activations that one of these teams could keep at most.
-int RuleSearch::most_of(const Teams& alike) const {
-    return shape_.microbatches * static_cast<int>(holdings_.of(alike.front()).size());
+// Returns the largest number of activations that a team of the class can store in a step.
+int RuleSearch::find_max_limit(const TeamClass& team_class) const {
+    return shape_.microbatches * static_cast<int>(holdings_.find_team_holdings(team_class.front()).size());
 }
 
 }  // namespace trireme::schedule

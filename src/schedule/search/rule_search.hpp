@@ -1,4 +1,4 @@
-// Searches for the rule that makes the shortest programs.
+// Searches for the rule with which ListScheduler generates the shortest programs.
 #pragma once
 
 #include <cstddef>
@@ -16,42 +16,42 @@ public:
     RuleSearch(const PipelineShape& shape, const StageHoldings& holdings, const std::vector<StageCost>& costs,
                const std::vector<bool>& may_split);
 
-    // Tries the initial rules, then at most `attempts` random changes of the best one, until programs take no
-    // more than `least`. The same numbers are drawn every time.
-    void look(std::size_t attempts, double least);
+    // Tries the initial rules, then at most `attempts` random changes of the best rule so far, until the
+    // programs take no longer than `min_duration`. All calls draw the same random numbers.
+    void search_rules(std::size_t attempts, double min_duration);
 
-    // Lowers the activations that teams keep, and makes backwards whole, as far as programs do not become
-    // longer.
-    void make_lean();
+    // Lowers the activation limits of the best rule, and lets teams execute unsplit backwards, as far as the
+    // programs do not become longer.
+    void reduce_memory();
 
     const std::vector<Program>& programs() const { return best_.programs; }
     double duration() const { return best_.duration; }
 
 private:
-    using Teams = std::vector<int>;
-    struct Made {
+    using TeamClass = std::vector<int>;  // teams that hold the same stages
+    struct Candidate {
         ListRule rule;
         std::vector<Program> programs = {};
         double duration = never;
-        std::size_t kept = std::numeric_limits<std::size_t>::max();
+        std::size_t peak_activations = std::numeric_limits<std::size_t>::max();
     };
 
-    Made made_by(ListRule rule);
-    void begin();
-    void lower_together();
-    void lower(const Teams& alike);
-    void take_if_better(Made made);
-    bool is_as_good(ListRule rule);  // if so, makes it the best
-    const TeamRule& rule_of(const Teams& alike) const;
-    TeamRule changed(TeamRule rule, const Teams& alike, std::uint64_t position) const;
-    int most_of(const Teams& alike) const;
+    Candidate make_candidate(ListRule rule);
+    void try_initial_rules();
+    void lower_common_limit();
+    void lower_class_limit(const TeamClass& team_class);
+    void accept_if_better(Candidate candidate);
+    bool accept_if_no_worse(ListRule rule);  // returns true if `rule` has become the best
+    const TeamRule& find_rule(const TeamClass& team_class) const;
+    TeamRule change_randomly(TeamRule rule, const TeamClass& team_class, std::uint64_t attempt) const;
+    int find_max_limit(const TeamClass& team_class) const;
 
     const PipelineShape& shape_;
     const StageHoldings& holdings_;
     const std::vector<StageCost>& costs_;
     ListScheduler scheduler_;
-    std::vector<Teams> alike_;  // teams that hold the same stages have one rule
-    Made best_;                 // the shortest so far; among equally short ones the one that keeps least
+    std::vector<TeamClass> team_classes_;  // the teams of a class have equal rules
+    Candidate best_;  // shortest so far; if several are, the one with the smallest activation stash
 };
 
 }  // namespace trireme::schedule

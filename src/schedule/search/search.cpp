@@ -9,8 +9,8 @@
 
 #include "schedule/programs/work_record.hpp"
 #include "schedule/schedules/generators.hpp"
-#include "schedule/search/joined_halves.hpp"
-#include "schedule/search/least_duration.hpp"
+#include "schedule/search/join_halves.hpp"
+#include "schedule/search/min_duration.hpp"
 #include "schedule/search/order_search.hpp"
 #include "schedule/search/rule_search.hpp"
 #include "trireme/base/error.hpp"
@@ -19,50 +19,55 @@
 namespace trireme::schedule {
 namespace {
 
-// A limit on attempts: the instructions that they process in total (a fraction of a second), and their number,
-// which matters if programs are short.
+// The limits of a search: the number of instructions that all attempts together may process (a fraction of a
+// second), and the number of attempts, which limits searches with short programs.
 struct Effort {
     std::size_t instructions = 0;
-    std::size_t most = 0;
+    std::size_t max_attempts = 0;
 };
 
-constexpr Effort for_rules{4'000'000, 1000};
-constexpr Effort for_moves{12'000'000, 10'000};
-constexpr Effort for_joining{1'000'000, 1000};
+constexpr Effort rule_search_effort{4'000'000, 1000};
+constexpr Effort move_search_effort{12'000'000, 10'000};
+constexpr Effort joining_effort{1'000'000, 1000};
 
-std::size_t attempts(const Effort& effort, const PipelineShape& shape) {
-    const std::size_t length = 3 * shape.holders.size() * static_cast<std::size_t>(shape.microbatches);
-    return std::min(effort.instructions / length, effort.most);
+std::size_t count_attempts(const Effort& effort, const PipelineShape& shape) {
+    // A forward and two halves of a backward for each stage and micro-batch.
+    const std::size_t instruction_count =
+        3 * shape.holders.size() * static_cast<std::size_t>(shape.microbatches);
+    return std::min(effort.instructions / instruction_count, effort.max_attempts);
 }
 
-// A candidate of the search. Of equally short ones those that keep less are better, then those that split fewer
-// backwards.
-struct Contender {
+// A candidate of the search. Of several candidates with equal duration, the one with the smaller activation
+// stash is better, then the one with fewer split backwards.
+struct Candidate {
     std::vector<Program> programs;
     double duration = never;
-    std::vector<int> kept = {};  // per team: most activations
-    std::size_t halves = 0;
+    std::vector<int> peak_activations = {};  // per team: the largest number of stored activations
+    std::size_t split_backwards = 0;
 
-    auto merit() const { return std::tuple(duration, std::accumulate(kept.begin(), kept.end(), 0L), halves); }
+    auto make_sort_key() const {
+        return std::tuple(duration, std::accumulate(peak_activations.begin(), peak_activations.end(), 0L),
+                          split_backwards);
+    }
 };
 
-Contender weighed(std::vector<Program> programs, const PipelineShape& shape, ProgramClock& clock) {
-    Contender contender{.programs = std::move(programs)};
+Candidate evaluate_candidate(std::vector<Program> programs, const PipelineShape& shape, ProgramClock& clock) {
+    Candidate candidate{.programs = std::move(programs)};
     WorkRecord done(shape);
     for (int team = 0; team < shape.teams; ++team) {
-        for (const Instruction& instruction : contender.programs[static_cast<std::size_t>(team)]) {
+        for (const Instruction& instruction : candidate.programs[static_cast<std::size_t>(team)]) {
             done.add(team, instruction);
-            contender.halves += instruction.op == Op::backward_input ? 1 : 0;
+            candidate.split_backwards += instruction.op == Op::backward_input ? 1 : 0;
         }
-        contender.kept.push_back(done.most_kept(team));
+        candidate.peak_activations.push_back(done.peak_activations(team));
     }
-    contender.duration = duration_of(contender.programs, clock);
-    return contender;
+    candidate.duration = compute_duration(candidate.programs, clock);
+    return candidate;
 }
 
-bool keeps_to_bounds(const Contender& contender, const PipelineShape& shape) {
-    for (std::size_t team = 0; team < shape.most_activations.size(); ++team) {
-        if (contender.kept[team] > shape.most_activations[team]) return false;
+bool keeps_activation_limits(const Candidate& candidate, const PipelineShape& shape) {
+    for (std::size_t team = 0; team < shape.max_activations.size(); ++team) {
+        if (candidate.peak_activations[team] > shape.max_activations[team]) return false;
     }
     return true;
 }
@@ -75,89 +80,92 @@ bool splits_only_where_allowed(const std::vector<Program>& programs, const std::
     });
 }
 
-// Returns nothing if the schedule does not take the shape, or leaves work for the next step.
-std::optional<std::vector<Program>> generated(const Schedule& schedule, const PipelineShape& shape) {
-    if (schedule.keeps_old_weights || !obstacle_to(schedule, shape).empty()) return std::nullopt;
+// Returns nothing if the schedule does not suit the shape, or if it stashes weights.
+std::optional<std::vector<Program>> generate_if_possible(const Schedule& schedule, const PipelineShape& shape) {
+    if (schedule.stashes_weights || !find_schedule_obstacle(schedule, shape).empty()) return std::nullopt;
     return generate(schedule, shape);
 }
 
 void require_enough_memory(const PipelineShape& shape) {
-    const std::vector<int> least = least_activations(shape);
-    for (std::size_t team = 0; team < shape.most_activations.size(); ++team) {
-        if (shape.most_activations[team] >= least[team]) continue;
-        throw ConfigError(cat("team ", team, " has to keep ", least[team],
+    const std::vector<int> min_activations = compute_min_activations(shape);
+    for (std::size_t team = 0; team < shape.max_activations.size(); ++team) {
+        if (shape.max_activations[team] >= min_activations[team]) continue;
+        throw ConfigError(cat("team ", team, " has to keep ", min_activations[team],
                               " micro-batches, counted over its stages, and has memory for ",
-                              shape.most_activations[team], "; give it more memory, or fewer stages"));
+                              shape.max_activations[team], "; give it more memory, or fewer stages"));
     }
 }
 
-// Returns the forwards of the first schedule that takes the shape, because these need few slots. If there is
-// none, they are made by a rule.
-std::vector<Program> forwards(const PipelineShape& shape, const std::vector<StageCost>& costs) {
-    for (const Schedule& schedule : schedules()) {
-        if (auto programs = generated(schedule, shape)) return *std::move(programs);
+// Returns the forwards of the first schedule that suits the shape, because they need few slots. If no schedule
+// suits the shape, the list scheduler generates the forwards.
+std::vector<Program> make_forward_programs(const PipelineShape& shape, const std::vector<StageCost>& costs) {
+    for (const Schedule& schedule : list_schedules()) {
+        if (auto programs = generate_if_possible(schedule, shape)) return *std::move(programs);
     }
     const StageHoldings holdings(shape);
-    const std::vector<bool> whole(costs.size(), false);
-    return ListScheduler(shape, holdings, costs, whole)
-        .programs({.teams = std::vector<TeamRule>(static_cast<std::size_t>(shape.teams))});
+    const std::vector<bool> may_split(costs.size(), false);
+    return ListScheduler(shape, holdings, costs, may_split)
+        .make_programs({.teams = std::vector<TeamRule>(static_cast<std::size_t>(shape.teams))});
 }
 
-bool has_equal_rows(const PipelineShape& shape) {
-    const std::size_t rows = shape.holders.front().size();
-    const bool are_held_by_all = std::ranges::all_of(
-        shape.holders, [&](const std::vector<int>& holders) { return holders.size() == rows; });
-    return are_held_by_all && static_cast<std::size_t>(shape.teams) > rows;
+// True if the shape consists of pipeline replicas with several teams each.
+bool has_equal_replicas(const PipelineShape& shape) {
+    const std::size_t replicas = shape.holders.front().size();
+    const bool has_equal_replica_counts = std::ranges::all_of(
+        shape.holders, [&](const std::vector<int>& holders) { return holders.size() == replicas; });
+    return has_equal_replica_counts && static_cast<std::size_t>(shape.teams) > replicas;
 }
 
 }  // namespace
 
-std::vector<int> least_activations(const PipelineShape& shape) {
-    std::vector<int> least(static_cast<std::size_t>(shape.teams), 1);
+std::vector<int> compute_min_activations(const PipelineShape& shape) {
+    std::vector<int> min_activations(static_cast<std::size_t>(shape.teams), 1);
     for (int m = 0; m < shape.microbatches; ++m) {
-        std::vector<int> of_this(least.size());
+        std::vector<int> activations_of_microbatch(min_activations.size());
         for (int stage = 0; stage < shape.stages(); ++stage) {
-            const auto team = static_cast<std::size_t>(shape.executor_of(stage, m));
-            least[team] = std::max(least[team], ++of_this[team]);
+            const auto team = static_cast<std::size_t>(shape.find_executor(stage, m));
+            min_activations[team] = std::max(min_activations[team], ++activations_of_microbatch[team]);
         }
     }
-    return least;
+    return min_activations;
 }
 
 std::vector<Program> search_programs(const PipelineShape& shape, const std::vector<StageCost>& costs,
                                      const std::vector<bool>& may_split) {
-    if (!shape.is_training) return forwards(shape, costs);
+    if (!shape.is_training) return make_forward_programs(shape, costs);
     require_enough_memory(shape);
     const StageHoldings holdings(shape);
     ProgramClock clock(shape, holdings, costs);
-    const double least = least_duration(shape, holdings, costs);
+    const double min_duration = compute_min_duration(shape, holdings, costs);
     RuleSearch search(shape, holdings, costs, may_split);
-    search.look(attempts(for_rules, shape), least);
-    search.make_lean();
-    Contender best = weighed(search.programs(), shape, clock);
-    for (const Schedule& schedule : schedules()) {
-        auto programs = generated(schedule, shape);
+    search.search_rules(count_attempts(rule_search_effort, shape), min_duration);
+    search.reduce_memory();
+    Candidate best = evaluate_candidate(search.programs(), shape, clock);
+    for (const Schedule& schedule : list_schedules()) {
+        auto programs = generate_if_possible(schedule, shape);
         if (!programs || !splits_only_where_allowed(*programs, may_split)) continue;
-        Contender other = weighed(*std::move(programs), shape, clock);
-        if (keeps_to_bounds(other, shape) && other.merit() <= best.merit()) best = std::move(other);
+        Candidate other_candidate = evaluate_candidate(*std::move(programs), shape, clock);
+        if (keeps_activation_limits(other_candidate, shape) &&
+            other_candidate.make_sort_key() <= best.make_sort_key())
+            best = std::move(other_candidate);
     }
-    if (best.duration > least) {
-        best.programs = with_moved_work(best.programs, shape, clock, attempts(for_moves, shape));
+    if (best.duration > min_duration) {
+        best.programs = improve_order(best.programs, shape, clock, count_attempts(move_search_effort, shape));
     }
-    return with_joined_halves(best.programs, clock, attempts(for_joining, shape));
+    return join_halves(best.programs, clock, count_attempts(joining_effort, shape));
 }
 
-std::vector<Phases> programs_ahead(const std::vector<Program>& found, const PipelineShape& shape,
-                                   const std::vector<bool>& may_split) {
-    if (!shape.is_training || !has_equal_rows(shape)) return {};
-    std::vector<Phases> all{with_validated_updates(found, shape)};
-    for (const Schedule& schedule : schedules()) {
-        if (!with_updates_of(schedule, shape).validates) continue;
-        const auto programs = generated(schedule, shape);
+std::vector<Phases> make_speculative_programs(const std::vector<Program>& searched_programs,
+                                              const PipelineShape& shape, const std::vector<bool>& may_split) {
+    if (!shape.is_training || !has_equal_replicas(shape)) return {};
+    std::vector<Phases> candidates{make_updates_speculative(searched_programs, shape)};
+    for (const Schedule& schedule : list_schedules()) {
+        if (!apply_update_rule(schedule, shape).has_speculative_updates) continue;
+        const auto programs = generate_if_possible(schedule, shape);
         if (!programs || !splits_only_where_allowed(*programs, may_split)) continue;
-        all.push_back(with_validated_updates(*programs, shape));
+        candidates.push_back(make_updates_speculative(*programs, shape));
     }
-    return all;
+    return candidates;
 }
 
 }  // namespace trireme::schedule

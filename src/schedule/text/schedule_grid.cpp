@@ -7,41 +7,41 @@
 namespace trireme::schedule {
 namespace {
 
-struct Cell {
-    double begin = 0;  // in units, a whole number
-    double end = 0;
+struct GridCell {
+    double begin = 0;  // first column, an integer; a column is one unit of time
+    double end = 0;    // column after the last one
     std::string label;
 };
 
-using Row = std::vector<Cell>;
+using GridLine = std::vector<GridCell>;
 
-std::string padded(std::string text, std::size_t width) {
+std::string pad_right(std::string text, std::size_t width) {
     text.resize(std::max(width, text.size()), ' ');
     return text;
 }
 
-template <class Use>
-void for_each_length(const Prediction& prediction, Use&& use) {
+template <class Function>
+void for_each_duration(const Prediction& prediction, Function&& call) {
     for (const std::vector<Span>& spans : prediction.spans) {
         for (const Span& span : spans) {
-            if (is_compute(span.instruction.op)) use(span.end - span.begin);
+            if (is_compute(span.instruction.op)) call(span.end - span.begin);
         }
     }
 }
 
 // Returns the duration of the shortest compute instruction that takes at least 1 / 16 of the longest one.
-double unit_of(const Prediction& prediction) {
-    constexpr double shortest_part = 1.0 / 16;
+double choose_unit(const Prediction& prediction) {
+    constexpr double min_fraction = 1.0 / 16;
     double longest = 0;
-    for_each_length(prediction, [&](double length) { longest = std::max(longest, length); });
+    for_each_duration(prediction, [&](double duration) { longest = std::max(longest, duration); });
     double unit = longest;
-    for_each_length(prediction, [&](double length) {
-        if (length >= shortest_part * longest) unit = std::min(unit, length);
+    for_each_duration(prediction, [&](double duration) {
+        if (duration >= min_fraction * longest) unit = std::min(unit, duration);
     });
     return unit > 0 ? unit : 1;
 }
 
-bool is_one_stage_each(const Prediction& prediction) {
+bool has_one_stage_per_team(const Prediction& prediction) {
     return std::all_of(prediction.spans.begin(), prediction.spans.end(), [](const std::vector<Span>& spans) {
         return std::all_of(spans.begin(), spans.end(), [&](const Span& span) {
             return span.instruction.stage == spans.front().instruction.stage;
@@ -49,67 +49,70 @@ bool is_one_stage_each(const Prediction& prediction) {
     });
 }
 
-// Makes cells that do not overlap and are at least one unit wide, even for instructions that take no time.
-Row row_of(const std::vector<Span>& spans, double unit, bool names_stage) {
-    Row row;
-    double free_from = 0;
+// Makes the cells of a team. They do not overlap and are at least one unit wide, even for instructions that
+// take no time.
+GridLine make_grid_line(const std::vector<Span>& spans, double unit, bool shows_stage) {
+    GridLine grid_line;
+    double next_column = 0;
     for (const Span& span : spans) {
         if (!is_compute(span.instruction.op)) continue;
         const std::string text = to_string(span.instruction);
-        Cell cell{.begin = std::max(free_from, std::round(span.begin / unit)),
-                  .end = std::round(span.end / unit),
-                  .label = names_stage ? text : text.substr(text.find_first_not_of("0123456789"))};
+        GridCell cell{.begin = std::max(next_column, std::round(span.begin / unit)),
+                      .end = std::round(span.end / unit),
+                      .label = shows_stage ? text : text.substr(text.find_first_not_of("0123456789"))};
         cell.end = std::max(cell.end, cell.begin + 1);
-        free_from = cell.end;
-        row.push_back(cell);
+        next_column = cell.end;
+        grid_line.push_back(cell);
     }
-    return row;
+    return grid_line;
 }
 
-std::string line_of(const Row& row, double columns, std::size_t cell_width) {
+std::string format_line(const GridLine& grid_line, double columns, std::size_t cell_width) {
     std::string line;
-    const auto put = [&](double column, const std::string& text) {
+    const auto write_at = [&](double column, const std::string& text) {
         if (column >= columns) return;
-        line = padded(line, static_cast<std::size_t>(column) * cell_width) + padded(text, cell_width);
+        line = pad_right(line, static_cast<std::size_t>(column) * cell_width) + pad_right(text, cell_width);
     };
-    for (const Cell& cell : row) {
-        put(cell.begin, cell.label);
-        for (double column = cell.begin + 1; column < std::min(cell.end, columns); ++column) put(column, "..");
+    for (const GridCell& cell : grid_line) {
+        write_at(cell.begin, cell.label);
+        for (double column = cell.begin + 1; column < std::min(cell.end, columns); ++column)
+            write_at(column, "..");
     }
     return line;
 }
 
-std::string without_trailing_blanks(const std::string& line) {
-    return line.substr(0, line.find_last_not_of(' ') + 1);
-}
+std::string trim_right(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1); }
 
 }  // namespace
 
-std::string grid_of(const Prediction& prediction, std::size_t most_columns) {
-    const double unit = unit_of(prediction);
-    const bool names_stage = !is_one_stage_each(prediction);
-    std::vector<Row> rows;
+std::string draw_grid(const Prediction& prediction, std::size_t max_columns) {
+    const double unit = choose_unit(prediction);
+    const bool shows_stage = !has_one_stage_per_team(prediction);
+    std::vector<GridLine> grid_lines;
     double columns = 0;
-    std::size_t cell_width = 3;  // a label or "..", and a blank
+    std::size_t cell_width = 3;  // a label or "..", and a space
     for (const std::vector<Span>& spans : prediction.spans) {
-        const Row& row = rows.emplace_back(row_of(spans, unit, names_stage));
-        for (const Cell& cell : row) cell_width = std::max(cell_width, cell.label.size() + 1);
-        if (!row.empty()) columns = std::max(columns, row.back().end);
+        const GridLine& grid_line = grid_lines.emplace_back(make_grid_line(spans, unit, shows_stage));
+        for (const GridCell& cell : grid_line) cell_width = std::max(cell_width, cell.label.size() + 1);
+        if (!grid_line.empty()) columns = std::max(columns, grid_line.back().end);
     }
-    const std::size_t label_width = cat("team ", rows.size() - 1).size() + 3;
+    const std::size_t label_width = cat("team ", grid_lines.size() - 1).size() + 3;
     const std::string cut_mark = "...";
-    const std::size_t taken = label_width + cut_mark.size();
-    const std::size_t room = most_columns > taken ? (most_columns - taken) / cell_width : 0;
-    const double shown = std::min(columns, static_cast<double>(room));
+    const std::size_t reserved_width = label_width + cut_mark.size();
+    const std::size_t max_cells =
+        max_columns > reserved_width ? (max_columns - reserved_width) / cell_width : 0;
+    const double visible_columns = std::min(columns, static_cast<double>(max_cells));
 
     std::string grid;
-    for (std::size_t team = 0; team < rows.size(); ++team) {
-        std::string line = padded(cat("team ", team), label_width) + line_of(rows[team], shown, cell_width);
-        if (shown < columns) line = padded(line, label_width + room * cell_width) + cut_mark;
-        grid += without_trailing_blanks(line) + '\n';
+    for (std::size_t team = 0; team < grid_lines.size(); ++team) {
+        std::string line = pad_right(cat("team ", team), label_width) +
+                           format_line(grid_lines[team], visible_columns, cell_width);
+        if (visible_columns < columns) line = pad_right(line, label_width + max_cells * cell_width) + cut_mark;
+        grid += trim_right(line) + '\n';
     }
-    if (shown < columns) {
-        grid += cat("(the first ", shown, " of ", columns, " units of time; a wider grid shows more)\n");
+    if (visible_columns < columns) {
+        grid +=
+            cat("(the first ", visible_columns, " of ", columns, " units of time; a wider grid shows more)\n");
     }
     return grid;
 }

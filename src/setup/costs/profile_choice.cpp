@@ -17,117 +17,124 @@
 namespace trireme::setup {
 namespace {
 
-bool is_for_others(const config::ProfileFile& file) { return !file.ranks; }
+bool has_no_ranks(const config::ProfileFile& file) { return !file.ranks; }
 
-// True if device names are needed to choose a rank's file from several.
-bool asks_for_devices(const std::vector<config::ProfileFile>& files) {
-    return std::ranges::count_if(files, is_for_others) > 1;
+// True if several files name no ranks: the device names of the ranks then decide which of them a rank uses.
+bool needs_device_names(const std::vector<config::ProfileFile>& files) {
+    return std::ranges::count_if(files, has_no_ranks) > 1;
 }
 
-void check_is_in_job(const config::ProfileFile& file, std::size_t ranks) {
+void check_rank_span(const config::ProfileFile& file, std::size_t ranks) {
     if (static_cast<std::size_t>(file.ranks->last) < ranks) return;
     throw ConfigError(cat("--profile ", to_string(file), " names rank ", file.ranks->last, ", and the job has ",
                           ranks, ranks == 1 ? " rank" : " ranks", "; name ranks from 0 to ", ranks - 1));
 }
 
-// Returns per rank the file that names it, or null.
-std::vector<const config::ProfileFile*> named_files(const std::vector<config::ProfileFile>& files,
-                                                    std::size_t ranks) {
-    std::vector<const config::ProfileFile*> of_ranks(ranks, nullptr);
+// Returns per rank the file that names the rank, or null.
+std::vector<const config::ProfileFile*> find_file_per_rank(const std::vector<config::ProfileFile>& files,
+                                                           std::size_t ranks) {
+    std::vector<const config::ProfileFile*> file_per_rank(ranks, nullptr);
     for (const config::ProfileFile& file : files) {
-        if (is_for_others(file)) continue;
-        check_is_in_job(file, ranks);
+        if (has_no_ranks(file)) continue;
+        check_rank_span(file, ranks);
         for (int rank = file.ranks->first; rank <= file.ranks->last; ++rank) {
-            const config::ProfileFile*& known = of_ranks[static_cast<std::size_t>(rank)];
-            if (known != nullptr) {
-                throw ConfigError(cat("--profile names rank ", rank, " twice: ", to_string(*known), " and ",
-                                      to_string(file), "; keep one of them"));
+            const config::ProfileFile*& file_of_rank = file_per_rank[static_cast<std::size_t>(rank)];
+            if (file_of_rank != nullptr) {
+                throw ConfigError(cat("--profile names rank ", rank, " twice: ", to_string(*file_of_rank),
+                                      " and ", to_string(file), "; keep one of them"));
             }
-            known = &file;
+            file_of_rank = &file;
         }
     }
-    return of_ranks;
+    return file_per_rank;
 }
 
-std::vector<int> ranks_without(const std::vector<const config::ProfileFile*>& of_ranks) {
+std::vector<int> list_ranks_without_file(const std::vector<const config::ProfileFile*>& file_per_rank) {
     std::vector<int> ranks;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-        if (of_ranks[rank] == nullptr) ranks.push_back(static_cast<int>(rank));
+    for (std::size_t rank = 0; rank < file_per_rank.size(); ++rank) {
+        if (file_per_rank[rank] == nullptr) ranks.push_back(static_cast<int>(rank));
     }
     return ranks;
 }
 
 // Returns the first interval of consecutive ranks.
-config::RankSpan first_span(const std::vector<int>& ranks) {
+config::RankSpan find_first_span(const std::vector<int>& ranks) {
     std::size_t count = 1;
     while (count < ranks.size() && ranks[count] == ranks.front() + static_cast<int>(count)) ++count;
     return {ranks.front(), ranks[count - 1]};
 }
 
-// Returns the indices of the files without ranks, by the device that each was measured on.
-std::map<std::string, std::size_t> files_by_device(const std::vector<config::ProfileFile>& files) {
-    std::map<std::string, std::size_t> by_device;
+// Returns the indices in `files` of the files that name no ranks. The key is the name of the device on which a
+// file was measured.
+std::map<std::string, std::size_t> find_file_by_device(const std::vector<config::ProfileFile>& files) {
+    std::map<std::string, std::size_t> file_by_device;
     for (std::size_t f = 0; f < files.size(); ++f) {
-        if (!is_for_others(files[f])) continue;
+        if (!has_no_ranks(files[f])) continue;
         const std::string& path = files[f].path;
-        const plan::Profile profile = plan::profile_from_json(read_regular_file(path, "--profile"), path);
-        const auto [known, is_new] = by_device.emplace(profile.machine, f);
+        const plan::Profile profile = plan::parse_profile(read_regular_file(path, "--profile"), path);
+        const auto [entry, is_new] = file_by_device.emplace(profile.machine, f);
         if (is_new) continue;
-        throw ConfigError(cat("--profile names ", files[known->second].path, " and ", path,
+        throw ConfigError(cat("--profile names ", files[entry->second].path, " and ", path,
                               ", and both were measured on '", profile.machine,
                               "'; keep one of them, or assign them to ranks: 0-3=", path));
     }
-    return by_device;
+    return file_by_device;
 }
 
-// Throws ConfigError for a device without a file. `left` are the ranks that no file names.
-[[noreturn]] void refuse_device(const std::string& device, const std::vector<std::string>& devices,
-                                const std::vector<int>& left, const std::map<std::string, std::size_t>& known) {
+// Throws ConfigError because no file was measured on `device`. `devices` has the device name per rank, and
+// `unnamed_ranks` has the ranks that no file names.
+[[noreturn]] void throw_device_without_file(const std::string& device, const std::vector<std::string>& devices,
+                                            const std::vector<int>& unnamed_ranks,
+                                            const std::map<std::string, std::size_t>& file_by_device) {
     std::vector<int> ranks;
-    for (const int rank : left) {
+    for (const int rank : unnamed_ranks) {
         if (devices[static_cast<std::size_t>(rank)] == device) ranks.push_back(rank);
     }
     std::string names;
-    for (const auto& [name, file] : known) names += cat(names.empty() ? "'" : " and '", name, '\'');
-    throw ConfigError(cat("--profile names no file for the device of ", layout::text_of_ranks(ranks), ", '",
+    for (const auto& [name, file] : file_by_device) names += cat(names.empty() ? "'" : " and '", name, '\'');
+    throw ConfigError(cat("--profile names no file for the device of ", layout::ranks_to_string(ranks), ", '",
                           device, "' (those given are for ", names, "); add one that was measured there, or ",
-                          to_string(first_span(ranks)), "=FILE"));
+                          to_string(find_first_span(ranks)), "=FILE"));
 }
 
-// Returns one file entry per interval of ranks with the same file.
-std::vector<config::ProfileFile> with_ranks(const std::vector<config::ProfileFile>& files,
-                                            const std::vector<std::size_t>& of_ranks) {
-    std::vector<config::ProfileFile> by_ranks;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-        const int number = static_cast<int>(rank);
-        if (rank > 0 && of_ranks[rank] == of_ranks[rank - 1]) {
-            by_ranks.back().ranks->last = number;
+// Returns one entry per interval of consecutive ranks that use the same file.
+std::vector<config::ProfileFile> set_ranks(const std::vector<config::ProfileFile>& files,
+                                           const std::vector<std::size_t>& file_index_per_rank) {
+    std::vector<config::ProfileFile> files_with_ranks;
+    for (std::size_t rank = 0; rank < file_index_per_rank.size(); ++rank) {
+        const int rank_id = static_cast<int>(rank);
+        if (rank > 0 && file_index_per_rank[rank] == file_index_per_rank[rank - 1]) {
+            files_with_ranks.back().ranks->last = rank_id;
         } else {
-            by_ranks.push_back({files[of_ranks[rank]].path, config::RankSpan{number, number}});
+            files_with_ranks.push_back(
+                {files[file_index_per_rank[rank]].path, config::RankSpan{rank_id, rank_id}});
         }
     }
-    return by_ranks;
+    return files_with_ranks;
 }
 
-std::vector<std::size_t> files_of_ranks(const std::vector<config::ProfileFile>& files,
-                                        const std::vector<std::string>& devices) {
-    const std::vector<const config::ProfileFile*> by_rank = named_files(files, devices.size());
-    const std::map<std::string, std::size_t> by_device = files_by_device(files);
-    std::vector<std::size_t> of_ranks;
+// Returns per rank the index of its file. `devices` has the device name per rank.
+std::vector<std::size_t> assign_file_indices(const std::vector<config::ProfileFile>& files,
+                                             const std::vector<std::string>& devices) {
+    const std::vector<const config::ProfileFile*> file_per_rank = find_file_per_rank(files, devices.size());
+    const std::map<std::string, std::size_t> file_by_device = find_file_by_device(files);
+    std::vector<std::size_t> file_index_per_rank;
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-        const auto found = by_device.find(devices[rank]);
-        const config::ProfileFile* const named = by_rank[rank];
-        if (named == nullptr && found == by_device.end())
-            refuse_device(devices[rank], devices, ranks_without(by_rank), by_device);
-        of_ranks.push_back(named ? static_cast<std::size_t>(named - files.data()) : found->second);
+        const auto found = file_by_device.find(devices[rank]);
+        const config::ProfileFile* const named_file = file_per_rank[rank];
+        if (named_file == nullptr && found == file_by_device.end())
+            throw_device_without_file(devices[rank], devices, list_ranks_without_file(file_per_rank),
+                                      file_by_device);
+        file_index_per_rank.push_back(named_file ? static_cast<std::size_t>(named_file - files.data())
+                                                 : found->second);
     }
-    return of_ranks;
+    return file_index_per_rank;
 }
 
-std::vector<std::string> simulated_names(const config::RunConfig& config, int ranks) {
-    const SimulatedDevices devices = *simulated_devices(config, ranks);
+std::vector<std::string> list_simulated_names(const config::RunConfig& config, int ranks) {
+    const SimulatedDevices devices = *read_simulated_devices(config, ranks);
     std::vector<std::string> names;
-    for (int rank = 0; rank < ranks; ++rank) names.push_back(devices.of(rank).name);
+    for (int rank = 0; rank < ranks; ++rank) names.push_back(devices.find_device(rank).name);
     return names;
 }
 
@@ -135,45 +142,47 @@ std::vector<std::string> simulated_names(const config::RunConfig& config, int ra
 
 void check_profile_files(const std::vector<config::ProfileFile>& files) {
     for (const config::ProfileFile& file : files)
-        plan::profile_from_json(read_regular_file(file.path, "--profile"), file.path);
+        plan::parse_profile(read_regular_file(file.path, "--profile"), file.path);
 }
 
 void check_profile_ranks(const std::vector<config::ProfileFile>& files, int ranks) {
-    const std::vector<int> left = ranks_without(named_files(files, static_cast<std::size_t>(ranks)));
-    if (asks_for_devices(files)) {
+    const std::vector<int> unnamed_ranks =
+        list_ranks_without_file(find_file_per_rank(files, static_cast<std::size_t>(ranks)));
+    if (needs_device_names(files)) {
         throw ConfigError(
-            cat("--profile names ", std::ranges::count_if(files, is_for_others),
+            cat("--profile names ", std::ranges::count_if(files, has_no_ranks),
                 " files without ranks, and no devices are known here by which to assign them; name the "
                 "ranks: 0-3=",
                 files.front().path, ",4-7=", files.back().path));
     }
-    if (files.empty() || left.empty() || std::ranges::any_of(files, is_for_others)) return;
-    throw ConfigError(cat("--profile names no file for ", layout::text_of_ranks(left), "; add ",
-                          to_string(first_span(left)), "=FILE, or a file without ranks, for all others"));
+    if (files.empty() || unnamed_ranks.empty() || std::ranges::any_of(files, has_no_ranks)) return;
+    throw ConfigError(cat("--profile names no file for ", layout::ranks_to_string(unnamed_ranks), "; add ",
+                          to_string(find_first_span(unnamed_ranks)),
+                          "=FILE, or a file without ranks, for all others"));
 }
 
-std::vector<config::ProfileFile> files_for_devices(const std::vector<config::ProfileFile>& files,
-                                                   const std::vector<std::string>& devices) {
-    return with_ranks(files, files_of_ranks(files, devices));
+std::vector<config::ProfileFile> assign_files_to_devices(const std::vector<config::ProfileFile>& files,
+                                                         const std::vector<std::string>& devices) {
+    return set_ranks(files, assign_file_indices(files, devices));
 }
 
-config::RunConfig with_profiles_of_ranks(config::RunConfig config, const comm::Session& session,
-                                         comm::Communicator& control) {
+config::RunConfig assign_profiles_to_ranks(config::RunConfig config, const comm::Session& session,
+                                           comm::Communicator& control) {
     std::vector<config::ProfileFile>& files = config.costs.profiles;
-    if (!asks_for_devices(files)) return config;
+    if (!needs_device_names(files)) return config;
     const bool are_gpus = config.precision.device == config::DeviceKind::cuda;
     std::vector<std::string> devices =
-        gather_all(control, are_gpus ? device::gpu_in_use().name : device::processor_name());
-    std::ostringstream numbers;
-    agree(control, [&] {
+        all_gather(control, are_gpus ? device::selected_gpu().name : device::read_processor_name());
+    std::ostringstream indices;
+    run_or_fail_together(control, [&] {
         if (session.rank() != 0) return;
-        if (!config.costs.cluster.empty()) devices = simulated_names(config, session.size());
-        for (const std::size_t file : files_of_ranks(files, devices)) numbers << file << ' ';
+        if (!config.costs.cluster.empty()) devices = list_simulated_names(config, session.size());
+        for (const std::size_t file : assign_file_indices(files, devices)) indices << file << ' ';
     });
-    std::istringstream told(gather_all(control, numbers.str()).front());
-    std::vector<std::size_t> of_ranks;
-    for (std::size_t file = 0; told >> file;) of_ranks.push_back(file);
-    files = with_ranks(files, of_ranks);
+    std::istringstream choices(all_gather(control, indices.str()).front());
+    std::vector<std::size_t> file_index_per_rank;
+    for (std::size_t file = 0; choices >> file;) file_index_per_rank.push_back(file);
+    files = set_ranks(files, file_index_per_rank);
     return config;
 }
 

@@ -10,7 +10,7 @@
 namespace trireme::setup {
 namespace {
 
-std::optional<ProfiledKernels> kernels_of(const plan::Profile& profile, const std::string& path) {
+std::optional<ProfiledKernels> make_profiled_kernels(const plan::Profile& profile, const std::string& path) {
     if (profile.kernels.empty()) return std::nullopt;
     return ProfiledKernels{.times = plan::KernelTimes(profile.kernels),
                            .launch = profile.launch,
@@ -20,49 +20,51 @@ std::optional<ProfiledKernels> kernels_of(const plan::Profile& profile, const st
 
 }  // namespace
 
-RankKernels::RankKernels(std::vector<std::optional<ProfiledKernels>> kinds, std::vector<std::size_t> of_ranks)
-    : kinds_(std::move(kinds)), of_ranks_(std::move(of_ranks)) {}
+RankKernels::RankKernels(std::vector<std::optional<ProfiledKernels>> kinds,
+                         std::vector<std::size_t> kind_of_rank)
+    : kinds_(std::move(kinds)), kind_of_rank_(std::move(kind_of_rank)) {}
 
-std::size_t RankKernels::kind_of(int rank) const {
-    return of_ranks_.empty() ? 0 : of_ranks_[static_cast<std::size_t>(rank)];
+std::size_t RankKernels::find_kind(int rank) const {
+    return kind_of_rank_.empty() ? 0 : kind_of_rank_[static_cast<std::size_t>(rank)];
 }
 
-const ProfiledKernels* RankKernels::of(int rank) const {
+const ProfiledKernels* RankKernels::find_kernels(int rank) const {
     if (kinds_.empty()) return nullptr;
-    const std::optional<ProfiledKernels>& kind = kinds_[kind_of(rank)];
+    const std::optional<ProfiledKernels>& kind = kinds_[find_kind(rank)];
     return kind ? &*kind : nullptr;
 }
 
-std::string RankKernels::source() const {
+std::string RankKernels::describe_source() const {
     std::string text;
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
         std::vector<int> ranks;
-        for (std::size_t rank = 0; rank < of_ranks_.size(); ++rank) {
-            if (of_ranks_[rank] == kind) ranks.push_back(static_cast<int>(rank));
+        for (std::size_t rank = 0; rank < kind_of_rank_.size(); ++rank) {
+            if (kind_of_rank_[rank] == kind) ranks.push_back(static_cast<int>(rank));
         }
         if (!kinds_[kind] || ranks.empty()) continue;
-        if (ranks.size() == of_ranks_.size()) return kinds_[kind]->source;
-        text += cat(text.empty() ? "" : " and ", kinds_[kind]->source, " (", layout::text_of_ranks(ranks), ')');
+        if (ranks.size() == kind_of_rank_.size()) return kinds_[kind]->source;
+        text +=
+            cat(text.empty() ? "" : " and ", kinds_[kind]->source, " (", layout::ranks_to_string(ranks), ')');
     }
     return text;
 }
 
-RankKernels profiled_kernels(const config::RunConfig& config, int ranks) {
+RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks) {
     if (config.costs.profiles.empty() || config.costs.cluster.empty()) return {};
     const plan::RankProfiles profiles = read_profiles(config);
-    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
+    const std::vector<std::string> paths = list_profile_paths(config.costs.profiles);
     std::vector<std::optional<ProfiledKernels>> kinds;
     for (std::size_t kind = 0; kind < paths.size(); ++kind)
-        kinds.push_back(kernels_of(profiles.kinds[kind], paths[kind]));
-    std::vector<std::size_t> of_ranks;
-    for (int rank = 0; rank < ranks; ++rank) of_ranks.push_back(profiles.kind_of(rank));
-    return {std::move(kinds), std::move(of_ranks)};
+        kinds.push_back(make_profiled_kernels(profiles.kinds[kind], paths[kind]));
+    std::vector<std::size_t> kind_of_rank;
+    for (int rank = 0; rank < ranks; ++rank) kind_of_rank.push_back(profiles.find_kind(rank));
+    return {std::move(kinds), std::move(kind_of_rank)};
 }
 
-device::KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels) {
+device::KernelTimePredictor make_kernel_seconds(const ProfiledKernels& kernels) {
     return [kernels](const device::Cost& cost, double clock) {
-        const plan::KernelCall call{.flops = cost.flops, .bytes = cost.bytes, .product = cost.product};
-        return kernels.times.seconds(cost.kernel, call, clock) + kernels.launch;
+        const plan::KernelCall call{.flops = cost.flops, .bytes = cost.bytes, .matmul = cost.matmul};
+        return kernels.times.predict_seconds(cost.kernel, call, clock) + kernels.launch;
     };
 }
 

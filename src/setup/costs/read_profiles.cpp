@@ -10,55 +10,56 @@
 namespace trireme::setup {
 namespace {
 
-void check_numbers(const plan::Profile& profile, const std::string& path, const config::RunConfig& config) {
-    const std::string wanted = name_of(dtype_of(config.precision.dtype));
-    if (profile.dtype == wanted) return;
+void check_dtype(const plan::Profile& profile, const std::string& path, const config::RunConfig& config) {
+    const std::string run_dtype = to_string(to_dtype(config.precision.dtype));
+    if (profile.dtype == run_dtype) return;
     throw ConfigError(cat("--profile ", path, " was measured in ", profile.dtype, ", and this run computes in ",
-                          wanted, "; measure with --dtype ", wanted));
+                          run_dtype, "; measure with --dtype ", run_dtype));
 }
 
-std::string rows_text(const plan::Profile& profile) {
+std::string describe_microbatch(const plan::Profile& profile) {
     return cat(profile.tokens, " rows in a micro-batch of ", profile.samples);
 }
 
-// True if layers and their message sizes agree, whatever they cost.
-bool are_of_one_model(const plan::Profile& a, const plan::Profile& b) {
+// True if the names, parameters and message sizes of all layers are equal. Costs may differ.
+bool have_same_model(const plan::Profile& a, const plan::Profile& b) {
     return std::ranges::equal(
         a.layers, b.layers, [](const plan::LayerProfile& one, const plan::LayerProfile& other) {
             return one.name == other.name && one.parameters == other.parameters && one.rows == other.rows;
         });
 }
 
-void check_alike(const plan::Profile& first, const plan::Profile& other,
-                 const std::array<std::string, 2>& paths) {
-    if (rows_text(first) != rows_text(other)) {
-        throw ConfigError(cat("--profile ", paths[1], " was measured with ", rows_text(other), ", and ",
-                              paths[0], " with ", rows_text(first),
+void check_same_model_and_microbatch(const plan::Profile& first, const plan::Profile& other,
+                                     const std::array<std::string, 2>& paths) {
+    if (describe_microbatch(first) != describe_microbatch(other)) {
+        throw ConfigError(cat("--profile ", paths[1], " was measured with ", describe_microbatch(other),
+                              ", and ", paths[0], " with ", describe_microbatch(first),
                               "; measure both with the same --batch and --max-length"));
     }
-    if (are_of_one_model(first, other)) return;
+    if (have_same_model(first, other)) return;
     throw ConfigError(cat("--profile ", paths[1], " is of another model, ", other.model, ", than ", paths[0],
                           ", which is of ", first.model, "; measure both with the same options of the model"));
 }
 
-// Returns the kind per rank up to the last rank named by a file. Ranks that no file names have kind 0.
-std::vector<std::size_t> kinds_of_ranks(const std::vector<config::ProfileFile>& files,
-                                        const std::vector<std::string>& paths) {
-    std::vector<std::size_t> kinds;
+// Returns per rank the index of its path, up to the last rank that a file names. Ranks that no file names have
+// index 0.
+std::vector<std::size_t> find_kind_per_rank(const std::vector<config::ProfileFile>& files,
+                                            const std::vector<std::string>& paths) {
+    std::vector<std::size_t> kind_per_rank;
     for (const config::ProfileFile& file : files) {
         if (!file.ranks) continue;
         const auto [first, last] = *file.ranks;
         const auto end = static_cast<std::size_t>(last) + 1;
-        if (kinds.size() < end) kinds.resize(end);
+        if (kind_per_rank.size() < end) kind_per_rank.resize(end);
         const auto kind = static_cast<std::size_t>(std::ranges::find(paths, file.path) - paths.begin());
-        std::fill(kinds.begin() + first, kinds.begin() + last + 1, kind);
+        std::fill(kind_per_rank.begin() + first, kind_per_rank.begin() + last + 1, kind);
     }
-    return kinds;
+    return kind_per_rank;
 }
 
 }  // namespace
 
-std::vector<std::string> profile_paths(const std::vector<config::ProfileFile>& files) {
+std::vector<std::string> list_profile_paths(const std::vector<config::ProfileFile>& files) {
     std::vector<std::string> paths;
     const auto add = [&](const config::ProfileFile& file) {
         if (std::ranges::find(paths, file.path) == paths.end()) paths.push_back(file.path);
@@ -71,12 +72,12 @@ std::vector<std::string> profile_paths(const std::vector<config::ProfileFile>& f
 }
 
 plan::RankProfiles read_profiles(const config::RunConfig& config) {
-    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
-    plan::RankProfiles profiles{.kinds = {}, .of_ranks = kinds_of_ranks(config.costs.profiles, paths)};
+    const std::vector<std::string> paths = list_profile_paths(config.costs.profiles);
+    plan::RankProfiles profiles{.kinds = {}, .kind_of_rank = find_kind_per_rank(config.costs.profiles, paths)};
     for (const std::string& path : paths) {
-        profiles.kinds.push_back(plan::profile_from_json(read_regular_file(path, "--profile"), path));
-        check_numbers(profiles.kinds.back(), path, config);
-        check_alike(profiles.kinds.front(), profiles.kinds.back(), {paths.front(), path});
+        profiles.kinds.push_back(plan::parse_profile(read_regular_file(path, "--profile"), path));
+        check_dtype(profiles.kinds.back(), path, config);
+        check_same_model_and_microbatch(profiles.kinds.front(), profiles.kinds.back(), {paths.front(), path});
     }
     return profiles;
 }

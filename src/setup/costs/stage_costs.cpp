@@ -9,56 +9,60 @@
 namespace trireme::setup {
 namespace {
 
-// Makes a plan with the costs of the profiles, with split backward passes wherever they are allowed.
-plan::Plan made_for(const plan::RankProfiles& profiles, plan::PlanWish wish, std::vector<bool> may_split) {
-    const plan::Plan outline = plan_without_programs(wish);
+// Makes a plan with the costs of the profiles. The schedule may split the backward passes of the stages for
+// which `may_split` is true, and their costs are those of split passes.
+plan::Plan make_plan_with_profiles(const plan::RankProfiles& profiles, plan::PlanWish wish,
+                                   std::vector<bool> may_split) {
+    const plan::Plan outline = make_plan_without_programs(wish);
     std::vector<bool> in_halves = may_split;
     for (std::size_t s = 0; s < in_halves.size(); ++s) {
         if (outline.recompute[s] == plan::Recompute::full) in_halves[s] = false;
     }
     wish.may_split = std::move(may_split);
-    wish.costs = measured_costs(profiles, outline, in_halves);
+    wish.costs = compute_stage_costs(profiles, outline, in_halves);
     return make_plan(wish);
 }
 
-double seconds_of(const plan::Plan& plan, const plan::RankProfiles& profiles) {
-    return predict_step(plan.training.phases(), plan.training.shape, measured_costs(profiles, plan)).seconds;
+double predict_seconds(const plan::Plan& plan, const plan::RankProfiles& profiles) {
+    return predict_step(plan.training.phases(), plan.training.shape, compute_stage_costs(profiles, plan))
+        .seconds;
 }
 
 }  // namespace
 
-bool are_measured(const config::CostConfig& costs) { return costs.stages.empty() && !costs.profiles.empty(); }
+bool uses_profile(const config::CostConfig& costs) { return costs.stages.empty() && !costs.profiles.empty(); }
 
-std::vector<schedule::StageCost> given_costs(const config::CostConfig& costs, std::size_t stages) {
-    const std::vector<schedule::StageCost>& given = costs.stages;
-    if (given.empty()) return std::vector<schedule::StageCost>(stages);
-    if (given.size() == 1) return std::vector<schedule::StageCost>(stages, given.front());
-    if (given.size() == stages) return given;
-    throw ConfigError(cat("--cost is given for ", given.size(), " stages, but the layout has ", stages,
+std::vector<schedule::StageCost> expand_cost_option(const config::CostConfig& costs, std::size_t stages) {
+    const std::vector<schedule::StageCost>& cost_list = costs.stages;  // in the order of --cost
+    if (cost_list.empty()) return std::vector<schedule::StageCost>(stages);
+    if (cost_list.size() == 1) return std::vector<schedule::StageCost>(stages, cost_list.front());
+    if (cost_list.size() == stages) return cost_list;
+    throw ConfigError(cat("--cost is given for ", cost_list.size(), " stages, but the layout has ", stages,
                           "; give it once for all stages, or once for each"));
 }
 
-std::vector<schedule::StageCost> costs_of(const config::RunConfig& config, const model::ModelConfig& model,
-                                          const plan::Plan& plan) {
-    if (are_measured(config.costs)) return measured_costs(profiles_for(config, model), plan);
-    return given_costs(config.costs, plan.layout.stages.size());
+std::vector<schedule::StageCost> compute_costs(const config::RunConfig& config, const model::ModelConfig& model,
+                                               const plan::Plan& plan) {
+    if (uses_profile(config.costs)) return compute_stage_costs(read_fitting_profiles(config, model), plan);
+    return expand_cost_option(config.costs, plan.layout.stages.size());
 }
 
-plan::Plan searched_plan(const config::RunConfig& config, const model::ModelConfig& model,
-                         plan::PlanWish wish) {
+plan::Plan search_plan(const config::RunConfig& config, const model::ModelConfig& model, plan::PlanWish wish) {
     const std::size_t stages = wish.layout.stages.size();
-    if (!are_measured(config.costs)) {
-        wish.costs = given_costs(config.costs, stages);
+    if (!uses_profile(config.costs)) {
+        wish.costs = expand_cost_option(config.costs, stages);
         return make_plan(wish);
     }
-    const plan::RankProfiles profiles = profiles_for(config, model);
-    const std::vector<bool> nowhere(stages, false);
-    const std::vector<bool> wherever =
+    const plan::RankProfiles profiles = read_fitting_profiles(config, model);
+    const std::vector<bool> split_nowhere(stages, false);
+    const std::vector<bool> split_where_allowed =
         wish.may_split.empty() ? std::vector<bool>(stages, true) : wish.may_split;
-    plan::Plan whole = made_for(profiles, wish, nowhere);
-    if (wherever == nowhere) return whole;
-    plan::Plan divided = made_for(profiles, std::move(wish), wherever);
-    return seconds_of(divided, profiles) < seconds_of(whole, profiles) ? divided : whole;
+    plan::Plan whole_backward = make_plan_with_profiles(profiles, wish, split_nowhere);
+    if (split_where_allowed == split_nowhere) return whole_backward;
+    plan::Plan split_backward = make_plan_with_profiles(profiles, std::move(wish), split_where_allowed);
+    return predict_seconds(split_backward, profiles) < predict_seconds(whole_backward, profiles)
+               ? split_backward
+               : whole_backward;
 }
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// Export of a stored model in the form that Hugging Face's save_pretrained() writes.
+// Exports a stored model in the format of Hugging Face's save_pretrained().
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 namespace trireme::tools {
 
 struct ExportPlan {
-    std::filesystem::path folder;              // must be empty; the files appear once they are complete
+    std::filesystem::path folder;              // must be empty; the files appear only when all are complete
     std::optional<archive::StoredType> dtype;  // if unset, each tensor keeps its own type
-    std::uint64_t shard_bytes = 0;
+    std::uint64_t shard_bytes = 0;             // maximum size of a file, unless one tensor is larger
 };
 
 struct ExportFacts {
     std::uint64_t bytes = 0;  // of all tensors
-    std::size_t files = 0;
-    std::string types;  // "BF16, F32"
+    std::size_t files = 0;    // number of .safetensors files
+    std::string types;        // types of the tensors: "BF16, F32"
 };
 
-// Writes config.json, tokenizer.json if there is one, and model.safetensors, or its shards and their
-// index. `stored` must hold all of `specs`. `progress` counts millions of parameters. Throws
-// ConfigError or ResourceError.
+// Writes config.json, tokenizer.json if the model has one, and either model.safetensors or several shards and
+// their index file. `stored` must contain all parameters of `specs`. `progress` counts millions of parameters.
+// Throws ConfigError or ResourceError.
 ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                          const ExportPlan& plan, Progress& progress);
 

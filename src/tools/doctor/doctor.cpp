@@ -16,76 +16,81 @@ namespace {
 
 using namespace doctor;
 
-constexpr double ten_minutes = 600;  // patience of ranks that wait while others test a slow disk
+constexpr double ten_minutes = 600;  // stall limit of ranks that wait while others test a slow disk
 
-// Collective over `all`. Returns the facts of all ranks on every rank. They compute at the
-// same time, as in a run.
-std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPlace& place,
-                                      comm::Communicator& all) {
-    RankFacts own = own_facts(place);
+// Collective over `all`. Returns the facts of all ranks on every rank. The ranks measure their FLOP/s at the
+// same time, because in a run they compute at the same time.
+std::vector<RankFacts> gather_facts(const DoctorConfig& config, const DoctorInputs& inputs,
+                                    comm::Communicator& all) {
+    RankFacts rank_facts = gather_own_facts(inputs);
     barrier(all);
-    own.flops = kernels::measure_peak_flops(device::DType::f32, place.threads);
+    rank_facts.flops = kernels::measure_peak_flops(device::DType::f32, inputs.threads);
     barrier(all);
-    if (place.session.node() == place.session.rank()) own.scratch = measure_scratch(config.scratch);
+    // The number of a node is that of its first rank, so one rank of each node tests the folder.
+    if (inputs.session.node() == inputs.session.rank()) rank_facts.scratch = measure_scratch(config.scratch);
     std::vector<RankFacts> ranks;
-    for (const std::string& text : gather_all(all, json_of(own))) ranks.push_back(rank_of_json(text));
+    for (const std::string& text : all_gather(all, to_json(rank_facts)))
+        ranks.push_back(parse_rank_facts(text));
     return ranks;
 }
 
-// Collective over all ranks. Rank 0 is in every pair and gets all results. It alone gives up early on a
-// message; the other ranks wait longer, for their turn.
+// Collective over all ranks. Rank 0 is in every pair and gets all results. Rank 0 has the usual stall limit;
+// the other ranks wait longer, because rank 0 measures one pair after the other.
 std::vector<PairFacts> measure_pairs(const comm::Session& session) {
-    const auto group = session.all_ranks("doctor's messages", {});
-    if (session.rank() != 0) group->give_up_after(ten_minutes);
-    std::vector<PairFacts> found;
-    for (const auto& pair : pairs_of(session.nodes())) {
+    const auto group = session.make_group_of_all_ranks("doctor's messages", {});
+    if (session.rank() != 0) group->set_stall_seconds(ten_minutes);
+    std::vector<PairFacts> pair_facts;
+    for (const auto& pair : list_pairs(session.nodes())) {
         if (session.rank() != pair.first && session.rank() != pair.second) continue;
-        found.push_back(measure_pair(*group, pair));
+        pair_facts.push_back(measure_pair(*group, pair));
     }
-    return found;
+    return pair_facts;
 }
 
-Facts facts_about(const DoctorConfig& config, const DoctorPlace& place, std::vector<RankFacts> ranks,
-                  std::vector<PairFacts> pairs) {
-    const BuildFacts build = build_facts();
-    const std::string own_folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
-    Facts facts{
-        .compiler = build.compiler,
-        .hdf5 = build.hdf5,
-        .matrices = build.matrices,
-        .has_cuda = build.has_cuda,
-        .scratch = config.scratch,
-        .start = place.start,
-        .job = place.job.id,
-        .ranks = std::move(ranks),
-        .pairs = std::move(pairs),
-        .parts = optional_parts(place.search_path, own_folder, build.matrices, place.session.library())};
-    if (const auto left = seconds_left(place.job)) facts.job_seconds_left = std::max(0.0, *left);
+Facts make_facts(const DoctorConfig& config, const DoctorInputs& inputs, std::vector<RankFacts> ranks,
+                 std::vector<PairFacts> pairs) {
+    const BuildFacts build = make_build_facts();
+    const std::string program_folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+    Facts facts{.compiler = build.compiler,
+                .hdf5 = build.hdf5,
+                .matmul_library = build.matmul_library,
+                .has_cuda = build.has_cuda,
+                .scratch = config.scratch,
+                .start = inputs.start,
+                .job = inputs.job.id,
+                .ranks = std::move(ranks),
+                .pairs = std::move(pairs),
+                .optional_software = find_optional_software(inputs.search_path, program_folder,
+                                                            build.matmul_library, inputs.session.library())};
+    if (const auto left = compute_seconds_left(inputs.job)) facts.job_seconds_left = std::max(0.0, *left);
     return facts;
 }
 
-// Without a connection between processes, each believes that it is the only rank, and only the first one
-// reports. The others return success, because a launcher stops all processes if one fails.
-bool is_silent(const DoctorPlace& place) { return place.session.size() == 1 && place.start.process > 0; }
+// Returns true on all processes except the first one if MPI has not connected the processes. Then each process
+// believes that it is the only rank, and only the first one reports. The other processes return success,
+// because a launcher stops all processes if one fails.
+bool prints_nothing(const DoctorInputs& inputs) {
+    return inputs.session.size() == 1 && inputs.start.process_index > 0;
+}
 
 }  // namespace
 
-ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostream& out) {
+ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std::ostream& out) {
     if (device::time_is_simulated())
         throw ConfigError(
             "doctor looks at a real machine, and a simulated one is described in a file; use trireme doctor");
-    if (is_silent(place)) return ExitCode::done;
-    const auto all = place.session.all_ranks("doctor", {.stall_seconds = ten_minutes});
-    std::vector<RankFacts> ranks = facts_of_ranks(config, place, *all);
-    std::vector<PairFacts> pairs = measure_pairs(place.session);
-    double works = 0;
-    if (place.session.rank() == 0) {
-        const Facts facts = facts_about(config, place, std::move(ranks), std::move(pairs));
-        const std::vector<Finding> findings = findings_of(facts);
-        works = do_all_work(findings) ? 1 : 0;
-        out << (config.is_json ? json_of(facts, findings) : to_string(findings)) << std::flush;
+    if (prints_nothing(inputs)) return ExitCode::done;
+    const auto all = inputs.session.make_group_of_all_ranks("doctor", {.stall_seconds = ten_minutes});
+    std::vector<RankFacts> ranks = gather_facts(config, inputs, *all);
+    std::vector<PairFacts> pairs = measure_pairs(inputs.session);
+    double success = 0;
+    if (inputs.session.rank() == 0) {
+        const Facts facts = make_facts(config, inputs, std::move(ranks), std::move(pairs));
+        const std::vector<Finding> findings = judge_facts(facts);
+        success = is_everything_working(findings) ? 1 : 0;
+        out << (config.is_json ? to_json(facts, findings) : to_string(findings)) << std::flush;
     }
-    return gather_all(*all, std::array{works}).front() > 0 ? ExitCode::done : ExitCode::resource;
+    return all_gather(*all, std::array{success}).front() > 0 ? ExitCode::done : ExitCode::resource;
 }
 
 }  // namespace trireme::tools

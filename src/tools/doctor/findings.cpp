@@ -7,18 +7,18 @@
 namespace trireme::tools::doctor {
 namespace {
 
-Finding finding_of(const OptionalPart& part) {
-    if (part.is_there) return {.name = part.name, .status = Status::ok, .text = part.gives};
+Finding make_finding(const OptionalSoftware& part) {
+    if (part.is_installed) return {.name = part.name, .status = Status::ok, .text = part.purpose};
     return {.name = part.name,
             .status = Status::missing,
-            .text = part.gives,
+            .text = part.purpose,
             .advice = fmt::format("Debian: {}; Spack: {}{}", part.debian, part.spack,
-                                  part.is_built_in ? "; then build again" : "")};
+                                  part.needs_rebuild ? "; then build again" : "")};
 }
 
 }  // namespace
 
-const char* name_of(Status status) {
+const char* to_string(Status status) {
     switch (status) {
         case Status::ok:
             return "ok";
@@ -32,7 +32,7 @@ const char* name_of(Status status) {
     return "";
 }
 
-const char* name_of(Launcher launcher) {
+const char* to_string(Launcher launcher) {
     switch (launcher) {
         case Launcher::none:
             return "none";
@@ -46,23 +46,23 @@ const char* name_of(Launcher launcher) {
     return "";
 }
 
-std::vector<Finding> findings_of(const Facts& facts) {
-    std::vector<Finding> all = start_findings(facts);
-    for (Finding& finding : machine_findings(facts)) all.push_back(std::move(finding));
-    for (Finding& finding : speed_findings(facts)) all.push_back(std::move(finding));
-    for (const OptionalPart& part : facts.parts) all.push_back(finding_of(part));
+std::vector<Finding> judge_facts(const Facts& facts) {
+    std::vector<Finding> all = judge_start(facts);
+    for (Finding& finding : judge_machine(facts)) all.push_back(std::move(finding));
+    for (Finding& finding : judge_speeds(facts)) all.push_back(std::move(finding));
+    for (const OptionalSoftware& part : facts.optional_software) all.push_back(make_finding(part));
     for (Finding& finding : all) {
         if (finding.status == Status::ok && !finding.advice.empty()) finding.status = Status::warning;
     }
     return all;
 }
 
-bool do_all_work(const std::vector<Finding>& findings) {
+bool is_everything_working(const std::vector<Finding>& findings) {
     return std::ranges::none_of(findings,
                                 [](const Finding& finding) { return finding.status == Status::fails; });
 }
 
-std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ranks) {
+std::map<int, std::vector<int>> group_ranks_by_node(const std::vector<RankFacts>& ranks) {
     std::map<int, std::vector<int>> nodes;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         nodes[ranks[rank].node].push_back(static_cast<int>(rank));

@@ -9,21 +9,21 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// Describes the first rank without a GPU if others have one. Empty if all ranks have one.
-std::string rank_without(const std::vector<RankFacts>& ranks) {
+// Describes the first rank without a usable GPU. Empty if all ranks have one.
+std::string describe_rank_without_gpu(const std::vector<RankFacts>& ranks) {
     const auto found = std::ranges::find_if(ranks, [](const RankFacts& rank) { return rank.gpus.empty(); });
     if (found == ranks.end()) return {};
     return fmt::format("rank {} finds none on {}, and others have some", found - ranks.begin(), found->host);
 }
 
-// Describes the first two ranks that share a GPU. Empty if each rank has its own.
-std::string sharers(const std::vector<RankFacts>& ranks) {
-    const auto taken = gpus_taken(ranks);
-    for (const auto& [node, own] : ranks_of_nodes(ranks)) {
-        std::map<std::string, int> takers;
-        for (const int rank : own) {
-            const Gpu& gpu = *taken[static_cast<std::size_t>(rank)];
-            const auto [other, is_first] = takers.emplace(gpu.id, rank);
+// Describes the first two ranks that share a GPU. Empty if each rank has its own. Every rank must see a GPU.
+std::string describe_shared_gpu(const std::vector<RankFacts>& ranks) {
+    const auto chosen_gpus = choose_gpus(ranks);
+    for (const auto& [node, node_ranks] : group_ranks_by_node(ranks)) {
+        std::map<std::string, int> users_of_gpu;
+        for (const int rank : node_ranks) {
+            const Gpu& gpu = *chosen_gpus[static_cast<std::size_t>(rank)];
+            const auto [other, is_first] = users_of_gpu.emplace(gpu.id, rank);
             if (!is_first)
                 return fmt::format(
                     "ranks {} and {} share {} {} of {}: messages go by the machine's memory, and each has a "
@@ -35,9 +35,9 @@ std::string sharers(const std::vector<RankFacts>& ranks) {
 }
 
 // Returns "8 x NVIDIA H100 80GB HBM3" for the GPUs that ranks would use.
-std::string models(const std::vector<RankFacts>& ranks) {
+std::string describe_models(const std::vector<RankFacts>& ranks) {
     std::map<std::string, int> counts;
-    for (const std::optional<Gpu>& gpu : gpus_taken(ranks))
+    for (const std::optional<Gpu>& gpu : choose_gpus(ranks))
         if (gpu) counts[gpu->model] += 1;
     std::string text;
     for (const auto& [model, count] : counts)
@@ -45,24 +45,25 @@ std::string models(const std::vector<RankFacts>& ranks) {
     return text;
 }
 
-// Says, if no rank may use a GPU, whether a machine has one.
-std::string without_any(const std::vector<RankFacts>& ranks) {
-    const RankFacts& most = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
-    if (most.node_gpus == 0) return "no NVIDIA device is here";
-    return fmt::format("{} has {}, of which no rank may use one", most.host,
-                       counted(static_cast<std::size_t>(most.node_gpus), "NVIDIA device"));
+// If no rank may use a GPU, says whether some node has GPUs.
+std::string describe_missing_gpus(const std::vector<RankFacts>& ranks) {
+    const RankFacts& richest = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
+    if (richest.node_gpus == 0) return "no NVIDIA device is here";
+    return fmt::format("{} has {}, of which no rank may use one", richest.host,
+                       format_count(static_cast<std::size_t>(richest.node_gpus), "NVIDIA device"));
 }
 
 // Judges the GPUs of the machine, whether or not this program was built for them.
-Finding found(const std::vector<RankFacts>& ranks) {
-    const bool is_any = std::ranges::any_of(ranks, [](const RankFacts& rank) { return !rank.gpus.empty(); });
-    if (!is_any) {
-        const bool is_shown =
+Finding judge_found_gpus(const std::vector<RankFacts>& ranks) {
+    const bool has_usable_gpu =
+        std::ranges::any_of(ranks, [](const RankFacts& rank) { return !rank.gpus.empty(); });
+    if (!has_usable_gpu) {
+        const bool has_gpu =
             std::ranges::any_of(ranks, [](const RankFacts& rank) { return rank.node_gpus > 0; });
         return {.name = "GPUs",
                 .status = Status::missing,
-                .text = without_any(ranks),
-                .advice = is_shown ? "ask for them: srun --gpus-per-task=1; or see CUDA_VISIBLE_DEVICES" : ""};
+                .text = describe_missing_gpus(ranks),
+                .advice = has_gpu ? "ask for them: srun --gpus-per-task=1; or see CUDA_VISIBLE_DEVICES" : ""};
     }
     for (const RankFacts& rank : ranks) {
         if (rank.gpus.empty() || rank.cuda_complaint.empty()) continue;
@@ -72,30 +73,32 @@ Finding found(const std::vector<RankFacts>& ranks) {
                 .advice = "see whether nvidia-smi works there, and which CUDA its driver is for"};
     }
     constexpr const char* advice =
-        "start as many ranks on a node as it has devices, or ask for more: srun --gpus-per-task=1";
-    const std::string without = rank_without(ranks);
-    if (!without.empty()) return {.name = "GPUs", .status = Status::fails, .text = without, .advice = advice};
-    const std::string shared = sharers(ranks);
-    if (!shared.empty()) return {.name = "GPUs", .status = Status::missing, .text = shared, .advice = advice};
-    return {.name = "GPUs", .status = Status::ok, .text = models(ranks) + ", one for a rank"};
+        "start one rank per device of the node, or request more devices: srun --gpus-per-task=1";
+    const std::string rank_without_gpu = describe_rank_without_gpu(ranks);
+    if (!rank_without_gpu.empty())
+        return {.name = "GPUs", .status = Status::fails, .text = rank_without_gpu, .advice = advice};
+    const std::string shared_gpu = describe_shared_gpu(ranks);
+    if (!shared_gpu.empty())
+        return {.name = "GPUs", .status = Status::missing, .text = shared_gpu, .advice = advice};
+    return {.name = "GPUs", .status = Status::ok, .text = describe_models(ranks) + ", one for a rank"};
 }
 
 }  // namespace
 
-std::vector<std::optional<Gpu>> gpus_taken(const std::vector<RankFacts>& ranks) {
-    std::vector<std::optional<Gpu>> taken(ranks.size());
-    for (const auto& [node, own] : ranks_of_nodes(ranks)) {
-        for (std::size_t place = 0; place < own.size(); ++place) {
-            const auto rank = static_cast<std::size_t>(own[place]);
-            taken[rank] = gpu_of_rank(ranks[rank].gpus, static_cast<int>(place));
+std::vector<std::optional<Gpu>> choose_gpus(const std::vector<RankFacts>& ranks) {
+    std::vector<std::optional<Gpu>> chosen_gpus(ranks.size());
+    for (const auto& [node, node_ranks] : group_ranks_by_node(ranks)) {
+        for (std::size_t local_rank = 0; local_rank < node_ranks.size(); ++local_rank) {
+            const auto rank = static_cast<std::size_t>(node_ranks[local_rank]);
+            chosen_gpus[rank] = choose_gpu(ranks[rank].gpus, static_cast<int>(local_rank));
         }
     }
-    return taken;
+    return chosen_gpus;
 }
 
-// A program without CUDA can still train, so that is no failure.
-Finding gpu_finding(const Facts& facts) {
-    Finding finding = found(facts.ranks);
+// A build without CUDA can still train on cores, so the status of the finding is `missing` and not `fails`.
+Finding judge_gpus(const Facts& facts) {
+    Finding finding = judge_found_gpus(facts.ranks);
     if (facts.has_cuda) return finding;
     return {.name = "GPUs",
             .status = Status::missing,

@@ -11,72 +11,73 @@ namespace {
 
 constexpr double gigabyte = 1e9;
 
-// A GPU that ranks would use, listed once.
-struct TakenGpu {
-    std::string place;  // "GPU-5d1c... of node7"
+// A GPU that at least one rank would use in a run, and its state.
+struct ChosenGpu {
+    std::string name;  // "GPU-5d1c... of node7"
     GpuState state;
 };
 
-std::vector<TakenGpu> taken_states(const std::vector<RankFacts>& ranks) {
-    const auto taken = gpus_taken(ranks);
-    std::set<std::pair<int, std::string>> known;
-    std::vector<TakenGpu> states;
+std::vector<ChosenGpu> list_chosen_gpus(const std::vector<RankFacts>& ranks) {
+    const auto chosen_gpus = choose_gpus(ranks);
+    std::set<std::pair<int, std::string>> listed_gpus;
+    std::vector<ChosenGpu> gpus;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         const RankFacts& facts = ranks[rank];
-        if (!taken[rank] || !known.emplace(facts.node, taken[rank]->id).second) continue;
-        const auto place = std::ranges::find(facts.gpus, *taken[rank]) - facts.gpus.begin();
-        if (static_cast<std::size_t>(place) >= facts.gpu_states.size()) continue;
-        states.push_back({.place = fmt::format("{} of {}", taken[rank]->id, facts.host),
-                          .state = facts.gpu_states[static_cast<std::size_t>(place)]});
+        if (!chosen_gpus[rank] || !listed_gpus.emplace(facts.node, chosen_gpus[rank]->id).second) continue;
+        const auto index = std::ranges::find(facts.gpus, *chosen_gpus[rank]) - facts.gpus.begin();
+        if (static_cast<std::size_t>(index) >= facts.gpu_states.size()) continue;
+        gpus.push_back({.name = fmt::format("{} of {}", chosen_gpus[rank]->id, facts.host),
+                        .state = facts.gpu_states[static_cast<std::size_t>(index)]});
     }
-    return states;
+    return gpus;
 }
 
 // Returns "41" or "38 to 45"; empty if no GPU reports the value.
 template <class Field>
-std::string least_to_most(const std::vector<TakenGpu>& gpus, const Field& field, double unit = 1,
-                          int digits = 0) {
-    std::optional<double> least, most;
-    for (const TakenGpu& gpu : gpus) {
+std::string format_range(const std::vector<ChosenGpu>& gpus, const Field& field, double unit = 1,
+                         int digits = 0) {
+    std::optional<double> min_value, max_value;
+    for (const ChosenGpu& gpu : gpus) {
         const std::optional<double> value = field(gpu.state);
         if (!value) continue;
-        least = std::min(least.value_or(*value), *value);
-        most = std::max(most.value_or(*value), *value);
+        min_value = std::min(min_value.value_or(*value), *value);
+        max_value = std::max(max_value.value_or(*value), *value);
     }
-    if (!least) return "";
-    const std::string first = fmt::format("{:.{}f}", *least / unit, digits);
-    const std::string last = fmt::format("{:.{}f}", *most / unit, digits);
+    if (!min_value) return "";
+    const std::string first = fmt::format("{:.{}f}", *min_value / unit, digits);
+    const std::string last = fmt::format("{:.{}f}", *max_value / unit, digits);
     return first == last ? first : first + " to " + last;
 }
 
-// Returns "115 W of 700": the present value, and the maximum if it is known.
-std::string part(const std::string& now, const char* unit, const std::string& most) {
+// Returns "115 W of 700": the present value `now`, and its maximum if that is known.
+std::string format_reading(const std::string& now, const char* unit, const std::string& max_value) {
     if (now.empty()) return "";
-    return fmt::format("{} {}{}", now, unit, most.empty() ? "" : " of " + most);
+    return fmt::format("{} {}{}", now, unit, max_value.empty() ? "" : " of " + max_value);
 }
 
-std::string words_of(const std::vector<TakenGpu>& gpus) {
+std::string describe(const std::vector<ChosenGpu>& gpus) {
     const auto reading = [&](auto member, double unit = 1, int digits = 0) {
-        return least_to_most(
+        return format_range(
             gpus, [&](const GpuState& state) { return state.reading.*member; }, unit, digits);
     };
     const std::string highest =
-        least_to_most(gpus, [](const GpuState& state) { return state.limits.highest_clock_mhz; });
+        format_range(gpus, [](const GpuState& state) { return state.limits.highest_clock_mhz; });
     std::string text;
     for (const std::string& each :
-         {part(reading(&device::GpuReading::watts), "W", reading(&device::GpuReading::power_limit_watts)),
-          part(reading(&device::GpuReading::clock_mhz), "MHz", highest),
-          part(reading(&device::GpuReading::celsius), "C", ""),
-          part(reading(&device::GpuReading::used_bytes, gigabyte, 1), "GB used",
-               reading(&device::GpuReading::total_bytes, gigabyte, 1))}) {
+         {format_reading(reading(&device::GpuReading::watts), "W",
+                         reading(&device::GpuReading::power_limit_watts)),
+          format_reading(reading(&device::GpuReading::clock_mhz), "MHz", highest),
+          format_reading(reading(&device::GpuReading::celsius), "C", ""),
+          format_reading(reading(&device::GpuReading::used_bytes, gigabyte, 1), "GB used",
+                         reading(&device::GpuReading::total_bytes, gigabyte, 1))}) {
         if (!each.empty()) text += (text.empty() ? "" : ", ") + each;
     }
     return text.empty() ? "the driver tells nothing of them" : text;
 }
 
-Finding driver_finding(const std::vector<TakenGpu>& gpus) {
+Finding judge_driver(const std::vector<ChosenGpu>& gpus) {
     std::set<std::string> drivers;
-    for (const TakenGpu& gpu : gpus) {
+    for (const ChosenGpu& gpu : gpus) {
         if (!gpu.state.complaint.empty())
             return {.name = "NVML",
                     .status = Status::missing,
@@ -89,70 +90,72 @@ Finding driver_finding(const std::vector<TakenGpu>& gpus) {
             .text = fmt::format("NVIDIA's, {}", fmt::join(drivers, " and "))};
 }
 
-// Adds the first finding that `test` returns, with the number of further GPUs that have one.
+// Applies `test` to each GPU and adds the first finding to `all`, with the number of further GPUs for which
+// `test` returns a finding.
 template <class Test>
-void add_first(std::vector<Finding>& all, const std::vector<TakenGpu>& gpus, const Test& test) {
+void add_first(std::vector<Finding>& all, const std::vector<ChosenGpu>& gpus, const Test& test) {
     std::optional<Finding> first;
-    std::size_t more = 0;
-    for (const TakenGpu& gpu : gpus) {
+    std::size_t further_gpus = 0;
+    for (const ChosenGpu& gpu : gpus) {
         std::optional<Finding> found = test(gpu);
-        if (found && first) ++more;
+        if (found && first) ++further_gpus;
         if (found && !first) first = std::move(found);
     }
     if (!first) return;
-    if (more > 0) first->text += fmt::format("; and so {} more", more);
+    if (further_gpus > 0) first->text += fmt::format("; and so {} more", further_gpus);
     all.push_back(std::move(*first));
 }
 
-// The driver itself uses less than 1 GB on all GPUs seen so far.
-std::optional<Finding> memory_of_others(const TakenGpu& gpu) {
-    constexpr double of_driver = 1.5 * gigabyte;
+// Warns of memory that other programs use. The driver itself uses less than 1 GB on all GPUs seen so far, so
+// the threshold is above that.
+std::optional<Finding> find_used_memory(const ChosenGpu& gpu) {
+    constexpr double max_driver_bytes = 1.5 * gigabyte;
     const device::GpuReading& now = gpu.state.reading;
-    if (!now.used_bytes || *now.used_bytes < of_driver) return std::nullopt;
+    if (!now.used_bytes || *now.used_bytes < max_driver_bytes) return std::nullopt;
     return Finding{.name = "GPU memory",
-                   .text = fmt::format("{}: {:.1f} GB are in use before anything runs", gpu.place,
+                   .text = fmt::format("{}: {:.1f} GB are in use before anything runs", gpu.name,
                                        *now.used_bytes / gigabyte),
                    .advice = "nvidia-smi says whose they are: another job, or what is left of one"};
 }
 
-std::optional<Finding> clock_of_heat(const TakenGpu& gpu) {
-    constexpr double hot = 80;          // GPUs throttle from about this temperature
-    constexpr double slow_share = 0.7;  // fraction of the highest clock
+std::optional<Finding> find_throttling(const ChosenGpu& gpu) {
+    constexpr double hot_celsius = 80;           // GPUs throttle from about this temperature
+    constexpr double slow_clock_fraction = 0.7;  // fraction of the highest clock
     const device::GpuReading& now = gpu.state.reading;
     const std::optional<double> highest = gpu.state.limits.highest_clock_mhz;
     if (!now.celsius || !now.clock_mhz || !highest) return std::nullopt;
-    if (*now.celsius < hot || *now.clock_mhz >= slow_share * *highest) return std::nullopt;
+    if (*now.celsius < hot_celsius || *now.clock_mhz >= slow_clock_fraction * *highest) return std::nullopt;
     return Finding{.name = "GPU clocks",
-                   .text = fmt::format("{}: {:.0f} MHz of {:.0f} at {:.0f} C", gpu.place, *now.clock_mhz,
+                   .text = fmt::format("{}: {:.0f} MHz of {:.0f} at {:.0f} C", gpu.name, *now.clock_mhz,
                                        *highest, *now.celsius),
                    .advice = "it is hot, and slow for it: see to its cooling, or choose another node"};
 }
 
-std::optional<Finding> power_below_default(const TakenGpu& gpu) {
+std::optional<Finding> find_lowered_power_limit(const ChosenGpu& gpu) {
     constexpr double rounding = 0.5;  // watts
     const std::optional<double> limit = gpu.state.reading.power_limit_watts;
-    const std::optional<double> usual = gpu.state.limits.default_power_limit_watts;
-    if (!limit || !usual || *limit >= *usual - rounding) return std::nullopt;
+    const std::optional<double> default_limit = gpu.state.limits.default_power_limit_watts;
+    if (!limit || !default_limit || *limit >= *default_limit - rounding) return std::nullopt;
     return Finding{
         .name = "GPU power",
-        .text = fmt::format("{}: held to {:.0f} W, by default it has {:.0f}", gpu.place, *limit, *usual),
+        .text = fmt::format("{}: held to {:.0f} W, by default it has {:.0f}", gpu.name, *limit, *default_limit),
         .advice = fmt::format("it computes slower so; an administrator may lift that: nvidia-smi "
                               "--power-limit={:.0f}",
-                              *usual)};
+                              *default_limit)};
 }
 
 }  // namespace
 
-std::vector<Finding> gpu_state_findings(const Facts& facts) {
-    std::vector<TakenGpu> gpus = taken_states(facts.ranks);
+std::vector<Finding> judge_gpu_states(const Facts& facts) {
+    std::vector<ChosenGpu> gpus = list_chosen_gpus(facts.ranks);
     if (gpus.empty()) return {};
-    std::vector<Finding> all{driver_finding(gpus)};
-    std::erase_if(gpus, [](const TakenGpu& gpu) { return !gpu.state.complaint.empty(); });
+    std::vector<Finding> all{judge_driver(gpus)};
+    std::erase_if(gpus, [](const ChosenGpu& gpu) { return !gpu.state.complaint.empty(); });
     if (gpus.empty()) return all;
-    all.push_back({.name = "GPU state", .status = Status::ok, .text = words_of(gpus)});
-    add_first(all, gpus, memory_of_others);
-    add_first(all, gpus, clock_of_heat);
-    add_first(all, gpus, power_below_default);
+    all.push_back({.name = "GPU state", .status = Status::ok, .text = describe(gpus)});
+    add_first(all, gpus, find_used_memory);
+    add_first(all, gpus, find_throttling);
+    add_first(all, gpus, find_lowered_power_limit);
     return all;
 }
 

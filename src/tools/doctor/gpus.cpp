@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<int> number_in(std::string_view text) {
+std::optional<int> parse_number(std::string_view text) {
     int number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<int> number_in(std::string_view text) {
 }
 
 // Reads lines such as "Model: \t\t NVIDIA H100 80GB HBM3".
-std::map<std::string, std::string> fields_of(const fs::path& path) {
+std::map<std::string, std::string> read_fields(const fs::path& path) {
     constexpr const char* blanks = " \t";
     std::ifstream file(path);
     std::map<std::string, std::string> fields;
@@ -37,12 +37,12 @@ std::map<std::string, std::string> fields_of(const fs::path& path) {
 }
 
 // Returns the GPUs that the driver lists in /proc, by device number.
-std::map<int, Gpu> told_by_driver(const fs::path& root) {
+std::map<int, Gpu> read_driver_gpus(const fs::path& root) {
     std::map<int, Gpu> gpus;
-    std::error_code none;  // set if there is no such folder
-    for (const fs::directory_entry& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", none)) {
-        auto fields = fields_of(entry.path() / "information");
-        const std::optional<int> number = number_in(fields["Device Minor"]);
+    std::error_code error;  // set if there is no such folder
+    for (const fs::directory_entry& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", error)) {
+        auto fields = read_fields(entry.path() / "information");
+        const std::optional<int> number = parse_number(fields["Device Minor"]);
         if (number)
             gpus[*number] = {
                 .model = fields["Model"], .id = fields["GPU UUID"], .bus_id = entry.path().filename()};
@@ -58,90 +58,92 @@ bool may_open(const fs::path& device) {
 }
 
 // "/dev/nvidia3" has the number 3; "/dev/nvidiactl" is no device.
-std::optional<int> device_number(const fs::path& path) {
+std::optional<int> parse_device_number(const fs::path& path) {
     constexpr std::string_view start = "nvidia";
     const std::string name = path.filename().string();
     if (!name.starts_with(start)) return std::nullopt;
-    return number_in(std::string_view(name).substr(start.size()));
+    return parse_number(std::string_view(name).substr(start.size()));
 }
 
 // Returns the device files by device number.
-std::map<int, fs::path> device_files(const fs::path& root) {
+std::map<int, fs::path> list_device_files(const fs::path& root) {
     std::map<int, fs::path> files;
-    std::error_code none;
-    for (const fs::directory_entry& entry : fs::directory_iterator(root / "dev", none)) {
-        if (const std::optional<int> number = device_number(entry.path())) files[*number] = entry.path();
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(root / "dev", error)) {
+        if (const std::optional<int> number = parse_device_number(entry.path())) files[*number] = entry.path();
     }
     return files;
 }
 
-const Gpu* named(const std::vector<Gpu>& all, const std::string& word) {
-    if (const std::optional<int> number = number_in(word)) {
-        const auto place = static_cast<std::size_t>(*number);
-        return place < all.size() ? &all[place] : nullptr;
+// Returns the GPU that an entry of CUDA_VISIBLE_DEVICES names; nullptr if there is none.
+const Gpu* find_gpu(const std::vector<Gpu>& all, const std::string& entry) {
+    if (const std::optional<int> number = parse_number(entry)) {
+        const auto index = static_cast<std::size_t>(*number);
+        return index < all.size() ? &all[index] : nullptr;
     }
     const auto gpu = std::ranges::find_if(all, [&](const Gpu& each) {
-        return !word.empty() && each.id.starts_with(word);
+        return !entry.empty() && each.id.starts_with(entry);
     });  // a prefix of the id is enough
     return gpu == all.end() ? nullptr : &*gpu;
 }
 
-GpuState state_of(const Gpu& gpu, const std::string& library) {
+GpuState read_gpu_state(const Gpu& gpu, const std::string& library) {
     if (gpu.bus_id.empty()) return {.complaint = "the system does not say where GPU " + gpu.id + " is"};
     const device::GpuMeterSearch search = device::find_gpu_meter(gpu.bus_id, library);
     if (!search.meter) return {.complaint = search.complaint};
-    return {
-        .driver = search.meter->driver(), .reading = search.meter->read(), .limits = search.meter->limits()};
+    return {.driver = search.meter->find_driver_version(),
+            .reading = search.meter->read(),
+            .limits = search.meter->read_limits()};
 }
 
 }  // namespace
 
-int gpus_shown(const fs::path& root) { return static_cast<int>(device_files(root).size()); }
+int count_gpus(const fs::path& root) { return static_cast<int>(list_device_files(root).size()); }
 
-std::vector<Gpu> gpus_of_machine(const fs::path& root) {
-    const std::map<int, Gpu> known = told_by_driver(root);
+std::vector<Gpu> find_usable_gpus(const fs::path& root) {
+    const std::map<int, Gpu> known = read_driver_gpus(root);
     std::vector<Gpu> gpus;
-    for (const auto& [number, path] : device_files(root)) {
+    for (const auto& [number, path] : list_device_files(root)) {
         if (!may_open(path)) continue;
-        const auto told = known.find(number);
-        gpus.push_back(told == known.end() ? Gpu{.id = std::to_string(number)} : told->second);
+        const auto reported = known.find(number);
+        gpus.push_back(reported == known.end() ? Gpu{.id = std::to_string(number)} : reported->second);
     }
     return gpus;
 }
 
-std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible) {
+std::vector<Gpu> select_visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible) {
     if (!visible) return all;
     std::vector<Gpu> gpus;
-    std::istringstream words(*visible);
-    for (std::string word; std::getline(words, word, ',');) {
-        if (!all.empty() && word.starts_with("MIG-")) {
-            gpus.push_back({.model = "a slice of an NVIDIA device", .id = word});
+    std::istringstream entries(*visible);
+    for (std::string entry; std::getline(entries, entry, ',');) {
+        if (!all.empty() && entry.starts_with("MIG-")) {
+            gpus.push_back({.model = "a slice of an NVIDIA device", .id = entry});
             continue;
         }
-        const Gpu* gpu = named(all, word);
+        const Gpu* gpu = find_gpu(all, entry);
         if (gpu == nullptr) break;
         gpus.push_back(*gpu);
     }
     return gpus;
 }
 
-std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank) {
+std::optional<Gpu> choose_gpu(const std::vector<Gpu>& visible, int local_rank) {
     if (visible.empty()) return std::nullopt;
     return visible[static_cast<std::size_t>(local_rank) % visible.size()];
 }
 
-std::vector<GpuState> states_of(const std::vector<Gpu>& gpus, const std::string& library) {
+std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus, const std::string& library) {
     std::vector<GpuState> states;
-    for (const Gpu& gpu : gpus) states.push_back(state_of(gpu, library));
+    for (const Gpu& gpu : gpus) states.push_back(read_gpu_state(gpu, library));
     return states;
 }
 
-void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& told) {
-    if (gpus.size() != told.size()) return;
+void fill_in_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported) {
+    if (gpus.size() != reported.size()) return;
     for (std::size_t i = 0; i < gpus.size(); ++i) {
         if (!gpus[i].bus_id.empty()) continue;
-        gpus[i].bus_id = told[i].bus_id;
-        gpus[i].model = told[i].name;
+        gpus[i].bus_id = reported[i].bus_id;
+        gpus[i].model = reported[i].name;
     }
 }
 

@@ -1,4 +1,4 @@
-// NVIDIA GPUs as the system shows them without CUDA, and their state as the driver reports it.
+// Finds NVIDIA GPUs without CUDA, in /proc and /dev, and reads their state from the driver.
 #pragma once
 
 #include <filesystem>
@@ -18,37 +18,40 @@ struct Gpu {
     bool operator==(const Gpu&) const = default;
 };
 
-// Returns the number of GPUs that the machine shows, usable or not. `root` is "/" outside of tests.
-int gpus_shown(const std::filesystem::path& root);
+// Returns the number of GPUs of this node, usable or not. `root` is "/", or, in tests, a folder that contains
+// proc and dev.
+int count_gpus(const std::filesystem::path& root);
 
-// Returns the GPUs that this process may open, by device number.
-std::vector<Gpu> gpus_of_machine(const std::filesystem::path& root);
+// Returns the GPUs that this process may open, in the order of their device numbers.
+std::vector<Gpu> find_usable_gpus(const std::filesystem::path& root);
 
-// Returns the GPUs that CUDA would show for this value of CUDA_VISIBLE_DEVICES: all if it is unset. Otherwise
-// it lists them by number or by a prefix of their id; the list ends at the first invalid entry. A MIG slice
-// ("MIG-...") counts as one GPU.
-std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible);
+// Selects from `all` the GPUs that CUDA would show if CUDA_VISIBLE_DEVICES had the value `visible`; all GPUs if
+// `visible` is unset. An entry of the value is a number or a prefix of an id. The first invalid entry and all
+// later ones are ignored, as CUDA does. A MIG slice ("MIG-...") counts as one GPU.
+std::vector<Gpu> select_visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible);
 
-// Returns the GPU that a rank of this node takes in a run: number `local_rank`, modulo their number. Under
-// --gpus-per-task=1 a rank sees only one. Empty if it sees none.
-std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank);
+// Returns the GPU that a rank uses in a run: the one at index `local_rank` modulo the number of visible GPUs.
+// `local_rank` is the rank's index on its node. Under Slurm's --gpus-per-task=1 a rank sees only one GPU. Empty
+// if no GPU is visible.
+std::optional<Gpu> choose_gpu(const std::vector<Gpu>& visible, int local_rank);
 
 // The present state of a GPU as NVIDIA's driver reports it.
 struct GpuState {
     std::string driver = {};     // "550.54.15"
-    std::string complaint = {};  // why its state is unknown; empty if known
+    std::string complaint = {};  // why the state is unknown; empty if it is known
     device::GpuReading reading = {};
     device::GpuLimits limits = {};
 
     bool operator==(const GpuState&) const = default;
 };
 
-// Returns the state of each GPU. It is unknown for a GPU without a bus_id.
-std::vector<GpuState> states_of(const std::vector<Gpu>& gpus,
-                                const std::string& library = device::GpuMeter::standard_library);
+// Returns the state of each GPU as NVML reports it; `library` is the file of NVML. The state of a GPU without a
+// bus_id is unknown.
+std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus,
+                                      const std::string& library = device::GpuMeter::standard_library);
 
-// Fills in models and bus ids that the system hides. CUDA lists GPUs in the same order, so this applies only
-// if it sees equally many.
-void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& told);
+// Fills in models and bus ids that the system hides. CUDA lists the GPUs in the order of `gpus`. If CUDA sees
+// another number of GPUs, changes nothing, because then the two lists do not match.
+void fill_in_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported);
 
 }  // namespace trireme::tools::doctor

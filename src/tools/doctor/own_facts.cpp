@@ -10,46 +10,46 @@
 namespace trireme::tools::doctor {
 namespace {
 
-double memory_of_node() {
+double read_node_memory() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Records the memory of the node or control group that has the least left.
+// Records the memory of the node, or of the control group that has less memory left.
 void add_memory(RankFacts& facts) {
-    const std::vector<device::UsableMemory> rooms = device::usable_memory();
-    const auto least = std::ranges::min_element(rooms, {}, &device::UsableMemory::left);
-    if (least == rooms.end()) return;
-    facts.available_bytes = static_cast<double>(least->left);
-    if (least->group.empty()) return;
-    facts.memory_group = least->group;
-    facts.group_bytes = static_cast<double>(least->bytes);
+    const std::vector<device::UsableMemory> limits = device::find_usable_memory();
+    const auto fullest = std::ranges::min_element(limits, {}, &device::UsableMemory::available_bytes);
+    if (fullest == limits.end()) return;
+    facts.available_bytes = static_cast<double>(fullest->available_bytes);
+    if (fullest->cgroup.empty()) return;
+    facts.memory_group = fullest->cgroup;
+    facts.memory_group_bytes = static_cast<double>(fullest->total_bytes);
 }
 
-// Containers hide the model and bus id of a device. CUDA reports them even there.
-void look_with_cuda(RankFacts& facts) {
-    if (facts.gpus.empty() || !build_facts().has_cuda) return;
+// Adds facts that only CUDA reports inside of a container: the model and the bus id of a GPU.
+void add_cuda_facts(RankFacts& facts) {
+    if (facts.gpus.empty() || !make_build_facts().has_cuda) return;
     const device::GpuSearch search = device::find_gpus();
     facts.cuda_complaint = search.complaint;
-    add_what_cuda_tells(facts.gpus, search.gpus);
+    fill_in_from_cuda(facts.gpus, search.gpus);
 }
 
 }  // namespace
 
-RankFacts own_facts(const DoctorPlace& place) {
-    RankFacts facts{.program = version(),
-                    .library = place.session.library(),
-                    .host = place.session.host(),
-                    .processor = device::processor_name(),
-                    .node = place.session.node(),
-                    .cores = device::usable_cores(),
+RankFacts gather_own_facts(const DoctorInputs& inputs) {
+    RankFacts facts{.program = describe_version(),
+                    .mpi_library = inputs.session.library(),
+                    .host = inputs.session.host(),
+                    .processor = device::read_processor_name(),
+                    .node = inputs.session.node(),
+                    .cores = device::list_usable_cores(),
                     .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
-                    .threads = place.threads,
-                    .node_bytes = memory_of_node(),
-                    .gpus = visible_gpus(gpus_of_machine("/"), place.job.visible_devices),
-                    .node_gpus = gpus_shown("/")};
+                    .threads = inputs.threads,
+                    .node_bytes = read_node_memory(),
+                    .gpus = select_visible_gpus(find_usable_gpus("/"), inputs.job.visible_devices),
+                    .node_gpus = count_gpus("/")};
     add_memory(facts);
-    look_with_cuda(facts);
-    facts.gpu_states = states_of(facts.gpus);
+    add_cuda_facts(facts);
+    facts.gpu_states = read_gpu_states(facts.gpus);
     return facts;
 }
 

@@ -11,10 +11,10 @@ namespace {
 constexpr std::size_t small_bytes = 8;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
-// Returns the median time of one message. A round passes `turns` messages in each direction;
-// the first is a warm-up.
-double median_seconds(comm::Communicator& group, const std::pair<int, int>& pair, device::Tensor message,
-                      int turns) {
+// Returns the median time of one message. In a round, `messages_per_round` messages pass in each direction. The
+// first round is a warm-up.
+double measure_median_seconds(comm::Communicator& group, const std::pair<int, int>& pair,
+                              device::Tensor message, int messages_per_round) {
     constexpr int rounds = 9;
     const bool is_first = group.rank() == pair.first;
     const int peer = is_first ? pair.second : pair.first;
@@ -23,23 +23,24 @@ double median_seconds(comm::Communicator& group, const std::pair<int, int>& pair
     std::vector<double> seconds;
     for (int round = 0; round <= rounds; ++round) {
         const double begin = device::now_seconds();
-        for (int turn = 0; turn < turns; ++turn) {
+        for (int exchange = 0; exchange < messages_per_round; ++exchange) {
             is_first ? send() : receive();
             is_first ? receive() : send();
         }
-        if (round > 0) seconds.push_back((device::now_seconds() - begin) / (2.0 * turns));
+        if (round > 0) seconds.push_back((device::now_seconds() - begin) / (2.0 * messages_per_round));
     }
-    return median_of(std::move(seconds));
+    return compute_median(std::move(seconds));
 }
 
 }  // namespace
 
-std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes) {
+std::vector<std::pair<int, int>> list_pairs(const std::vector<int>& nodes) {
     std::vector<std::pair<int, int>> pairs;
     bool has_neighbour = false;
     for (int rank = 1; rank < static_cast<int>(nodes.size()); ++rank) {
         const int node = nodes[static_cast<std::size_t>(rank)];
-        const bool is_neighbour = node == nodes.front();
+        const bool is_neighbour = node == nodes.front();  // on the node of rank 0
+        // The number of a node is that of its first rank.
         if (is_neighbour ? !has_neighbour : node == rank) pairs.emplace_back(0, rank);
         has_neighbour = has_neighbour || is_neighbour;
     }
@@ -47,15 +48,15 @@ std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes) {
 }
 
 PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair) {
-    constexpr int small_turns = 100;
-    constexpr int large_turns = 2;
+    constexpr int small_messages_per_round = 100;
+    constexpr int large_messages_per_round = 2;
     const device::Buffer memory(large_bytes, device::MemorySpace::host);
     const auto message = [&](std::size_t bytes) {
         return device::Tensor{memory.data(), device::DType::f32, 1, bytes / sizeof(float),
                               bytes / sizeof(float)};
     };
-    const double small = median_seconds(group, pair, message(small_bytes), small_turns);
-    const double large = median_seconds(group, pair, message(large_bytes), large_turns);
+    const double small = measure_median_seconds(group, pair, message(small_bytes), small_messages_per_round);
+    const double large = measure_median_seconds(group, pair, message(large_bytes), large_messages_per_round);
     return {.first = pair.first,
             .second = pair.second,
             .seconds = small,

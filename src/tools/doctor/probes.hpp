@@ -13,26 +13,28 @@
 namespace trireme::tools::doctor {
 
 // Returns the facts that need no measurement.
-RankFacts own_facts(const DoctorPlace& place);
+RankFacts gather_own_facts(const DoctorInputs& inputs);
 
-// Looks for optional software. `search_path` is the value of PATH and `own_folder` the folder of this program.
-// `matrices` is the matmul library and `mpi` the MPI library of this program ("Open MPI v4.1.4"). Package names
-// are those of jobs/install.sh.
-std::vector<OptionalPart> optional_parts(const std::string& search_path, const std::string& own_folder,
-                                         const std::string& matrices, const std::string& mpi);
+// Looks for optional software. `search_path` is the value of PATH and `program_folder` the folder of this
+// program. `matmul_library` is the matmul library and `mpi_library` the MPI library of this program ("Open MPI
+// v4.1.4"). Package names are those of jobs/install.sh.
+std::vector<OptionalSoftware> find_optional_software(const std::string& search_path,
+                                                     const std::string& program_folder,
+                                                     const std::string& matmul_library,
+                                                     const std::string& mpi_library);
 
-// Writes `megabytes` MB, syncs them to the disk, reads them back past the page cache if possible, and
-// compares. Then it writes, reads and checksums a small HDF5 file. Removes all files. A failure is a
-// sentence of the result.
+// Writes a file of `megabytes` MB, syncs it to the disk, reads it back, past the page cache if possible, and
+// compares the contents. Then writes and reads a small HDF5 file and compares checksums. Removes all files.
+// Failures are described in the result.
 ScratchFacts measure_scratch(const std::filesystem::path& folder, std::size_t megabytes = 64);
 
 // Returns the pairs to measure: rank 0 and the next rank of its node, and rank 0 and the first rank of each
 // other node. `nodes` has each rank's node: see Session.
-std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes);
+std::vector<std::pair<int, int>> list_pairs(const std::vector<int>& nodes);
 
-// Point-to-point between the two ranks of `pair`; only they call it. Messages of 8 bytes and of 4 MiB pass back
-// and forth, one at a time. Returns half of the round trip, as the median of several rounds. Throws
-// ResourceError if a message does not arrive within the group's patience.
+// Called by the two ranks of `pair` only. Messages of 8 bytes and then of 4 MiB travel back and forth between
+// them, one at a time. Returns half of the round-trip time, the median of several rounds. Throws ResourceError
+// if a message does not arrive within the group's stall limit.
 PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair);
 
 }  // namespace trireme::tools::doctor

@@ -21,24 +21,24 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t block_bytes = 1'000'000;
 
-// Returns the contents of block `index`, which differ from those of every other block.
-std::vector<std::byte> block_of(std::uint64_t index) {
+// Returns the contents of block `index`. No two blocks are equal.
+std::vector<std::byte> make_block(std::uint64_t index) {
     std::vector<std::uint64_t> numbers(block_bytes / sizeof(std::uint64_t));
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // all bits of its multiples look random
-    std::uint64_t next = index * numbers.size();
-    std::ranges::generate(numbers, [&] { return ++next * odd; });
+    constexpr std::uint64_t odd_constant = 0x9e3779b97f4a7c15;  // all bits of its multiples look random
+    std::uint64_t next_number = index * numbers.size();
+    std::ranges::generate(numbers, [&] { return ++next_number * odd_constant; });
     std::vector<std::byte> bytes(block_bytes);
     std::memcpy(bytes.data(), numbers.data(), bytes.size());
     return bytes;
 }
 
-// Returns the seconds that writing took, without generating the numbers.
-double write_all(const fs::path& path, std::size_t blocks) {
+// Returns the seconds that writing took, without the time for generating the blocks.
+double write_blocks(const fs::path& path, std::size_t blocks) {
     const archive::WritableFile file(path);
     file.reserve(blocks * block_bytes);
     double seconds = 0;
     for (std::size_t index = 0; index < blocks; ++index) {
-        const std::vector<std::byte> block = block_of(index);
+        const std::vector<std::byte> block = make_block(index);
         const double begin = device::now_seconds();
         file.write(index * block_bytes, block);
         if (index + 1 == blocks) file.sync();
@@ -48,23 +48,23 @@ double write_all(const fs::path& path, std::size_t blocks) {
 }
 
 // Drops the file from the page cache, so that reading measures the disk. The system may ignore this.
-void forget(const fs::path& path) {
+void drop_from_page_cache(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return;
     ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
     ::close(descriptor);
 }
 
-double read_all(const fs::path& path, std::size_t blocks) {
+double read_blocks(const fs::path& path, std::size_t blocks) {
     const archive::PositionedFile file(path);
-    file.expect_in_order();
+    file.advise_sequential();
     std::vector<std::byte> block(block_bytes);
     double seconds = 0;
     for (std::size_t index = 0; index < blocks; ++index) {
         const double begin = device::now_seconds();
         file.read(index * block_bytes, block);
         seconds += device::now_seconds() - begin;
-        if (block != block_of(index))
+        if (block != make_block(index))
             throw ResourceError(cat("megabyte ", index, " of ", blocks,
                                     " came back other than it was written; check the health of the disk"));
     }
@@ -74,14 +74,15 @@ double read_all(const fs::path& path, std::size_t blocks) {
 void measure_speed(const fs::path& folder, std::size_t megabytes, ScratchFacts& facts) {
     const auto bytes = static_cast<double>(megabytes * block_bytes);
     const archive::PartialFile file(folder / "trireme-doctor");
-    const double written = write_all(file.partial_path(), megabytes);
-    forget(file.partial_path());
-    const double read = read_all(file.partial_path(), megabytes);
+    const double written = write_blocks(file.partial_path(), megabytes);
+    drop_from_page_cache(file.partial_path());
+    const double read = read_blocks(file.partial_path(), megabytes);
     facts.written_bytes_per_s = bytes / written;
     facts.read_bytes_per_s = bytes / read;
 }
 
-std::string written_array(const fs::path& path) {
+// Writes an HDF5 file with one array, and returns the SHA-256 of the array.
+std::string write_hdf5_array(const fs::path& path) {
     constexpr std::size_t chunk_elements = 1024;
     std::vector<std::uint32_t> numbers(10 * chunk_elements);
     std::iota(numbers.begin(), numbers.end(), 0U);
@@ -98,12 +99,12 @@ std::string written_array(const fs::path& path) {
     }
 }
 
-void try_hdf5(const fs::path& folder) {
+void test_hdf5(const fs::path& folder) {
     const archive::PartialFile file(folder / "trireme-doctor.h5");
-    const std::string written = written_array(file.partial_path());
-    const archive::hdf5::Handle again = archive::hdf5::open_read_only(file.partial_path());
+    const std::string written = write_hdf5_array(file.partial_path());
+    const archive::hdf5::Handle reopened_file = archive::hdf5::open_read_only(file.partial_path());
     const std::string read =
-        archive::hdf5::DatasetReader(again.get(), file.partial_path(), "/numbers").sha256();
+        archive::hdf5::DatasetReader(reopened_file.get(), file.partial_path(), "/numbers").compute_sha256();
     if (read != written)
         throw ResourceError(
             cat("an array came back with SHA-256 ", read, ", not ", written, "; check the health of the disk"));
@@ -113,14 +114,14 @@ void try_hdf5(const fs::path& folder) {
 
 ScratchFacts measure_scratch(const fs::path& folder, std::size_t megabytes) {
     ScratchFacts facts;
-    std::error_code none;
-    if (!fs::is_directory(folder, none)) {
+    std::error_code error_code;
+    if (!fs::is_directory(folder, error_code)) {
         facts.failure = cat("--scratch ", folder.string(), " is no folder; create it (mkdir -p ",
                             folder.string(), ") or name another");
         return facts;
     }
-    const fs::space_info space = fs::space(folder, none);
-    if (!none) facts.free_bytes = static_cast<double>(space.available);
+    const fs::space_info space = fs::space(folder, error_code);
+    if (!error_code) facts.free_bytes = static_cast<double>(space.available);
     try {
         measure_speed(folder, megabytes, facts);
     } catch (const Error& error) {
@@ -128,7 +129,7 @@ ScratchFacts measure_scratch(const fs::path& folder, std::size_t megabytes) {
         return facts;
     }
     try {
-        try_hdf5(folder);
+        test_hdf5(folder);
     } catch (const Error& error) {
         facts.hdf5_failure = error.what();
     }

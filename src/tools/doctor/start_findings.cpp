@@ -10,31 +10,32 @@ namespace trireme::tools::doctor {
 namespace {
 
 // Returns "rank 0 has A; ranks 1-3 have B"; empty if all ranks have the same value.
-std::string unlike(const std::vector<RankFacts>& ranks, std::string RankFacts::*what) {
-    std::map<std::string, std::vector<int>> having;
+std::string describe_differences(const std::vector<RankFacts>& ranks, std::string RankFacts::*member) {
+    std::map<std::string, std::vector<int>> ranks_by_value;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-        having[ranks[rank].*what].push_back(static_cast<int>(rank));
-    if (having.size() == 1) return {};
+        ranks_by_value[ranks[rank].*member].push_back(static_cast<int>(rank));
+    if (ranks_by_value.size() == 1) return {};
     std::string text;
-    for (const auto& [value, who] : having)
-        text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", who.size() == 1 ? "rank" : "ranks",
-                            number_list(who), who.size() == 1 ? "has" : "have", value);
+    for (const auto& [value, holders] : ranks_by_value)
+        text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", holders.size() == 1 ? "rank" : "ranks",
+                            format_ranges(holders), holders.size() == 1 ? "has" : "have", value);
     return text;
 }
 
-Finding program_finding(const Facts& facts) {
-    const std::string differs = unlike(facts.ranks, &RankFacts::program);
-    if (!differs.empty())
+Finding judge_program(const Facts& facts) {
+    const std::string differences = describe_differences(facts.ranks, &RankFacts::program);
+    if (!differences.empty())
         return {.name = "program",
                 .status = Status::fails,
-                .text = differs,
+                .text = differences,
                 .advice = "install one build for all nodes"};
-    return {.name = "program",
-            .status = Status::ok,
-            .text = fmt::format("{}; {}; {}", facts.ranks.front().program, facts.compiler, facts.matrices)};
+    return {
+        .name = "program",
+        .status = Status::ok,
+        .text = fmt::format("{}; {}; {}", facts.ranks.front().program, facts.compiler, facts.matmul_library)};
 }
 
-std::string words_of(const Start& start) {
+std::string describe(const ProcessStart& start) {
     switch (start.launcher) {
         case Launcher::none:
             return "not started by mpirun or srun";
@@ -51,7 +52,7 @@ std::string words_of(const Start& start) {
 }
 
 // Returns advice for processes that MPI has not connected.
-std::string way_to_meet(const Start& start, const std::string& library) {
+std::string suggest_launcher(const ProcessStart& start, const std::string& library) {
     const bool is_open_mpi = library.starts_with("Open MPI");
     if (start.launcher == Launcher::srun && !start.has_pmix && !start.has_pmi)
         return "srun and MPI talk through PMIx: start with srun --mpi=pmix (srun --mpi=list says what there "
@@ -66,55 +67,55 @@ std::string way_to_meet(const Start& start, const std::string& library) {
     return "start it with the mpirun of the library that it is built with";
 }
 
-Finding mpi_finding(const Facts& facts) {
-    const std::string differs = unlike(facts.ranks, &RankFacts::library);
-    if (!differs.empty())
+Finding judge_mpi(const Facts& facts) {
+    const std::string differences = describe_differences(facts.ranks, &RankFacts::mpi_library);
+    if (!differences.empty())
         return {.name = "MPI",
                 .status = Status::fails,
-                .text = differs,
+                .text = differences,
                 .advice = "load one MPI library on all nodes, and build with that"};
-    const std::string& library = facts.ranks.front().library;
-    const std::string text = fmt::format("{}, {}", library, words_of(facts.start));
-    const auto processes = static_cast<std::size_t>(facts.start.processes);
+    const std::string& library = facts.ranks.front().mpi_library;
+    const std::string text = fmt::format("{}, {}", library, describe(facts.start));
+    const auto processes = static_cast<std::size_t>(facts.start.process_count);
     if (facts.start.launcher == Launcher::none || processes == facts.ranks.size())
         return {.name = "MPI", .status = Status::ok, .text = text};
     return {.name = "MPI",
             .status = Status::fails,
             .text = fmt::format("{} as one of {} processes, and MPI knows of {}", text, processes,
-                                counted(facts.ranks.size(), "rank")),
-            .advice = way_to_meet(facts.start, library)};
+                                format_count(facts.ranks.size(), "rank")),
+            .advice = suggest_launcher(facts.start, library)};
 }
 
-Finding ranks_finding(const Facts& facts) {
-    constexpr std::size_t most_named = 4;
-    const auto nodes = ranks_of_nodes(facts.ranks);
-    std::string text = fmt::format("{} on {}: ", facts.ranks.size(), counted(nodes.size(), "host"));
-    std::size_t named = 0;
+Finding judge_ranks(const Facts& facts) {
+    constexpr std::size_t max_listed = 4;
+    const auto nodes = group_ranks_by_node(facts.ranks);
+    std::string text = fmt::format("{} on {}: ", facts.ranks.size(), format_count(nodes.size(), "host"));
+    std::size_t listed = 0;
     for (const auto& [node, ranks] : nodes) {
-        if (named == most_named) break;
-        text += fmt::format("{}{} has {}", named == 0 ? "" : "; ",
-                            facts.ranks[static_cast<std::size_t>(node)].host, number_list(ranks));
-        named += 1;
+        if (listed == max_listed) break;
+        text += fmt::format("{}{} has {}", listed == 0 ? "" : "; ",
+                            facts.ranks[static_cast<std::size_t>(node)].host, format_ranges(ranks));
+        listed += 1;
     }
-    if (nodes.size() > named) text += fmt::format("; and {} more", nodes.size() - named);
+    if (nodes.size() > listed) text += fmt::format("; and {} more", nodes.size() - listed);
     return {.name = "ranks", .status = Status::ok, .text = text};
 }
 
-Finding job_finding(const Facts& facts) {
+Finding judge_job(const Facts& facts) {
     if (facts.job.empty()) return {.name = "job", .status = Status::ok, .text = "none of Slurm's"};
     std::string text = fmt::format("{} of Slurm's", facts.job);
     if (facts.job_seconds_left) text += fmt::format(", {:.0f} minutes left", *facts.job_seconds_left / 60);
-    const bool is_without_step = facts.start.launcher == Launcher::none;
+    const bool has_no_launcher = facts.start.launcher == Launcher::none;
     return {.name = "job",
             .status = Status::ok,
             .text = text,
-            .advice = is_without_step ? "start it with srun or mpirun to use all that the job has" : ""};
+            .advice = has_no_launcher ? "start it with srun or mpirun to use all that the job has" : ""};
 }
 
 }  // namespace
 
-std::vector<Finding> start_findings(const Facts& facts) {
-    return {program_finding(facts), mpi_finding(facts), ranks_finding(facts), job_finding(facts)};
+std::vector<Finding> judge_start(const Facts& facts) {
+    return {judge_program(facts), judge_mpi(facts), judge_ranks(facts), judge_job(facts)};
 }
 
 }  // namespace trireme::tools::doctor

@@ -23,23 +23,24 @@ void print_indented(const std::string& text, std::ostream& out) {
 
 void print_text(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     std::vector<std::uint32_t> tokens;
-    // A token has at least one byte; one token more makes for_terminal() show that the text is cut.
+    // Each token has at least one byte, so one token more than `excerpt_bytes` exceeds the excerpt, and
+    // sanitise_for_terminal() then shows that the text is cut.
     corpus.read(row, 0, std::min<std::uint64_t>(corpus.row_length(row), excerpt_bytes + 1), tokens);
     out << "\n  row " << row;
     if (corpus.info().kind == data::RowKind::labelled_text)
-        out << ", of class " << class_name(corpus.info(), corpus.label(row)) << ',';
+        out << ", of class " << find_class_name(corpus.info(), corpus.label(row)) << ',';
     out << " begins\n\n";
-    print_indented(for_terminal(corpus.tokenizer().decode(tokens), excerpt_bytes), out);
+    print_indented(sanitise_for_terminal(corpus.read_tokenizer().decode(tokens), excerpt_bytes), out);
 }
 
 void print_question(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
-    const data::Question question = corpus.question(row);
+    const data::Question question = corpus.read_question(row);
     std::vector<std::uint32_t> tokens;
     corpus.read(row, tokens);
     const std::span<const std::uint32_t> all(tokens);
-    const data::Tokenizer tokenizer = corpus.tokenizer();
+    const data::Tokenizer tokenizer = corpus.read_tokenizer();
     const auto text = [&](std::size_t begin, std::size_t count) {
-        return for_terminal(tokenizer.decode(all.subspan(begin, count)), excerpt_bytes);
+        return sanitise_for_terminal(tokenizer.decode(all.subspan(begin, count)), excerpt_bytes);
     };
     out << "\n  row " << row << " asks\n\n";
     print_indented(text(0, question.context_begin), out);
@@ -49,15 +50,16 @@ void print_question(const data::Corpus& corpus, std::uint64_t row, std::ostream&
         << "\n\n";
     print_indented(text(question.answer_first, question.answer_last - question.answer_first + 1), out);
     out << "\n  as\n\n";
-    for (const std::string& answer : question.answers) print_indented(for_terminal(answer, excerpt_bytes), out);
+    for (const std::string& answer : question.answers)
+        print_indented(sanitise_for_terminal(answer, excerpt_bytes), out);
 }
 
 void print_image(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     std::vector<std::uint8_t> pixels;
     corpus.read_image(row, pixels);
-    out << "\n  row " << row << ", of class " << class_name(corpus.info(), corpus.label(row))
+    out << "\n  row " << row << ", of class " << find_class_name(corpus.info(), corpus.label(row))
         << ", looks like\n\n";
-    for (const std::string& line : sketch(pixels, corpus.info().image)) out << "    " << line << '\n';
+    for (const std::string& line : draw_sketch(pixels, corpus.info().image)) out << "    " << line << '\n';
 }
 
 }  // namespace

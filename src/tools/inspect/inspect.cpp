@@ -9,12 +9,12 @@
 namespace trireme::tools {
 namespace {
 
-RowTally tally_of(const data::Corpus& corpus) {
+RowTally make_tally(const data::Corpus& corpus) {
     const data::RowKind kind = corpus.info().kind;
     RowTally tally;
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
         if (kind == data::RowKind::question) {
-            tally.add_question(corpus.row_length(row), corpus.question(row).context_begin);
+            tally.add_question(corpus.row_length(row), corpus.read_question(row).context_begin);
         } else if (kind != data::RowKind::image) {
             tally.add_tokens(corpus.row_length(row));
         }
@@ -24,52 +24,55 @@ RowTally tally_of(const data::Corpus& corpus) {
     return tally;
 }
 
-void describe_tokens(const data::CorpusInfo& info, std::ostream& out) {
-    print_fact(out, "tokens",
-               cat(with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
+void print_token_facts(const data::CorpusInfo& info, std::ostream& out) {
+    print_fact(
+        out, "tokens",
+        cat(format_with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
     std::string special;
     const auto add = [&special](const char* name, std::optional<std::uint32_t> token) {
         if (token) special += cat(", ", name, ' ', *token);
     };
-    add("end token", info.special.end);
-    add("[CLS]", info.special.classify);
-    add("[SEP]", info.special.separator);
-    add("[MASK]", info.special.mask);
+    add("end token", info.special_tokens.end_of_text);
+    add("[CLS]", info.special_tokens.classify);
+    add("[SEP]", info.special_tokens.separator);
+    add("[MASK]", info.special_tokens.mask);
     print_fact(out, "tokenizer",
-               cat(info.tokenizer_name, ", vocabulary ", with_commas(info.vocabulary_size),
+               cat(info.tokenizer_name, ", vocabulary ", format_with_commas(info.vocabulary_size),
                    special.empty() ? ", no special tokens" : special));
     print_fact(out, "", cat("SHA-256 ", info.tokenizer_hash));
 }
 
-void describe_rows(const data::Corpus& corpus, std::ostream& out) {
+void print_row_facts(const data::Corpus& corpus, std::ostream& out) {
     const data::CorpusInfo& info = corpus.info();
-    const RowTally tally = tally_of(corpus);
+    const RowTally tally = make_tally(corpus);
     if (info.kind == data::RowKind::image) {
         print_fact(out, "rows",
-                   cat(with_commas(info.rows), ", images of ", info.image.channels, " x ", info.image.height,
-                       " x ", info.image.width, " pixels"));
+                   cat(format_with_commas(info.rows), ", images of ", info.image.channels, " x ",
+                       info.image.height, " x ", info.image.width, " pixels"));
     } else {
-        const std::vector<std::string> lengths = tally.length_lines();
-        print_fact(out, "rows", lengths.empty() ? "0" : cat(with_commas(info.rows), ", ", lengths.front()));
-        for (std::size_t more = 1; more < lengths.size(); ++more) print_fact(out, "", lengths[more]);
+        const std::vector<std::string> lengths = tally.format_length_lines();
+        print_fact(out, "rows",
+                   lengths.empty() ? "0" : cat(format_with_commas(info.rows), ", ", lengths.front()));
+        for (std::size_t line = 1; line < lengths.size(); ++line) print_fact(out, "", lengths[line]);
     }
-    if (const std::string classes = tally.class_line(info); !classes.empty())
+    if (const std::string classes = tally.format_class_line(info); !classes.empty())
         print_fact(out, "classes", classes);
-    if (info.kind != data::RowKind::image) describe_tokens(info, out);
+    if (info.kind != data::RowKind::image) print_token_facts(info, out);
 }
 
 }  // namespace
 
 void inspect(const std::filesystem::path& path, bool verify, std::ostream& out) {
     if (may_hold_weights(path)) return inspect_weights(path, verify, out);
-    if (const auto model = checkpoint::model_of_file(path))
-        throw ConfigError(cat(path.string(), " is a file of a model; see the whole with `trireme inspect ",
+    if (const auto model = checkpoint::find_model_of_file(path))
+        throw ConfigError(cat(path.string(),
+                              " is a file of a model; show the complete model with `trireme inspect ",
                               model->string(), "`"));
     const data::Corpus corpus = data::Corpus::open(path);
     const data::CorpusInfo& info = corpus.info();
     out << info.path << " is a Trireme corpus (schema " << info.schema_version << ")\n";
-    print_fact(out, "kind", name_of(info.kind));
-    describe_rows(corpus, out);
+    print_fact(out, "kind", to_string(info.kind));
+    print_row_facts(corpus, out);
     print_fact(out, "source", info.source);
     print_fact(out, "filter", info.filter.empty() ? "none" : info.filter);
     print_fact(out, "licence", info.licence);

@@ -12,13 +12,13 @@ namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
-std::uint64_t elements_of(const archive::StoredTensor& tensor) {
+std::uint64_t count_elements(const archive::StoredTensor& tensor) {
     std::uint64_t count = 1;
     for (const std::uint64_t extent : tensor.shape) count *= extent;
     return count;
 }
 
-std::string shape_of(const archive::StoredTensor& tensor) {
+std::string format_shape(const archive::StoredTensor& tensor) {
     std::string text;
     for (const std::uint64_t extent : tensor.shape)
         text += (text.empty() ? "" : " x ") + std::to_string(extent);
@@ -30,53 +30,54 @@ void print_tensors(const std::vector<archive::StoredTensor>& tensors, std::ostre
     std::uint64_t bytes = 0;
     std::size_t longest = 0;
     for (const archive::StoredTensor& tensor : tensors) {
-        elements += elements_of(tensor);
-        bytes += tensor.bytes();
-        longest = std::max(longest, line_for_terminal(tensor.name).size());
+        elements += count_elements(tensor);
+        bytes += tensor.count_bytes();
+        longest = std::max(longest, sanitise_line(tensor.name).size());
     }
     print_fact(out, "tensors",
-               cat(with_commas(tensors.size()), ", ", with_commas(elements), " values, ",
-                   in_megabytes(static_cast<double>(bytes))));
+               cat(format_with_commas(tensors.size()), ", ", format_with_commas(elements), " values, ",
+                   format_megabytes(static_cast<double>(bytes))));
     out << '\n';
     for (const archive::StoredTensor& tensor : tensors) {
-        const std::string name = line_for_terminal(tensor.name);
-        const std::string type = name_of(tensor.type);
+        const std::string name = sanitise_line(tensor.name);
+        const std::string type = to_string(tensor.type);
         out << "  " << name << std::string(longest - name.size() + 2, ' ') << type
-            << std::string(6 - type.size(), ' ') << shape_of(tensor) << '\n';
+            << std::string(6 - type.size(), ' ') << format_shape(tensor) << '\n';
     }
 }
 
 std::string describe(const model::ModelConfig& config) {
-    std::string text = cat(name_of(config.family), ", ", config.layers, " layers, width ", config.width, ", ",
+    std::string text = cat(to_string(config.family), ", ", config.layers, " layers, width ", config.width, ", ",
                            config.heads, " heads");
-    if (config.key_groups() != config.heads) text += cat(" in ", config.key_groups(), " groups");
+    if (config.key_value_heads() != config.heads) text += cat(" in ", config.key_value_heads(), " groups");
     text += cat(", MLP ", config.mlp_width, ", ", config.positions, " positions");
     if (config.reads_images()) {
         text += cat(", images of ", config.image.size, " x ", config.image.size, " pixels in patches of ",
                     config.image.patch);
     } else {
-        text += cat(", vocabulary ", with_commas(config.vocabulary));
+        text += cat(", vocabulary ", format_with_commas(config.vocabulary));
     }
-    return cat(text, ", task ", name_of(config.task));
+    return cat(text, ", task ", to_string(config.task));
 }
 
 void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
     const checkpoint::StoredModel stored = checkpoint::StoredModel::open(path);
     const model::ModelConfig& config = stored.config();
-    out << stored.place() << (stored.is_checkpoint() ? " is a Trireme checkpoint" : " is a Hugging Face model")
+    out << stored.path() << (stored.is_checkpoint() ? " is a Trireme checkpoint" : " is a Hugging Face model")
         << '\n';
-    if (stored.is_checkpoint()) print_fact(out, "step", with_commas(stored.step()));
+    if (stored.is_checkpoint()) print_fact(out, "step", format_with_commas(stored.step()));
     print_fact(out, "model", describe(config));
-    print_fact(out, "parameters", with_commas(parameter_count(config)));
+    print_fact(out, "parameters", format_with_commas(count_parameters(config)));
     print_fact(
         out, "tokenizer",
-        stored.tokenizer().empty() ? "none" : in_megabytes(static_cast<double>(stored.tokenizer().size())));
-    print_tensors(stored.tensors(), out);
+        stored.tokenizer().empty() ? "none" : format_megabytes(static_cast<double>(stored.tokenizer().size())));
+    print_tensors(stored.list_tensors(), out);
     if (!verify) return;
     {
         std::uint64_t bytes = 0;
-        for (const archive::StoredTensor& tensor : stored.tensors()) bytes += tensor.bytes();
+        for (const archive::StoredTensor& tensor : stored.list_tensors()) bytes += tensor.count_bytes();
         if (stored.is_checkpoint()) bytes *= 1 + stored.state()->moments;
+        // The end of this block ends the progress line, before the result is printed.
         const checkpoint::ReadProgress progress(stored, bytes, false);
         stored.verify();
     }
@@ -91,14 +92,15 @@ void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
     std::vector<archive::StoredTensor> tensors = file.header().tensors;
     std::sort(tensors.begin(), tensors.end(),
               [](const archive::StoredTensor& a, const archive::StoredTensor& b) { return a.name < b.name; });
-    out << path.string() << " is a safetensors file; no config.json beside it says of which model\n";
+    out << path.string() << " is a safetensors file, but no config.json next to it names the model\n";
     for (const auto& [name, value] : file.header().metadata) print_fact(out, name, value);
     print_tensors(tensors, out);
     if (!verify) return;
     std::vector<std::byte> block(std::size_t{4} << 20);
     for (const archive::StoredTensor& tensor : tensors)
-        for (std::uint64_t begin = 0; begin < tensor.bytes(); begin += block.size())
-            file.read(tensor, begin, std::span(block).first(std::min(block.size(), tensor.bytes() - begin)));
+        for (std::uint64_t begin = 0; begin < tensor.count_bytes(); begin += block.size())
+            file.read(tensor, begin,
+                      std::span(block).first(std::min(block.size(), tensor.count_bytes() - begin)));
     out << "\n  read: every tensor is there; safetensors files record no checksums\n";
 }
 

@@ -1,4 +1,4 @@
-// Bubble fractions from the literature, for comparison with the prediction.
+// Formulas for bubbles from the literature, for comparison with the prediction.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,12 @@
 
 namespace trireme::tools {
 
-// Returns the fraction of a step in which a rank waits, if a formula is known for it. The schedule must be one
-// of ours on a grid or a V that uses all ranks. Stages must cost the same, and messages nothing. With
-// zero-bubble schedules, the first and the last team must not share a table.
-std::optional<double> closed_form_bubble(const plan::Plan& plan, const std::vector<schedule::StageCost>& costs);
+// Returns the bubble, the fraction of a step in which a rank waits, by the formula of the schedule. Returns an
+// empty value if the schedule has no formula, such as a schedule from a file, or if the formula does not hold.
+// It holds if the layout is a grid or V-shaped and uses all ranks, if stages have equal costs, and if messages,
+// reductions and updates cost nothing. If updates are speculative, also the first and the last team must not
+// share a tied table.
+std::optional<double> compute_closed_form_bubble(const plan::Plan& plan,
+                                                 const std::vector<schedule::StageCost>& costs);
 
 }  // namespace trireme::tools

@@ -30,78 +30,81 @@ struct Candidate {
     std::string name() const { return chunks == 1 ? schedule : cat(schedule, ":", chunks); }
 };
 
-constexpr int usual_chunks = 2;
+constexpr int default_chunks = 2;
 
-Candidate candidate_of(const std::string& wish, int chunks_option) {
-    const std::size_t colon = wish.rfind(':');
-    Candidate candidate{.schedule = wish.substr(0, colon)};
+Candidate parse_candidate(const std::string& entry, int chunks_option) {
+    const std::size_t colon = entry.rfind(':');
+    Candidate candidate{.schedule = entry.substr(0, colon)};
     if (colon == std::string::npos) {
-        const schedule::Schedule* const schedule = schedule::find_schedule(wish);
+        const schedule::Schedule* const schedule = schedule::find_schedule(entry);
         if (schedule == nullptr) return candidate;
         if (schedule->shape == schedule::ScheduleShape::grid)
-            candidate.chunks = std::max(usual_chunks, chunks_option);
-        if (schedule->shape == schedule::ScheduleShape::v) candidate.chunks = usual_chunks;
+            candidate.chunks = std::max(default_chunks, chunks_option);
+        if (schedule->shape == schedule::ScheduleShape::two_chunk_v) candidate.chunks = default_chunks;
         return candidate;
     }
-    const char* const end = wish.data() + wish.size();
-    const auto [after, error] = std::from_chars(wish.data() + colon + 1, end, candidate.chunks);
+    const char* const end = entry.data() + entry.size();
+    const auto [after, error] = std::from_chars(entry.data() + colon + 1, end, candidate.chunks);
     if (error == std::errc{} && after == end && candidate.chunks >= 1) return candidate;
-    throw ConfigError(cat("--compare ", wish, " has no number of stages after its colon; write interleaved:2"));
+    throw ConfigError(
+        cat("--compare ", entry, " has no number of stages after its colon; write interleaved:2"));
 }
 
-std::vector<Candidate> candidates_of(const PlanConfig& config) {
+std::vector<Candidate> list_candidates(const PlanConfig& config) {
     std::vector<Candidate> candidates;
-    for (const std::string& wish : config.compare) {
-        if (wish == "all") {
-            for (const schedule::Schedule& schedule : schedule::schedules()) {
-                candidates.push_back(candidate_of(schedule.name, config.run.schedule.chunks));
+    for (const std::string& entry : config.compare) {
+        if (entry == "all") {
+            for (const schedule::Schedule& schedule : schedule::list_schedules()) {
+                candidates.push_back(parse_candidate(schedule.name, config.run.schedule.chunks));
             }
-            candidates.push_back(candidate_of(schedule::searched_schedule, config.run.schedule.chunks));
+            candidates.push_back(parse_candidate(schedule::searched_schedule_name, config.run.schedule.chunks));
         } else {
-            candidates.push_back(candidate_of(wish, config.run.schedule.chunks));
+            candidates.push_back(parse_candidate(entry, config.run.schedule.chunks));
             setup::check_schedule_name(candidates.back().schedule);
         }
     }
     return candidates;
 }
 
-// Returns the costs of stages after each rank's layers have been cut into `chunks` stages.
-std::vector<schedule::StageCost> divided(const std::vector<schedule::StageCost>& costs, int chunks) {
-    std::vector<schedule::StageCost> parts;
-    const int copies = costs.size() == 1 ? 1 : chunks;  // a single cost applies to all stages
+// Divides the cost of each stage evenly over `chunks` stages, and returns the costs of these smaller stages.
+// The cost of a message is not divided, because the number of layers of a stage does not change the size of its
+// messages.
+std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageCost>& costs, int chunks) {
+    std::vector<schedule::StageCost> divided_costs;
+    const int stages_per_cost = costs.size() == 1 ? 1 : chunks;  // a single cost applies to all stages
     for (schedule::StageCost cost : costs) {
-        for (double schedule::StageCost::*part :
+        for (double schedule::StageCost::*field :
              {&schedule::StageCost::forward, &schedule::StageCost::backward_input,
               &schedule::StageCost::backward_weight, &schedule::StageCost::reduce,
               &schedule::StageCost::step}) {
-            cost.*part /= chunks;
+            cost.*field /= chunks;
         }
-        parts.insert(parts.end(), static_cast<std::size_t>(copies), cost);
+        divided_costs.insert(divided_costs.end(), static_cast<std::size_t>(stages_per_cost), cost);
     }
-    return parts;
+    return divided_costs;
 }
 
-// The first forecast finds the stages. Their arithmetic is the cost in the second one.
-Forecast foreseen_by_arithmetic(PlanConfig config) {
-    config.run.costs.stages = foresee(config).counted;
-    return foresee(config);
+// Makes a first forecast to find the stages and their GFLOP, and a second one with these GFLOP as costs.
+Forecast forecast_with_counted_costs(PlanConfig config) {
+    config.run.costs.stages = make_forecast(config).counted_costs;
+    return make_forecast(config);
 }
 
-Compared foreseen(PlanConfig config, const Candidate& candidate) {
-    const bool is_grid = config.run.layout.layout.empty();
-    const bool is_measured = setup::are_measured(config.run.costs);
+ComparedSchedule forecast_schedule(PlanConfig config, const Candidate& candidate) {
+    const bool is_grid = config.run.layout.layout.empty();  // no layout file
+    const bool is_measured = setup::uses_profile(config.run.costs);
     std::vector<schedule::StageCost>& costs = config.run.costs.stages;
     const bool is_counted = !is_measured && costs.empty();
     config.run.schedule.schedule = candidate.schedule;
     config.run.schedule.chunks = is_grid ? candidate.chunks : 1;
-    if (is_grid && !costs.empty()) costs = divided(costs, candidate.chunks);
-    Compared compared{.name = candidate.name(), .forecast = {}, .refusal = {}, .unit = "cost units"};
+    if (is_grid && !costs.empty()) costs = divide_costs(costs, candidate.chunks);
+    ComparedSchedule compared{.name = candidate.name(), .forecast = {}, .refusal = {}, .unit = "cost units"};
     if (is_counted) compared.unit = "GFLOP";
     if (is_measured) compared.unit = "s";
     try {
-        compared.forecast = is_counted ? foreseen_by_arithmetic(config) : foresee(config);
-        if (compared.forecast->fit && !compared.forecast->fit->fits)
-            throw ConfigError(compared.forecast->fit->words);
+        compared.forecast = is_counted ? forecast_with_counted_costs(config) : make_forecast(config);
+        if (compared.forecast->memory_fit && !compared.forecast->memory_fit->fits)
+            throw ConfigError(compared.forecast->memory_fit->description);
     } catch (const ConfigError& refusal) {
         compared.forecast.reset();
         compared.refusal = refusal.what();
@@ -109,78 +112,81 @@ Compared foreseen(PlanConfig config, const Candidate& candidate) {
     return compared;
 }
 
-// Returns the work of the busiest team, the lower bound of a step.
-double least_seconds(const Forecast& forecast) { return std::ranges::max(forecast.step.busy); }
+// Returns the busy time of the busiest team, which is a lower bound of the step time.
+double find_min_step_time(const Forecast& forecast) { return std::ranges::max(forecast.step.busy_times); }
 
 // Returns the largest fraction of a step in which a rank idles, and the first such rank.
-std::pair<double, int> worst_idle(const Forecast& forecast) {
+std::pair<double, int> find_worst_idle(const Forecast& forecast) {
     if (!forecast.plan.layout.idle.empty()) return {1, std::ranges::min(forecast.plan.layout.idle)};
-    const auto least = std::ranges::min_element(forecast.step.busy);
-    const auto team = static_cast<std::size_t>(least - forecast.step.busy.begin());
-    return {1 - *least / forecast.step.seconds, forecast.plan.teams[team].ranks.front()};
+    const auto min_busy = std::ranges::min_element(forecast.step.busy_times);
+    const auto team = static_cast<std::size_t>(min_busy - forecast.step.busy_times.begin());
+    return {1 - *min_busy / forecast.step.seconds, forecast.plan.teams[team].ranks.front()};
 }
 
-// Returns the maximum memory among the ranks that hold the same stages, in the order of the stages.
-std::vector<std::size_t> bytes_by_stages(const Forecast& forecast) {
-    std::map<std::vector<int>, std::size_t> most;
-    const std::vector<int> teams = setup::teams_of_ranks(forecast.plan.teams, forecast.memory.size());
+// Groups the ranks that hold the same stages, and returns the bytes of the fullest rank of each group, in the
+// order of the stages.
+std::vector<std::size_t> find_peak_bytes(const Forecast& forecast) {
+    std::map<std::vector<int>, std::size_t> max_bytes_of_stages;
+    const std::vector<int> teams = setup::find_teams_of_ranks(forecast.plan.teams, forecast.memory.size());
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
         if (teams[rank] < 0) continue;
-        std::size_t& bytes = most[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
+        std::size_t& bytes =
+            max_bytes_of_stages[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
         bytes = std::max(bytes, forecast.memory[rank].total());
     }
     std::vector<std::size_t> bytes;
-    for (const auto& [stages, value] : most) bytes.push_back(value);
+    for (const auto& [stages, value] : max_bytes_of_stages) bytes.push_back(value);
     return bytes;
 }
 
-std::string memory_text(const Forecast& forecast) {
-    constexpr std::size_t most_shown = 8;
-    std::vector<std::size_t> all = bytes_by_stages(forecast);
-    const bool is_cut = all.size() > most_shown;
-    if (is_cut) all = {*std::max_element(all.begin(), all.end())};
-    std::string text = is_cut ? "at most " : "";
-    for (std::size_t i = 0; i < all.size(); ++i) text += (i > 0 ? " / " : "") + bytes_text(all[i]);
+std::string format_memory(const Forecast& forecast) {
+    constexpr std::size_t max_listed = 8;
+    std::vector<std::size_t> all = find_peak_bytes(forecast);
+    const bool is_shortened = all.size() > max_listed;
+    if (is_shortened) all = {*std::max_element(all.begin(), all.end())};
+    std::string text = is_shortened ? "at most " : "";
+    for (std::size_t i = 0; i < all.size(); ++i) text += (i > 0 ? " / " : "") + format_bytes(all[i]);
     return text;
 }
 
-std::string row_of(const Compared& compared, std::size_t name_width) {
+std::string format_row(const ComparedSchedule& compared, std::size_t name_width) {
     const Forecast& forecast = *compared.forecast;
-    const std::optional<double> closed = closed_form_bubble(forecast.plan, forecast.costs);
-    const auto [idle, rank] = worst_idle(forecast);
-    return fmt::format("{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n",
-                       compared.name, name_width, forecast.step.seconds, least_seconds(forecast),
-                       100 * bubble_of(forecast), closed ? fmt::format("{:.1f} %", 100 * *closed) : "-",
-                       100 * idle, fmt::format("({})", rank), setup::most_weight_versions(forecast.plan),
-                       memory_text(forecast));
+    const std::optional<double> closed_form = compute_closed_form_bubble(forecast.plan, forecast.costs);
+    const auto [idle, rank] = find_worst_idle(forecast);
+    return fmt::format(
+        "{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n", compared.name,
+        name_width, forecast.step.seconds, find_min_step_time(forecast), 100 * compute_bubble(forecast),
+        closed_form ? fmt::format("{:.1f} %", 100 * *closed_form) : "-", 100 * idle, fmt::format("({})", rank),
+        setup::max_weight_versions(forecast.plan), format_memory(forecast));
 }
 
-std::string number_text(double number) { return fmt::format("{:.4g}", number); }
+std::string format_number(double number) { return fmt::format("{:.4g}", number); }
 
-// Returns "F=2,I=2,W=2", once if all stages are equal, otherwise per stage. Many unequal
-// stages are only counted.
-std::string costs_text(const std::vector<schedule::StageCost>& costs) {
-    constexpr std::size_t most_shown = 8;
+// Returns "F=2,I=2,W=2": the costs of the forward pass and of both halves of the backward pass (gradient of the
+// input, gradient of the weights). Returns one such text if all stages are equal, otherwise one per stage. If
+// more than eight stages are unequal, returns only their number.
+std::string format_costs(const std::vector<schedule::StageCost>& costs) {
+    constexpr std::size_t max_listed = 8;
     std::vector<std::string> stages;
     for (const schedule::StageCost& cost : costs)
-        stages.push_back(cat("F=", number_text(cost.forward), ",I=", number_text(cost.backward_input),
-                             ",W=", number_text(cost.backward_weight),
-                             cost.send > 0 ? cat(",send=", number_text(cost.send)) : ""));
+        stages.push_back(cat("F=", format_number(cost.forward), ",I=", format_number(cost.backward_input),
+                             ",W=", format_number(cost.backward_weight),
+                             cost.send > 0 ? cat(",send=", format_number(cost.send)) : ""));
     if (std::ranges::adjacent_find(stages, std::not_equal_to<>()) == stages.end()) return stages.front();
-    if (stages.size() > most_shown) return cat("of ", stages.size(), " stages");
+    if (stages.size() > max_listed) return cat("of ", stages.size(), " stages");
     return fmt::format("{}", fmt::join(stages, ";"));
 }
 
-// The line names the unit and the origin of the costs, and shows those of one schedule.
-std::string costs_line(const Compared& compared) {
+// Returns a line with the unit and the origin of the costs, and the costs of one schedule.
+std::string describe_costs(const ComparedSchedule& compared) {
     const char* const origin = compared.unit == "s"       ? "as measured by --profile"
                                : compared.unit == "GFLOP" ? "counted from the arithmetic of a micro-batch"
                                                           : "as --cost says";
     return fmt::format("costs are in {}, {}: {} for {}\n", compared.unit, origin,
-                       costs_text(compared.forecast->costs), compared.name);
+                       format_costs(compared.forecast->costs), compared.name);
 }
 
-std::string legend(const std::string& unit) {
+std::string make_legend(const std::string& unit) {
     return fmt::format(
         "\nstep      time of a step in {}\n"
         "at least  work of the busiest rank: no schedule of these stages takes less\n"
@@ -194,70 +200,76 @@ std::string legend(const std::string& unit) {
 
 }  // namespace
 
-std::vector<Compared> compare(const PlanConfig& config) {
-    std::vector<Compared> schedules;
-    for (const Candidate& candidate : candidates_of(config)) schedules.push_back(foreseen(config, candidate));
-    const bool is_any = std::any_of(schedules.begin(), schedules.end(),
-                                    [](const Compared& one) { return one.forecast.has_value(); });
-    if (!is_any) throw ConfigError(cat("none of the schedules can be planned: ", schedules.front().refusal));
+std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config) {
+    std::vector<ComparedSchedule> schedules;
+    for (const Candidate& candidate : list_candidates(config))
+        schedules.push_back(forecast_schedule(config, candidate));
+    const bool can_plan_any =
+        std::any_of(schedules.begin(), schedules.end(),
+                    [](const ComparedSchedule& compared) { return compared.forecast.has_value(); });
+    if (!can_plan_any)
+        throw ConfigError(cat("none of the schedules can be planned: ", schedules.front().refusal));
     return schedules;
 }
 
-std::string to_string(const std::vector<Compared>& schedules) {
+std::string to_string(const std::vector<ComparedSchedule>& schedules) {
     std::size_t width = 8;
-    for (const Compared& one : schedules) width = std::max(width, one.name.size());
+    for (const ComparedSchedule& compared : schedules) width = std::max(width, compared.name.size());
     std::string rows;
     std::string refusals;
-    const Compared* first = nullptr;
-    for (const Compared& one : schedules) {
-        if (one.forecast) {
-            rows += row_of(one, width);
-            if (first == nullptr) first = &one;
+    const ComparedSchedule* first = nullptr;
+    for (const ComparedSchedule& compared : schedules) {
+        if (compared.forecast) {
+            rows += format_row(compared, width);
+            if (first == nullptr) first = &compared;
         } else {
-            refusals += fmt::format("\n{}: {}", one.name, one.refusal);
+            refusals += fmt::format("\n{}: {}", compared.name, compared.refusal);
         }
     }
     const std::string head =
         fmt::format("{:{}}  {:>10}  {:>10}  {:>8}  {:>8}  {:>15}  {:>7}  {}\n", "schedule", width, "step",
                     "at least", "bubble", "formula", "worst idle", "weights", "peak");
-    return fmt::format("{}, {}, {} a step\n", first->forecast->model.name,
-                       counted(first->forecast->memory.size(), "rank"),
-                       counted(static_cast<std::size_t>(first->forecast->plan.microbatches()), "micro-batch")) +
-           costs_line(*first) + '\n' + head + rows + legend(first->unit) +
+    return fmt::format(
+               "{}, {}, {} a step\n", first->forecast->model.name,
+               format_count(first->forecast->memory.size(), "rank"),
+               format_count(static_cast<std::size_t>(first->forecast->plan.microbatches()), "micro-batch")) +
+           describe_costs(*first) + '\n' + head + rows + make_legend(first->unit) +
            (refusals.empty() ? "" : refusals + '\n');
 }
 
-std::string json_of(const std::vector<Compared>& schedules) {
+std::string to_json(const std::vector<ComparedSchedule>& schedules) {
     Json rows = Json::array();
-    for (const Compared& one : schedules) {
-        Json row{{"schedule", one.name}};
-        if (one.forecast) {
-            row["unit"] = one.unit;
-            row["seconds"] = one.forecast->step.seconds;
-            row["at_least"] = least_seconds(*one.forecast);
-            const auto [idle, rank] = worst_idle(*one.forecast);
+    for (const ComparedSchedule& compared : schedules) {
+        Json row{{"schedule", compared.name}};
+        if (compared.forecast) {
+            row["unit"] = compared.unit;
+            row["seconds"] = compared.forecast->step.seconds;
+            row["at_least"] = find_min_step_time(*compared.forecast);
+            const auto [idle, rank] = find_worst_idle(*compared.forecast);
             row["worst_idle"] = {{"share", idle}, {"rank", rank}};
-            row["bubble"] = bubble_of(*one.forecast);
-            const std::optional<double> closed = closed_form_bubble(one.forecast->plan, one.forecast->costs);
-            if (closed) row["closed_form_bubble"] = *closed;
-            row["weight_versions"] = setup::most_weight_versions(one.forecast->plan);
-            row["peak_bytes"] = bytes_by_stages(*one.forecast);
+            row["bubble"] = compute_bubble(*compared.forecast);
+            const std::optional<double> closed_form =
+                compute_closed_form_bubble(compared.forecast->plan, compared.forecast->costs);
+            if (closed_form) row["closed_form_bubble"] = *closed_form;
+            row["weight_versions"] = setup::max_weight_versions(compared.forecast->plan);
+            row["peak_bytes"] = find_peak_bytes(*compared.forecast);
         } else {
-            row["refused"] = one.refusal;
+            row["refused"] = compared.refusal;
         }
         rows.push_back(std::move(row));
     }
     return rows.dump(2) + '\n';
 }
 
-std::string csv_of(const std::vector<Compared>& schedules) {
+std::string to_csv(const std::vector<ComparedSchedule>& schedules) {
     std::string text = "schedule,unit,seconds,at_least,bubble,worst_idle,weight_versions,most_peak_bytes\n";
-    for (const Compared& one : schedules) {
-        if (!one.forecast) continue;
-        const std::vector<std::size_t> bytes = bytes_by_stages(*one.forecast);
-        text += fmt::format("{},{},{},{},{},{},{},{}\n", one.name, one.unit, one.forecast->step.seconds,
-                            least_seconds(*one.forecast), bubble_of(*one.forecast),
-                            worst_idle(*one.forecast).first, setup::most_weight_versions(one.forecast->plan),
+    for (const ComparedSchedule& compared : schedules) {
+        if (!compared.forecast) continue;
+        const std::vector<std::size_t> bytes = find_peak_bytes(*compared.forecast);
+        text += fmt::format("{},{},{},{},{},{},{},{}\n", compared.name, compared.unit,
+                            compared.forecast->step.seconds, find_min_step_time(*compared.forecast),
+                            compute_bubble(*compared.forecast), find_worst_idle(*compared.forecast).first,
+                            setup::max_weight_versions(compared.forecast->plan),
                             *std::max_element(bytes.begin(), bytes.end()));
     }
     return text;

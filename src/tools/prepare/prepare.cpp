@@ -13,7 +13,7 @@
 #include "tools/prepare/prepare_progress.hpp"
 #include "tools/prepare/row_encoder.hpp"
 #include "tools/prepare/row_tally.hpp"
-#include "tools/prepare/wanted_rows.hpp"
+#include "tools/prepare/selected_rows.hpp"
 #include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/data/corpus_info.hpp"
@@ -23,10 +23,11 @@
 namespace trireme::tools {
 namespace {
 
-constexpr std::size_t training_bytes = 64'000'000;  // of text; more costs hours and hardly changes the merges
+// Maximum bytes of text on which a tokenizer is trained. More text costs hours and hardly changes the merges.
+constexpr std::size_t max_training_bytes = 64'000'000;
 constexpr std::string_view train_prefix = "train:";
 
-std::size_t trained_size(const std::string& option) {
+std::size_t parse_vocabulary_size(const std::string& option) {
     const std::string_view digits = std::string_view(option).substr(train_prefix.size());
     std::size_t size = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
@@ -36,7 +37,7 @@ std::size_t trained_size(const std::string& option) {
     return size;
 }
 
-// Collects the texts to train the tokenizer on. A context that successive questions share is added once.
+// Collects the texts that a tokenizer is trained on. A context that successive questions share is added once.
 class TrainingTexts {
 public:
     void add(const data::SourceRow& row, data::RowKind kind) {
@@ -63,28 +64,29 @@ private:
 };
 
 data::Tokenizer train_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
-    const std::size_t size = trained_size(config.tokenizer);
-    WantedRows rows(config);
+    const std::size_t size = parse_vocabulary_size(config.tokenizer);
+    SelectedRows rows(config);
     TrainingTexts texts;
     data::SourceRow row;
-    while (texts.bytes() < training_bytes && rows.next(row)) {
-        if (row.is_ids)
-            throw ConfigError(cat(row.place, " is an id row, from which --tokenizer ", config.tokenizer,
+    while (texts.bytes() < max_training_bytes && rows.next(row)) {
+        if (row.has_ids)
+            throw ConfigError(cat(row.location, " is an id row, from which --tokenizer ", config.tokenizer,
                                   " cannot learn; name the tokenizer that made the ids: gpt2:DIR, say"));
         texts.add(row, kind);
     }
-    if (texts.bytes() < training_bytes) rows.check_any();
-    progress.say(
-        cat("learning ", size, " tokens from ", in_megabytes(static_cast<double>(texts.bytes())), " of text"));
-    return data::Tokenizer::trained(texts.texts(), size);
+    if (texts.bytes() < max_training_bytes) rows.check_not_empty();  // all rows were read
+    progress.print_message(cat("learning ", size, " tokens from ",
+                               format_megabytes(static_cast<double>(texts.bytes())), " of text"));
+    return data::Tokenizer::train(texts.texts(), size);
 }
 
-// Returns true if the tokenizer is to be trained, which reads the inputs twice.
-bool learns_tokenizer(const PrepareConfig& config) { return config.tokenizer.starts_with(train_prefix); }
+// Returns true if a tokenizer is trained on the inputs, which are then read twice.
+bool trains_tokenizer(const PrepareConfig& config) { return config.tokenizer.starts_with(train_prefix); }
 
-data::Tokenizer without_specials(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
-    if (learns_tokenizer(config)) return train_tokenizer(config, kind, progress);
-    return data::tokenizer_from_option(config.tokenizer.empty() ? "bytes" : config.tokenizer);
+data::Tokenizer make_base_tokenizer(const PrepareConfig& config, data::RowKind kind,
+                                    PrepareProgress& progress) {
+    if (trains_tokenizer(config)) return train_tokenizer(config, kind, progress);
+    return data::parse_tokenizer_option(config.tokenizer.empty() ? "bytes" : config.tokenizer);
 }
 
 bool wants_bert_tokens(const PrepareConfig& config, data::RowKind kind) {
@@ -97,71 +99,74 @@ bool wants_bert_tokens(const PrepareConfig& config, data::RowKind kind) {
 // Returns the tokenizer for rows of `kind`, texts or questions. Throws ConfigError if the option is unknown, or
 // if there is no text to train on.
 data::Tokenizer choose_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
-    const bool with_bert_tokens = wants_bert_tokens(config, kind);
-    const data::Tokenizer tokenizer = without_specials(config, kind, progress);
+    const bool needs_bert_tokens = wants_bert_tokens(config, kind);
+    const data::Tokenizer tokenizer = make_base_tokenizer(config, kind, progress);
     const std::array<std::string, 3> bert_tokens = {"[CLS]", "[SEP]", "[MASK]"};
-    return with_bert_tokens ? tokenizer.with_special_tokens(bert_tokens) : tokenizer;
+    return needs_bert_tokens ? tokenizer.with_special_tokens(bert_tokens) : tokenizer;
 }
 
 namespace fs = std::filesystem;
 
-struct GivenOption {
+// An option of `prepare` that does not apply to every kind of rows.
+struct OptionUse {
     std::string_view name;
-    bool is_given;
-    bool is_of_questions;  // true if the option also applies to questions
+    bool is_set;
+    bool applies_to_questions;  // images accept no such option
 };
 
-// Returns the files that a tokenizer may be read from; most of them do not exist.
-std::vector<fs::path> tokenizer_files(const std::string& option) {
+// Returns all paths from which a tokenizer may be read for the value `option` of --tokenizer. Most of these
+// files do not exist.
+std::vector<fs::path> list_tokenizer_files(const std::string& option) {
     constexpr std::string_view gpt2_prefix = "gpt2:";
-    const fs::path place = option.starts_with(gpt2_prefix) ? option.substr(gpt2_prefix.size()) : option;
-    return {place,
-            place / "encoder.json",
-            place / "vocab.bpe",
-            place / "vocab.json",
-            place / "merges.txt",
-            place / "tokenizer.json"};
+    const fs::path path = option.starts_with(gpt2_prefix) ? option.substr(gpt2_prefix.size()) : option;
+    return {path,
+            path / "encoder.json",
+            path / "vocab.bpe",
+            path / "vocab.json",
+            path / "merges.txt",
+            path / "tokenizer.json"};
 }
 
 void check_output(const PrepareConfig& config) {
     if (config.output.empty()) throw ConfigError("prepare needs a file to write: --output corpus.h5");
     std::error_code ignored;  // opening the file reports its errors
     const fs::file_status status = fs::status(config.output, ignored);
-    const bool is_else = fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
-    if (is_else)
+    const bool is_special_file =
+        fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+    if (is_special_file)
         throw ConfigError(cat("--output ", config.output,
                               " is there already and is no file of data, but a pipe, a device or a socket; "
                               "name another file"));
-    for (const fs::path& file : tokenizer_files(config.tokenizer))
+    for (const fs::path& file : list_tokenizer_files(config.tokenizer))
         if (fs::is_regular_file(file, ignored) && fs::equivalent(file, config.output, ignored))
             throw ConfigError(
                 cat("--output ", config.output, " is the tokenizer ", file.string(), "; name another file"));
 }
 
-// Throws ConfigError if the output would replace an input, the tokenizer or something that is no regular file,
-// or if a pipe would be read twice.
+// Throws ConfigError if the output would replace an input, the tokenizer or a special file such as a pipe, or
+// if an input is a pipe and would be read twice.
 void check_files(const PrepareConfig& config) {
     check_output(config);
     for (const std::string& input : config.inputs) {
         std::error_code ignored;  // opening a missing file reports it
         if (fs::equivalent(input, config.output, ignored))
             throw ConfigError(cat("--output ", config.output, " is the input ", input, "; name another file"));
-        if (fs::is_fifo(input, ignored) && learns_tokenizer(config))
+        if (fs::is_fifo(input, ignored) && trains_tokenizer(config))
             throw ConfigError(cat(input, " is a pipe, which can be read only once, and --tokenizer ",
                                   config.tokenizer, " reads it twice; write it to a file first"));
     }
 }
 
 // Throws ConfigError for an option that does not apply to rows of `kind`.
-void check_meaning(const PrepareConfig& config, data::RowKind kind) {
+void check_options_apply(const PrepareConfig& config, data::RowKind kind) {
     if (kind != data::RowKind::question && kind != data::RowKind::image) return;
-    const std::array<GivenOption, 5> options = {{{"tokenizer", !config.tokenizer.empty(), true},
-                                                 {"special-tokens", config.special_tokens != "none", true},
-                                                 {"where", !config.where.empty(), true},
-                                                 {"label", !config.label.empty(), false},
-                                                 {"rows", config.rows.has_value(), false}}};
-    for (const GivenOption& option : options)
-        if (option.is_given && !(kind == data::RowKind::question && option.is_of_questions))
+    const std::array<OptionUse, 5> options = {{{"tokenizer", !config.tokenizer.empty(), true},
+                                               {"special-tokens", config.special_tokens != "none", true},
+                                               {"where", !config.row_filter.empty(), true},
+                                               {"label", !config.label.empty(), false},
+                                               {"rows", config.rows.has_value(), false}}};
+    for (const OptionUse& option : options)
+        if (option.is_set && !(kind == data::RowKind::question && option.applies_to_questions))
             throw ConfigError(cat("--", option.name, " means nothing for ",
                                   kind == data::RowKind::image ? "images" : "SQuAD's questions", ", which ",
                                   config.inputs.front(), " holds; leave it out"));
@@ -180,8 +185,8 @@ std::string describe_licence(const PrepareConfig& config) {
     return config.synthetic.empty() ? "not stated" : "none needed: the text is generated";
 }
 
-data::CorpusDescription describe(const PrepareConfig& config, const data::RowReader& reader,
-                                 PrepareProgress& progress) {
+data::CorpusDescription make_description(const PrepareConfig& config, const data::RowReader& reader,
+                                         PrepareProgress& progress) {
     data::CorpusDescription description;
     const bool is_labelled = reader.kind() == data::RowKind::text && !config.label.empty();
     description.kind = is_labelled ? data::RowKind::labelled_text : reader.kind();
@@ -189,7 +194,7 @@ data::CorpusDescription describe(const PrepareConfig& config, const data::RowRea
         description.tokenizer = choose_tokenizer(config, description.kind, progress);
     description.image = reader.image_size();
     description.source = describe_source(config);
-    description.filter = config.where;
+    description.filter = config.row_filter;
     description.licence = describe_licence(config);
     return description;
 }
@@ -197,10 +202,10 @@ data::CorpusDescription describe(const PrepareConfig& config, const data::RowRea
 // One pass over the rows, which reads, encodes, writes and counts them.
 class Preparation {
 public:
-    Preparation(const PrepareConfig& config, WantedRows& rows, PrepareProgress& progress)
+    Preparation(const PrepareConfig& config, SelectedRows& rows, PrepareProgress& progress)
         : rows_(rows),
           progress_(progress),
-          description_(describe(config, rows.reader(), progress)),
+          description_(make_description(config, rows.reader(), progress)),
           encoder_(description_.kind, description_.tokenizer, config.label),
           writer_(config.output, description_) {}
 
@@ -208,16 +213,16 @@ public:
         data::SourceRow row;
         data::CorpusRow encoded;
         while (rows_.next(row)) {
-            if (const RowFault fault = encoder_.encode(row, encoded); !fault.what.empty()) {
-                rows_.refuse(row, fault.what, fault.remedy);
+            if (const RowFault fault = encoder_.encode(row, encoded); !fault.reason.empty()) {
+                rows_.refuse(row, fault.reason, fault.remedy);
             } else if (description_.kind != data::RowKind::image && encoded.tokens.empty()) {
                 ++empty_rows_;
             } else {
-                moved_answers_ += row.question.is_moved ? 1 : 0;
+                moved_answers_ += row.question.is_answer_moved ? 1 : 0;
                 add(encoded);
             }
         }
-        check_any();
+        check_not_empty();
         std::vector<std::string> names = rows_.reader().class_names();
         if (names.empty()) {
             names = encoder_.class_names();
@@ -234,7 +239,7 @@ private:
     void add(const data::CorpusRow& row) {
         writer_.add(row);
         count(row);
-        progress_.show(++written_, rows_.reader());
+        progress_.update_progress(++written_, rows_.reader());
     }
 
     void count(const data::CorpusRow& row) {
@@ -251,29 +256,32 @@ private:
         }
     }
 
-    void check_any() const {
-        rows_.check_any();
+    void check_not_empty() const {
+        rows_.check_not_empty();
         if (written_ > 0) return;
         if (empty_rows_ > 0)
             throw ConfigError(cat("all ", empty_rows_, " rows are empty texts; there is nothing to train on"));
         throw ConfigError(
-            cat("all ", rows_.skipped(), " rows were left out as bad; the first: ", rows_.first_fault()));
+            cat("all ", rows_.skipped(), " bad rows were skipped; the first: ", rows_.first_fault()));
     }
 
-    // Throws ConfigError if all rows are of one class. Called if the format does not name the classes.
+    // Throws ConfigError if all rows are of one class. Called only for formats that do not name the classes.
     void check_classes(const std::vector<std::string>& names) const {
-        const std::vector<std::uint64_t>& rows_of = tally_.classes();
-        if (std::count_if(rows_of.begin(), rows_of.end(), [](std::uint64_t rows) { return rows > 0; }) != 1)
+        const std::vector<std::uint64_t>& rows_per_class = tally_.classes();
+        if (std::count_if(rows_per_class.begin(), rows_per_class.end(),
+                          [](std::uint64_t rows) { return rows > 0; }) != 1)
             return;
-        const std::size_t only = rows_of.size() - 1;
-        throw ConfigError(cat("all rows are of one class, ", names.empty() ? std::to_string(only) : names[only],
+        // The list ends with the highest class that occurs.
+        const std::size_t only_class = rows_per_class.size() - 1;
+        throw ConfigError(cat("all rows are of one class, ",
+                              names.empty() ? std::to_string(only_class) : names[only_class],
                               "; there is nothing to tell apart: ",
                               description_.kind == data::RowKind::image
                                   ? "add images of another class"
                                   : "name another field with --label, or leave --label out"));
     }
 
-    WantedRows& rows_;
+    SelectedRows& rows_;
     PrepareProgress& progress_;
     data::CorpusDescription description_;
     RowEncoder encoder_;
@@ -284,16 +292,16 @@ private:
     std::uint64_t moved_answers_ = 0;
 };
 
-PrepareReport report_of(const data::CorpusInfo& info, const WantedRows& rows, const RowTally& tally) {
+PrepareReport make_report(const data::CorpusInfo& info, const SelectedRows& rows, const RowTally& tally) {
     const RowLengths lengths = tally.lengths();
     PrepareReport report;
     report.rows = info.rows;
     report.tokens = info.tokens;
     report.skipped_rows = rows.skipped();
     report.filtered_rows = rows.filtered();
-    report.unanswerable = rows.reader().unanswerable();
+    report.unanswerable_questions = rows.reader().unanswerable_questions();
     report.classes = tally.classes();
-    report.bytes_in = rows.reader().bytes_read();
+    report.input_bytes = rows.reader().bytes_read();
     report.shortest = lengths.shortest;
     report.p50 = lengths.p50;
     report.p90 = lengths.p90;
@@ -305,15 +313,15 @@ PrepareReport report_of(const data::CorpusInfo& info, const WantedRows& rows, co
 PrepareReport prepare_files(const PrepareConfig& config, std::ostream& out) {
     check_files(config);
     PrepareProgress progress(out, config.quiet);
-    WantedRows rows(config);
-    check_meaning(config, rows.reader().kind());
+    SelectedRows rows(config);
+    check_options_apply(config, rows.reader().kind());
     Preparation preparation(config, rows, progress);
     const data::CorpusInfo info = preparation.run();
-    PrepareReport report = report_of(info, rows, preparation.tally());
+    PrepareReport report = make_report(info, rows, preparation.tally());
     report.empty_rows = preparation.empty_rows();
     report.moved_answers = preparation.moved_answers();
     report.seconds = progress.seconds();
-    progress.summarise(info, report, preparation.tally(), rows.first_fault());
+    progress.print_summary(info, report, preparation.tally(), rows.first_fault());
     return report;
 }
 
@@ -325,7 +333,7 @@ PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
     } catch (const std::bad_alloc&) {
         throw ResourceError(
             "the machine has not enough memory left for this input: a row, a file of questions and the texts "
-            "that a tokenizer is learned from lie in memory as a whole; split long rows, or use a machine "
+            "that a tokenizer is learned from must be in memory at once; split long rows, or use a machine "
             "with more");
     }
 }

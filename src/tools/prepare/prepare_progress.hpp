@@ -1,4 +1,4 @@
-// Messages and progress for the user while a corpus is made.
+// Prints messages and shows progress while a corpus is made.
 #pragma once
 
 #include <chrono>
@@ -19,19 +19,20 @@ public:
     PrepareProgress(std::ostream& out, bool quiet)
         : out_(out), quiet_(quiet), line_("prepare", "MB", 0, quiet), begin_(Clock::now()) {}
 
-    void say(const std::string& what);
+    void print_message(const std::string& message);
 
-    // Shows on a terminal how much of the input has been read; called after each row.
-    void show(std::uint64_t rows, const data::RowReader& reader);
+    // Shows on a terminal how much of the input has been read. Called after each row; `rows` is the number of
+    // rows written so far.
+    void update_progress(std::uint64_t rows, const data::RowReader& reader);
 
-    // `first_fault` describes the first row that --skip-bad skipped.
-    void summarise(const data::CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
-                   const std::string& first_fault);
+    // Prints the final summary. `first_fault` describes the first row that --skip-bad skipped.
+    void print_summary(const data::CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
+                       const std::string& first_fault);
 
     double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
 private:
-    void say_what_was_not_taken_as_it_is(const PrepareReport& report, const std::string& first_fault);
+    void report_dropped_rows(const PrepareReport& report, const std::string& first_fault);
 
     using Clock = std::chrono::steady_clock;
 

@@ -10,7 +10,7 @@
 namespace trireme::tools {
 namespace {
 
-std::vector<std::size_t> token_bytes(const data::Tokenizer& tokenizer) {
+std::vector<std::size_t> count_token_bytes(const data::Tokenizer& tokenizer) {
     std::vector<std::size_t> bytes;
     bytes.reserve(tokenizer.vocabulary_size());
     for (std::uint32_t token = 0; token < tokenizer.vocabulary_size(); ++token)
@@ -18,16 +18,16 @@ std::vector<std::size_t> token_bytes(const data::Tokenizer& tokenizer) {
     return bytes;
 }
 
-constexpr std::uint32_t most_classes = 65'536;  // each class costs a row of the model's head
+constexpr std::uint32_t max_classes = 65'536;  // each class adds a row to the model's head
 
-bool is_name(const data::SourceRow::Field& field) {
+bool is_class_name(const data::SourceRow::Field& field) {
     return field.is_text || field.value == "true" || field.value == "false";
 }
 
 }  // namespace
 
 QuestionEncoder::QuestionEncoder(const data::Tokenizer& tokenizer)
-    : tokenizer_(tokenizer), bytes_of_(token_bytes(tokenizer)) {}
+    : tokenizer_(tokenizer), bytes_per_token_(count_token_bytes(tokenizer)) {}
 
 void QuestionEncoder::encode(const data::SourceQuestion& question, data::CorpusRow& row) {
     if (question.context != context_) {
@@ -42,46 +42,46 @@ void QuestionEncoder::encode(const data::SourceQuestion& question, data::CorpusR
     row.question.answers = question.answers;
     std::size_t byte = 0;
     for (std::size_t token = 0; token < context_tokens_.size() && byte < question.answer_end; ++token) {
-        const auto place = begin + static_cast<std::uint32_t>(token);
-        if (byte <= question.answer_begin) row.question.answer_first = place;
-        row.question.answer_last = place;
-        byte += bytes_of_[context_tokens_[token]];
+        const auto position = begin + static_cast<std::uint32_t>(token);
+        if (byte <= question.answer_begin) row.question.answer_first = position;
+        row.question.answer_last = position;
+        byte += bytes_per_token_[context_tokens_[token]];
     }
     if (byte < question.answer_end) throw BugError("an answer beyond the tokens of its context");
 }
 
-std::string ClassNumbers::take(const data::SourceRow& row, std::uint32_t& label) {
+std::string ClassNumbers::assign_class(const data::SourceRow& row, std::uint32_t& label) {
     const data::SourceRow::Field* field = row.find(field_);
     if (field == nullptr) {
         const char* why = row.fields.empty() ? ": it has no fields at all" : "";
         return cat("the row has no number, text or truth value '", field_, "' to be its class", why);
     }
     if (field->value.empty()) return cat("its class, '", field_, "', is empty");
-    return is_name(*field) ? take_name(field->value, label) : take_number(field->value, label);
+    return is_class_name(*field) ? accept_name(field->value, label) : accept_number(field->value, label);
 }
 
-std::string ClassNumbers::take_number(const std::string& value, std::uint32_t& label) {
+std::string ClassNumbers::accept_number(const std::string& value, std::uint32_t& label) {
     if (!names_.empty())
         return cat("its class, '", field_, "', is the number ", value, ", but those before were texts, as '",
                    names_.front(), "'");
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), label);
-    if (error != std::errc() || end != value.data() + value.size() || label >= most_classes)
+    if (error != std::errc() || end != value.data() + value.size() || label >= max_classes)
         return cat("its class, '", field_, "', is ", value, "; classes are whole numbers from 0 to ",
-                   most_classes - 1, ", or texts");
+                   max_classes - 1, ", or texts");
     has_numbers_ = true;
     return {};
 }
 
-std::string ClassNumbers::take_name(const std::string& value, std::uint32_t& label) {
+std::string ClassNumbers::accept_name(const std::string& value, std::uint32_t& label) {
     if (has_numbers_)
         return cat("its class, '", field_, "', is the text '", value, "', but those before were numbers");
-    const auto [known, is_new] = number_of_.try_emplace(value, static_cast<std::uint32_t>(names_.size()));
-    if (is_new && names_.size() == most_classes) {
-        number_of_.erase(known);
-        return cat("its class, '", value, "', is one more than the ", most_classes, " that are kept");
+    const auto [entry, is_new] = numbers_by_name_.try_emplace(value, static_cast<std::uint32_t>(names_.size()));
+    if (is_new && names_.size() == max_classes) {
+        numbers_by_name_.erase(entry);
+        return cat("its class, '", value, "', is one more than the ", max_classes, " that are kept");
     }
     if (is_new) names_.push_back(value);
-    label = known->second;
+    label = entry->second;
     return {};
 }
 
@@ -109,24 +109,26 @@ RowFault RowEncoder::encode(const data::SourceRow& row, data::CorpusRow& out) {
 
 RowFault RowEncoder::encode_text(const data::SourceRow& row, data::CorpusRow& out) const {
     out.tokens.clear();
-    if (!row.is_ids) {
+    if (!row.has_ids) {
         tokenizer_->encode(row.text(), out.tokens);
         return {};
     }
-    const auto beyond = std::find_if(row.ids.begin(), row.ids.end(),
-                                     [this](std::uint32_t id) { return id >= tokenizer_->vocabulary_size(); });
-    if (beyond != row.ids.end())
-        return {.what = cat("id ", *beyond, " is beyond the vocabulary of ", tokenizer_->vocabulary_size(),
-                            " (tokenizer ", tokenizer_->name(), ")"),
+    const auto invalid_id = std::find_if(row.token_ids.begin(), row.token_ids.end(), [this](std::uint32_t id) {
+        return id >= tokenizer_->vocabulary_size();
+    });
+    if (invalid_id != row.token_ids.end())
+        return {.reason = cat("id ", *invalid_id, " is beyond the vocabulary of ",
+                              tokenizer_->vocabulary_size(), " (tokenizer ", tokenizer_->name(), ")"),
                 .remedy = "name the tokenizer that made the ids (--tokenizer gpt2:DIR, say)"};
-    out.tokens = row.ids;
+    out.tokens = row.token_ids;
     return {};
 }
 
 RowFault RowEncoder::encode_labelled(const data::SourceRow& row, data::CorpusRow& out) {
     RowFault fault = encode_text(row, out);
-    if (!fault.what.empty() || out.tokens.empty()) return fault;  // a row left out adds no class
-    return {.what = classes_.take(row, out.label), .remedy = "repair the row, name another field with --label"};
+    if (!fault.reason.empty() || out.tokens.empty()) return fault;  // an omitted row adds no class
+    return {.reason = classes_.assign_class(row, out.label),
+            .remedy = "repair the row, name another field with --label"};
 }
 
 }  // namespace trireme::tools

@@ -1,4 +1,5 @@
-// Encodes rows of a source as rows of a corpus: texts, questions and contexts as tokens, classes as numbers.
+// Converts rows of a source to rows of a corpus: texts, questions and contexts become tokens, classes become
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -18,50 +19,53 @@ class QuestionEncoder {
 public:
     explicit QuestionEncoder(const data::Tokenizer& tokenizer);
 
-    // Writes the tokens of the question, then those of the context, and the range of tokens
+    // Writes to `row` the tokens of the question, followed by those of the context, and the range of tokens
     // that overlaps the answer.
     void encode(const data::SourceQuestion& question, data::CorpusRow& row);
 
 private:
     data::Tokenizer tokenizer_;
-    std::vector<std::size_t> bytes_of_;  // per token
-    std::string context_;                // context of the last question, which the next one often shares
+    std::vector<std::size_t> bytes_per_token_;  // per token of the vocabulary: bytes of its text
+    std::string context_;                       // context of the last question, which the next one often shares
     std::vector<std::uint32_t> context_tokens_;
 };
 
-// Numbers the classes of rows. Whole numbers are class numbers already. Other texts, true and false are
-// numbered in the order of their first appearance.
+// Assigns numbers to the classes of rows. A class that is a whole number keeps its number. Texts, true and
+// false are numbered in the order of their first appearance.
 class ClassNumbers {
 public:
     explicit ClassNumbers(std::string field) : field_(std::move(field)) {}
 
-    // Sets `label` to the class number of the row. Returns what is wrong with its class, or an empty text.
-    std::string take(const data::SourceRow& row, std::uint32_t& label);
+    // Sets `label` to the class number of the row. Returns an empty text, or the reason why the row has no
+    // valid class.
+    std::string assign_class(const data::SourceRow& row, std::uint32_t& label);
 
     const std::vector<std::string>& names() const { return names_; }  // empty if classes are numbers
 
 private:
-    std::string take_number(const std::string& value, std::uint32_t& label);
-    std::string take_name(const std::string& value, std::uint32_t& label);
+    std::string accept_number(const std::string& value, std::uint32_t& label);
+    std::string accept_name(const std::string& value, std::uint32_t& label);
 
     std::string field_;
     bool has_numbers_ = false;
-    std::map<std::string, std::uint32_t> number_of_;
+    std::map<std::string, std::uint32_t> numbers_by_name_;
     std::vector<std::string> names_;
 };
 
 // The reason why a row cannot be used, and a remedy for the user.
 struct RowFault {
-    std::string what;  // empty if the row can be used
+    std::string reason;  // empty if the row can be used
     std::string remedy;
 };
 
 class RowEncoder {
 public:
-    // `tokenizer` is empty for images. `label` is the field with the class of labelled texts.
-    RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer, const std::string& label);
+    // `tokenizer` is empty for images. `label_field` is the name of the source field with the class of a
+    // labelled text.
+    RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer, const std::string& label_field);
 
-    // Replaces the members of `out` that its kind uses. A text may have no tokens at all.
+    // Replaces the members of `out` that this kind of row uses. Returns why the row cannot be used; the reason
+    // is empty if it can. A text may have no tokens at all.
     RowFault encode(const data::SourceRow& row, data::CorpusRow& out);
 
     const std::vector<std::string>& class_names() const { return classes_.names(); }  // of labelled texts

@@ -14,12 +14,13 @@ struct RowLengths {
     std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;
 };
 
-// Computes percentiles by nearest rank; all are 0 if there are no rows.
-RowLengths summarise(std::vector<std::uint64_t> lengths);
+// Computes percentiles by the nearest-rank method. All values are 0 if there are no rows.
+RowLengths compute_percentiles(std::vector<std::uint64_t> lengths);
 
 // Returns the name of the class, or its number if the corpus has no class names.
-std::string class_name(const data::CorpusInfo& info, std::size_t label);
+std::string find_class_name(const data::CorpusInfo& info, std::size_t label);
 
+// Collects the lengths and classes of rows.
 class RowTally {
 public:
     void add_tokens(std::uint64_t tokens) { tokens_.push_back(tokens); }
@@ -28,15 +29,15 @@ public:
     void add_question(std::uint64_t tokens, std::uint64_t question_tokens);
     void add_label(std::uint32_t label);
 
-    RowLengths lengths() const { return summarise(tokens_); }
+    RowLengths lengths() const { return compute_percentiles(tokens_); }
     const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows per class
 
-    // Returns "tokens a row: min 55, p50 281, ...", for questions also lines for questions and
-    // contexts. Empty for images.
-    std::vector<std::string> length_lines() const;
+    // Returns "tokens a row: min 55, p50 281, ...". If the rows are questions, further lines have the lengths
+    // of questions and of contexts. Empty for images.
+    std::vector<std::string> format_length_lines() const;
 
     // Returns "10: airplane (203), automobile (194), ..."; empty if rows have no classes.
-    std::string class_line(const data::CorpusInfo& info) const;
+    std::string format_class_line(const data::CorpusInfo& info) const;
 
 private:
     std::vector<std::uint64_t> tokens_;

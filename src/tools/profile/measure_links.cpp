@@ -12,49 +12,56 @@
 namespace trireme::tools {
 namespace {
 
-constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are at least as large
-constexpr std::size_t most_bytes = std::size_t{16} << 20;
-constexpr std::size_t growth = 4;
+constexpr std::size_t min_bytes = std::size_t{1} << 10;  // messages of a run are not smaller than this
+constexpr std::size_t max_bytes = std::size_t{16} << 20;
+constexpr std::size_t growth = 4;  // ratio of successive message sizes
 
 using Pair = std::pair<int, int>;
 
-// Returns the number of messages per measurement: they take about as long as one of the
-// largest, and are at most 200.
-std::size_t rounds_of(std::size_t bytes) { return std::clamp<std::size_t>(most_bytes / bytes, 1, 200); }
+// Returns the number of messages of `bytes` bytes per measurement, at most 200. Together they take about as
+// long as one message of the largest size.
+std::size_t choose_message_count(std::size_t bytes) {
+    return std::clamp<std::size_t>(max_bytes / bytes, 1, 200);
+}
 
-// Both ranks send at the same time, as in an all-reduce. A full-duplex link is no slower for it, but memory
-// through which both ranks copy is.
+// Exchanges messages between the two ranks of a pair. Both ranks send at the same time, as in an all-reduce.
+// Sending at the same time does not slow down a full-duplex link, but slows down messages that both ranks copy
+// through the node's memory.
 class Exchange {
 public:
     Exchange(comm::Communicator& all, const Pair& pair)
         : all_(all),
           peer_(all.rank() == pair.first ? pair.second : pair.first),
-          memory_("messages", 2 * turns * most_bytes, device::MemorySpace::host),
+          memory_("messages", 2 * max_messages * max_bytes, device::MemorySpace::host),
           sent_(memory_.tensor(device::DType::f32, 1, length)),
           received_(memory_.tensor(device::DType::f32, 1, length)) {}
 
-    // Returns the seconds in which one message arrives at each of the two ranks.
-    double seconds_of(std::size_t bytes, std::size_t repeats) {
-        pass(bytes / sizeof(float));
+    // Returns the median time in which each of the two ranks receives one message of `bytes` bytes.
+    double measure_seconds(std::size_t bytes, std::size_t repeats) {
+        exchange_messages(bytes / sizeof(float));
         std::vector<double> seconds;
         for (std::size_t r = 0; r < repeats; ++r) {
             const double begin = device::now_seconds();
-            for (std::size_t round = 0; round < rounds_of(bytes); ++round) pass(bytes / sizeof(float));
-            seconds.push_back((device::now_seconds() - begin) / static_cast<double>(rounds_of(bytes)));
+            for (std::size_t round = 0; round < choose_message_count(bytes); ++round)
+                exchange_messages(bytes / sizeof(float));
+            seconds.push_back((device::now_seconds() - begin) /
+                              static_cast<double>(choose_message_count(bytes)));
         }
-        return median_of(std::move(seconds));
+        return compute_median(std::move(seconds));
     }
 
 private:
-    static constexpr std::size_t turns = 4;
-    static constexpr std::size_t length = turns * most_bytes / sizeof(float);
+    static constexpr std::size_t max_messages =
+        4;  // messages of max_bytes in the send buffer, and in the receive buffer
+    static constexpr std::size_t length = max_messages * max_bytes / sizeof(float);  // elements per buffer
 
-    // Uses memory that the last messages did not touch, as the messages of a run do.
-    void pass(std::size_t elements) {
+    // Each message uses another part of the buffers than the previous messages, so that its data are not in the
+    // CPU caches. In a training run they are not in the caches either.
+    void exchange_messages(std::size_t elements) {
         if (length - next_ < elements) next_ = 0;
-        const auto arrival = all_.start_receive(received_.column_range(next_, elements), peer_);
-        const auto departure = all_.start_send(sent_.column_range(next_, elements), peer_);
-        all_.wait(std::array{arrival, departure});
+        const auto receive = all_.start_receive(received_.column_range(next_, elements), peer_);
+        const auto send = all_.start_send(sent_.column_range(next_, elements), peer_);
+        all_.wait(std::array{receive, send});
         next_ += elements;
     }
 
@@ -65,34 +72,36 @@ private:
     std::size_t next_ = 0;
 };
 
-// Collective over `all`. The pair measures the link, and all ranks return the result of its first rank.
+// Collective over `all`. The two ranks of `pair` measure the link between them. All ranks return the result of
+// the first rank of the pair.
 layout::Link measure_link(comm::Communicator& all, const Pair& pair, std::size_t repeats) {
     layout::Link link;
     if (all.rank() == pair.first || all.rank() == pair.second) {
-        Exchange way(all, pair);
+        Exchange exchange(all, pair);
         std::vector<MessageTime> times;
-        for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes *= growth) {
-            times.push_back({.bytes = static_cast<double>(bytes), .seconds = way.seconds_of(bytes, repeats)});
+        for (std::size_t bytes = min_bytes; bytes <= max_bytes; bytes *= growth) {
+            times.push_back(
+                {.bytes = static_cast<double>(bytes), .seconds = exchange.measure_seconds(bytes, repeats)});
         }
-        link = fitted_link(times);
+        link = fit_link(times);
     }
-    const std::vector<double> all_links = gather_all(all, std::array{link.latency, link.bandwidth});
+    const std::vector<double> all_links = all_gather(all, std::array{link.latency, link.bandwidth});
     const std::size_t first = 2 * static_cast<std::size_t>(pair.first);
     return {.latency = all_links[first], .bandwidth = all_links[first + 1]};
 }
 
-// Returns the first two ranks that share a node if `share_one` is true, otherwise the first two that do not.
-std::optional<Pair> first_pair(const std::vector<int>& nodes, bool share_one) {
+// Returns the first two ranks that share a node if `on_same_node` is true, otherwise the first two that do not.
+std::optional<Pair> find_first_pair(const std::vector<int>& nodes, bool on_same_node) {
     for (std::size_t a = 0; a < nodes.size(); ++a) {
         for (std::size_t b = a + 1; b < nodes.size(); ++b) {
-            if ((nodes[a] == nodes[b]) == share_one) return Pair{static_cast<int>(a), static_cast<int>(b)};
+            if ((nodes[a] == nodes[b]) == on_same_node) return Pair{static_cast<int>(a), static_cast<int>(b)};
         }
     }
     return std::nullopt;
 }
 
 // Returns the number of ranks per node if it is the same on all nodes and ranks are numbered node by node.
-std::optional<int> ranks_of_a_node(const std::vector<int>& nodes) {
+std::optional<int> find_ranks_per_node(const std::vector<int>& nodes) {
     const auto count = static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
     for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
         if (nodes[rank] != static_cast<int>(rank / count * count)) return std::nullopt;
@@ -102,8 +111,10 @@ std::optional<int> ranks_of_a_node(const std::vector<int>& nodes) {
 
 }  // namespace
 
-// Minimises the sum of squares of (latency + bytes * slope) / seconds - 1.
-layout::Link fitted_link(std::span<const MessageTime> times) {
+// Minimises the sum over the messages of ((latency + bytes * slope) / seconds - 1)^2. The variables are the
+// weighted sums of the normal equations: x stands for bytes, y for seconds, xx and xy for products of these,
+// and `one` is the sum of the weights.
+layout::Link fit_link(std::span<const MessageTime> times) {
     double one = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (const MessageTime& each : times) {
         const double weight = 1 / (each.seconds * each.seconds);
@@ -124,13 +135,14 @@ layout::Link fitted_link(std::span<const MessageTime> times) {
 
 std::vector<layout::LinkLevel> measure_links(comm::Communicator& all, const std::vector<int>& nodes,
                                              std::size_t repeats) {
-    const std::optional<Pair> within = first_pair(nodes, true);
-    const std::optional<Pair> across = first_pair(nodes, false);
+    const std::optional<Pair> pair_within_node = find_first_pair(nodes, true);
+    const std::optional<Pair> pair_across_nodes = find_first_pair(nodes, false);
     std::vector<layout::LinkLevel> levels;
-    const std::optional<int> ranks = ranks_of_a_node(nodes);
-    if (within && (!across || ranks)) levels.push_back({.link = measure_link(all, *within, repeats)});
-    if (across && !levels.empty()) levels.front().ranks = *ranks;
-    if (across) levels.push_back({.link = measure_link(all, *across, repeats)});
+    const std::optional<int> ranks = find_ranks_per_node(nodes);
+    if (pair_within_node && (!pair_across_nodes || ranks))
+        levels.push_back({.link = measure_link(all, *pair_within_node, repeats)});
+    if (pair_across_nodes && !levels.empty()) levels.front().ranks = *ranks;
+    if (pair_across_nodes) levels.push_back({.link = measure_link(all, *pair_across_nodes, repeats)});
     return levels;
 }
 

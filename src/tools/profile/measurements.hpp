@@ -1,4 +1,4 @@
-// Measurements for a profile: the kernels of layers, call by call, and messages between ranks.
+// Measures parts of a profile: single kernel calls of layers, and messages between ranks.
 #pragma once
 
 #include <span>
@@ -11,31 +11,33 @@
 
 namespace trireme::tools {
 
-// The work of measure_layer_kernels(): the first of each kind of layer, on these sizes of the micro-batch. Each
-// runs whole and, if its width can be divided, as the first rank of a tensor group of two.
+// The layers and micro-batch sizes for measure_layer_kernels(). Each layer runs with each size, undivided and,
+// if its width can be divided, as the first rank of a tensor group of two.
 struct KernelGrid {
-    std::vector<std::size_t> layers;
+    std::vector<std::size_t> layers;  // indices of the first layer of each kind
     std::vector<BatchSize> sizes;
 };
 
-// Returns a quarter, a half, all and twice the rows of a micro-batch.
-std::vector<BatchSize> sizes_of_profile();
+// Returns the sizes with a quarter, a half, all, and twice the rows of a micro-batch.
+std::vector<BatchSize> list_profile_batch_sizes();
 
 // Number of times that measure_layer_kernels() measures each kind of layer.
-std::size_t count_kernel_walks(const model::ModelConfig& model);
+std::size_t count_kernel_measurements(const model::ModelConfig& model);
 
-// Measures forward pass, backward pass and update of each layer and of those equal to it. One warm-up precedes
-// at least `repeats` measurements.
+// Measures the kernels in the forward pass, backward pass and update of each layer of `grid`. Each layer runs
+// together with other layers of the model that have equal costs. After one warm-up round, further rounds
+// measure each kernel call at least `repeats` times.
 std::vector<plan::KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
                                                        std::size_t repeats);
 
-// Measures kernels that take tensors of any size, from a kilobyte up: update, norm, fill and copy.
-std::vector<plan::KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats);
+// Measures elementwise kernels on tensors of at least a kilobyte: update, norm, fill and copy.
+std::vector<plan::KernelProfile> measure_elementwise_kernels(const ProfileSubject& subject,
+                                                             std::size_t repeats);
 
-// Returns the seconds between the end of a kernel and the start of the next one, which
-// the program itself takes.
-double measure_launch(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
-                      std::size_t repeats);
+// Returns the launch overhead in seconds: the time of a step outside of kernels, divided by the number of
+// kernel calls. The result is the median over all rounds and layers.
+double measure_launch_overhead(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
+                               std::size_t repeats);
 
 // The measured time of a message between ranks.
 struct MessageTime {
@@ -45,12 +47,13 @@ struct MessageTime {
 
 // Fits a link to measured times, by the least squares of relative errors. The latency is at least 0. If the
 // fitted time per byte is not positive, the bandwidth is that of the largest message.
-layout::Link fitted_link(std::span<const MessageTime> times);
+layout::Link fit_link(std::span<const MessageTime> times);
 
-// Collective over `all`, of at least two ranks. Measures the link between the first two ranks of one node, then
-// that between the first ranks of two nodes; the others wait. Both ranks of a pair send at the same time, in
-// many sizes; each time is the median of `repeats`. `nodes` has each rank's node: see Session. If nodes have
-// unequal numbers of ranks, or ranks are not numbered node by node, the only level is the link between nodes.
+// Collective over `all`, which has at least two ranks. Measures the link between the first two ranks that share
+// a node, then the link between the first two ranks on different nodes; the other ranks wait. The two ranks
+// send to each other at the same time, messages of several sizes. Each time is the median of `repeats`
+// measurements. `nodes` has each rank's node: see Session. If nodes have unequal numbers of ranks, or ranks are
+// not numbered node by node, the only level is the link between nodes.
 std::vector<layout::LinkLevel> measure_links(comm::Communicator& all, const std::vector<int>& nodes,
                                              std::size_t repeats);
 

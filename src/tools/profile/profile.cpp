@@ -14,15 +14,15 @@
 namespace trireme::tools {
 namespace {
 
-std::string title_of(const ProfileSubject& subject) {
+std::string make_title(const ProfileSubject& subject) {
     const std::size_t samples = subject.batch.segments.size();
     const int threads = subject.threads();
     return fmt::format("{} in {}, {} rows in a micro-batch of {} sample{}, {} thread{}\n\n", subject.model.name,
-                       name_of(subject.dtype), subject.batch.rows(), samples, samples == 1 ? "" : "s", threads,
-                       threads == 1 ? "" : "s");
+                       to_string(subject.dtype), subject.batch.rows(), samples, samples == 1 ? "" : "s",
+                       threads, threads == 1 ? "" : "s");
 }
 
-std::string line_of(const plan::LayerProfile& layer) {
+std::string format_layer_line(const plan::LayerProfile& layer) {
     const auto ms = [](double seconds) { return 1e3 * seconds; };
     const auto mb = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
     return fmt::format("{:<10}  {:11.2f}  {:11.2f}  {:>13}  {:9.2f}  {:9.1f}  {:13.1f}\n", layer.name,
@@ -31,8 +31,8 @@ std::string line_of(const plan::LayerProfile& layer) {
                        ms(layer.update), mb(layer.activation), mb(layer.parameters));
 }
 
-// Sums the times of all layers, as a stage with all of them would take.
-std::string sum_line(const plan::Profile& profile) {
+// Returns a line with the total time of all layers, which is that of a stage with all layers.
+std::string format_sum(const plan::Profile& profile) {
     double pass = 0;
     double update = 0;
     for (const plan::LayerProfile& layer : profile.layers) {
@@ -43,7 +43,7 @@ std::string sum_line(const plan::Profile& profile) {
                        profile.layers.size(), pass, update);
 }
 
-std::string links_text(const std::vector<layout::LinkLevel>& links) {
+std::string format_links(const std::vector<layout::LinkLevel>& links) {
     std::string text;
     for (const layout::LinkLevel& level : links) {
         const std::string among =
@@ -55,44 +55,44 @@ std::string links_text(const std::vector<layout::LinkLevel>& links) {
 }
 
 // Formats one line per measured layer.
-std::string table_of(const plan::Profile& profile) {
+std::string format_table(const plan::Profile& profile) {
     std::string table =
         "layer        forward ms  backward ms      halves ms  update ms    kept MB  parameters MB\n";
     for (std::size_t l = 0; l < profile.layers.size(); ++l) {
-        if (profile.layers[l].measured == l) table += line_of(profile.layers[l]);
+        if (profile.layers[l].measured == l) table += format_layer_line(profile.layers[l]);
     }
-    return table + sum_line(profile) + links_text(profile.links);
+    return table + format_sum(profile) + format_links(profile.links);
 }
 
-void write(const std::string& text, archive::PartialFile file) {
+void write_profile(const std::string& text, archive::PartialFile file) {
     std::ofstream out(file.partial_path(), std::ios::binary);
     out << text << std::flush;
     if (!out) {
         throw ResourceError(cat(file.final_path().string(), " could not be written; is the disk full?"));
     }
     out.close();
-    file.keep(text.size());
+    file.commit(text.size());
 }
 
 }  // namespace
 
 void profile(const ProfileConfig& config, const ProfileSubject& subject, std::ostream& out) {
-    const auto alone = comm::single_rank("profile");
+    const auto single_rank = comm::make_single_rank_group("profile");
     const std::vector<int> nodes{0};
-    profile(config, subject, {.all = *alone, .nodes = nodes}, out);
+    profile(config, subject, {.all = *single_rank, .nodes = nodes}, out);
 }
 
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
              std::ostream& out) {
     comm::Communicator& all = ranks.all;
     std::optional<archive::PartialFile> file;
-    agree(all, [&] {
+    run_or_fail_together(all, [&] {
         if (all.rank() == 0) file.emplace(config.output);
     });
-    const auto say = [&](const std::string& text) {
+    const auto print = [&](const std::string& text) {
         if (all.rank() == 0 && !config.quiet) out << text << std::flush;
     };
-    say(title_of(subject));
+    print(make_title(subject));
     barrier(all);
     Progress progress("profile", "measurements",
                       static_cast<double>(count_measurements(subject.model, config.repeats)),
@@ -103,18 +103,18 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     progress.finish();
     barrier(all);
     if (all.size() > 1) profile.links = measure_links(all, ranks.nodes, config.repeats);
-    say(table_of(profile));
+    print(format_table(profile));
     if (!file) return;
-    write(json_of(profile), std::move(*file));
-    say(fmt::format("the profile is {}\n", config.output));
+    write_profile(to_json(profile), std::move(*file));
+    print(fmt::format("the profile is {}\n", config.output));
 }
 
-// The patience is an hour, because some ranks measure longer than others.
+// The stall limit is an hour, because some ranks measure longer than others.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const comm::Session& session,
              std::ostream& out) {
-    const auto all = session.all_ranks("profile", {});
+    const auto all = session.make_group_of_all_ranks("profile", {});
     constexpr double an_hour = 3600;
-    all->give_up_after(an_hour);
+    all->set_stall_seconds(an_hour);
     profile(config, subject, {.all = *all, .nodes = session.nodes()}, out);
 }
 

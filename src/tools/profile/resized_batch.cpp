@@ -14,10 +14,10 @@ void append(std::vector<T>& to, device::ConstTensor from, layout::Range range) {
 }
 
 template <class T>
-device::ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) {
+device::ConstTensor make_view(const std::vector<T>& values, std::size_t rows = 1) {
     if (values.empty()) return {};
     const std::size_t columns = values.size() / rows;
-    return {values.data(), device::dtype_of<T>(), rows, columns, columns};
+    return {values.data(), device::to_dtype<T>(), rows, columns, columns};
 }
 
 }  // namespace
@@ -27,48 +27,49 @@ ResizedBatch::ResizedBatch(const model::TokenBatch& batch, const BatchSize& size
     for (std::size_t copy = 0; copy < size.copies; ++copy) {
         for (std::size_t s = 0; s < batch.segments.size(); ++s) {
             const auto whole = static_cast<double>(batch.segments[s].length);
-            const auto kept = static_cast<std::size_t>(std::lround(whole * size.length));
+            const auto kept_rows = static_cast<std::size_t>(std::lround(whole * size.length));
             add(batch, s,
-                batch.pixels.is_present() ? batch.segments[s].length : std::max<std::size_t>(1, kept));
+                batch.pixels.is_present() ? batch.segments[s].length : std::max<std::size_t>(1, kept_rows));
         }
     }
 }
 
 void ResizedBatch::add(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const kernels::Segment& whole = batch.segments[segment];
-    const kernels::Segment kept{.begin = whole.begin, .length = length, .sample = whole.sample};
-    add_predictions(batch, kept);
+    const kernels::Segment kept_rows{.begin = whole.begin, .length = length, .sample = whole.sample};
+    add_predictions(batch, kept_rows);
     segments_.push_back({.begin = tokens_.size(), .length = length, .sample = whole.sample});
-    add_rows(batch, kept);
-    add_span(batch, segment, length);
+    add_rows(batch, kept_rows);
+    add_answer_span(batch, segment, length);
     add_pixels(batch, segment);
 }
 
-void ResizedBatch::add_rows(const model::TokenBatch& batch, kernels::Segment kept) {
-    const layout::Range rows{kept.begin, kept.length};
+void ResizedBatch::add_rows(const model::TokenBatch& batch, kernels::Segment kept_rows) {
+    const layout::Range rows{kept_rows.begin, kept_rows.length};
     append(tokens_, batch.tokens, rows);
     append(positions_, batch.positions, rows);
     append(types_, batch.types, rows);
     append(visits_, batch.visits, rows);
 }
 
-// If no kept row of the sample has a target, its first row gets one.
-void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segment kept) {
-    const auto old_begin = static_cast<std::int32_t>(kept.begin);
+// If none of the kept rows of the sample has a target, the first row gets target 0, so that each sample still
+// has a target.
+void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segment kept_rows) {
+    const auto old_begin = static_cast<std::int32_t>(kept_rows.begin);
     const auto new_begin = static_cast<std::int32_t>(tokens_.size());
-    const std::size_t before = predicted_.size();
-    for (std::size_t p = 0; p < batch.predicted.columns; ++p) {
-        const std::int32_t row = batch.predicted.as<std::int32_t>().data[p] - old_begin;
-        if (row < 0 || row >= static_cast<std::int32_t>(kept.length)) continue;
+    const std::size_t old_count = predicted_.size();
+    for (std::size_t p = 0; p < batch.predicted_rows.columns; ++p) {
+        const std::int32_t row = batch.predicted_rows.as<std::int32_t>().data[p] - old_begin;
+        if (row < 0 || row >= static_cast<std::int32_t>(kept_rows.length)) continue;
         predicted_.push_back(new_begin + row);
         targets_.push_back(batch.targets.as<std::int32_t>().data[p]);
     }
-    if (predicted_.size() > before || batch.predicted.columns == 0) return;
+    if (predicted_.size() > old_count || batch.predicted_rows.columns == 0) return;
     predicted_.push_back(new_begin);
     targets_.push_back(0);
 }
 
-void ResizedBatch::add_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
+void ResizedBatch::add_answer_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const auto end = static_cast<std::int32_t>(length);
     for (std::size_t i = 0; i < 2 && batch.answers.is_present(); ++i)
         answers_.push_back(std::min(batch.answers.as<std::int32_t>().row(segment)[i], end - 1));
@@ -85,16 +86,16 @@ void ResizedBatch::add_pixels(const model::TokenBatch& batch, std::size_t segmen
 
 model::TokenBatch ResizedBatch::view() const {
     const std::size_t segments = segments_.size();
-    return {.tokens = view_of(tokens_),
-            .positions = view_of(positions_),
-            .types = view_of(types_),
-            .visits = view_of(visits_),
+    return {.tokens = make_view(tokens_),
+            .positions = make_view(positions_),
+            .types = make_view(types_),
+            .visits = make_view(visits_),
             .segments = segments_,
-            .predicted = view_of(predicted_),
-            .targets = view_of(targets_),
-            .answers = view_of(answers_, segments),
-            .contexts = view_of(contexts_, segments),
-            .pixels = view_of(pixels_, pixels_.empty() ? 1 : pixels_.size() / pixel_columns_)};
+            .predicted_rows = make_view(predicted_),
+            .targets = make_view(targets_),
+            .answers = make_view(answers_, segments),
+            .contexts = make_view(contexts_, segments),
+            .pixels = make_view(pixels_, pixels_.empty() ? 1 : pixels_.size() / pixel_columns_)};
 }
 
 }  // namespace trireme::tools

@@ -8,11 +8,10 @@
 
 namespace trireme::tools {
 
-// Fraction of the rows of each sample that is kept, at least one row, and number of copies of all samples.
-// Images are always kept whole.
+// The size of a resized micro-batch relative to the original one.
 struct BatchSize {
-    double length = 1;  // fraction of its rows
-    std::size_t copies = 1;
+    double length = 1;  // fraction of each sample's rows that is kept; at least one row, and images entirely
+    std::size_t copies = 1;  // how often all samples are repeated
 };
 
 // Owns the memory of the resized micro-batch. Rows that belong to no sample are omitted.
@@ -26,9 +25,9 @@ public:
 
 private:
     void add(const model::TokenBatch& batch, std::size_t segment, std::size_t length);
-    void add_rows(const model::TokenBatch& batch, kernels::Segment kept);
-    void add_predictions(const model::TokenBatch& batch, kernels::Segment kept);
-    void add_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length);
+    void add_rows(const model::TokenBatch& batch, kernels::Segment kept_rows);
+    void add_predictions(const model::TokenBatch& batch, kernels::Segment kept_rows);
+    void add_answer_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length);
     void add_pixels(const model::TokenBatch& batch, std::size_t segment);
 
     std::vector<std::int32_t> tokens_, positions_, types_, predicted_, targets_, answers_, contexts_;

@@ -1,4 +1,4 @@
-// Translation of a cluster into SimGrid's files.
+// Describes a cluster in SimGrid's file formats.
 #pragma once
 
 #include <string>
@@ -7,25 +7,27 @@
 
 namespace trireme::tools {
 
-// Returns the platform file. It has one host per device, with the speed of its f32 arithmetic, or of another
-// type if f32 is unknown. A device with clocks gets one speed and one power per clock; the property "mhz" lists
-// the clocks. One node, or nodes of one device, become a single <cluster>. Otherwise each node is a <cluster>,
-// or a <zone> if each device has an adapter of its own. One switch joins the nodes, or two levels of switches:
+// Returns the content of the platform file. It has one host per device, whose speed is the device's f32 FLOP/s,
+// or that of another type if f32 is unknown. A device with clocks gets one speed and one power per clock; the
+// property "mhz" lists the clocks. A single node, or nodes with one device each, become a single <cluster>.
+// Otherwise each node is a <cluster>, or a <zone> if each device has a network adapter of its own. The nodes
+// are connected by one switch, or by two levels of switches. In this figure of one switch, node-0 and node-1
+// are the switches inside of the nodes, and the lines are links:
 //
 //   node-0-device-0 --+                       +-- node-1-device-0
 //                     node-0 -- switch -- node-1
 //   node-0-device-1 --+                       +-- node-1-device-1
 //
-// A message passes two links inside of a node, two more between nodes, and two more between leaves. Latencies
-// in the cluster file are those of whole routes. SimGrid computes a route when it is first used, because a run
-// on a thousand nodes uses few of all routes.
-std::string platform_text(const plan::Cluster& cluster);
+// A message inside of a node passes two links, a message between nodes two more, and a message between leaf
+// switches another two. A latency in the cluster file is that of a whole route. SimGrid computes a route when
+// it is first used, because a run on a thousand nodes uses only a few of all routes.
+std::string make_platform_file(const plan::Cluster& cluster);
 
-// Returns true if a device of the cluster has clocks with watts.
-bool is_metered(const plan::Cluster& cluster);
+// Returns true if some device of the cluster has clocks. A clock states the watts that the device takes.
+bool has_clocks(const plan::Cluster& cluster);
 
-// Returns the host file: one device per rank, node by node. Throws ConfigError if there are
-// more ranks than devices.
-std::string hosts_text(const plan::Cluster& cluster, int ranks);
+// Returns the content of the host file, which assigns one device to each rank, node by node. Throws ConfigError
+// if there are more ranks than devices.
+std::string make_host_file(const plan::Cluster& cluster, int ranks);
 
 }  // namespace trireme::tools

@@ -20,13 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-plan::Cluster cluster_of(const SimulateConfig& config) {
-    plan::Cluster cluster =
-        plan::cluster_from_json(read_regular_file(config.cluster, "--cluster"), config.cluster);
-    return config.is_network_free ? with_free_network(std::move(cluster)) : cluster;
+plan::Cluster read_cluster(const SimulateConfig& config) {
+    plan::Cluster cluster = plan::parse_cluster(read_regular_file(config.cluster, "--cluster"), config.cluster);
+    return config.is_network_free ? remove_network_cost(std::move(cluster)) : cluster;
 }
 
-std::string simulated_program() {
+std::string find_simulator_program() {
     const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "trireme-sim";
     if (fs::exists(program)) return program.string();
     throw ResourceError(
@@ -34,9 +33,9 @@ std::string simulated_program() {
             " is not there; build Trireme where SimGrid is installed (Debian: ", "libsimgrid-dev)"));
 }
 
-// Writes a file without a name and returns its path. This process and the programs that it becomes can read it.
-// The file vanishes with the last of them, so nothing has to be removed.
-std::string nameless_file(const std::string& text) {
+// Writes `text` to a file in memory that has no name, and returns a path to it. This process, and the programs
+// that replace it or that it starts, can read the file. It vanishes when the last of them ends.
+std::string write_unnamed_file(const std::string& text) {
     const int file = ::memfd_create("trireme", 0);
     const bool is_written =
         file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -44,10 +43,10 @@ std::string nameless_file(const std::string& text) {
     return cat("/proc/self/fd/", file);
 }
 
-// Returns the program that the shell script smpirun starts. The script itself would add two lines to every
-// message of a run that fails.
-std::string launcher(const std::string& search_path) {
-    const auto script = command_path(search_path, "smpirun");
+// Returns the path of the program that the shell script smpirun starts. The script itself is not used, because
+// it would add two lines to the message of every failed run.
+std::string find_launcher(const std::string& search_path) {
+    const auto script = find_command(search_path, "smpirun");
     if (!script)
         throw ResourceError(
             "smpirun, which runs simulations, is not on the path; install SimGrid (Debian: libsimgrid-dev)");
@@ -60,46 +59,48 @@ std::string launcher(const std::string& search_path) {
     return text.substr(begin + 1, end + name.size() - begin - 1);
 }
 
-// Returns the command line. Only the kernels that the program charges take time; polling for messages and
-// SimGrid's own defaults take none. Ranks share one copy of the program, because it has no global variables.
-std::vector<std::string> words_for(const SimulateConfig& config, const plan::Cluster& cluster) {
-    const std::string hosts = hosts_text(cluster, config.ranks);
-    std::vector<std::string> words{launcher(config.search_path),
-                                   simulated_program(),
-                                   "--cfg=smpi/privatization:no",
-                                   cat("--cfg=smpi/np:", config.ranks),
-                                   cat("--cfg=smpi/hostfile:", nameless_file(hosts)),
-                                   "--cfg=surf/precision:1e-9",
-                                   "--cfg=network/model:SMPI",
-                                   "--log=root.thresh:critical",
-                                   "--cfg=network/model:CM02",
-                                   "--cfg=network/TCP-gamma:0",
-                                   "--cfg=network/crosstraffic:0",
-                                   "--cfg=network/loopback-lat:0",
-                                   "--cfg=smpi/simulate-computation:no",
-                                   "--cfg=smpi/host-speed:1Gf",
-                                   "--cfg=smpi/test:0",
-                                   "--cfg=smpi/coll-selector:ompi",
-                                   "--cfg=smpi/bcast:binomial_tree"};
-    if (is_metered(cluster)) words.push_back("--cfg=plugin:host_energy");
-    for (const std::string& word : {nameless_file(platform_text(cluster)), std::string("train"),
-                                    std::string("--config"), nameless_file(config.train_options)})
-        words.push_back(word);
-    return words;
+// Returns the command line. With these options only the kernels that the program charges, and messages, take
+// simulated time; polling for messages takes none. If an option is set twice, the later setting counts. Ranks
+// share one copy of the program, because it has no global variables.
+std::vector<std::string> make_command_line(const SimulateConfig& config, const plan::Cluster& cluster) {
+    const std::string hosts = make_host_file(cluster, config.ranks);
+    std::vector<std::string> arguments{find_launcher(config.search_path),
+                                       find_simulator_program(),
+                                       "--cfg=smpi/privatization:no",
+                                       cat("--cfg=smpi/np:", config.ranks),
+                                       cat("--cfg=smpi/hostfile:", write_unnamed_file(hosts)),
+                                       "--cfg=surf/precision:1e-9",
+                                       "--cfg=network/model:SMPI",
+                                       "--log=root.thresh:critical",
+                                       "--cfg=network/model:CM02",
+                                       "--cfg=network/TCP-gamma:0",
+                                       "--cfg=network/crosstraffic:0",
+                                       "--cfg=network/loopback-lat:0",
+                                       "--cfg=smpi/simulate-computation:no",
+                                       "--cfg=smpi/host-speed:1Gf",
+                                       "--cfg=smpi/test:0",
+                                       "--cfg=smpi/coll-selector:ompi",
+                                       "--cfg=smpi/bcast:binomial_tree"};
+    // Devices with clocks have watts in the platform file. From these watts the plugin computes their energy.
+    if (has_clocks(cluster)) arguments.push_back("--cfg=plugin:host_energy");
+    for (const std::string& argument : {write_unnamed_file(make_platform_file(cluster)), std::string("train"),
+                                        std::string("--config"), write_unnamed_file(config.train_options)})
+        arguments.push_back(argument);
+    return arguments;
 }
 
 }  // namespace
 
-// The simulator takes options that begin with --cfg or --log as its own, so the options
-// of the run are in a file.
+// The options of the run are passed in a file, because the simulator would take options that begin with --cfg
+// or --log as its own.
 void simulate(const SimulateConfig& config) {
-    std::vector<std::string> words = words_for(config, cluster_of(config));
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+    std::vector<std::string> arguments = make_command_line(config, read_cluster(config));
+    std::vector<char*> argument_pointers;
+    for (std::string& argument : arguments) argument_pointers.push_back(argument.data());
+    argument_pointers.push_back(nullptr);
     std::cout.flush();
-    ::execv(arguments.front(), arguments.data());
-    throw ResourceError(cat(words.front(), ", which runs simulations, cannot be started: ",
+    ::execv(argument_pointers.front(), argument_pointers.data());
+    throw ResourceError(cat(arguments.front(), ", which runs simulations, cannot be started: ",
                             std::strerror(errno), "; install SimGrid (Debian: libsimgrid-dev)"));
 }
 

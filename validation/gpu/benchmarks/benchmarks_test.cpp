@@ -16,8 +16,8 @@ void expect_rate(const Json& json, const char* name) {
     EXPECT_GT(json.at(name).get<double>(), 0) << json.dump();
 }
 
-TEST(GpuTiming, CountsCallsFromTheFirstOneOn) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuTiming, NumbersCallsFromZeroIncludingTheWarmUp) {
+    device::Stream stream = kernels::make_gpu_stream();
     std::vector<std::size_t> calls;
 
     const Timing timing = time_on_gpu(stream, quick, [&](std::size_t call) { calls.push_back(call); });
@@ -26,11 +26,11 @@ TEST(GpuTiming, CountsCallsFromTheFirstOneOn) {
     EXPECT_EQ(timing.calls, 1);
 }
 
-TEST(GpuTiming, TakesAsManyCallsForARoundAsItsSecondsNeed) {
+TEST(GpuTiming, FitsTheCallsOfARoundIntoItsSeconds) {
     constexpr double call_seconds = 0.001, round_seconds = 0.004;
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     const auto work = [&](std::size_t) {
-        emulated::do_later(queue_of(stream), [] {
+        emulated::submit_job(queue_of(stream), [] {
             for (const double begin = device::now_seconds(); device::now_seconds() - begin < call_seconds;)
                 continue;
         });
@@ -45,20 +45,20 @@ TEST(GpuTiming, TakesAsManyCallsForARoundAsItsSecondsNeed) {
     EXPECT_LE(timing.median, timing.most);
 }
 
-TEST(GpuTiming, OfRoundTripsWaitsForEveryCall) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuTiming, WaitsForEachCallOfRoundTrips) {
+    device::Stream stream = kernels::make_gpu_stream();
     std::size_t done = 0;
 
     time_round_trips(stream, quick, [&](std::size_t call) {
         EXPECT_EQ(done, call);
-        emulated::do_later(queue_of(stream), [&] { ++done; });
+        emulated::submit_job(queue_of(stream), [&] { ++done; });
     });
 
     EXPECT_EQ(done, 4);
 }
 
-TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuRates, IncludeCopiesKernelStartsAndProjectionMatmuls) {
+    device::Stream stream = kernels::make_gpu_stream();
     const RatesWork work{
         .rounds = quick,
         .copies = {.within_bytes = 4096, .outside_bytes = 1024},
@@ -74,20 +74,20 @@ TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
     for (const char* start : {"one_behind_the_other", "waited_for"})
         expect_rate(rates.at("starts").at(start), "median_s");
     ASSERT_EQ(rates.at("products").size(), 6);
-    for (const Json& product : rates.at("products")) {
-        expect_rate(product, "flops_per_s");
+    for (const Json& matmul : rates.at("products")) {
+        expect_rate(matmul, "flops_per_s");
         EXPECT_DOUBLE_EQ(
-            product.at("share").get<double>(),
-            product.at("flops_per_s").get<double>() / rates.at("gemm").at("flops_per_s").get<double>());
+            matmul.at("share").get<double>(),
+            matmul.at("flops_per_s").get<double>() / rates.at("gemm").at("flops_per_s").get<double>());
     }
     ASSERT_EQ(rates.at("joined").size(), 2);
-    for (const Json& ways : rates.at("joined")) {
-        for (const char* way : {"plain_s", "joined_s", "apart_s"}) expect_rate(ways, way);
+    for (const Json& times : rates.at("joined")) {
+        for (const char* time : {"plain_s", "joined_s", "apart_s"}) expect_rate(times, time);
     }
 }
 
-TEST(GpuAttention, IsMeasuredBothWaysBesideTheRateOfProducts) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuAttention, IsMeasuredForwardAndBackwardRelativeToMatmuls) {
+    device::Stream stream = kernels::make_gpu_stream();
     const AttentionWork work{.rounds = quick, .side = 64, .cases = {{"tiny", 2, 32, 4, 2, 16}}};
 
     const Json attention = measure_attention(stream, work);
@@ -96,17 +96,17 @@ TEST(GpuAttention, IsMeasuredBothWaysBesideTheRateOfProducts) {
     for (const char* pass : {"forward", "backward"}) {
         const Json& one = attention.at("cases").front().at(pass);
         constexpr double pairs = 2 * 32 * 33 / 2, channels = 4 * 16;
-        const double products = std::string_view(pass) == "forward" ? 2 : 5;
+        const double matmuls = std::string_view(pass) == "forward" ? 2 : 5;
         EXPECT_DOUBLE_EQ(one.at("flops_per_s").get<double>() * one.at("median_s").get<double>(),
-                         products * 2 * pairs * channels);
+                         matmuls * 2 * pairs * channels);
         expect_rate(one, "share");
     }
 }
 
 // The projections have the tokens and channels of check.sh's models.
-TEST(GpuRates, KnowTheProjectionsOfThreeModels) {
+TEST(GpuRates, CoverTheProjectionsOfThreeModels) {
     std::vector<std::string> models;
-    for (const Projection& projection : projections_of_models()) {
+    for (const Projection& projection : list_model_projections()) {
         if (models.empty() || models.back() != projection.model) models.push_back(projection.model);
         EXPECT_EQ(projection.rows % 1024, 0);
     }

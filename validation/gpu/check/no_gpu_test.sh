@@ -15,7 +15,7 @@ expect() {
     shift 2
     said=$("$@" 2>&1) || status=$?
     [[ $status == "$code" ]] || fail "$* ended with $status instead of $code: $said"
-    [[ $(wc -l <<< "$said") == 1 && $said =~ $pattern ]] || fail "$* said: $said"
+    [[ $(wc -l <<< "$said") == 1 && $said =~ $pattern ]] || fail "$* printed: $said"
 }
 
 printf '#!/bin/sh\necho "No devices were found"\nexit 6\n' > "$work/nvidia-smi"
@@ -25,16 +25,16 @@ for stage in test measure peer; do
     expect 2 "there is no GPU here: .*; start $stage on a machine that has one" \
         "$home/perf/gpu/check.sh" "$stage" "$work/results"
 done
-[[ ! -e $work/results ]] || fail "results were left where nothing was measured"
+[[ ! -e $work/results ]] || fail "there are results although nothing was measured"
 expect 2 "'tset' is no stage; say perf/gpu/check.sh test, measure or peer" "$home/perf/gpu/check.sh" tset
 
 if command -v shellcheck > /dev/null; then
     shellcheck "$home"/perf/gpu/*.sh "$home"/validation/gpu/check/*.sh
 else
-    echo "shellcheck is not here; the scripts were not looked at"
+    echo "shellcheck is missing, so the scripts are not checked"
 fi
 
-command -v python3 > /dev/null || { echo "python3 is not here; the table was not made"; exit 0; }
+command -v python3 > /dev/null || { echo "python3 is missing, so the table is not tested"; exit 0; }
 cat > "$work/measure.json" << 'END'
 {"device": "NVIDIA H200", "programs": {"version": ["trireme"]}, "parts": {
   "rates": {"status": "done", "gemm": {"flops_per_s": 8e14}, "joined": [{"model": "gpt2", "joined": "bias's gradient",

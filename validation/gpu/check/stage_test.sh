@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "check: $*" >&2; exit 1; }
 
 if ! command -v python3 > /dev/null; then
-    echo "skipped: python3 is not here"
+    echo "skipped: python3 is missing"
     exit 77
 fi
 mkdir -p "$work/perf" "$work/unpacked/bundle/bin" "$work/unpacked/bundle/lib" "$work/path"
@@ -74,7 +74,7 @@ results=$work/perf/results/gpu-h999
 lost="ended with 3: trireme: the GPU was lost at the end"
 for line in "rates: done" "attention: failed: ended with 3: the GPU fell off" "train gpt2-tiny: done" \
     "train llama-tiny: failed: $lost"; do
-    grep -qF "$line" "$work/said" || fail "nobody says '$line': $(cat "$work/said")"
+    grep -qF "$line" "$work/said" || fail "the output lacks '$line': $(cat "$work/said")"
 done
 python3 - "$results/measure.json" << 'END'
 import json, sys
@@ -91,10 +91,10 @@ done
 
 "$work/perf/gpu/check.sh" measure "$work/again" > "$work/said" 2>&1 || true
 for line in "rates: known already" "attention: failed" "train gpt2-tiny: known already"; do
-    grep -qF "$line" "$work/said" || fail "nobody says '$line' the second time: $(cat "$work/said")"
+    grep -qF "$line" "$work/said" || fail "the output lacks '$line' the second time: $(cat "$work/said")"
 done
 
 LIMIT=8 "$work/perf/gpu/check.sh" test > "$work/said" 2>&1 || true
 for line in "kernels: done" "models: done"; do
-    grep -qF "$line" "$work/said" || fail "nobody says '$line' of the stage test: $(cat "$work/said")"
+    grep -qF "$line" "$work/said" || fail "the output lacks '$line' of the stage test: $(cat "$work/said")"
 done

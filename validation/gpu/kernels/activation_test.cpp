@@ -8,7 +8,7 @@ namespace {
 constexpr std::array kinds{kernels::ActivationKind::gelu_tanh, kernels::ActivationKind::gelu,
                            kernels::ActivationKind::tanh};
 
-TEST(GpuBackend, AgreesOnActivation) {
+TEST(GpuBackend, MatchesReferenceForActivation) {
     for (const kernels::ActivationKind kind : kinds) {
         for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
             expect_same_on_gpu([&](GpuOperands& t) {
@@ -18,7 +18,7 @@ TEST(GpuBackend, AgreesOnActivation) {
     }
 }
 
-TEST(GpuBackend, AgreesOnActivationBackward) {
+TEST(GpuBackend, MatchesReferenceForActivationBackward) {
     for (const kernels::ActivationKind kind : kinds) {
         for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
             expect_same_on_gpu([&](GpuOperands& t) {
@@ -29,7 +29,7 @@ TEST(GpuBackend, AgreesOnActivationBackward) {
     }
 }
 
-TEST(GpuBackend, MayReplaceTheGradientOfAnActivation) {
+TEST(GpuBackend, ComputesActivationBackwardInPlace) {
     expect_same_on_gpu([](GpuOperands& t) {
         const device::Tensor both = t.random(5, 64);
         return kernels::ActivationBackward{t.random(5, 64), both, both};
@@ -74,16 +74,16 @@ void expect_digits(const std::vector<double>& got, const std::vector<double>& ex
 
 // Values keep their digits down to the smallest normal numbers, including the tails. A slope is a sum whose
 // terms cancel where it crosses zero.
-TEST(GpuBackend, KeepsTheDigitsOfActivations) {
+TEST(GpuBackend, ComputesActivationsToFullPrecision) {
     const std::vector<double> inputs = inputs_of_every_magnitude();
     for (const kernels::ActivationKind kind : {kernels::ActivationKind::gelu, kernels::ActivationKind::tanh}) {
         for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
-            SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", name_of(dtype)));
+            SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", to_string(dtype)));
             const double tolerance =
                 dtype == device::DType::f32 ? 1e-6 : 3e-15;  // some units in the last place
             const double smallest = dtype == device::DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
-            device::Stream stream = kernels::gpu_stream();
-            const Curve expected = curve_of(GpuOperands::of_reference(dtype), kind, inputs);
+            device::Stream stream = kernels::make_gpu_stream();
+            const Curve expected = curve_of(GpuOperands::for_reference(dtype), kind, inputs);
 
             const Curve got = curve_of(GpuOperands::of_gpu(stream, dtype, 0), kind, inputs);
 
@@ -94,10 +94,10 @@ TEST(GpuBackend, KeepsTheDigitsOfActivations) {
 }
 
 // Very large numbers behave like infinity, and NaN stays NaN.
-TEST(GpuBackend, ActivatesTheLargestNumbersFlatlyAndNoNumberToNone) {
+TEST(GpuBackend, SaturatesActivationsAndPropagatesNaN) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
         for (const kernels::ActivationKind kind : kinds) {
-            device::Stream stream = kernels::gpu_stream();
+            device::Stream stream = kernels::make_gpu_stream();
             const Curve curve = curve_of(GpuOperands::of_gpu(stream, dtype, 0), kind,
                                          {0x1p100, -0x1p100, kernels::infinity, kernels::nan, 0});
             const bool is_tanh = kind == kernels::ActivationKind::tanh;
@@ -119,7 +119,7 @@ kernels::SiluGateBackward gate_backward_of(GpuOperands& t, std::size_t rows, std
             t.unwritten(rows, columns), t.unwritten(rows, columns)};
 }
 
-TEST(GpuBackend, AgreesOnSiluGate) {
+TEST(GpuBackend, MatchesReferenceForSiluGate) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_gpu([&](GpuOperands& t) {
             return kernels::SiluGate{t.random(rows, columns), t.random(rows, columns),
@@ -131,7 +131,7 @@ TEST(GpuBackend, AgreesOnSiluGate) {
 
 // Gate and up projection lie side by side in each row, as a fused projection makes them, so `up` may begin at
 // any address.
-TEST(GpuBackend, AgreesOnSiluGateOfColumnRanges) {
+TEST(GpuBackend, MatchesReferenceForSiluGateBackwardOnColumnRanges) {
     for (const std::size_t columns : {7, 12, 64}) {
         SCOPED_TRACE(columns);
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -144,7 +144,7 @@ TEST(GpuBackend, AgreesOnSiluGateOfColumnRanges) {
     }
 }
 
-TEST(GpuBackend, AgreesOnSiluGateOfEveryMagnitude) {
+TEST(GpuBackend, MatchesReferenceForSiluGateAtAllMagnitudes) {
     const std::vector<double> gates = inputs_of_every_magnitude();
     const std::size_t count = gates.size();
     expect_same_on_gpu([&](GpuOperands& t) {
@@ -156,9 +156,9 @@ TEST(GpuBackend, AgreesOnSiluGateOfEveryMagnitude) {
     });
 }
 
-TEST(GpuBackend, GatesTheLargestNumbersFlatlyAndNoNumberToNone) {
+TEST(GpuBackend, SaturatesSiluGatesAndPropagatesNaN) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
-        device::Stream stream = kernels::gpu_stream();
+        device::Stream stream = kernels::make_gpu_stream();
         GpuOperands t = GpuOperands::of_gpu(stream, dtype, 0);
         const device::Tensor gate = t.numbers(1, 4, {0x1p100, -0x1p100, kernels::infinity, kernels::nan});
         const device::Tensor ones = t.numbers(1, 4, {1, 1, 1, 1});
@@ -178,7 +178,7 @@ TEST(GpuBackend, GatesTheLargestNumbersFlatlyAndNoNumberToNone) {
     }
 }
 
-TEST(GpuBackend, ActivatesNoRowsAndNoColumnsToNone) {
+TEST(GpuBackend, AcceptsActivationsWithoutRowsOrColumns) {
     for (const auto& [rows, columns] : {std::pair{0, 8}, std::pair{3, 0}}) {
         const auto r = static_cast<std::size_t>(rows);
         const auto c = static_cast<std::size_t>(columns);

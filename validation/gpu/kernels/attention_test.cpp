@@ -38,7 +38,7 @@ struct Case {
     kernels::AttentionShape shape() const {
         return {.segments = rows.segments,
                 .heads = 2,
-                .groups = kind.is_shared ? 1U : 2U,
+                .key_value_heads = kind.is_shared ? 1U : 2U,
                 .scale = 1 / std::sqrt(static_cast<double>(head_size)),
                 .is_causal = kind.is_causal,
                 .dropout = {kind.rate, RandomKey{17}.then(4), 3}};
@@ -64,7 +64,7 @@ void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
 kernels::Attention fused_attention(GpuOperands& t, const Case& one) {
     const kernels::AttentionShape shape = one.shape();
     const std::size_t own = shape.heads * one.head_size;
-    const std::size_t shared = shape.groups * one.head_size;
+    const std::size_t shared = shape.key_value_heads * one.head_size;
     const device::Tensor fused = t.random(one.rows.count, own + 2 * shared);
     return {.query = fused.column_range(0, own),
             .key = fused.column_range(own, shared),
@@ -95,13 +95,13 @@ kernels::AttentionBackward fused_backward(GpuOperands& t, const Case& one) {
 const std::vector<device::DType> plain_types{device::DType::f64, device::DType::f32};
 
 // Also compares the results of the forward pass, because the backward pass reads them.
-TEST(GpuBackend, AgreesOnAttention) {
+TEST(GpuBackend, MatchesReferenceForAttention) {
     for_each_case({8, 20, 64, 70}, [](const Case& one) {
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
     });
 }
 
-TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
+TEST(GpuBackend, MatchesReferenceForBf16AttentionWithoutTensorCores) {
     for_each_case({5, 20, 130}, [](const Case& one) {
         if (one.rows.count > 100) return;
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {device::DType::bf16});
@@ -109,7 +109,7 @@ TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
 }
 
 // Head sizes that tensor cores support, directly or padded.
-TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
+TEST(GpuBackend, MatchesReferenceForTensorCoreAttention) {
     const std::vector<Case> cases{{one_row, attention_kinds[3], 128},  {long_rows, attention_kinds[0], 64},
                                   {long_rows, attention_kinds[1], 64}, {long_rows, attention_kinds[0], 128},
                                   {padded, attention_kinds[1], 128},   {padded, attention_kinds[2], 128},
@@ -123,7 +123,7 @@ TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
 }
 
 // Small enough for NVIDIA's sanitizers, which check each access, but with several iterations of each kernel.
-TEST(GpuBackend, TensorCoresTakeTurns) {
+TEST(GpuBackend, MatchesReferenceForTensorCoreAttentionOverManyTiles) {
     const Rows several{200, {{0, 150, 3}, {150, 45, 4}}};
     for (const std::size_t head_size : {64, 128}) {
         for (const Kind& kind : {attention_kinds[0], attention_kinds[1]}) {
@@ -135,14 +135,14 @@ TEST(GpuBackend, TensorCoresTakeTurns) {
 }
 
 // A head with more columns than a block can hold sums for.
-TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
+TEST(GpuBackend, MatchesReferenceForAttentionWithLargeHeads) {
     for (const Kind& kind : attention_kinds) {
         const Case one{layouts.back(), kind, 150};
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
     }
 }
 
-TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
+TEST(GpuBackend, MatchesReferenceForAttentionWithANegativeScale) {
     const Case one{layouts.back(), attention_kinds.front(), 8};
     expect_same_on_gpu([&](GpuOperands& t) {
         kernels::Attention op = fused_attention(t, one);
@@ -151,7 +151,7 @@ TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
     });
 }
 
-TEST(GpuBackend, AttendsToNoRows) {
+TEST(GpuBackend, AcceptsAttentionWithoutRows) {
     const Rows none{0, {}};
     const Case one{none, attention_kinds.front(), 64};
     expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); });
@@ -159,7 +159,7 @@ TEST(GpuBackend, AttendsToNoRows) {
 
 // Scores of several hundred, whose exponentials overflow. All scores are whole numbers, so that all backends
 // have the same.
-TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
+TEST(GpuBackend, AvoidsOverflowOfLargeAttentionScores) {
     const std::vector<kernels::Segment> one{{0, 70, 0}};
     const auto whole = [](GpuOperands& t, std::uint64_t name) {
         std::vector<double> numbers(70 * 8);
@@ -178,7 +178,7 @@ TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
 }
 
 // Later keys are longer, so that a row's largest score grows from tile to tile, in small to large steps.
-TEST(GpuBackend, AgreesOnAttentionWhoseScoresGrow) {
+TEST(GpuBackend, MatchesReferenceForAttentionWithGrowingScores) {
     const std::vector<kernels::Segment> one{{0, 200, 0}};
     for (const double growth : {0.02, 0.1, 2.0}) {
         for (const std::size_t head_size : {64U, 128U}) {

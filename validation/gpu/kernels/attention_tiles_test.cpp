@@ -28,11 +28,11 @@ void for_each_list(Test&& test) {
     for (const Rows& rows : layouts) {
         for (const std::uint32_t size : tile_sizes) {
             for (const bool is_causal : {true, false}) {
-                for (const TileOf what : {TileOf::queries, TileOf::keys}) {
+                for (const TileKind what : {TileKind::queries, TileKind::keys}) {
                     const kernels::AttentionShape shape{.segments = rows.segments,
                                                         .is_causal = is_causal,
                                                         .dropout = {.rate = 0.1, .key = RandomKey{7}}};
-                    test(rows, shape, size, attention_tiles(shape, rows.count, size, what));
+                    test(rows, shape, size, make_attention_tiles(shape, rows.count, size, what));
                 }
             }
         }
@@ -40,13 +40,13 @@ void for_each_list(Test&& test) {
 }
 
 // Returns the segment of a row, or an empty one if no segment contains it.
-kernels::Segment segment_of(const std::vector<kernels::Segment>& segments, std::size_t row) {
+kernels::Segment find_segment(const std::vector<kernels::Segment>& segments, std::size_t row) {
     for (const kernels::Segment& segment : segments)
         if (row >= segment.begin && row < segment.begin + segment.length) return segment;
     return {};
 }
 
-TEST(AttentionTiles, HaveEveryRowInExactlyOne) {
+TEST(AttentionTiles, CoverEachRowExactlyOnce) {
     for_each_list([](const Rows& rows, const kernels::AttentionShape&, std::uint32_t size, const auto& tiles) {
         std::vector<int> covers(rows.count);
         for (const AttentionTile& tile : tiles) {
@@ -60,58 +60,62 @@ TEST(AttentionTiles, HaveEveryRowInExactlyOne) {
     });
 }
 
-TEST(AttentionTiles, KnowTheirSegmentAndItsRandomNumbers) {
+TEST(AttentionTiles, HoldTheSegmentAndDropoutKeyOfTheirRows) {
     for_each_list([](const Rows& rows, const kernels::AttentionShape& shape, std::uint32_t, const auto& tiles) {
         for (const AttentionTile& tile : tiles) {
             for (std::size_t r = 0; r < tile.rows; ++r) {
-                const kernels::Segment segment = segment_of(rows.segments, tile.first_row() + r);
-                EXPECT_EQ(tile.length, segment.length);
+                const kernels::Segment segment = find_segment(rows.segments, tile.first_row() + r);
+                EXPECT_EQ(tile.segment_length, segment.length);
                 if (segment.length == 0) continue;
-                EXPECT_EQ(tile.segment, segment.begin);
-                EXPECT_EQ(tile.key(), shape.dropout.key.then(static_cast<std::uint64_t>(segment.sample)));
+                EXPECT_EQ(tile.segment_begin, segment.begin);
+                EXPECT_EQ(tile.get_random_key(),
+                          shape.dropout.key.then(static_cast<std::uint64_t>(segment.sample)));
             }
         }
     });
 }
 
 // Without dropout, tiles do not depend on the samples, so that steps and layers can share a list.
-TEST(AttentionTiles, AreOfNoSampleWithoutDropout) {
+TEST(AttentionTiles, DoNotDependOnTheSampleWithoutDropout) {
     std::vector<kernels::Segment> segments{{0, 65, 3}};
-    const auto tiles = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);
+    const auto tiles = make_attention_tiles({.segments = segments}, 65, 16, TileKind::queries);
     segments.front().sample = 4;
-    const auto of_another = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);
+    const auto of_other_sample = make_attention_tiles({.segments = segments}, 65, 16, TileKind::queries);
 
-    ASSERT_EQ(tiles.size(), of_another.size());
-    for (std::size_t t = 0; t < tiles.size(); ++t) EXPECT_EQ(tiles[t].random_key, of_another[t].random_key);
+    ASSERT_EQ(tiles.size(), of_other_sample.size());
+    for (std::size_t t = 0; t < tiles.size(); ++t)
+        EXPECT_EQ(tiles[t].dropout_key, of_other_sample[t].dropout_key);
 }
 
-TEST(AttentionTiles, SeeWhatTheirRowsSee) {
+TEST(AttentionTiles, CountTheVisibleKeysAndQueriesOfTheirRows) {
     for_each_list([](const Rows&, const kernels::AttentionShape& shape, std::uint32_t, const auto& tiles) {
         for (const AttentionTile& tile : tiles) {
             const bool is_causal = shape.is_causal;
             const std::uint32_t last = tile.begin + tile.rows - 1;
-            const std::uint32_t keys = is_causal ? std::min(last + 1, tile.length) : tile.length;
-            EXPECT_EQ(seen_keys(tile, is_causal), keys);
-            EXPECT_EQ(first_query(tile, is_causal), is_causal ? std::min(tile.begin, tile.length) : 0);
+            const std::uint32_t keys =
+                is_causal ? std::min(last + 1, tile.segment_length) : tile.segment_length;
+            EXPECT_EQ(count_visible_keys(tile, is_causal), keys);
+            EXPECT_EQ(find_first_query(tile, is_causal),
+                      is_causal ? std::min(tile.begin, tile.segment_length) : 0);
         }
     });
 }
 
-TEST(AttentionTiles, BeginWithTheMostWork) {
+TEST(AttentionTiles, AreSortedByDescendingWork) {
     const std::vector<kernels::Segment> segments{{0, 5, 0}, {5, 12, 1}};
-    const auto places = [&](TileOf what) {
+    const auto places = [&](TileKind what) {
         std::vector<std::size_t> rows;
-        for (const AttentionTile& tile : attention_tiles({.segments = segments}, 18, 4, what))
+        for (const AttentionTile& tile : make_attention_tiles({.segments = segments}, 18, 4, what))
             rows.push_back(tile.first_row());
         return rows;
     };
 
-    EXPECT_EQ(places(TileOf::queries), (std::vector<std::size_t>{13, 9, 4, 0, 5, 17}));
-    EXPECT_EQ(places(TileOf::keys), (std::vector<std::size_t>{5, 9, 0, 13, 4, 17}));
+    EXPECT_EQ(places(TileKind::queries), (std::vector<std::size_t>{13, 9, 4, 0, 5, 17}));
+    EXPECT_EQ(places(TileKind::keys), (std::vector<std::size_t>{5, 9, 0, 13, 4, 17}));
 }
 
-TEST(AttentionTiles, ComplainsAboutMoreRowsThanAreCounted) {
-    EXPECT_THROW(attention_tiles({}, std::size_t{1} << 32, 64, TileOf::keys), BugError);
+TEST(AttentionTiles, RejectRowCountsBeyond32Bits) {
+    EXPECT_THROW(make_attention_tiles({}, std::size_t{1} << 32, 64, TileKind::keys), BugError);
 }
 
 }  // namespace

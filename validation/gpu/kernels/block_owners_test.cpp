@@ -12,7 +12,7 @@ struct Owner {
 };
 
 // Tests all lists of up to five owners with 0, 1 or 3 blocks each.
-TEST(BlockOwners, EveryBlockBelongsToTheOneThatAskedForIt) {
+TEST(BlockOwners, AreFoundByBlockNumber) {
     constexpr std::array<std::size_t, 3> sizes{0, 1, 3};
     for (unsigned count = 1; count <= 5; ++count) {
         for (unsigned choice = 0; choice < 243; ++choice) {
@@ -24,12 +24,12 @@ TEST(BlockOwners, EveryBlockBelongsToTheOneThatAskedForIt) {
             }
             ASSERT_EQ(blocks.blocks, expected.size());
             for (unsigned block = 0; block < blocks.blocks; ++block)
-                ASSERT_EQ(owner_of(blocks.owners.data(), count, block), expected[block]) << choice;
+                ASSERT_EQ(find_owner(blocks.owners.data(), count, block), expected[block]) << choice;
         }
     }
 }
 
-TEST(BlockOwners, AreNotMoreThanAGridHas) {
+TEST(BlockOwners, RejectMoreBlocksThanAGridHolds) {
     OwnedBlocks<Owner> blocks;
     blocks.add({}, 0x7FFFFFFF);
     EXPECT_NO_THROW(blocks.add({}, 0));

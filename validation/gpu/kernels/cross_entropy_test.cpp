@@ -15,7 +15,7 @@ kernels::CrossEntropy cross_entropy_of(GpuOperands& t, std::size_t rows, std::si
             .smoothing = 0.1};
 }
 
-TEST(GpuBackend, AgreesOnCrossEntropy) {
+TEST(GpuBackend, MatchesReferenceForCrossEntropy) {
     for (const std::size_t vocabulary : {2, 6, 257, 3001}) {
         SCOPED_TRACE(cat(vocabulary, " columns"));
         expect_same_on_gpu([&](GpuOperands& t) { return cross_entropy_of(t, 6, vocabulary); });
@@ -23,11 +23,11 @@ TEST(GpuBackend, AgreesOnCrossEntropy) {
 }
 
 // More threads share a row of this length.
-TEST(GpuBackend, AgreesOnCrossEntropyOfALargeVocabulary) {
+TEST(GpuBackend, MatchesReferenceForCrossEntropyWithALargeVocabulary) {
     expect_same_on_gpu([](GpuOperands& t) { return cross_entropy_of(t, 2, 20'001); });
 }
 
-TEST(GpuBackend, AgreesOnCrossEntropyWithLessThanAllOfIt) {
+TEST(GpuBackend, MatchesReferenceForAllOptionsOfCrossEntropy) {
     for (const double scale : {0.0, 3.0}) {
         for (const double smoothing : {0.0, 0.1}) {
             for (const bool has_choices : {false, true}) {
@@ -44,13 +44,13 @@ TEST(GpuBackend, AgreesOnCrossEntropyWithLessThanAllOfIt) {
     }
 }
 
-TEST(GpuBackend, AgreesOnCrossEntropyOfNoRows) {
+TEST(GpuBackend, AcceptsCrossEntropyWithoutRows) {
     expect_same_on_gpu([](GpuOperands& t) { return cross_entropy_of(t, 0, 9); });
 }
 
 // A large common offset must not change the losses. Floats of that size are multiples of 1/1024, so the
 // differences are exact. In 16 bits they would be lost.
-TEST(GpuBackend, KeepsTheLossesOfLargeLogits) {
+TEST(GpuBackend, ComputesAccurateLossesForLargeLogits) {
     for (const double offset : {1e4, -1e4}) {
         const auto make = [&](GpuOperands& t) {
             kernels::CrossEntropy op = cross_entropy_of(t, 5, 300);
@@ -66,7 +66,7 @@ TEST(GpuBackend, KeepsTheLossesOfLargeLogits) {
     }
 }
 
-TEST(GpuBackend, SurvivesLogitsThatExpCannotHold) {
+TEST(GpuBackend, AvoidsOverflowOfLargeLogits) {
     expect_same_on_gpu([](GpuOperands& t) {
         return kernels::CrossEntropy{.logits = t.numbers(3, 4,
                                                          {1000, 0, -1000, -1000, 1000, 0, -1000, 1000,  //
@@ -81,7 +81,7 @@ TEST(GpuBackend, SurvivesLogitsThatExpCannotHold) {
 // Returns the results of `make`'s operation on the GPU.
 template <class Make>
 std::vector<std::vector<double>> on_gpu(device::DType dtype, Make&& make) {
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, dtype, 3);
     kernels::launch(stream, make(t));
     std::vector<std::vector<double>> results;
@@ -107,7 +107,7 @@ TEST(GpuBackend, ChoosesTheFirstOfTheLargestLogits) {
     }
 }
 
-TEST(GpuBackend, ChoosesAColumnThatExistsWhateverTheLogits) {
+TEST(GpuBackend, ChoosesAValidColumnForNaNAndInfiniteLogits) {
     for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         const auto results = on_gpu(dtype, [&](GpuOperands& t) {
             return kernels::CrossEntropy{
@@ -125,7 +125,7 @@ TEST(GpuBackend, ChoosesAColumnThatExistsWhateverTheLogits) {
     }
 }
 
-TEST(GpuBackend, ShowsATargetBeyondTheVocabularyInTheLoss) {
+TEST(GpuBackend, ReturnsNaNLossForTargetsBeyondTheVocabulary) {
     const auto results = on_gpu(device::DType::f32, [&](GpuOperands& t) {
         return kernels::CrossEntropy{.logits = t.random(2, 5),
                                      .targets = t.numbers_of(device::DType::i32, 1, 2, {4, 5}),

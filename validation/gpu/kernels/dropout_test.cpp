@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::size_t, 3> first_channels{0, 12, 6};
 
 // The rate has an exact scale, because the only element of the smallest shape almost cancels.
-TEST(GpuBackend, AgreesOnResidualAdd) {
+TEST(GpuBackend, MatchesReferenceForResidualAdd) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         for (const std::size_t first_channel : first_channels) {
             expect_same_on_gpu([&](GpuOperands& t) {
@@ -21,7 +21,7 @@ TEST(GpuBackend, AgreesOnResidualAdd) {
     });
 }
 
-TEST(GpuBackend, AgreesOnResidualAddWithoutDropoutOrResidual) {
+TEST(GpuBackend, MatchesReferenceForResidualAddWithoutDropoutOrResidual) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_gpu([&](GpuOperands& t) {
             return kernels::ResidualAdd{t.random(rows, columns), t.random(rows, columns),
@@ -37,7 +37,7 @@ TEST(GpuBackend, AgreesOnResidualAddWithoutDropoutOrResidual) {
     });
 }
 
-TEST(GpuBackend, AgreesOnDropoutBackward) {
+TEST(GpuBackend, MatchesReferenceForDropoutBackward) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         for (const double rate : {0.0, 0.375}) {
             expect_same_on_gpu([&](GpuOperands& t) {
@@ -48,7 +48,7 @@ TEST(GpuBackend, AgreesOnDropoutBackward) {
     });
 }
 
-TEST(GpuBackend, MayReplaceResidualOrInput) {
+TEST(GpuBackend, ComputesResidualAddAndDropoutBackwardInPlace) {
     expect_same_on_gpu([](GpuOperands& t) {
         const device::Tensor both = t.random(9, 16);
         return kernels::ResidualAdd{both, t.random(9, 16), both, dropout_of(t, 9, 0.25, 0)};
@@ -64,7 +64,7 @@ TEST(GpuBackend, MayReplaceResidualOrInput) {
 }
 
 // Column slices like those of tensor ranks, including some that do not allow vectors.
-TEST(GpuBackend, DropsFromColumnSlicesWhatItDropsFromTheWhole) {
+TEST(GpuBackend, MatchesReferenceForDropoutOnColumnSlices) {
     for (const std::size_t cut : {4, 6, 9, 16}) {
         SCOPED_TRACE(cut);
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -77,7 +77,7 @@ TEST(GpuBackend, DropsFromColumnSlicesWhatItDropsFromTheWhole) {
 }
 
 // Extreme samples, positions, channels and rates.
-TEST(GpuBackend, DropsByNumbersOfEverySize) {
+TEST(GpuBackend, MatchesReferenceForExtremeDropoutParameters) {
     for (const double rate : {0x1p-32, 1 - 0x1p-33}) {
         expect_same_on_gpu([&](GpuOperands& t) {
             kernels::Dropout dropout = dropout_of(t, 2, rate, (std::size_t{1} << 33) + 8);
@@ -88,7 +88,7 @@ TEST(GpuBackend, DropsByNumbersOfEverySize) {
     }
 }
 
-TEST(GpuBackend, DropsNothingFromNoRowsAndNoColumns) {
+TEST(GpuBackend, AcceptsResidualAddWithoutRowsOrColumns) {
     for (const auto& [rows, columns] : {std::pair{0, 8}, std::pair{3, 0}}) {
         const auto r = static_cast<std::size_t>(rows);
         const auto c = static_cast<std::size_t>(columns);

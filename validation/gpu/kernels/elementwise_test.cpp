@@ -4,21 +4,21 @@
 
 #include <array>
 
+#include "kernels/cuda/support/cached_rows.cuh"
 #include "kernels/cuda/support/column_sums.cuh"
-#include "kernels/cuda/support/kept_rows.cuh"
 
 namespace trireme::kernels::gpu {
 namespace {
 
-TEST(VectorRows, HaveEveryVectorOnceRowByRow) {
+TEST(VectorRows, EnumerateEachVectorOnceInRowMajorOrder) {
     for (const unsigned width : {1U, 2U, 8U}) {
         for (const std::size_t of_row : {1, 3, 40}) {
             unsigned number = 0;
-            for_rows_at_once(7, of_row, [&](const VectorRows& vectors) {
+            for_each_row_range(7, of_row, [&](const VectorRows& vectors) {
                 EXPECT_EQ(vectors.count, 7 * of_row);
                 for (std::size_t row = 0; row < 7; ++row) {
                     for (std::size_t column = 0; column < of_row * width; column += width) {
-                        const VectorPlace place = vectors.place(number++, width);
+                        const VectorPosition place = vectors.find_position(number++, width);
                         ASSERT_EQ(place.row, row);
                         ASSERT_EQ(place.column, column);
                     }
@@ -29,60 +29,60 @@ TEST(VectorRows, HaveEveryVectorOnceRowByRow) {
     }
 }
 
-TEST(VectorRows, AreAsManyAtOnceAsCanBeCounted) {
+TEST(VectorRows, SplitLargeMatricesIntoRangesThatAGridHolds) {
     constexpr std::size_t of_row = std::size_t{1} << 20;
     std::size_t rows = 0;
-    for_rows_at_once(5000, of_row, [&](const VectorRows& vectors) {
+    for_each_row_range(5000, of_row, [&](const VectorRows& vectors) {
         EXPECT_EQ(vectors.first_row, rows);
-        EXPECT_LE(vectors.count, most_blocks);
-        EXPECT_EQ(vectors.place(vectors.count - 1, 4).column, 4 * (of_row - 1));
-        rows = vectors.place(vectors.count - 1, 4).row + 1;
+        EXPECT_LE(vectors.count, max_blocks);
+        EXPECT_EQ(vectors.find_position(vectors.count - 1, 4).column, 4 * (of_row - 1));
+        rows = vectors.find_position(vectors.count - 1, 4).row + 1;
     });
 
     EXPECT_EQ(rows, 5000);
 }
 
-TEST(VectorRows, OfNothingAreNone) {
+TEST(VectorRows, AreEmptyForMatricesWithoutRowsOrColumns) {
     const auto fail = [](const VectorRows&) { ADD_FAILURE(); };
 
-    for_rows_at_once(0, 2, fail);
-    for_rows_at_once(5, 0, fail);
-    EXPECT_EQ(blocks_for(0, 256), 0);
+    for_each_row_range(0, 2, fail);
+    for_each_row_range(5, 0, fail);
+    EXPECT_EQ(count_blocks(0, 256), 0);
 }
 
-TEST(Blocks, AreNotMoreThanThereCanBe) {
-    EXPECT_EQ(blocks_for(most_blocks, 1), (1U << 31) - 1);
+TEST(Blocks, RejectCountsBeyondTheGridLimit) {
+    EXPECT_EQ(count_blocks(max_blocks, 1), (1U << 31) - 1);
     try {
-        blocks_for(most_blocks + 1, 1);
+        count_blocks(max_blocks + 1, 1);
         FAIL();
     } catch (const BugError& error) {
         EXPECT_EQ(std::string(error.what()), "a kernel was asked for 2147483648 blocks of 1 threads");
     }
 }
 
-TEST(Vectors, FitWhereAddressStrideAndColumnsAllowThem) {
+TEST(Vectors, RequireAlignedAddressStrideAndColumns) {
     alignas(16) std::array<float, 64> memory{};
     const auto view = [&](std::size_t first, std::size_t rows, std::size_t stride, std::size_t columns = 8) {
         return device::Elements<float>{memory.data() + first, rows, columns, stride};
     };
 
-    EXPECT_TRUE(has_vectors<float>(view(0, 3, 8), view(4, 3, 12)));
-    EXPECT_TRUE(has_vectors<float>(view(0, 1, 9)));  // the stride does not matter for a single row
-    EXPECT_TRUE(has_vectors<float>(device::Elements<float>{}));
-    EXPECT_FALSE(has_vectors<float>(view(0, 3, 8, 6)));
-    EXPECT_FALSE(has_vectors<float>(view(1, 3, 8)));
-    EXPECT_FALSE(has_vectors<float>(view(0, 3, 8), view(0, 3, 9)));
+    EXPECT_TRUE(may_use_vectors<float>(view(0, 3, 8), view(4, 3, 12)));
+    EXPECT_TRUE(may_use_vectors<float>(view(0, 1, 9)));  // the stride does not matter for a single row
+    EXPECT_TRUE(may_use_vectors<float>(device::Elements<float>{}));
+    EXPECT_FALSE(may_use_vectors<float>(view(0, 3, 8, 6)));
+    EXPECT_FALSE(may_use_vectors<float>(view(1, 3, 8)));
+    EXPECT_FALSE(may_use_vectors<float>(view(0, 3, 8), view(0, 3, 9)));
 }
 
-TEST(Vectors, OfSmallerElementsFitOnFewerBytes) {
+TEST(Vectors, RequireLessAlignmentForSmallerElements) {
     alignas(16) std::array<device::Bf16, 64> memory{};
     const auto view = [&](std::size_t first) {
         return device::Elements<device::Bf16>{memory.data() + first, 3, 8, 12};
     };
 
-    EXPECT_TRUE(has_vectors<float>(view(4)));
-    EXPECT_FALSE(has_vectors<float>(view(2)));
-    EXPECT_FALSE(has_vectors<device::Bf16>(view(4)));
+    EXPECT_TRUE(may_use_vectors<float>(view(4)));
+    EXPECT_FALSE(may_use_vectors<float>(view(2)));
+    EXPECT_FALSE(may_use_vectors<device::Bf16>(view(4)));
 }
 
 TEST(Vectors, HoldSixteenBytes) {
@@ -94,26 +94,26 @@ TEST(Vectors, HoldSixteenBytes) {
 }
 
 TEST(ColumnSums, HaveAtMost128Runs) {
-    EXPECT_EQ(rows_of_run(1), 64);
-    EXPECT_EQ(rows_of_run(8192), 64);
-    EXPECT_EQ(rows_of_run(8193), 65);
+    EXPECT_EQ(plan_run_rows(1), 64);
+    EXPECT_EQ(plan_run_rows(8192), 64);
+    EXPECT_EQ(plan_run_rows(8193), 65);
     for (const std::size_t rows : {1, 64, 65, 8191, 8192, 8193, 1000003})
-        EXPECT_LE(parts(rows, rows_of_run(rows)), 128) << rows;
+        EXPECT_LE(divide_round_up(rows, plan_run_rows(rows)), 128) << rows;
 }
 
-unsigned team_of(std::size_t columns, bool has_vectors) {
+unsigned find_team(std::size_t columns, bool may_use_vectors) {
     unsigned team = 0;
-    visit_teams<float>(columns, has_vectors, [&](auto size, auto /*width*/) { team = size(); });
+    visit_row_threads<float>(columns, may_use_vectors, [&](auto size, auto /*width*/) { team = size(); });
     return team;
 }
 
-TEST(KeptRows, AreAWarpsWhereItsRegistersHoldThem) {
-    EXPECT_EQ(team_of(512, true), warp_size);
-    EXPECT_EQ(team_of(516, true), row_threads);
-    EXPECT_EQ(team_of(128, false), warp_size);
-    EXPECT_EQ(team_of(129, false), row_threads);
-    EXPECT_EQ(grid_of_teams(17, warp_size).blocks_x, 3);
-    EXPECT_EQ(grid_of_teams(17, row_threads).blocks_x, 17);
+TEST(CachedRows, UseAWarpIfTheRowFitsIntoItsRegisters) {
+    EXPECT_EQ(find_team(512, true), warp_size);
+    EXPECT_EQ(find_team(516, true), row_threads);
+    EXPECT_EQ(find_team(128, false), warp_size);
+    EXPECT_EQ(find_team(129, false), row_threads);
+    EXPECT_EQ(make_row_grid(17, warp_size).blocks_x, 3);
+    EXPECT_EQ(make_row_grid(17, row_threads).blocks_x, 17);
 }
 
 }  // namespace

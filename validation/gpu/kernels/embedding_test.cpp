@@ -17,7 +17,8 @@ struct Tables {
     std::size_t all_tokens() const { return vocabulary == 0 ? tokens : vocabulary; }
 };
 
-kernels::Embedding lookup_of(GpuOperands& t, std::size_t rows, std::size_t channels, const Tables& tables) {
+kernels::Embedding make_embedding(GpuOperands& t, std::size_t rows, std::size_t channels,
+                                  const Tables& tables) {
     return {.tokens = t.indices(device::DType::i32, rows, tables.all_tokens()),
             .positions = t.indices(device::DType::i32, rows, 9),
             .token_table = t.random(tables.tokens, channels),
@@ -29,8 +30,8 @@ kernels::Embedding lookup_of(GpuOperands& t, std::size_t rows, std::size_t chann
             .vocabulary = tables.vocabulary};
 }
 
-kernels::EmbeddingBackward sums_of(GpuOperands& t, std::size_t rows, std::size_t channels,
-                                   const Tables& tables) {
+kernels::EmbeddingBackward make_embedding_backward(GpuOperands& t, std::size_t rows, std::size_t channels,
+                                                   const Tables& tables) {
     return {.tokens = t.indices(device::DType::i32, rows, tables.all_tokens()),
             .positions = t.indices(device::DType::i32, rows, 9),
             .grad_output = t.random(rows, channels),
@@ -44,23 +45,23 @@ kernels::EmbeddingBackward sums_of(GpuOperands& t, std::size_t rows, std::size_t
 
 void expect_same_lookups(std::size_t rows, std::size_t channels, const Tables& tables) {
     SCOPED_TRACE(cat(rows, " rows, ", channels, " channels"));
-    expect_same_on_gpu([&](GpuOperands& t) { return lookup_of(t, rows, channels, tables); });
-    expect_same_on_gpu([&](GpuOperands& t) { return sums_of(t, rows, channels, tables); });
+    expect_same_on_gpu([&](GpuOperands& t) { return make_embedding(t, rows, channels, tables); });
+    expect_same_on_gpu([&](GpuOperands& t) { return make_embedding_backward(t, rows, channels, tables); });
 }
 
-TEST(GpuBackend, AgreesOnEmbedding) {
+TEST(GpuBackend, MatchesReferenceForEmbedding) {
     for (const std::size_t rows : {0, 1, 37}) {
         for (const std::size_t channels : {1, 24, 257}) expect_same_lookups(rows, channels, {});
     }
 }
 
-TEST(GpuBackend, AgreesOnEmbeddingWithFewerTables) {
+TEST(GpuBackend, MatchesReferenceForEmbeddingWithFewerTables) {
     expect_same_lookups(20, 33, {.has_positions = false});
     expect_same_lookups(20, 33, {.has_types = false});
     expect_same_lookups(20, 16, {.has_positions = false, .has_types = false});
 }
 
-TEST(GpuBackend, AgreesOnEmbeddingOfAPartOfTheVocabulary) {
+TEST(GpuBackend, MatchesReferenceForEmbeddingOfAVocabularySlice) {
     expect_same_lookups(70, 24, {.tokens = 13, .first_token = 17, .vocabulary = 40});
     expect_same_lookups(70, 5, {.tokens = 13, .vocabulary = 40, .has_positions = false, .has_types = false});
     expect_same_lookups(70, 5, {.tokens = 1, .first_token = 39, .vocabulary = 40});
@@ -68,18 +69,19 @@ TEST(GpuBackend, AgreesOnEmbeddingOfAPartOfTheVocabulary) {
 }
 
 // More rows than are sorted at once, token ids with one, two and three bytes, and sums of many rows.
-TEST(GpuBackend, AgreesOnEmbeddingOfManyRows) {
+TEST(GpuBackend, MatchesReferenceForEmbeddingBackwardOfManyRows) {
     for (const std::size_t tokens : {1, 255, 256, 3000, 70'000}) {
         SCOPED_TRACE(cat(tokens, " tokens"));
-        expect_same_on_gpu([&](GpuOperands& t) { return sums_of(t, 700, 3, {.tokens = tokens}); },
-                           {device::DType::f32});
+        expect_same_on_gpu(
+            [&](GpuOperands& t) { return make_embedding_backward(t, 700, 3, {.tokens = tokens}); },
+            {device::DType::f32});
     }
 }
 
 // Multiples of 1/8 have exact sums, so a row that is missing or added twice is detected.
-TEST(GpuBackend, AddsEveryRowToItsEntryOnce) {
+TEST(GpuBackend, AddsEachEmbeddingGradientRowExactlyOnce) {
     for (const std::size_t rows : {15, 16, 17, 31, 32, 33, 48, 100}) {
-        device::Stream stream = kernels::gpu_stream();
+        device::Stream stream = kernels::make_gpu_stream();
         GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 1);
         std::vector<double> tokens;
         std::vector<double> gradients;

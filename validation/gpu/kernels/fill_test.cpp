@@ -7,7 +7,7 @@ namespace {
 
 const RandomKey key = RandomKey{3}.then("transformer.wte.weight");
 
-TEST(GpuBackend, AgreesOnFill) {
+TEST(GpuBackend, MatchesReferenceForFill) {
     for (const double value : {0.0, 2.5}) {
         for (const std::size_t columns : {1, 8, 33}) {
             for (const std::size_t rows : {0, 1, 37}) {
@@ -20,7 +20,7 @@ TEST(GpuBackend, AgreesOnFill) {
     }
 }
 
-TEST(GpuBackend, AgreesOnFillNormal) {
+TEST(GpuBackend, MatchesReferenceForFillNormal) {
     for (const std::size_t first : {std::size_t{0}, std::size_t{25}, (std::size_t{4} << 32) - 6}) {
         for (const std::size_t rows : {0, 1, 17}) {
             SCOPED_TRACE(cat(rows, " rows from element ", first));

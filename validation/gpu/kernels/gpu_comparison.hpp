@@ -56,7 +56,7 @@ inline void expect_same_bits(GpuOperands& got, GpuOperands& expected) {
         for (std::size_t r = 0; r < want[i].rows; ++r) {
             const device::Tensor row = want[i].row_range(r, 1);
             ASSERT_EQ(std::memcmp(have[i].row_range(r, 1).data, row.data, row.bytes()), 0)
-                << "operand " << i << ", row " << r << ", depends on the order of threads";
+                << "operand " << i << ", row " << r << ", has other bits";
         }
     }
 }
@@ -68,11 +68,11 @@ template <class Make>
 void expect_same_on_gpu(Make&& make, const std::vector<device::DType>& dtypes = {
                                          device::DType::f64, device::DType::f32, device::DType::bf16}) {
     for (const device::DType dtype : dtypes) {
-        GpuOperands expected = GpuOperands::of_reference(dtype);
+        GpuOperands expected = GpuOperands::for_reference(dtype);
         kernels::run_reference(make(expected));
         for (const std::size_t gap : {0, 8}) {
-            SCOPED_TRACE(cat(name_of(dtype), ", gaps of ", gap));
-            device::Stream stream = kernels::gpu_stream();
+            SCOPED_TRACE(cat(to_string(dtype), ", gaps of ", gap));
+            device::Stream stream = kernels::make_gpu_stream();
             GpuOperands got = GpuOperands::of_gpu(stream, dtype, gap);
             kernels::launch(stream, make(got));
             expect_close(got, expected, gpu_tolerance(dtype));

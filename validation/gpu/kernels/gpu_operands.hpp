@@ -20,7 +20,7 @@ namespace trireme {
 class GpuOperands {
 public:
     // Makes operands for the reference; numbers are rounded to `rounded_to`.
-    static GpuOperands of_reference(device::DType rounded_to) {
+    static GpuOperands for_reference(device::DType rounded_to) {
         return {nullptr, device::DType::f64, rounded_to, 0};
     }
     // Makes operands for the GPU, with `gap` elements between rows.
@@ -29,7 +29,7 @@ public:
     }
 
     device::DType dtype() const { return dtype_; }
-    device::DType wide() const { return wide_of(dtype_); }
+    device::DType wide() const { return accumulator_type(dtype_); }
 
     // Makes random numbers in [-2, 2), the same as Operands does.
     device::Tensor random(std::size_t rows, std::size_t columns) {
@@ -40,13 +40,13 @@ public:
     // These make tensors that have more bits than 16-bit numbers: statistics, parameter gradients and optimizer
     // state.
     device::Tensor wide_random(std::size_t rows, std::size_t columns) {
-        return widely([&] { return random(rows, columns); });
+        return with_wide_type([&] { return random(rows, columns); });
     }
     device::Tensor wide_zeros(std::size_t rows, std::size_t columns) {
-        return widely([&] { return zeros(rows, columns); });
+        return with_wide_type([&] { return zeros(rows, columns); });
     }
     device::Tensor wide_unwritten(std::size_t rows, std::size_t columns) {
-        return widely([&] { return unwritten(rows, columns); });
+        return with_wide_type([&] { return unwritten(rows, columns); });
     }
     device::Tensor zeros(std::size_t rows, std::size_t columns) { return filled(dtype_, rows, columns, 0); }
     device::Tensor unwritten(std::size_t rows, std::size_t columns) {
@@ -67,7 +67,7 @@ public:
         host.memory = device::Buffer(host.bytes(), device::MemorySpace::gpu);
         host.on_gpu = host.tensor;
         host.on_gpu.data = host.memory.data();
-        host.on_gpu.place = device::MemorySpace::gpu;
+        host.on_gpu.memory_space = device::MemorySpace::gpu;
         device::copy_gpu_rows(host.on_gpu.data, host.bytes(), host.tensor.data, host.bytes(), host.bytes(), 1);
         return host.on_gpu;
     }
@@ -103,7 +103,7 @@ public:
 private:
     struct Host {
         Host(device::DType dtype, std::size_t gap) : operands(dtype, gap) {}
-        std::size_t bytes() const { return tensor.rows * tensor.stride * bytes_of(tensor.dtype); }
+        std::size_t bytes() const { return tensor.rows * tensor.stride * byte_size(tensor.dtype); }
 
         kernels::Operands operands;
         device::Tensor tensor = {};
@@ -122,9 +122,9 @@ private:
         return numbers_of(dtype, rows, columns, std::vector<double>(rows * columns, value));
     }
     template <class Make>
-    device::Tensor widely(Make&& make) {
-        const device::DType dtype = std::exchange(dtype_, wide_of(dtype_));
-        const device::DType rounded_to = std::exchange(rounded_to_, wide_of(rounded_to_));
+    device::Tensor with_wide_type(Make&& make) {
+        const device::DType dtype = std::exchange(dtype_, accumulator_type(dtype_));
+        const device::DType rounded_to = std::exchange(rounded_to_, accumulator_type(rounded_to_));
         const device::Tensor tensor = make();
         dtype_ = dtype;
         rounded_to_ = rounded_to;

@@ -5,19 +5,20 @@
 namespace trireme {
 namespace {
 
-kernels::ImageRows images_of(GpuOperands& t, std::size_t images, std::size_t patches, std::size_t channels) {
+kernels::ImageRows make_image_rows(GpuOperands& t, std::size_t images, std::size_t patches,
+                                   std::size_t channels) {
     return {.patches = t.random(images * patches, channels),
             .class_token = t.random(1, channels),
-            .place_table = t.random(patches + 1, channels),
+            .position_table = t.random(patches + 1, channels),
             .output = t.unwritten(images * (patches + 1), channels)};
 }
 
-kernels::ImageRowsBackward gradients_of(GpuOperands& t, std::size_t images, std::size_t patches,
-                                        std::size_t channels) {
+kernels::ImageRowsBackward make_image_rows_backward(GpuOperands& t, std::size_t images, std::size_t patches,
+                                                    std::size_t channels) {
     return {.grad_output = t.random(images * (patches + 1), channels),
             .grad_patches = t.unwritten(images * patches, channels),
             .grad_class_token = t.wide_random(1, channels),
-            .grad_place_table = t.wide_random(patches + 1, channels)};
+            .grad_position_table = t.wide_random(patches + 1, channels)};
 }
 
 template <class Test>
@@ -33,21 +34,22 @@ void for_each_images(Test&& test) {
     }
 }
 
-TEST(GpuBackend, AgreesOnImageRows) {
+TEST(GpuBackend, MatchesReferenceForImageRows) {
     for_each_images([](std::size_t images, std::size_t patches, std::size_t channels) {
-        expect_same_on_gpu([&](GpuOperands& t) { return images_of(t, images, patches, channels); });
+        expect_same_on_gpu([&](GpuOperands& t) { return make_image_rows(t, images, patches, channels); });
     });
 }
 
-TEST(GpuBackend, AgreesOnImageRowsBackward) {
+TEST(GpuBackend, MatchesReferenceForImageRowsBackward) {
     for_each_images([](std::size_t images, std::size_t patches, std::size_t channels) {
-        expect_same_on_gpu([&](GpuOperands& t) { return gradients_of(t, images, patches, channels); });
+        expect_same_on_gpu(
+            [&](GpuOperands& t) { return make_image_rows_backward(t, images, patches, channels); });
     });
 }
 
-TEST(GpuBackend, MakesNoRowsOfNoImages) {
-    expect_same_on_gpu([](GpuOperands& t) { return images_of(t, 0, 3, 8); });
-    expect_same_on_gpu([](GpuOperands& t) { return gradients_of(t, 0, 3, 8); });
+TEST(GpuBackend, AcceptsImageRowsWithoutImages) {
+    expect_same_on_gpu([](GpuOperands& t) { return make_image_rows(t, 0, 3, 8); });
+    expect_same_on_gpu([](GpuOperands& t) { return make_image_rows_backward(t, 0, 3, 8); });
 }
 
 }  // namespace

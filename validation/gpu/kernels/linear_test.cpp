@@ -6,7 +6,7 @@ namespace trireme {
 namespace {
 
 template <class Test>
-void for_each_product(Test&& test) {
+void for_each_matmul(Test&& test) {
     for (const std::size_t rows : {1, 17, 63}) {
         for (const std::size_t in : {5, 64}) {
             for (const std::size_t out : {3, 100}) {
@@ -32,8 +32,8 @@ device::Tensor random_weight(GpuOperands& t, std::size_t in, std::size_t out, ke
     return axes == kernels::WeightAxes::in_out ? t.random(in, out) : t.random(out, in);
 }
 
-TEST(GpuBackend, AgreesOnLinear) {
-    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, kernels::WeightAxes axes) {
+TEST(GpuBackend, MatchesReferenceForLinear) {
+    for_each_matmul([](std::size_t rows, std::size_t in, std::size_t out, kernels::WeightAxes axes) {
         expect_same_on_gpu([&](GpuOperands& t) {
             return kernels::Linear{t.random(rows, in), random_weight(t, in, out, axes),
                                    random_bias(t, out, rows % 3), t.unwritten(rows, out), axes};
@@ -41,8 +41,8 @@ TEST(GpuBackend, AgreesOnLinear) {
     });
 }
 
-TEST(GpuBackend, AgreesOnLinearBackwardInput) {
-    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, kernels::WeightAxes axes) {
+TEST(GpuBackend, MatchesReferenceForLinearBackwardInput) {
+    for_each_matmul([](std::size_t rows, std::size_t in, std::size_t out, kernels::WeightAxes axes) {
         for (const bool accumulate : {false, true}) {
             expect_same_on_gpu([&](GpuOperands& t) {
                 return kernels::LinearBackwardInput{t.random(rows, out), random_weight(t, in, out, axes),
@@ -53,8 +53,8 @@ TEST(GpuBackend, AgreesOnLinearBackwardInput) {
     });
 }
 
-TEST(GpuBackend, AgreesOnLinearBackwardWeight) {
-    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, kernels::WeightAxes axes) {
+TEST(GpuBackend, MatchesReferenceForLinearBackwardWeight) {
+    for_each_matmul([](std::size_t rows, std::size_t in, std::size_t out, kernels::WeightAxes axes) {
         expect_same_on_gpu([&](GpuOperands& t) {
             const device::Tensor grad_bias = rows % 2 == 1 ? t.wide_random(1, out) : device::Tensor{};
             const device::Tensor grad_weight =
@@ -66,7 +66,7 @@ TEST(GpuBackend, AgreesOnLinearBackwardWeight) {
 }
 
 // Sides that are not multiples of 8, in rows that begin at whole vectors, like GPT-2's logits.
-TEST(GpuBackend, AgreesOnProductsThatItMakesAsTwo) {
+TEST(GpuBackend, MatchesReferenceForMatmulsThatItSplitsInTwo) {
     constexpr std::size_t ragged = 101, whole = 104;
     const auto of_logits = [](device::Tensor rows) { return rows.column_range(0, ragged); };
     for (const bool accumulate : {false, true}) {
@@ -106,7 +106,7 @@ void for_each_activation(Test&& test) {
     }
 }
 
-TEST(GpuBackend, AgreesOnActivationsBesideProducts) {
+TEST(GpuBackend, MatchesReferenceForFusedActivations) {
     for_each_activation(
         [](kernels::ActivationKind kind, std::size_t width, kernels::WeightAxes axes, bool has_bias) {
             expect_same_on_gpu([&](GpuOperands& t) {
@@ -115,27 +115,27 @@ TEST(GpuBackend, AgreesOnActivationsBesideProducts) {
                                        .bias = has_bias ? t.random(1, width) : device::Tensor{},
                                        .output = t.unwritten(17, width),
                                        .axes = axes,
-                                       .activated = t.unwritten(17, width),
+                                       .activated_output = t.unwritten(17, width),
                                        .activation = kind};
             });
         });
 }
 
-TEST(GpuBackend, AgreesOnGradientsThroughActivationsBesideProducts) {
+TEST(GpuBackend, MatchesReferenceForFusedActivationGradients) {
     for_each_activation([](kernels::ActivationKind kind, std::size_t width, kernels::WeightAxes axes, bool) {
         expect_same_on_gpu([&](GpuOperands& t) {
             return kernels::LinearBackwardInput{.grad_output = t.random(17, 12),
                                                 .weight = random_weight(t, width, 12, axes),
                                                 .grad_input = t.unwritten(17, width),
                                                 .axes = axes,
-                                                .activated_from = t.random(17, width),
+                                                .activation_input = t.random(17, width),
                                                 .activation = kind};
         });
     });
 }
 
 // Many rows, so that the sums consist of several partial sums.
-TEST(GpuBackend, AgreesOnGradientsOfBiases) {
+TEST(GpuBackend, MatchesReferenceForBiasGradients) {
     for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
         for (const std::size_t width : {6, 9}) {
             expect_same_on_gpu([&](GpuOperands& t) {
@@ -149,7 +149,7 @@ TEST(GpuBackend, AgreesOnGradientsOfBiases) {
     }
 }
 
-TEST(GpuBackend, AgreesOnColumnSums) {
+TEST(GpuBackend, MatchesReferenceForColumnSums) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_gpu([&](GpuOperands& t) {
             return kernels::ColumnSums{.input = t.random(rows, columns), .sums = t.wide_random(1, columns)};
@@ -157,12 +157,12 @@ TEST(GpuBackend, AgreesOnColumnSums) {
     });
 }
 
-TEST(GpuBackend, JoinsNothingButGpt2sActivationInSixteenBits) {
-    const device::Stream gpu = kernels::gpu_stream();
-    EXPECT_TRUE(kernels::joins_activation(gpu, device::DType::bf16, kernels::ActivationKind::gelu_tanh));
-    EXPECT_FALSE(kernels::joins_activation(gpu, device::DType::bf16, kernels::ActivationKind::gelu));
-    EXPECT_FALSE(kernels::joins_activation(gpu, device::DType::f32, kernels::ActivationKind::gelu_tanh));
-    EXPECT_FALSE(kernels::joins_activation(device::Stream{device::CpuStream{}}, device::DType::bf16,
+TEST(GpuBackend, FusesOnlyTheActivationOfGpt2InBf16) {
+    const device::Stream gpu = kernels::make_gpu_stream();
+    EXPECT_TRUE(kernels::fuses_activation(gpu, device::DType::bf16, kernels::ActivationKind::gelu_tanh));
+    EXPECT_FALSE(kernels::fuses_activation(gpu, device::DType::bf16, kernels::ActivationKind::gelu));
+    EXPECT_FALSE(kernels::fuses_activation(gpu, device::DType::f32, kernels::ActivationKind::gelu_tanh));
+    EXPECT_FALSE(kernels::fuses_activation(device::Stream{device::CpuStream{}}, device::DType::bf16,
                                            kernels::ActivationKind::gelu_tanh));
 }
 

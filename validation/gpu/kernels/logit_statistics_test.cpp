@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-TEST(GpuBackend, AgreesOnLogitStatistics) {
+TEST(GpuBackend, MatchesReferenceForLogitStatistics) {
     for (const std::size_t columns : {1, 33, 257}) {
         SCOPED_TRACE(cat(columns, " columns"));
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -19,7 +19,7 @@ TEST(GpuBackend, AgreesOnLogitStatistics) {
     }
 }
 
-TEST(GpuBackend, AgreesOnLogitGradients) {
+TEST(GpuBackend, MatchesReferenceForLogitGradients) {
     for (const std::size_t columns : {1, 33, 257}) {
         for (const double smoothing : {0.0, 0.1}) {
             SCOPED_TRACE(cat(columns, " columns, smoothing ", smoothing));
@@ -52,7 +52,7 @@ kernels::MergeLogitStatistics merged(GpuOperands& t, std::size_t rows, const std
                                        .statistics = parts.row_range(rank * rows, rows),
                                        .first_column = begin});
     }
-    return {.parts = parts,
+    return {.rank_statistics = parts,
             .targets = t.numbers_of(device::DType::i32, 1, rows, targets),
             .log_sums = t.unwritten_of(device::DType::f64, 1, rows),
             .losses = t.unwritten_of(device::DType::f64, 1, rows),
@@ -61,7 +61,7 @@ kernels::MergeLogitStatistics merged(GpuOperands& t, std::size_t rows, const std
             .smoothing = smoothing};
 }
 
-TEST(GpuBackend, AgreesOnMergedLogitStatistics) {
+TEST(GpuBackend, MatchesReferenceForMergedLogitStatistics) {
     for (const std::vector<std::size_t>& widths : {std::vector<std::size_t>{9}, {1, 70, 3}}) {
         SCOPED_TRACE(cat(widths.size(), " ranks"));
         expect_same_on_gpu([&](GpuOperands& t) { return merged(t, 7, widths, 0.1, true); });
@@ -80,7 +80,7 @@ struct Shared {
 Shared solve_on_gpu(device::DType dtype, std::size_t columns, std::size_t cut,
                     const std::vector<double>& logits, const std::vector<double>& targets, double smoothing) {
     const std::size_t rows = targets.size();
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, dtype, 3);
     const device::Tensor whole = t.numbers(rows, columns, logits);
     const device::Tensor wanted = t.numbers_of(device::DType::i32, 1, rows, targets);
@@ -106,7 +106,7 @@ Shared solve_on_gpu(device::DType dtype, std::size_t columns, std::size_t cut,
 
 Shared solve_whole(std::size_t columns, const std::vector<double>& logits, const std::vector<double>& targets,
                    double smoothing) {
-    GpuOperands t = GpuOperands::of_reference(device::DType::f64);
+    GpuOperands t = GpuOperands::for_reference(device::DType::f64);
     const kernels::CrossEntropy op{.logits = t.numbers(targets.size(), columns, logits),
                                    .targets = t.numbers_of(device::DType::i32, 1, targets.size(), targets),
                                    .losses = t.unwritten_of(device::DType::f64, 1, targets.size()),
@@ -127,7 +127,7 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& expe
 
 // Logits near 1e4 in one row and near -1e4 in the next, in multiples of 1/512, which floats of that size can
 // hold. The log of the sum, also about 1e4, is rounded at 1e-12.
-TEST(GpuBackend, KeepsTheProbabilitiesOfLargeLogitsOfASharedVocabulary) {
+TEST(GpuBackend, MatchesTheUnsplitVocabularyForLargeLogits) {
     constexpr std::size_t columns = 9;
     std::vector<double> logits;
     for (std::size_t i = 0; i < 6 * columns; ++i) {
@@ -149,7 +149,7 @@ TEST(GpuBackend, KeepsTheProbabilitiesOfLargeLogitsOfASharedVocabulary) {
     }
 }
 
-TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
+TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsAcrossRanks) {
     const std::vector<double> logits{1, 3, 3, 2, 3, 1, 2, 3, 0, 0, 0, 0, 1, 2, 3, 4, -7, -8, -5, -5};
     for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         for (const std::size_t cut : {1, 2, 3}) {
@@ -162,7 +162,7 @@ TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
 }
 
 // -infinity is not a logit of a model, but the unsplit vocabulary handles it, too.
-TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
+TEST(GpuBackend, IgnoresVocabularySlicesOfNegativeInfinity) {
     for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         const Shared got = solve_on_gpu(
             dtype, 4, 2,
@@ -175,7 +175,7 @@ TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
     }
 }
 
-TEST(GpuBackend, ShowsANaNInTheLossWhoeverHasIt) {
+TEST(GpuBackend, ReturnsNaNLossForNaNLogitsOnAnyRank) {
     const Shared got = solve_on_gpu(
         device::DType::f32, 4, 2,
         {1, 2, kernels::nan, 3, kernels::nan, kernels::nan, kernels::nan, kernels::nan}, {0, 1}, 0);

@@ -16,13 +16,13 @@ kernels::LayerNorm finished_norm(GpuOperands& t, std::size_t rows, std::size_t c
     return norm;
 }
 
-TEST(GpuBackend, AgreesOnLayerNorm) {
+TEST(GpuBackend, MatchesReferenceForLayerNorm) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_gpu([&](GpuOperands& t) { return norm_of(t, rows, channels); });
     });
 }
 
-TEST(GpuBackend, AgreesOnLayerNormBackwardInput) {
+TEST(GpuBackend, MatchesReferenceForLayerNormBackwardInput) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         if (channels == 1) return;  // the gradient is 0 except for rounding, times an inv_std of 316
         for (const bool has_residual : {true, false}) {
@@ -41,7 +41,7 @@ TEST(GpuBackend, AgreesOnLayerNormBackwardInput) {
     });
 }
 
-TEST(GpuBackend, AgreesOnLayerNormBackwardWeight) {
+TEST(GpuBackend, MatchesReferenceForLayerNormBackwardWeight) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_gpu([&](GpuOperands& t) {
             const kernels::LayerNorm norm = finished_norm(t, rows, channels);
@@ -77,13 +77,13 @@ kernels::RmsNormBackwardInput backward_of(GpuOperands& t, std::size_t rows, std:
             .grad_input = t.unwritten(rows, channels)};
 }
 
-TEST(GpuBackend, AgreesOnRmsNorm) {
+TEST(GpuBackend, MatchesReferenceForRmsNorm) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_gpu([&](GpuOperands& t) { return rms_norm_of(t, rows, channels); });
     });
 }
 
-TEST(GpuBackend, AgreesOnRmsNormBackwardInput) {
+TEST(GpuBackend, MatchesReferenceForRmsNormBackwardInput) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         if (channels == 1) return;  // the gradient is 0 except for rounding and epsilon
         for (const bool has_residual : {true, false})
@@ -91,7 +91,7 @@ TEST(GpuBackend, AgreesOnRmsNormBackwardInput) {
     });
 }
 
-TEST(GpuBackend, AgreesOnRmsNormBackwardWeight) {
+TEST(GpuBackend, MatchesReferenceForRmsNormBackwardWeight) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_gpu([&](GpuOperands& t) {
             const kernels::RmsNorm norm = finished_rms_norm(t, rows, channels);
@@ -102,8 +102,8 @@ TEST(GpuBackend, AgreesOnRmsNormBackwardWeight) {
 }
 
 // The residual sum that a norm reads and computes itself; `rate` is the dropout rate.
-kernels::ResidualAdd sum_of(GpuOperands& t, std::size_t rows, std::size_t channels, double rate,
-                            bool has_residual) {
+kernels::ResidualAdd make_sum(GpuOperands& t, std::size_t rows, std::size_t channels, double rate,
+                              bool has_residual) {
     kernels::ResidualAdd sum{.residual = has_residual ? t.random(rows, channels) : device::Tensor{},
                              .input = t.random(rows, channels),
                              .output = t.unwritten(rows, channels)};
@@ -112,9 +112,9 @@ kernels::ResidualAdd sum_of(GpuOperands& t, std::size_t rows, std::size_t channe
 }
 
 template <class NormOp>
-NormOp with_sum(NormOp norm, const kernels::ResidualAdd& sum) {
+NormOp fuse_sum(NormOp norm, const kernels::ResidualAdd& sum) {
     norm.input = sum.output;
-    norm.sum = sum;
+    norm.fused_sum = sum;
     return norm;
 }
 
@@ -130,38 +130,38 @@ void for_each_sum(Test&& test) {
     }
 }
 
-TEST(GpuBackend, AgreesOnNormsOfSumsThatTheyMake) {
+TEST(GpuBackend, MatchesReferenceForNormsFusedWithResidualAdd) {
     for_each_sum([](std::size_t channels, double rate, bool has_residual) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            return with_sum(norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
+            return fuse_sum(norm_of(t, 5, channels), make_sum(t, 5, channels, rate, has_residual));
         });
         expect_same_on_gpu([&](GpuOperands& t) {
-            return with_sum(rms_norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
+            return fuse_sum(rms_norm_of(t, 5, channels), make_sum(t, 5, channels, rate, has_residual));
         });
     });
 }
 
 // The fused operation gives the same bits as separate ones, because a recomputation may use separate ones.
-TEST(GpuBackend, NormsOfSumsThatTheyMakeAreThoseOfSums) {
+TEST(GpuBackend, ComputesFusedNormsBitForBitLikeSeparateOnes) {
     for_each_sum([](std::size_t channels, double rate, bool has_residual) {
         for (const device::DType dtype : {device::DType::f32, device::DType::bf16}) {
-            device::Stream stream = kernels::gpu_stream();
-            GpuOperands joined = GpuOperands::of_gpu(stream, dtype, 0);
-            GpuOperands apart = GpuOperands::of_gpu(stream, dtype, 0);
+            device::Stream stream = kernels::make_gpu_stream();
+            GpuOperands fused = GpuOperands::of_gpu(stream, dtype, 0);
+            GpuOperands separate = GpuOperands::of_gpu(stream, dtype, 0);
             const auto make = [&](GpuOperands& t) {
-                return with_sum(norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
+                return fuse_sum(norm_of(t, 5, channels), make_sum(t, 5, channels, rate, has_residual));
             };
-            launch(stream, make(joined));
-            kernels::LayerNorm norm = make(apart);
-            launch(stream, norm.sum);
-            norm.sum = {};
+            launch(stream, make(fused));
+            kernels::LayerNorm norm = make(separate);
+            launch(stream, norm.fused_sum);
+            norm.fused_sum = {};
             launch(stream, norm);
-            expect_same_bits(joined, apart);
+            expect_same_bits(fused, separate);
         }
     });
 }
 
-TEST(GpuBackend, MayReplaceTheResidualOfANorm) {
+TEST(GpuBackend, WritesNormGradientsOverTheirResidual) {
     for (const std::size_t channels : {40, 257}) {
         expect_same_on_gpu([&](GpuOperands& t) {
             kernels::RmsNormBackwardInput op = backward_of(t, 5, channels, false);
@@ -173,7 +173,7 @@ TEST(GpuBackend, MayReplaceTheResidualOfANorm) {
 }
 
 // Rows that a whole block shares, some longer than its threads can keep, with and without vectors.
-TEST(GpuBackend, AgreesOnNormsOfLongRows) {
+TEST(GpuBackend, MatchesReferenceForNormsOfLongRows) {
     for (const std::size_t channels : {1040, 1031, 4112, 8208}) {
         SCOPED_TRACE(channels);
         expect_same_on_gpu([&](GpuOperands& t) { return norm_of(t, 2, channels); });
@@ -183,7 +183,7 @@ TEST(GpuBackend, AgreesOnNormsOfLongRows) {
 }
 
 // Sums over blocks of rows and strips of columns, some of which are full.
-TEST(GpuBackend, AgreesOnNormSumsOfManyRows) {
+TEST(GpuBackend, MatchesReferenceForNormWeightGradientsOfManyRows) {
     for (const std::size_t channels : {3, 264}) {
         SCOPED_TRACE(channels);
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -199,7 +199,7 @@ TEST(GpuBackend, AgreesOnNormSumsOfManyRows) {
 }
 
 // The squares of the largest numbers overflow in float.
-TEST(GpuBackend, NormalisesRowsOfEveryMagnitude) {
+TEST(GpuBackend, MatchesReferenceForRmsNormAtAllMagnitudes) {
     for (const double magnitude : {0x1p-60, 0x1p-20, 1.0, 0x1p70}) {
         SCOPED_TRACE(magnitude);
         std::vector<double> row(100);
@@ -214,10 +214,10 @@ TEST(GpuBackend, NormalisesRowsOfEveryMagnitude) {
     }
 }
 
-TEST(GpuBackend, KeepsANanWithinItsRowOfANorm) {
+TEST(GpuBackend, KeepsNaNWithinItsRowInRmsNorm) {
     std::vector<double> numbers(3 * 40, 1.5);
     numbers[40 + 20] = std::numeric_limits<double>::quiet_NaN();
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
     const kernels::RmsNorm op{t.numbers(3, 40, numbers), t.random(1, 40), t.unwritten(3, 40),
                               t.unwritten(1, 3)};
@@ -228,7 +228,7 @@ TEST(GpuBackend, KeepsANanWithinItsRowOfANorm) {
     for (std::size_t i = 0; i < output.size(); ++i) EXPECT_EQ(std::isnan(output[i]), i / 40 == 1) << i;
 }
 
-TEST(GpuBackend, NormalisesNoRowsToNone) {
+TEST(GpuBackend, AcceptsNormsWithoutRows) {
     expect_same_on_gpu([](GpuOperands& t) { return norm_of(t, 0, 40); });
     expect_same_on_gpu([](GpuOperands& t) { return backward_of(t, 0, 40, false); });
     expect_same_on_gpu([](GpuOperands& t) {

@@ -17,16 +17,17 @@ protected:
         first_.wait();
         *pinned_ = 0;
     }
-    void TearDown() override { device::give_back_pinned_memory(reinterpret_cast<std::byte*>(pinned_)); }
+    void TearDown() override { device::free_pinned_memory(reinterpret_cast<std::byte*>(pinned_)); }
 
-    std::int64_t* pinned_ = reinterpret_cast<std::int64_t*>(device::take_pinned_memory(sizeof(std::int64_t)));
+    std::int64_t* pinned_ =
+        reinterpret_cast<std::int64_t*>(device::allocate_pinned_memory(sizeof(std::int64_t)));
     device::Buffer source_{sizeof(std::int64_t), device::MemorySpace::gpu};
     device::Buffer target_{sizeof(std::int64_t), device::MemorySpace::gpu};
     device::GpuQueue first_, second_;
 };
 
-TEST_F(Queues, DoWhatIsBehindAWaitAfterWhatIsWaitedFor) {
-    device::GpuMoment copied;
+TEST_F(Queues, RunWorkAfterTheEventThatTheyWaitFor) {
+    device::GpuEvent copied;
     first_.copy(target_.data(), source_.data(), source_.bytes());
     first_.mark(copied);
     second_.wait_for(copied);
@@ -37,8 +38,8 @@ TEST_F(Queues, DoWhatIsBehindAWaitAfterWhatIsWaitedFor) {
     EXPECT_EQ(*pinned_, 1);
 }
 
-TEST_F(Queues, DoWhatIsBehindAWaitOfAnEarlierQueueToo) {
-    device::GpuMoment copied;
+TEST_F(Queues, WaitForEventsOfQueuesThatWereCreatedLater) {
+    device::GpuEvent copied;
     second_.copy(target_.data(), source_.data(), source_.bytes());
     second_.mark(copied);
     first_.wait_for(copied);
@@ -50,13 +51,13 @@ TEST_F(Queues, DoWhatIsBehindAWaitOfAnEarlierQueueToo) {
 }
 
 // Setting a mark again does not delay a queue that waits for its earlier position.
-TEST_F(Queues, WaitForTheMarkThatAMomentHasThen) {
-    device::GpuMoment copied;
+TEST_F(Queues, IgnoreMarksThatAreSetAfterTheWait) {
+    device::GpuEvent copied;
     first_.copy(target_.data(), source_.data(), source_.bytes());
     first_.mark(copied);
     second_.wait_for(copied);
     second_.copy(pinned_, target_.data(), target_.bytes());
-    device::GpuMoment read;
+    device::GpuEvent read;
     second_.mark(read);
     first_.wait_for(read);
     first_.mark(copied);
@@ -66,8 +67,8 @@ TEST_F(Queues, WaitForTheMarkThatAMomentHasThen) {
     EXPECT_EQ(*pinned_, 1);
 }
 
-TEST_F(Queues, ThatAreAloneAreWaitedForByWhoAsks) {
-    device::GpuQueue alone = device::GpuQueue::alone();
+TEST_F(Queues, FinishNonBlockingCopiesOnAnExplicitWait) {
+    device::GpuQueue alone = device::GpuQueue::make_non_blocking();
     alone.copy(pinned_, source_.data(), source_.bytes());
 
     alone.wait();

@@ -13,7 +13,7 @@ std::vector<double> frequencies_of(std::size_t half, double base = 10000) {
     return frequencies;
 }
 
-TEST(GpuBackend, AgreesOnRotary) {
+TEST(GpuBackend, MatchesReferenceForRotary) {
     for (const std::size_t half : {1, 6, 8, 32}) {
         const std::vector<double> frequencies = frequencies_of(half);
         for (const std::size_t rows : {1, 37}) {
@@ -32,7 +32,7 @@ TEST(GpuBackend, AgreesOnRotary) {
 }
 
 // Column ranges of a fused projection, in which keys need not begin on a vector.
-TEST(GpuBackend, AgreesOnRotaryOfColumnRanges) {
+TEST(GpuBackend, MatchesReferenceForRotaryOnColumnRanges) {
     for (const std::size_t half : {3, 8}) {
         const std::vector<double> frequencies = frequencies_of(half);
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -44,7 +44,7 @@ TEST(GpuBackend, AgreesOnRotaryOfColumnRanges) {
 }
 
 // More frequencies than a block can hold.
-TEST(GpuBackend, AgreesOnRotaryOfLargeHeads) {
+TEST(GpuBackend, MatchesReferenceForRotaryWithLargeHeads) {
     for (const std::size_t half : {520, 515}) {
         const std::vector<double> frequencies = frequencies_of(half);
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -54,7 +54,7 @@ TEST(GpuBackend, AgreesOnRotaryOfLargeHeads) {
 }
 
 // Positions are multiplied with frequencies in double: the reference rounds the same angle.
-TEST(GpuBackend, TurnsRowsFarOutByTheSameAngle) {
+TEST(GpuBackend, MatchesReferenceForRotaryAtExtremePositions) {
     const std::vector<double> frequencies = frequencies_of(33, 50);
     const std::vector<double> positions{0, 1, -1, 1 << 20, 1000003, 355 << 12, 2147483647, -2147483648.0};
     expect_same_on_gpu([&](GpuOperands& t) {
@@ -63,7 +63,7 @@ TEST(GpuBackend, TurnsRowsFarOutByTheSameAngle) {
     });
 }
 
-TEST(GpuBackend, TurnsNoRowsAndNoHeads) {
+TEST(GpuBackend, AcceptsRotaryWithoutRowsOrHeads) {
     const std::vector<double> frequencies = frequencies_of(4);
     expect_same_on_gpu([&](GpuOperands& t) {
         return kernels::Rotary{t.random(0, 16), t.indices(device::DType::i32, 0, 9), frequencies};

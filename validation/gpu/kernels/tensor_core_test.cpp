@@ -1,6 +1,6 @@
-// Compares tensor-core fragments with plain matmuls, in a kernel of one warp.
+// Compares tensor-core fragments with plain scores, in a kernel of one warp.
 #include "gpu_comparison.hpp"
-#include "kernels/cuda/attention/tensor_products.cuh"
+#include "kernels/cuda/attention/tensor_matmuls.cuh"
 
 namespace trireme::kernels::gpu {
 namespace {
@@ -38,12 +38,12 @@ void multiply_twice(const Factors& op) {
     float sums[R][D / 8][4] = {};
     Left own(left, row);
     load_tile<D, rows>(chunks_of(op.left), left);
-    use_in_turn(
+    run_double_buffered(
         1, [&](unsigned, unsigned) { load_tile<D, N>(chunks_of(op.right), right); }, [&] { own.load(); },
         [&](unsigned, unsigned) {
-            float products[R][N / 8][4] = {};
-            multiply_tiles<D, R, N>(own, right, products);
-            add_weighted_tile<D, R, N>(products, right, sums);
+            float scores[R][N / 8][4] = {};
+            multiply_tiles<D, R, N>(own, right, scores);
+            add_weighted_tile<D, R, N>(scores, right, sums);
         });
     store_tile<D, R>(
         sums, [](unsigned, unsigned) { return 0.5F; }, left, row, op.result.data, op.result.stride,
@@ -51,16 +51,16 @@ void multiply_twice(const Factors& op) {
 }
 
 template <class Left>
-void expect_products(std::size_t rows, std::size_t right_rows, std::size_t columns) {
-    device::Stream stream = kernels::gpu_stream();
+void expect_matmuls(std::size_t rows, std::size_t right_rows, std::size_t columns) {
+    device::Stream stream = kernels::make_gpu_stream();
     device::CudaStream& own = std::get<device::CudaStream>(stream.backend);
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::bf16, 8);
     const std::vector<double> left = whole(rows * columns, 1);
     const std::vector<double> right = whole(right_rows * columns, 2);
-    const Factors op{elements<device::Bf16>(device::ConstTensor(t.numbers(rows, columns, left))),
-                     elements<device::Bf16>(device::ConstTensor(t.numbers(right_rows, columns, right))),
-                     elements<device::Bf16>(t.unwritten(rows, columns))};
-    start(
+    const Factors op{get_elements<device::Bf16>(device::ConstTensor(t.numbers(rows, columns, left))),
+                     get_elements<device::Bf16>(device::ConstTensor(t.numbers(right_rows, columns, right))),
+                     get_elements<device::Bf16>(t.unwritten(rows, columns))};
+    launch_kernel(
         own, {.threads = tensor_threads, .shared_bytes = (64 * R + N) * D * sizeof(device::Bf16)},
         +[](Factors factors) { multiply_twice<Left>(factors); }, op);
 
@@ -68,9 +68,9 @@ void expect_products(std::size_t rows, std::size_t right_rows, std::size_t colum
     for (std::size_t r = 0; r < rows; ++r) {
         std::vector<double> sums(columns);
         for (std::size_t n = 0; n < right_rows; ++n) {
-            double product = 0;
-            for (std::size_t c = 0; c < columns; ++c) product += left[r * columns + c] * right[n * columns + c];
-            const double weight = static_cast<double>(device::Bf16(static_cast<float>(product)));
+            double dot = 0;
+            for (std::size_t c = 0; c < columns; ++c) dot += left[r * columns + c] * right[n * columns + c];
+            const double weight = static_cast<double>(device::Bf16(static_cast<float>(dot)));
             for (std::size_t c = 0; c < columns; ++c) sums[c] += weight * right[n * columns + c];
         }
         for (std::size_t c = 0; c < columns; ++c) {
@@ -82,11 +82,11 @@ void expect_products(std::size_t rows, std::size_t right_rows, std::size_t colum
     EXPECT_TRUE(t.has_clean_gaps());
 }
 
-TEST(TensorCores, MultiplyWholeTiles) { expect_products<LeftInTile<D>>(64 * R, N, D); }
-TEST(TensorCores, MultiplyWhatIsInRegisters) { expect_products<LeftInRegisters<D, R>>(64 * R, N, D); }
-TEST(TensorCores, MultiplyPartsOfTilesAsIfZerosFollowed) { expect_products<LeftInTile<D>>(45, 13, 24); }
+TEST(TensorCores, MultiplyFullTiles) { expect_matmuls<LeftInTile<D>>(64 * R, N, D); }
+TEST(TensorCores, MultiplyFactorsInRegisters) { expect_matmuls<LeftInRegisters<D, R>>(64 * R, N, D); }
+TEST(TensorCores, MultiplyPartialTilesPaddedWithZeros) { expect_matmuls<LeftInTile<D>>(45, 13, 24); }
 
-TEST(TensorCores, HaveChunksOfEightRowsInDifferentBanks) {
+TEST(TensorCores, PlaceChunksOfEightRowsInDifferentBanks) {
     for (unsigned chunk = 0; chunk < D / 8; ++chunk) {
         std::vector<unsigned> banks;
         for (unsigned row = 8; row < 16; ++row) banks.push_back(swizzled_offset<D>(row, chunk) / 8 % 8);
@@ -96,7 +96,7 @@ TEST(TensorCores, HaveChunksOfEightRowsInDifferentBanks) {
 }
 
 template <unsigned columns>
-void expect_places_by_exclusive_or() {
+void expect_offsets_by_exclusive_or() {
     for (unsigned row = 0; row < 32; ++row) {
         for (unsigned chunk = 0; chunk < 2; ++chunk) {
             for (unsigned k = 0; k < columns / 16; ++k) {
@@ -107,32 +107,32 @@ void expect_places_by_exclusive_or() {
     }
 }
 
-TEST(TensorCores, FindFurtherPlacesByAnExclusiveOr) {
-    expect_places_by_exclusive_or<64>();
-    expect_places_by_exclusive_or<128>();
+TEST(TensorCores, ComputeFurtherOffsetsByExclusiveOr) {
+    expect_offsets_by_exclusive_or<64>();
+    expect_offsets_by_exclusive_or<128>();
 }
 
 // Matrices 0 to 3 of a left factor begin at rows 0 and 8, then at the same rows of the next columns. For a
 // right factor, columns come first.
-TEST(TensorCores, LoadMatricesFromTheirRows) {
+TEST(TensorCores, ComputeTheRowOffsetOfEachLane) {
     for (unsigned lane = 0; lane < 32; ++lane) {
         const unsigned row = lane % 8;
         const bool is_odd = lane / 8 % 2 == 1;
         const bool is_high = lane / 16 == 1;
-        EXPECT_EQ(left_place<D>(32, lane), swizzled_offset<D>(32 + row + (is_odd ? 8 : 0), is_high ? 1 : 0));
-        EXPECT_EQ(right_place<D>(lane), swizzled_offset<D>(row + (is_high ? 8 : 0), is_odd ? 1 : 0));
+        EXPECT_EQ(left_offset<D>(32, lane), swizzled_offset<D>(32 + row + (is_odd ? 8 : 0), is_high ? 1 : 0));
+        EXPECT_EQ(right_offset<D>(lane), swizzled_offset<D>(row + (is_high ? 8 : 0), is_odd ? 1 : 0));
     }
 }
 
 // Loads matrices whose elements encode their row and column, and compares the words. (PTX ISA, "ldmatrix")
-TEST(TensorCores, LoadMatricesAsTheirLanesHoldThem) {
+TEST(TensorCores, LoadMatricesInTheLaneLayoutOfLdmatrix) {
     struct Loaded {
         unsigned plain[4], transposed[4];
     };
     static std::array<Loaded, 32> lanes;
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     device::CudaStream& own = std::get<device::CudaStream>(stream.backend);
-    start(
+    launch_kernel(
         own, {.threads = 32, .shared_bytes = 32 * 8 * sizeof(device::Bf16)},
         +[](int) {
             device::Bf16* const matrices = shared_memory<device::Bf16>();
@@ -143,8 +143,8 @@ TEST(TensorCores, LoadMatricesAsTheirLanesHoldThem) {
             const Matrices plain = load_matrices(matrices + 8 * lane);
             const Matrices transposed = load_transposed_matrices(matrices + 8 * lane);
             for (unsigned m = 0; m < 4; ++m) {
-                lanes[lane].plain[m] = plain.of[m];
-                lanes[lane].transposed[m] = transposed.of[m];
+                lanes[lane].plain[m] = plain.registers[m];
+                lanes[lane].transposed[m] = transposed.registers[m];
             }
         },
         0);

@@ -15,17 +15,18 @@ using Pairs = std::array<std::array<bool, key_rows>, 16 * row_tiles>;  // [row][
 
 // Returns has(r, n, e) of every lane as pairs.
 template <class Seen>
-Pairs pairs_of(const Seen& seen) {
+Pairs list_pairs(const Seen& seen) {
     static Pairs pairs;
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     device::CudaStream& own = std::get<device::CudaStream>(stream.backend);
-    start(
+    launch_kernel(
         own, {.threads = warp_size},
-        +[](Seen told) {
+        +[](Seen mask) {
             for (unsigned r = 0; r < row_tiles; ++r)
                 for (unsigned n = 0; n < key_rows / 8; ++n)
                     for (unsigned e = 0; e < 4; ++e)
-                        pairs[row_of(r, e, own_lane())][column_of(n, e, own_lane())] = told.has(r, n, e);
+                        pairs[find_row(r, e, lane_index())][find_column(n, e, lane_index())] =
+                            mask.is_visible(r, n, e);
         },
         seen);
     own.work->queue().wait();
@@ -35,7 +36,7 @@ Pairs pairs_of(const Seen& seen) {
 // Compares the pairs with is_seen(row, column).
 template <class Seen, class IsSeen>
 void expect_seen(const Seen& seen, IsSeen&& is_seen) {
-    const Pairs pairs = pairs_of(seen);
+    const Pairs pairs = list_pairs(seen);
     unsigned count = 0;
     for (unsigned row = 0; row < 16 * row_tiles; ++row) {
         for (unsigned column = 0; column < key_rows; ++column) {
@@ -43,17 +44,17 @@ void expect_seen(const Seen& seen, IsSeen&& is_seen) {
             count += is_seen(row, column) ? 1 : 0;
         }
     }
-    EXPECT_EQ(seen.are_all(), count == 16 * row_tiles * key_rows);
-    EXPECT_EQ(seen.are_none(), count == 0);
+    EXPECT_EQ(seen.is_fully_visible(), count == 16 * row_tiles * key_rows);
+    EXPECT_EQ(seen.is_fully_masked(), count == 0);
 }
 
-TEST(TensorScores, SeeKeysOfTheSegmentUpToTheirQuery) {
+TEST(TensorScores, IncludeOnlyKeysOfTheSegmentUpToTheQuery) {
     for (const bool is_causal : {true, false}) {
         for (const unsigned length : {65U, 96U, 200U}) {
             for (const unsigned query : {0U, 31U, 32U, 63U, 64U, 96U, 128U}) {
                 const unsigned key = 64;
                 SCOPED_TRACE(cat("causal ", is_causal, ", length ", length, ", query ", query));
-                expect_seen(SeenKeys<row_tiles, key_rows>{query, key, length, is_causal},
+                expect_seen(QueryRowMask<row_tiles, key_rows>{query, key, length, is_causal},
                             [&](unsigned row, unsigned column) {
                                 return key + column < length && (!is_causal || key + column <= query + row);
                             });
@@ -62,20 +63,20 @@ TEST(TensorScores, SeeKeysOfTheSegmentUpToTheirQuery) {
     }
 }
 
-TEST(TensorScores, SeeKeysFromTheirQueryOn) {
+TEST(TensorScores, IncludeOnlyQueriesAtOrAfterTheKey) {
     for (const bool is_causal : {true, false}) {
         for (const unsigned query : {0U, 32U, 33U, 48U, 64U, 94U, 95U, 128U}) {
             const unsigned key = 64;
             SCOPED_TRACE(cat("causal ", is_causal, ", query ", query));
             expect_seen(
-                SeeingQueries<row_tiles, key_rows>{key, query, is_causal},
+                KeyRowMask<row_tiles, key_rows>{key, query, is_causal},
                 [&](unsigned row, unsigned column) { return !is_causal || key + row <= query + column; });
         }
     }
 }
 
-TEST(TensorScores, TakeTheQueriesOfOneHeadAfterTheOther) {
-    QueryTurn turn{4, 32};
+TEST(TensorScores, VisitTheQueriesHeadByHead) {
+    QueryLoop turn{4, 32};
     std::vector<std::pair<unsigned, unsigned>> turns;
     for (unsigned t = 0; t < 6; ++t) {
         turns.emplace_back(turn.head, turn.query);

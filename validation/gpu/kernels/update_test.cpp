@@ -15,44 +15,44 @@ device::Tensor every_other_column(GpuOperands& t, std::size_t columns) {
 
 struct Extras {
     bool has_velocity = false;
-    bool tells_columns_apart = false;
+    bool has_decaying_columns = false;
     bool has_rounded = false;
 };
 
 kernels::AdamWUpdate some_adamw(GpuOperands& t, std::size_t rows, std::size_t columns, const Extras& extras) {
     Numbers squares(rows * columns);
     for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = 0.125 + 0.25 * static_cast<double>(i % 7);
-    return {
-        .parameter = t.wide_random(rows, columns),
-        .gradient = t.wide_random(rows, columns),
-        .moment1 = t.wide_random(rows, columns),
-        .moment2 = t.numbers_of(t.wide(), rows, columns, squares),
-        .gradient_scale = 0.25,
-        .rate = 0.125,
-        .weight_decay = 0.5,
-        .step = 3,
-        .decaying = extras.tells_columns_apart ? every_other_column(t, columns) : device::Tensor{},
-        .rounded = extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
+    return {.parameter = t.wide_random(rows, columns),
+            .gradient = t.wide_random(rows, columns),
+            .moment1 = t.wide_random(rows, columns),
+            .moment2 = t.numbers_of(t.wide(), rows, columns, squares),
+            .gradient_scale = 0.25,
+            .rate = 0.125,
+            .weight_decay = 0.5,
+            .step = 3,
+            .decay_mask = extras.has_decaying_columns ? every_other_column(t, columns) : device::Tensor{},
+            .rounded_parameter =
+                extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
 }
 
 kernels::SgdUpdate some_sgd(GpuOperands& t, std::size_t rows, std::size_t columns, const Extras& extras) {
-    return {
-        .parameter = t.wide_random(rows, columns),
-        .gradient = t.wide_random(rows, columns),
-        .velocity = extras.has_velocity ? t.wide_random(rows, columns) : device::Tensor{},
-        .gradient_scale = 0.25,
-        .rate = 0.125,
-        .momentum = extras.has_velocity ? 0.75 : 0,
-        .weight_decay = 0.5,
-        .decaying = extras.tells_columns_apart ? every_other_column(t, columns) : device::Tensor{},
-        .rounded = extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
+    return {.parameter = t.wide_random(rows, columns),
+            .gradient = t.wide_random(rows, columns),
+            .velocity = extras.has_velocity ? t.wide_random(rows, columns) : device::Tensor{},
+            .gradient_scale = 0.25,
+            .rate = 0.125,
+            .momentum = extras.has_velocity ? 0.75 : 0,
+            .weight_decay = 0.5,
+            .decay_mask = extras.has_decaying_columns ? every_other_column(t, columns) : device::Tensor{},
+            .rounded_parameter =
+                extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
 }
 
 // A model that computes in 16 bits has 32-bit parameters and rounded 16-bit copies.
 template <class Make>
 void expect_same_updates(Make&& make) {
     for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
-        Extras extras{.has_velocity = rows != 5, .tells_columns_apart = rows == 37};
+        Extras extras{.has_velocity = rows != 5, .has_decaying_columns = rows == 37};
         expect_same_on_gpu([&](GpuOperands& t) { return make(t, rows, columns, extras); },
                            {device::DType::f64, device::DType::f32});
         extras.has_rounded = true;
@@ -61,13 +61,13 @@ void expect_same_updates(Make&& make) {
     });
 }
 
-TEST(GpuBackend, AgreesOnAdamW) { expect_same_updates(some_adamw); }
-TEST(GpuBackend, AgreesOnSgd) { expect_same_updates(some_sgd); }
+TEST(GpuBackend, MatchesReferenceForAdamW) { expect_same_updates(some_adamw); }
+TEST(GpuBackend, MatchesReferenceForSgd) { expect_same_updates(some_sgd); }
 
-TEST(GpuBackend, RoundsTheParameterThatItWrites) {
+TEST(GpuBackend, WritesRoundedCopiesOfUpdatedParameters) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (const std::size_t gap : {0, 3}) {
-            device::Stream stream = kernels::gpu_stream();
+            device::Stream stream = kernels::make_gpu_stream();
             GpuOperands t = GpuOperands::of_gpu(stream, dtype, gap);
             const kernels::AdamWUpdate adamw = some_adamw(t, 3, 20, {.has_rounded = true});
             const kernels::SgdUpdate sgd = some_sgd(t, 3, 20, {.has_velocity = true, .has_rounded = true});
@@ -86,15 +86,15 @@ TEST(GpuBackend, RoundsTheParameterThatItWrites) {
 }
 
 // The list of decaying columns is in host memory and is read at the launch.
-TEST(GpuBackend, IsToldByTheHostWhichColumnsDecay) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuBackend, ReadsDecayingColumnsFromHostMemoryAtLaunch) {
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
     kernels::SgdUpdate op{.parameter = t.numbers(2, 2, {4, 4, 8, 8}),
                           .gradient = t.numbers(2, 2, {1, 1, 1, 1}),
                           .rate = 0.25,
                           .weight_decay = 0.5};
     std::vector<std::int32_t> decaying{0, 1};
-    op.decaying = {decaying.data(), device::DType::i32, 1, 2, 2};
+    op.decay_mask = {decaying.data(), device::DType::i32, 1, 2, 2};
 
     launch(stream, op);
     decaying = {1, 0};  // no effect after the launch
@@ -105,12 +105,12 @@ TEST(GpuBackend, IsToldByTheHostWhichColumnsDecay) {
 // Makes updates of short and long tensors, some of which decay fully, partly or not at all, like an
 // optimizer's.
 template <class Op, class Make>
-std::vector<Op> of_many_shapes(GpuOperands& t, bool has_rounded, Make&& make) {
+std::vector<Op> make_many_shapes(GpuOperands& t, bool has_rounded, Make&& make) {
     std::vector<Op> ops;
     for (const auto& [rows, columns] :
          {std::pair<std::size_t, std::size_t>{1, 3}, {70, 61}, {0, 5}, {64, 132}, {1, 9001}, {3, 8}}) {
         const Extras extras{
-            .has_velocity = true, .tells_columns_apart = rows == 70, .has_rounded = has_rounded};
+            .has_velocity = true, .has_decaying_columns = rows == 70, .has_rounded = has_rounded};
         ops.push_back(make(t, rows, columns, extras));
         if (rows == 64) ops.back().weight_decay = 0;
     }
@@ -121,30 +121,31 @@ template <class Op, class Make>
 void expect_same_of_many(Make&& make) {
     for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         const bool has_rounded = dtype == device::DType::bf16;
-        GpuOperands expected = GpuOperands::of_reference(dtype);
-        for (const Op& op : of_many_shapes<Op>(expected, has_rounded, make)) kernels::run_reference(op);
+        GpuOperands expected = GpuOperands::for_reference(dtype);
+        for (const Op& op : make_many_shapes<Op>(expected, has_rounded, make)) kernels::run_reference(op);
         for (const std::size_t gap : {0, 8}) {
-            SCOPED_TRACE(cat(name_of(dtype), ", gaps of ", gap));
-            device::Stream stream = kernels::gpu_stream();
+            SCOPED_TRACE(cat(to_string(dtype), ", gaps of ", gap));
+            device::Stream stream = kernels::make_gpu_stream();
             GpuOperands got = GpuOperands::of_gpu(stream, dtype, gap);
-            kernels::launch_each(stream, of_many_shapes<Op>(got, has_rounded, make));
+            kernels::launch_each(stream, make_many_shapes<Op>(got, has_rounded, make));
             expect_close(got, expected, gpu_tolerance(dtype));
             GpuOperands one_by_one = GpuOperands::of_gpu(stream, dtype, gap);
-            for (const Op& op : of_many_shapes<Op>(one_by_one, has_rounded, make)) kernels::launch(stream, op);
+            for (const Op& op : make_many_shapes<Op>(one_by_one, has_rounded, make))
+                kernels::launch(stream, op);
             expect_same_bits(got, one_by_one);
         }
     }
 }
 
-TEST(GpuBackend, UpdatesManyTensorsAtOnce) {
+TEST(GpuBackend, UpdatesManyTensorsExactlyLikeSingleOnes) {
     expect_same_of_many<kernels::AdamWUpdate>(some_adamw);
     expect_same_of_many<kernels::SgdUpdate>(some_sgd);
 }
 
 // More lists than the buffer can hold at once.
-TEST(GpuBackend, FindsTheColumnsThatDecayOfManyTensors) {
+TEST(GpuBackend, AppliesDecayToTheRightColumnsOfManyTensors) {
     constexpr std::size_t columns = 6000;
-    device::Stream stream = kernels::gpu_stream();
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
     std::vector<std::vector<std::int32_t>> decaying;
     std::vector<kernels::SgdUpdate> ops;
@@ -154,7 +155,7 @@ TEST(GpuBackend, FindsTheColumnsThatDecayOfManyTensors) {
                        .gradient = t.zeros(1, columns),
                        .rate = 0.5,
                        .weight_decay = 0.5,
-                       .decaying = {own.data(), device::DType::i32, 1, columns, columns}});
+                       .decay_mask = {own.data(), device::DType::i32, 1, columns, columns}});
     }
 
     launch_each(stream, ops);
@@ -164,8 +165,8 @@ TEST(GpuBackend, FindsTheColumnsThatDecayOfManyTensors) {
         EXPECT_EQ(kernels::values(results[2 * i]), Numbers(columns, i % 2 == 1 ? 6 : 8)) << i;
 }
 
-TEST(GpuBackend, RefusesUpdatesThatDoNotGoTogether) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuBackend, RejectsJointUpdatesWithDifferentSteps) {
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
     std::vector<kernels::AdamWUpdate> ops{some_adamw(t, 2, 3, {}), some_adamw(t, 2, 3, {})};
     ops.back().step = 4;
@@ -173,21 +174,21 @@ TEST(GpuBackend, RefusesUpdatesThatDoNotGoTogether) {
     EXPECT_THROW(launch_each(stream, ops), BugError);
 }
 
-TEST(GpuBackend, TakesOneStartForManyTensors) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuBackend, CountsOneCallForManyTensors) {
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
     const std::vector<kernels::SumOfSquares> ops{{t.random(3, 5), t.unwritten_of(device::DType::f64, 1, 1)},
                                                  {t.random(7, 5), t.unwritten_of(device::DType::f64, 1, 1)}};
 
     launch_each(stream, ops);
-    stream.settle();
+    stream.synchronize();
 
     ASSERT_EQ(stream.ledger.entries().size(), 1U);
     EXPECT_EQ(stream.ledger.entries()[0].calls, 1U);
-    EXPECT_EQ(stream.ledger.entries()[0].unit.bytes, ops[0].cost().bytes + ops[1].cost().bytes);
+    EXPECT_EQ(stream.ledger.entries()[0].total_cost.bytes, ops[0].cost().bytes + ops[1].cost().bytes);
 }
 
-TEST(GpuBackend, AddsSquaresOfManyTensorsAtOnce) {
+TEST(GpuBackend, SumsSquaresOfManyTensorsExactlyLikeSingleOnes) {
     const auto make = [](GpuOperands& t) {
         std::vector<kernels::SumOfSquares> ops;
         for (const std::size_t size : {9001, 1, 0, 4096, 70})
@@ -196,19 +197,19 @@ TEST(GpuBackend, AddsSquaresOfManyTensorsAtOnce) {
         return ops;
     };
     for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
-        GpuOperands expected = GpuOperands::of_reference(dtype);
+        GpuOperands expected = GpuOperands::for_reference(dtype);
         for (const kernels::SumOfSquares& op : make(expected)) run_reference(op);
-        device::Stream stream = kernels::gpu_stream();
+        device::Stream stream = kernels::make_gpu_stream();
         GpuOperands got = GpuOperands::of_gpu(stream, dtype, 3);
         launch_each(stream, make(got));
-        expect_close(got, expected, gpu_tolerance(wide_of(dtype)));
+        expect_close(got, expected, gpu_tolerance(accumulator_type(dtype)));
         GpuOperands one_by_one = GpuOperands::of_gpu(stream, dtype, 3);
         for (const kernels::SumOfSquares& op : make(one_by_one)) launch(stream, op);
         expect_same_bits(got, one_by_one);
     }
 }
 
-TEST(GpuBackend, AgreesOnSumsOfSquares) {
+TEST(GpuBackend, MatchesReferenceForSumsOfSquares) {
     for (const std::size_t size : {1, 7, 4095, 4096, 9001}) {
         SCOPED_TRACE(cat(size, " elements"));
         expect_same_on_gpu([&](GpuOperands& t) {
@@ -220,12 +221,12 @@ TEST(GpuBackend, AgreesOnSumsOfSquares) {
     });
 }
 
-TEST(GpuBackend, AddsSquaresInOneOrderHoweverTheyLie) {
+TEST(GpuBackend, SumsSquaresIndependentlyOfTheRowStride) {
     constexpr std::size_t rows = 71;
     constexpr std::size_t columns = 60;
     std::vector<Numbers> sums;
     for (const std::size_t gap : {0, 1, 4}) {
-        device::Stream stream = kernels::gpu_stream();
+        device::Stream stream = kernels::make_gpu_stream();
         GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, gap);
         const kernels::SumOfSquares op{t.random(rows, columns), t.unwritten_of(device::DType::f64, 1, 1)};
         launch(stream, op);
@@ -236,8 +237,8 @@ TEST(GpuBackend, AddsSquaresInOneOrderHoweverTheyLie) {
     EXPECT_EQ(sums[2], sums[0]);
 }
 
-TEST(GpuBackend, FindsNothingToUpdateInNothing) {
-    device::Stream stream = kernels::gpu_stream();
+TEST(GpuBackend, AcceptsUpdatesOfEmptyTensors) {
+    device::Stream stream = kernels::make_gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
 
     launch(stream, some_adamw(t, 0, 5, {}));

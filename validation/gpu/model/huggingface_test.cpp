@@ -7,7 +7,7 @@
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/read.hpp"
 #include "trireme/kernels/rows.hpp"
-#include "trireme/stage/sent_batch.hpp"
+#include "trireme/stage/batch_upload.hpp"
 #include "unit/stage/model_record.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
@@ -18,7 +18,9 @@ struct Trial {
     device::DType dtype;
     std::string record;
 
-    friend void PrintTo(const Trial& trial, std::ostream* out) { *out << name_of(trial.dtype) << trial.record; }
+    friend void PrintTo(const Trial& trial, std::ostream* out) {
+        *out << to_string(trial.dtype) << trial.record;
+    }
 };
 
 std::vector<Trial> all_trials() {
@@ -28,7 +30,7 @@ std::vector<Trial> all_trials() {
     return trials;
 }
 
-class HuggingFaceOnGpu : public testing::TestWithParam<Trial> {
+class GpuModel : public testing::TestWithParam<Trial> {
 protected:
     // Returns the allowed error. In f32: twice PyTorch's own error, or 1e-5. In bf16, where weights and
     // activations have 8 bits: the rounding error over a few layers, which is 5 % for one gradient and below 4
@@ -47,28 +49,28 @@ protected:
         copy_rows(
             device::ConstTensor{exact.data(), device::DType::f64, on_gpu.rows, on_gpu.columns, on_gpu.columns},
             there);
-        device::Stream stream = kernels::gpu_stream();
+        device::Stream stream = kernels::make_gpu_stream();
         launch(stream, kernels::Copy{.input = there, .output = on_gpu});
-        stream.settle();
+        stream.synchronize();
     }
 
     // Returns the number of calls of a kernel, from the stream's ledger.
     static std::size_t calls(device::Stream& stream, std::string_view kernel) {
-        stream.settle();
+        stream.synchronize();
         std::size_t calls = 0;
         for (const device::Ledger::Entry& entry : stream.ledger.entries())
-            if (entry.unit.kernel == kernel) calls += entry.calls;
+            if (entry.total_cost.kernel == kernel) calls += entry.calls;
         return calls;
     }
 
     // Number of separate residual sums. All others are fused with a norm, except the last one of a pre-norm
     // model, and the gradients of a post-norm model.
-    std::size_t sums_apart() const {
+    std::size_t count_separate_sums() const {
         return record_.config.family == model::Family::bert ? 2 * record_.config.layers : 1;
     }
 
     // True if the blocks' activation is fused with their matmuls: for GPT-2 in bf16.
-    bool joins_activations() const {
+    bool fuses_activations() const {
         const bool has_one = record_.config.family != model::Family::llama;
         return has_one && GetParam().dtype == device::DType::bf16 &&
                record_.config.activation == kernels::ActivationKind::gelu_tanh;
@@ -77,11 +79,11 @@ protected:
     const stage::ModelRecord record_ = stage::read_record(GetParam().record);
 };
 
-TEST_P(HuggingFaceOnGpu, AgreesOnTheLossAndEveryGradient) {
-    device::Stream stream = kernels::gpu_stream();
-    device::ByteSender sender(stream.gpu_times->queue());
+TEST_P(GpuModel, MatchesTheLossAndGradientsOfHuggingFace) {
+    device::Stream stream = kernels::make_gpu_stream();
+    device::GpuUploader sender(stream.gpu_times->queue());
     const stage::TokenRows rows(record_.samples);
-    const stage::SentBatch sent = stage::send(rows.batch(), sender);
+    const stage::UploadedBatch sent = stage::upload(rows.batch(), sender);
     const device::DType dtype = GetParam().dtype;
     stage::WholeModel model(record_.config, dtype, device::MemorySpace::gpu,
                             predict(record_.config, dtype, rows.shape()));
@@ -91,8 +93,8 @@ TEST_P(HuggingFaceOnGpu, AgreesOnTheLossAndEveryGradient) {
     const auto count = static_cast<double>(record_.terms());
     const double loss = model.forward_backward(stream, sent.batch, {.loss_scale = 1 / count}) / count;
 
-    EXPECT_EQ(calls(stream, "residual_add"), sums_apart());
-    if (joins_activations()) {
+    EXPECT_EQ(calls(stream, "residual_add"), count_separate_sums());
+    if (fuses_activations()) {
         EXPECT_EQ(calls(stream, "activation") + calls(stream, "activation_backward"), 0U);
     }
     EXPECT_LE(std::abs(loss - record_.plain.loss), bar(record_.plain.float32_loss_error) * record_.plain.loss);
@@ -106,8 +108,8 @@ TEST_P(HuggingFaceOnGpu, AgreesOnTheLossAndEveryGradient) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceOnGpu, testing::ValuesIn(all_trials()), [](const auto& trial) {
-    return std::string(name_of(trial.param.dtype)) + "_" + trial.param.record;
+INSTANTIATE_TEST_SUITE_P(Records, GpuModel, testing::ValuesIn(all_trials()), [](const auto& trial) {
+    return std::string(to_string(trial.param.dtype)) + "_" + trial.param.record;
 });
 
 }  // namespace

@@ -5,18 +5,18 @@
 namespace trireme {
 
 NcclCalls::NcclCalls() {
-    library_.find("ncclGetVersion", get_version);
-    library_.find("ncclGetUniqueId", get_unique_id);
-    library_.find("ncclCommInitRankConfig", open);
-    library_.find("ncclCommGetAsyncError", get_state);
-    library_.find("ncclSend", send);
-    library_.find("ncclRecv", receive);
-    library_.find("ncclGroupStart", begin_group);
-    library_.find("ncclGroupEnd", end_group);
-    library_.find("ncclCommFinalize", finalize);
-    library_.find("ncclCommDestroy", destroy);
-    library_.find("ncclCommAbort", abort);
-    library_.find("ncclGetLastError", last_error);
+    library_.load_symbol("ncclGetVersion", get_version);
+    library_.load_symbol("ncclGetUniqueId", get_unique_id);
+    library_.load_symbol("ncclCommInitRankConfig", open);
+    library_.load_symbol("ncclCommGetAsyncError", get_state);
+    library_.load_symbol("ncclSend", send);
+    library_.load_symbol("ncclRecv", receive);
+    library_.load_symbol("ncclGroupStart", begin_group);
+    library_.load_symbol("ncclGroupEnd", end_group);
+    library_.load_symbol("ncclCommFinalize", finalize);
+    library_.load_symbol("ncclCommDestroy", destroy);
+    library_.load_symbol("ncclCommAbort", abort);
+    library_.load_symbol("ncclGetLastError", last_error);
 }
 
 ncclUniqueId TwoRanks::new_id() const {
@@ -36,7 +36,7 @@ ncclComm_t TwoRanks::begin_to_open(const ncclUniqueId& id, int rank) const {
 void TwoRanks::open_both() {
     const ncclUniqueId id = new_id();
     ranks_ = {begin_to_open(id, 0), begin_to_open(id, 1)};
-    for (const int rank : {0, 1}) ASSERT_EQ(state_of(rank), ncclSuccess);
+    for (const int rank : {0, 1}) ASSERT_EQ(poll_state(rank), ncclSuccess);
     for (std::size_t i = 0; i < sent_.size(); ++i) sent_[i] = static_cast<std::byte>(i + 1);
 }
 
@@ -47,7 +47,7 @@ void TwoRanks::TearDown() {
     for (device::GpuQueue& queue : queues_) queue.wait();
 }
 
-ncclResult_t TwoRanks::state_of(int rank) {
+ncclResult_t TwoRanks::poll_state(int rank) {
     ncclResult_t state = ncclInProgress;
     for (int polls = 0; polls < 100 && state == ncclInProgress; ++polls) {
         const ncclResult_t answer = nccl_.get_state(ranks_[static_cast<std::size_t>(rank)], &state);
@@ -58,7 +58,7 @@ ncclResult_t TwoRanks::state_of(int rank) {
 
 void TwoRanks::poll(int times) {
     for (int i = 0; i < times; ++i) {
-        emulated::let_gpu_go_on();
+        emulated::advance_gpu();
         for (const int rank : {0, 1}) {
             ncclResult_t state = ncclSuccess;
             nccl_.get_state(ranks_[static_cast<std::size_t>(rank)], &state);
@@ -66,7 +66,7 @@ void TwoRanks::poll(int times) {
     }
 }
 
-bool TwoRanks::is_over(const device::GpuMoment& moment, int polls) {
+bool TwoRanks::is_over(const device::GpuEvent& moment, int polls) {
     for (int i = 0; i < polls; ++i)
         if (moment.is_over()) return true;
     return false;
@@ -84,8 +84,8 @@ ncclResult_t TwoRanks::receive(int to, std::size_t bytes, ncclDataType_t type) {
                          static_cast<cudaStream_t>(queues_[own].native()));
 }
 
-device::GpuMoment TwoRanks::mark(int rank) {
-    device::GpuMoment moment;
+device::GpuEvent TwoRanks::mark(int rank) {
+    device::GpuEvent moment;
     queues_[static_cast<std::size_t>(rank)].mark(moment);
     return moment;
 }

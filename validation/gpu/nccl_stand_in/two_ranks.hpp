@@ -44,21 +44,21 @@ protected:
     void open_both();
 
     // Polls until the state is not "in progress" any more.
-    ncclResult_t state_of(int rank);
+    ncclResult_t poll_state(int rank);
     void poll(int times);
-    bool is_over(const device::GpuMoment& moment, int polls = 100);
+    bool is_over(const device::GpuEvent& moment, int polls = 100);
 
     // Send to the other rank, and receive from it; the bytes are 1, 2, ...
     ncclResult_t send(int from, std::size_t bytes, ncclDataType_t type = ncclInt8);
     ncclResult_t receive(int to, std::size_t bytes, ncclDataType_t type = ncclInt8);
-    device::GpuMoment mark(int rank);
+    device::GpuEvent mark(int rank);
     // Returns all complaints since the last call, one sentence per line.
     std::string complaints();
 
     NcclCalls nccl_ = {};
     StandIn stand_in_ = {};
     std::array<ncclComm_t, 2> ranks_ = {};
-    std::array<device::GpuQueue, 2> queues_ = {device::GpuQueue::alone(), device::GpuQueue::alone()};
+    std::array<device::GpuQueue, 2> queues_ = {device::GpuQueue::make_non_blocking(), device::GpuQueue::make_non_blocking()};
     std::vector<std::byte> sent_ = std::vector<std::byte>(300'000);
     std::vector<std::byte> received_ = std::vector<std::byte>(300'000);
 };

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
         constexpr int skipped = 77;
         return skipped;
     }
-    trireme::device::use_gpu(search.gpus.front().number);
+    trireme::device::select_gpu(search.gpus.front().number);
     std::printf("on %s\n", search.gpus.front().name.c_str());
     return RUN_ALL_TESTS();
 }

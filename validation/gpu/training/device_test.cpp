@@ -31,28 +31,28 @@ protected:
     std::string device_of_run() const { return nlohmann::json::parse(read("run/manifest.json")).at("device"); }
 };
 
-TEST_F(Device, IsTheGpuWhereThereIsOne) {
+TEST_F(Device, IsTheGpuIfThereIsOne) {
     ASSERT_EQ(train_on_gpu("").code, 0);
     EXPECT_EQ(device_of_run(), "cuda (emulated GPU)");
 }
 
-TEST_F(Device, IsTheProcessorWhereItIsAskedFor) {
+TEST_F(Device, IsTheCpuIfRequested) {
     ASSERT_EQ(train_on_gpu("--device cpu").code, 0);
     EXPECT_TRUE(device_of_run().starts_with("cpu (")) << device_of_run();
 }
 
-TEST_F(Device, IsTheProcessorWhereThereIsNoGpu) {
+TEST_F(Device, IsTheCpuWithoutAGpu) {
     ASSERT_EQ(run(command("")).code, 0);
     EXPECT_TRUE(device_of_run().starts_with("cpu (")) << device_of_run();
 }
 
-TEST_F(Device, OfWhichThereIsNoneIsRefused) {
+TEST_F(Device, IsRejectedIfCudaIsRequestedWithoutAGpu) {
     expect_refusal(command("--device cuda"), {"--device cuda: rank 0 has no GPU to compute on: ",
                                               "use --device cpu, or have the job give each"});
     expect_refusal(command("--device cuda"), {"--device cuda: rank 0 has no GPU"}, 2);
 }
 
-TEST_F(Device, ThatRanksShareIsNamed) {
+TEST_F(Device, IsNamedInTheOutputIfRanksShareIt) {
     const Outcome outcome = train_on_gpu("--data 2", 2);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find(
@@ -62,14 +62,14 @@ TEST_F(Device, ThatRanksShareIsNamed) {
 }
 
 // The emulated GPU has 8 GiB.
-TEST_F(Device, WithTooLittleMemoryIsRefused) {
+TEST_F(Device, IsRejectedIfItsMemoryIsTooSmall) {
     const Outcome outcome = train_on_gpu("--batch 1000000 --device cuda");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_NE(outcome.err.find("emulated GPU 0000:01:00.0 of "), std::string::npos) << outcome.err;
     EXPECT_NE(outcome.err.find("use a smaller --batch"), std::string::npos) << outcome.err;
 }
 
-TEST_F(Device, IsProfiledWhereItIsAGpu) {
+TEST_F(Device, IsProfiledIfItIsAGpu) {
     for (const char* dtype : {"f32", "bf16"}) {
         const Outcome outcome =
             run(words(std::string("profile --corpus corpus.h5 --layers 1 --width 16 --heads 2 --batch 1 "
@@ -84,7 +84,7 @@ TEST_F(Device, IsProfiledWhereItIsAGpu) {
     }
 }
 
-TEST_F(Device, IsNotSlowOnPurposeWhereItIsAGpu) {
+TEST_F(Device, RejectsArtificialSlownessIfItIsAGpu) {
     const Outcome outcome = train_on_gpu("--slow rank=0,factor=2 --device cuda");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_NE(outcome.err.find("--slow slows processors and simulated devices, not GPUs"), std::string::npos)

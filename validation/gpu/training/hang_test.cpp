@@ -56,12 +56,12 @@ protected:
         "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs)(; waited 4 s for rank .*)?\n";
 };
 
-TEST_F(HungGpu, OfOneRankEndsItsJob) {
+TEST_F(HungGpu, EndsAJobOfOneRank) {
     expect_lines(train(1, 0, "500", ""), {std::string(waits_for_gpu) + "its GPU to do "});
 }
 
 // A step with more kernels than the library queues ahead of the GPU.
-TEST_F(HungGpu, EndsAJobThatHasMuchMoreToGiveIt) {
+TEST_F(HungGpu, EndsAJobThatHasMoreKernelsThanItsQueueHolds) {
     expect_lines(train(1, 0, "500", "", 32), {std::string(waits_for_gpu) + "its GPU to do "});
 }
 
@@ -72,16 +72,16 @@ TEST_F(HungGpu, EndsAJobThatWritesACheckpoint) {
 
 // Sends do not leave the GPU, so the other rank may be the one that is reported.
 
-TEST_F(HungGpu, OfAStageEndsTheJobOfAll) {
+TEST_F(HungGpu, EndsAPipelineParallelJob) {
     expect_lines(train(2, 1, "500", "--pipe 2 --microbatches 2"), {waits_for_rank, has_hung_gpu});
 }
 
-TEST_F(HungGpu, OfAReplicaEndsTheJobOfAll) {
+TEST_F(HungGpu, EndsADataParallelJob) {
     expect_lines(train(2, 0, "700", "--data 2"), {has_hung_gpu, waits_for_rank});
 }
 
 // The GPU hangs before the first step, when parameters are initialised.
-TEST_F(HungGpu, AtTheStartEndsTheJob) {
+TEST_F(HungGpu, EndsAJobBeforeItsFirstStep) {
     const Outcome outcome = train(1, 0, "1", "");
     EXPECT_EQ(outcome.code, 3) << outcome.err;
     EXPECT_NE(outcome.err.find("waited 4 s for its GPU to do "), std::string::npos) << outcome.err;

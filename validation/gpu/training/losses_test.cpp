@@ -17,7 +17,7 @@ namespace {
 using messages::mpi_libraries;
 using messages::on_emulated_gpu;
 
-class OnGpu : public testing::Test {
+class GpuTraining : public testing::Test {
 protected:
     static constexpr const char* steps = "--steps 4 --eval-every 2";  // few, as the emulated GPU is slow
 
@@ -33,13 +33,13 @@ struct Way {
 
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }  // for GoogleTest
 
-class InEveryLayout : public OnGpu, public testing::WithParamInterface<Way> {};
+class GpuLayouts : public GpuTraining, public testing::WithParamInterface<Way> {};
 
-TEST_P(InEveryLayout, LossesAreThoseOfOneProcessor) {
-    const Case chosen = case_named(GetParam().chosen);
+TEST_P(GpuLayouts, MatchTheLossesOfOneCpuRank) {
+    const Case chosen = parse_case(GetParam().chosen);
     const Figures figures = trials_.run_on_gpu(chosen, precision_of(chosen), GetParam().mpi % mpi_libraries());
     const Difference found = difference(figures, trials_.one_rank(chosen));
-    EXPECT_TRUE(keeps_bars(found, chosen)) << to_string(found);
+    EXPECT_TRUE(is_within_tolerance(found, chosen)) << to_string(found);
 }
 
 constexpr std::array ways{
@@ -60,33 +60,33 @@ constexpr std::array ways{
 
 std::string name_of_way(const testing::TestParamInfo<Way>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Covering, InEveryLayout, testing::ValuesIn(ways), name_of_way);
+INSTANTIATE_TEST_SUITE_P(Covering, GpuLayouts, testing::ValuesIn(ways), name_of_way);
 
 // Each rank has its own GPU, and the NCCL stand-in, which is strict, connects them.
-class ByNccl : public InEveryLayout {
+class NcclLayouts : public GpuLayouts {
 protected:
-    ByNccl() {
+    NcclLayouts() {
         ::setenv("TRIREME_EMULATED_GPU_EACH", "1", 1);
         ::setenv("LD_LIBRARY_PATH", TRIREME_NCCL_STAND_IN_FOLDER, 1);
     }
-    ~ByNccl() override {
+    ~NcclLayouts() override {
         ::unsetenv("TRIREME_EMULATED_GPU_EACH");
         ::unsetenv("LD_LIBRARY_PATH");
     }
 };
 
-TEST_P(ByNccl, LossesAreThoseOfOneProcessor) {
+TEST_P(NcclLayouts, MatchTheLossesOfOneCpuRank) {
     if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
-    const Case chosen = case_named(GetParam().chosen);
+    const Case chosen = parse_case(GetParam().chosen);
     const Figures one = trials_.one_rank(chosen);
     const Figures found = trials_.run_on_gpu(chosen, precision_of(chosen), GetParam().mpi % mpi_libraries());
-    EXPECT_TRUE(keeps_bars(difference(found, one), chosen));
+    EXPECT_TRUE(is_within_tolerance(difference(found, one), chosen));
     EXPECT_NE(validation::read_whole(folder_.file("run/manifest.json")).find("\"gpu_messages\": \"NCCL"),
               std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Covering, ByNccl,
+    Covering, NcclLayouts,
     testing::Values(
         Way{"Stages", "layout=grid pipe=2 data=1 tensor=1 schedule=zb-h1*1 model=gpt2-tied precision=f64", 0},
         Way{"AllThree",
@@ -97,11 +97,11 @@ INSTANTIATE_TEST_SUITE_P(
     name_of_way);
 
 // With f32 master weights the losses follow those of f32, within the precision of 8-bit mantissas.
-TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
+TEST_F(GpuTraining, MatchesF32LossesInBf16) {
     for (const char* name : {"layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f32",
                              "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 model=llama-untied "
                              "shard-optimizer=on precision=f32"}) {
-        const Case chosen = case_named(name);
+        const Case chosen = parse_case(name);
         const Figures exact = trials_.one_rank(chosen);
         const Figures rounded = trials_.run_on_gpu(chosen, "bf16", 0);
         ASSERT_EQ(rounded.losses.size(), exact.losses.size());
@@ -110,8 +110,8 @@ TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
     }
 }
 
-TEST_F(OnGpu, AnEvaluationIsThatOfOneProcessor) {
-    const Case chosen = case_named("layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f64");
+TEST_F(GpuTraining, EvaluatesLikeOneCpuRank) {
+    const Case chosen = parse_case("layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f64");
     trials_.one_rank(chosen);
     trials_.keep_as("first");
     const std::string stored = "--resume first/checkpoints/step-4 --dtype f64";
@@ -130,15 +130,15 @@ Figures after_two_steps(Figures all) {
 }
 
 // Checkpoints save the master weights, from which the bf16 weights are rounded.
-TEST_F(OnGpu, GoingOnFromACheckpointIsBitForBit) {
+TEST_F(GpuTraining, ResumesFromACheckpointBitForBit) {
     const Case chosen =
-        case_named("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");
+        parse_case("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");
     for (const char* dtype : {"f32", "bf16"}) {
         const Figures whole = trials_.run_on_gpu(chosen, dtype, 0, " --checkpoint-every 2");
         trials_.keep_as(std::string("first-") + dtype);
-        const std::string goes_on =
+        const std::string resume_options =
             std::string(" --checkpoint-every 2 --resume first-") + dtype + "/checkpoints/step-2";
-        EXPECT_EQ(trials_.run_on_gpu(chosen, dtype, 0, goes_on), after_two_steps(whole)) << dtype;
+        EXPECT_EQ(trials_.run_on_gpu(chosen, dtype, 0, resume_options), after_two_steps(whole)) << dtype;
     }
 }
 

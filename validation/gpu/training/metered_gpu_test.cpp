@@ -52,7 +52,7 @@ protected:
     std::string log() const { return std::filesystem::exists(path("log")) ? read("log") : ""; }
 };
 
-TEST_F(MeteredGpu, IsOnRecord) {
+TEST_F(MeteredGpu, IsRecordedPerStepAndInTheManifest) {
     const Outcome outcome = train_pair("3");
 
     ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -72,7 +72,7 @@ TEST_F(MeteredGpu, IsOnRecord) {
     EXPECT_EQ(log(), "");
 }
 
-TEST_F(MeteredGpu, ThatTellsLittleHasLittleOnRecord) {
+TEST_F(MeteredGpu, OmitsUnsupportedValuesFromTheRecords) {
     play("not_supported");
 
     const Outcome outcome = train_pair("2");
@@ -86,7 +86,7 @@ TEST_F(MeteredGpu, ThatTellsLittleHasLittleOnRecord) {
     EXPECT_FALSE(json::parse(read("run/summary.json")).contains("energy_j"));
 }
 
-TEST_F(MeteredGpu, IsNotNeeded) {
+TEST_F(MeteredGpu, TrainsWithoutNvmlButRecordsNothing) {
     play("none");
 
     const Outcome outcome = train_pair("2");
@@ -96,28 +96,28 @@ TEST_F(MeteredGpu, IsNotNeeded) {
     EXPECT_FALSE(json::parse(read("run/manifest.json")).contains("gpu_driver"));
 }
 
-TEST_F(MeteredGpu, HasItsClockWhileARunLasts) {
+TEST_F(MeteredGpu, LimitsItsClockUntilTheRunEnds) {
     const Outcome outcome = train_pair("2 --gpu-clock 1200");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\n");
 }
 
-TEST_F(MeteredGpu, HasItsClockBackWhenTimeIsUp) {
+TEST_F(MeteredGpu, ResetsItsClockAtTheTimeLimit) {
     const Outcome outcome = train_pair("100000 --gpu-clock 1200 --time-limit 6s");
 
     EXPECT_EQ(outcome.code, 75) << outcome.err;
     EXPECT_EQ(log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\n");
 }
 
-TEST_F(MeteredGpu, HasItsClockBackWhereARunDiverges) {
+TEST_F(MeteredGpu, ResetsItsClockIfTheRunDiverges) {
     const Outcome outcome = train_pair("50 --gpu-clock 1200 --lr 1e30 --clip 0");
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_TRUE(log().starts_with("hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\n")) << log();
 }
 
-TEST_F(MeteredGpu, OfEachRankHasAClockOfItsOwn) {
+TEST_F(MeteredGpu, HasAClockLimitForEachRank) {
     if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
     ::setenv("TRIREME_EMULATED_GPU_EACH", "1", 1);
     ::setenv("LD_LIBRARY_PATH", TRIREME_NVML_FOLDER ":" TRIREME_NCCL_STAND_IN_FOLDER, 1);
@@ -130,7 +130,7 @@ TEST_F(MeteredGpu, OfEachRankHasAClockOfItsOwn) {
     EXPECT_EQ(std::ranges::count(clocks, '\n'), 4) << clocks;
 }
 
-TEST_F(MeteredGpu, WhoseClockCannotBeSetIsRefused) {
+TEST_F(MeteredGpu, IsRejectedIfItsClockCannotBeSet) {
     const auto refusal = [&](const std::string& options) {
         const Outcome outcome = train_pair(options);
         EXPECT_EQ(outcome.code, 2) << outcome.err;
@@ -148,7 +148,7 @@ TEST_F(MeteredGpu, WhoseClockCannotBeSetIsRefused) {
     EXPECT_NE(refusal("2 --gpu-clock 1200").find("does not start: Driver Not Loaded"), std::string::npos);
 }
 
-TEST_F(MeteredGpu, IsLeftAloneByADryRun) {
+TEST_F(MeteredGpu, IsUnchangedByADryRun) {
     EXPECT_EQ(train_pair("2 --gpu-clock 1200 --dry-run").code, 0);
 
     EXPECT_EQ(log(), "");

@@ -14,7 +14,7 @@ namespace trireme::equivalence {
 namespace {
 
 using messages::on_emulated_gpu;
-using validation::random_layout;
+using validation::make_random_layout;
 
 constexpr const char* training =
     "--model gpt2-tiny --tied on --width 16 --heads 4 --corpus corpus.h5 --layers 4 --positions 24 --dropout "
@@ -22,7 +22,7 @@ constexpr const char* training =
     "--lr 5e-3 --validation-share 0.2 --batch 8 --warmup-steps 3 --eval-every 4 --steps 8";
 constexpr const char* on_reference = " --dtype f64 --device reference";
 
-class GpuMoves : public testing::Test {
+class GpuPlanChanges : public testing::Test {
 protected:
     void write(const std::vector<std::string>& decisions) {
         std::ofstream file(folder_.file("decisions.jsonl"));
@@ -37,12 +37,12 @@ protected:
     Trials trials_{folder_.file("")};
 };
 
-TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
+TEST_F(GpuPlanChanges, MatchOneCpuRankAfterLayoutChanges) {
     std::vector<std::string> decisions;
     for (std::size_t step = 2; step < 8; step += 2) {
         const layout::Layout layout =
-            random_layout(step, {.ranks = 4, .layers = 11, .most_shares = 4, .most_replicas = 3});
-        decisions.push_back(plan::json_of({.step = step, .layout = layout}));
+            make_random_layout(step, {.ranks = 4, .layers = 11, .max_shares = 4, .max_replicas = 3});
+        decisions.push_back(plan::to_json({.step = step, .layout = layout}));
     }
     write(decisions);
     const Figures one = trials_.run_steps(training + std::string(on_reference), 0, 0);
@@ -50,24 +50,24 @@ TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
         const Figures moved =
             run(std::string(" --dtype f64 --device cuda --data 4 --move ") + move, 4, on_emulated_gpu());
         const Difference found = difference(moved, one);
-        EXPECT_TRUE(keeps_bars(found, true)) << move << ": " << to_string(found);
+        EXPECT_TRUE(is_within_tolerance(found, true)) << move << ": " << to_string(found);
     }
 }
 
 // Master weights move with the moments.
-TEST_F(GpuMoves, OfShortNumbersGoOnAsIfNothingHadMoved) {
+TEST_F(GpuPlanChanges, KeepBf16LossesAndParametersBitForBit) {
     const std::string there =
         R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [1]}]}], "idle": [0]})";
     const std::string back =
         R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0]}]}], "idle": [1]})";
     write({R"({"step": 3, "layout": )" + there + "}", R"({"step": 5, "layout": )" + back + "}"});
     const std::string options = " --dtype bf16 --device cuda";
-    const Figures still = trials_.run_steps(training + options, 0, on_emulated_gpu());
+    const Figures unmoved = trials_.run_steps(training + options, 0, on_emulated_gpu());
     for (const char* move : {"stop", "overlap", "twins"}) {
         std::ofstream(folder_.file("layout.json")) << back;
         const Figures moved = run(options + " --layout layout.json --move " + move, 2, on_emulated_gpu());
-        EXPECT_EQ(moved.losses, still.losses) << move;
-        EXPECT_EQ(moved.parameters, still.parameters) << move;
+        EXPECT_EQ(moved.losses, unmoved.losses) << move;
+        EXPECT_EQ(moved.parameters, unmoved.parameters) << move;
     }
 }
 
@@ -77,7 +77,7 @@ std::string together(const std::string& shared) {
 }
 
 // Both devices choose the same channels and skip the same work.
-TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
+TEST_F(GpuPlanChanges, MatchTheCpuWithSkippedChannels) {
     write({R"({"step": 2)" + together(R"("left_out": [0, 0.5])"),
            R"({"step": 6)" + together(R"("left_out": [0.25, 0])")});
     for (const char* fill : {"average", "same"}) {
@@ -86,11 +86,11 @@ TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
         const Figures on_cpu = run(options + on_reference, 2, 0);
         const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
         const Difference found = difference(on_gpu, on_cpu);
-        EXPECT_TRUE(keeps_bars(found, true)) << fill << ": " << to_string(found);
+        EXPECT_TRUE(is_within_tolerance(found, true)) << fill << ": " << to_string(found);
     }
 }
 
-TEST_F(GpuMoves, HelpingIsWhatItIsOnProcessors) {
+TEST_F(GpuPlanChanges, MatchTheCpuWithOffloadedWork) {
     write({R"({"step": 2)" +
                together(R"("migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}])"),
            R"({"step": 5)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
@@ -99,11 +99,11 @@ TEST_F(GpuMoves, HelpingIsWhatItIsOnProcessors) {
     const Figures on_cpu = run(options + on_reference, 2, 0);
     const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
     const Difference found = difference(on_gpu, on_cpu);
-    EXPECT_TRUE(keeps_bars(found, true)) << to_string(found);
+    EXPECT_TRUE(is_within_tolerance(found, true)) << to_string(found);
 }
 
-TEST_F(GpuMoves, ShortNumbersAreLeftOutAndComputedByOthersToo) {
-    const auto expect_like_long_ones = [&](const std::string& way) {
+TEST_F(GpuPlanChanges, MatchF32LossesInBf16WithSkippedAndOffloadedWork) {
+    const auto expect_losses_near_f32 = [&](const std::string& way) {
         const std::string options = " --tensor 2 " + way;
         const Figures on_cpu = run(options + " --dtype f32 --device cpu", 2, 0);
         const Figures on_gpu = run(options + " --dtype bf16 --device cuda", 2, on_emulated_gpu());
@@ -112,10 +112,10 @@ TEST_F(GpuMoves, ShortNumbersAreLeftOutAndComputedByOthersToo) {
             EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], 2e-2 * on_cpu.losses[step]) << way << step;
     };
     write({R"({"step": 2)" + together(R"("left_out": [0, 0.5])")});
-    expect_like_long_ones("--straggler resize --resize-fill same");
+    expect_losses_near_f32("--straggler resize --resize-fill same");
     write({R"({"step": 2)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
                                       R"([0.25, 0.25, 0.25, 0.25]}])")});
-    expect_like_long_ones("--straggler semi");
+    expect_losses_near_f32("--straggler semi");
 }
 
 }  // namespace

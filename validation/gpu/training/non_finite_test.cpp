@@ -4,7 +4,7 @@
 namespace trireme::messages {
 namespace {
 
-TEST_F(NonFinite, IsFoundOnTheGpuThatItComesFrom) {
+TEST_F(NonFinite, IsTracedToTheGpuThatProducedIt) {
     const Outcome outcome = train("--device cuda --pipe 2", 2, on_emulated_gpu());
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;

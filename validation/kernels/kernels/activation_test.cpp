@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array kinds{ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh};
 
-TEST(Activation, OfZeroIsZeroAndFarOutEitherTheInputOrZero) {
+TEST(Activation, SaturatesToInputOrZeroForGeluTanh) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 1);
         const Activation op{t.numbers(1, 3, {0, 32, -32}), t.unwritten(1, 3)};
@@ -20,7 +20,7 @@ TEST(Activation, OfZeroIsZeroAndFarOutEitherTheInputOrZero) {
 }
 
 // 1/2 (1 + tanh(sqrt(2 / pi) 1.044715)) = 0.841191990608...
-TEST(Activation, OfOneIsGpt2sValue) {
+TEST(Activation, MatchesGpt2AtPlusAndMinusOne) {
     Operands t;
     const Activation op{t.numbers(1, 2, {1, -1}), t.unwritten(1, 2)};
 
@@ -30,7 +30,7 @@ TEST(Activation, OfOneIsGpt2sValue) {
     EXPECT_NEAR(get(op.output, 0, 1), 0.841191990608 - 1, 1e-12);
 }
 
-TEST(Activation, OfAGeluIsTheInputOrZeroFarOut) {
+TEST(Activation, SaturatesToInputOrZeroForGelu) {
     Operands t;
     const Activation op{t.numbers(1, 3, {0, 64, -64}), t.unwritten(1, 3), ActivationKind::gelu};
 
@@ -40,7 +40,7 @@ TEST(Activation, OfAGeluIsTheInputOrZeroFarOut) {
 }
 
 // (1 + erf(1 / sqrt(2))) / 2 = 0.841344746069..., tanh(1) = 0.761594155956...
-TEST(Activation, OfOneIsTheValueOfItsFunction) {
+TEST(Activation, MatchesGeluAndTanhAtPlusAndMinusOne) {
     Operands t;
     const device::Tensor input = t.numbers(1, 2, {1, -1});
     const Activation gelu{input, t.unwritten(1, 2), ActivationKind::gelu};
@@ -55,7 +55,7 @@ TEST(Activation, OfOneIsTheValueOfItsFunction) {
     EXPECT_NEAR(get(tanh.output, 0, 1), -0.761594155955765, 1e-14);
 }
 
-TEST(Activation, HasTheGradientOfItsBackwardPass) {
+TEST(ActivationBackward, MatchesFiniteDifferences) {
     for (const ActivationKind kind : kinds) {
         Operands t;
         const device::Tensor input = t.random(5, 7);
@@ -73,7 +73,7 @@ TEST(Activation, HasTheGradientOfItsBackwardPass) {
     }
 }
 
-TEST(ActivationBackward, MayReplaceGradOutput) {
+TEST(ActivationBackward, AllowsGradInputToAliasGradOutput) {
     Operands t;
     const device::Tensor input = t.random(5, 7);
     const device::Tensor grad_output = t.random(5, 7);
@@ -85,7 +85,7 @@ TEST(ActivationBackward, MayReplaceGradOutput) {
     EXPECT_EQ(values(grad_output), values(apart.grad_input));
 }
 
-TEST(Activation, RefusesShapesThatDoNotFit) {
+TEST(Activation, RejectsMismatchedShapes) {
     Operands t;
     const Activation forward{t.random(3, 4), t.unwritten(4, 3)};
     const ActivationBackward back{t.random(3, 4), t.random(3, 5), t.unwritten(3, 4)};
@@ -94,7 +94,7 @@ TEST(Activation, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(back), "activation_backward: grad_output is f64 3 x 5, not f64 3 x 4");
 }
 
-TEST(Activation, CostsEveryOperandOnce) {
+TEST(Activation, CountsBytesOfEachOperandOnce) {
     Operands t(device::DType::f32);
 
     EXPECT_EQ((Activation{t.random(3, 4), t.unwritten(3, 4)}.cost().bytes), 4 * 24);
@@ -141,11 +141,11 @@ struct Curve {
 
 // Values keep their digits down to the smallest normal numbers, including the tails. A slope is a sum whose
 // terms cancel where it crosses zero.
-TEST(CpuBackend, KeepsTheDigitsOfActivations) {
+TEST(CpuBackend, ComputesActivationsToFullPrecision) {
     const std::vector<double> inputs = inputs_of_every_magnitude();
     for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
         for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
-            SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", name_of(dtype)));
+            SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", to_string(dtype)));
             const double tolerance =
                 dtype == device::DType::f32 ? 6e-7 : 3e-15;  // some units in the last place
             const double smallest = dtype == device::DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
@@ -163,7 +163,7 @@ TEST(CpuBackend, KeepsTheDigitsOfActivations) {
     }
 }
 
-TEST(CpuBackend, AgreesOnEveryKindOfActivation) {
+TEST(CpuBackend, MatchesReferenceForGeluAndTanh) {
     for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
         for_each_shape([&](std::size_t rows, std::size_t columns) {
             expect_same_on_cpu([&](Operands& t) {
@@ -177,7 +177,7 @@ TEST(CpuBackend, AgreesOnEveryKindOfActivation) {
     }
 }
 
-TEST(CpuBackend, ActivatesRowsAlikeOnAnyThreads) {
+TEST(CpuBackend, ActivatesRowsIdenticallyWithAnyThreadCount) {
     for (const ActivationKind kind : kinds) {
         expect_same_bits_on_any_threads([&](Operands& t) {
             return Activation{t.random(301, 517), t.unwritten(301, 517), kind};
@@ -189,7 +189,7 @@ TEST(CpuBackend, ActivatesRowsAlikeOnAnyThreads) {
 }
 
 // Very large numbers behave like infinity, and NaN stays NaN.
-TEST(Activation, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
+TEST(Activation, SaturatesForHugeInputsAndPropagatesNaN) {
     for (const device::Stream& stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {

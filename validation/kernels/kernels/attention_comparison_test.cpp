@@ -42,7 +42,7 @@ void for_each_attention(std::span<const std::size_t> head_sizes, Test&& test) {
                 test(rows.count,
                      AttentionShape{.segments = rows.segments,
                                     .heads = heads,
-                                    .groups = kind.is_shared ? heads / 2 : heads,
+                                    .key_value_heads = kind.is_shared ? heads / 2 : heads,
                                     .scale = 1 / std::sqrt(static_cast<double>(head_size)),
                                     .is_causal = kind.is_causal,
                                     .dropout = {kind.rate, RandomKey{17}.then(4), 3}},
@@ -56,7 +56,7 @@ void for_each_attention(std::span<const std::size_t> head_sizes, Test&& test) {
 // Query, key and value are column ranges of one tensor, as one matmul computes them.
 Attention fused_attention(Operands& t, std::size_t rows, const AttentionShape& shape, std::size_t head_size) {
     const std::size_t own = shape.heads * head_size;
-    const std::size_t shared = shape.groups * head_size;
+    const std::size_t shared = shape.key_value_heads * head_size;
     const device::Tensor fused = t.random(rows, own + 2 * shared);
     return {.query = fused.column_range(0, own),
             .key = fused.column_range(own, shared),
@@ -71,7 +71,7 @@ AttentionBackward fused_backward(Operands& t, std::size_t rows, const AttentionS
     const Attention forward = fused_attention(t, rows, shape, head_size);
     run_reference(forward);
     const std::size_t own = shape.heads * head_size;
-    const std::size_t shared = shape.groups * head_size;
+    const std::size_t shared = shape.key_value_heads * head_size;
     const device::Tensor fused = t.unwritten(rows, own + 2 * shared);
     return {.query = forward.query,
             .key = forward.key,
@@ -96,14 +96,18 @@ void expect_same_backward(std::size_t rows, const AttentionShape& shape, std::si
     expect_same_on_cpu([&](Operands& t) { return fused_backward(t, rows, shape, head_size); });
 }
 
-TEST(CpuAttention, AgreesForSmallHeads) { for_each_attention(small_heads, expect_same_forward); }
-TEST(CpuAttention, AgreesForLargeHeads) { for_each_attention(large_heads, expect_same_forward); }
-TEST(CpuAttentionBackward, AgreesForSmallHeads) { for_each_attention(small_heads, expect_same_backward); }
-TEST(CpuAttentionBackward, AgreesForLargeHeads) { for_each_attention(large_heads, expect_same_backward); }
+TEST(CpuAttention, MatchesReferenceForSmallHeads) { for_each_attention(small_heads, expect_same_forward); }
+TEST(CpuAttention, MatchesReferenceForLargeHeads) { for_each_attention(large_heads, expect_same_forward); }
+TEST(CpuAttentionBackward, MatchesReferenceForSmallHeads) {
+    for_each_attention(small_heads, expect_same_backward);
+}
+TEST(CpuAttentionBackward, MatchesReferenceForLargeHeads) {
+    for_each_attention(large_heads, expect_same_backward);
+}
 
 // Scores of several hundred, whose exponentials overflow. All scores are whole numbers, so that both backends
 // have the same.
-TEST(CpuAttention, SurvivesScoresThatExpCannotHold) {
+TEST(CpuAttention, HandlesScoresWhoseExponentialsOverflow) {
     const std::vector<Segment> one{{0, 70, 0}};
     expect_same_on_cpu([&](Operands& t) {
         const Attention op{t.random(70, 8),    t.random(70, 8),    t.random(70, 8),

@@ -12,8 +12,8 @@ using Numbers = std::vector<double>;
 struct Passes {
     Passes(Operands& t, const AttentionShape& shape, std::size_t rows, std::size_t head_size)
         : query(t.random(rows, shape.heads * head_size)),
-          key(t.random(rows, shape.groups * head_size)),
-          value(t.random(rows, shape.groups * head_size)),
+          key(t.random(rows, shape.key_value_heads * head_size)),
+          value(t.random(rows, shape.key_value_heads * head_size)),
           grad_output(t.random(rows, shape.heads * head_size)) {
         const auto like = [&](const device::Tensor& tensor) {
             return t.unwritten(tensor.rows, tensor.columns);
@@ -46,7 +46,7 @@ constexpr std::array<Segment, 2> packed{Segment{1, 4, 70}, Segment{6, 3, 71}};
 constexpr std::size_t packed_rows = 11;
 constexpr AttentionDropout dropout{.rate = 0.25, .key = RandomKey{5}.then(3), .first_head = 2};
 
-TEST(Attention, OfEqualScoresIsTheMeanOfTheValuesBefore) {
+TEST(Attention, AveragesValuesUpToEachRowForEqualScores) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         const std::vector<Segment> one{{0, 4, 0}};
         Operands t(dtype, 3);
@@ -68,7 +68,7 @@ TEST(Attention, OfEqualScoresIsTheMeanOfTheValuesBefore) {
     }
 }
 
-TEST(Attention, WithoutCausalityIsTheMeanOfAllValues) {
+TEST(Attention, AveragesAllValuesForEqualScoresWithoutCausalMask) {
     const std::vector<Segment> one{{0, 2, 0}};
     Operands t;
     const Attention op{t.zeros(2, 1),     t.random(2, 1),    t.numbers(2, 1, {8, 4}),
@@ -99,7 +99,7 @@ TEST(Attention, WeighsValuesByTheExponentialsOfScaledScores) {
     EXPECT_DOUBLE_EQ(get(op.log_sum, 1, 0), std::log(4.0));
 }
 
-TEST(Attention, OfPackedSegmentsIsThatOfEachAlone) {
+TEST(Attention, ComputesEachPackedSegmentIndependently) {
     for (const bool is_causal : {true, false}) {
         Operands t;
         const AttentionShape shape{packed, 4, 2, 0.7, is_causal, dropout};
@@ -107,9 +107,9 @@ TEST(Attention, OfPackedSegmentsIsThatOfEachAlone) {
         run_reference(together.forward);
 
         for (const Segment& segment : packed) {
-            const std::vector<Segment> alone{{0, segment.length, segment.sample}};
+            const std::vector<Segment> single_segment{{0, segment.length, segment.sample}};
             Attention op = together.forward;
-            op.shape.segments = alone;
+            op.shape.segments = single_segment;
             op.query = together.query.row_range(segment.begin, segment.length);
             op.key = together.key.row_range(segment.begin, segment.length);
             op.value = together.value.row_range(segment.begin, segment.length);
@@ -126,7 +126,7 @@ TEST(Attention, OfPackedSegmentsIsThatOfEachAlone) {
     }
 }
 
-TEST(Attention, OfPaddingIsZero) {
+TEST(Attention, IsZeroForPaddingRows) {
     Operands t;
     const Passes passes(t, {packed, 4, 2, 0.7, true, dropout}, packed_rows, 3);
 
@@ -142,16 +142,16 @@ TEST(Attention, OfPaddingIsZero) {
     }
 }
 
-TEST(Attention, ReadsTheGroupOfEachHead) {
+TEST(Attention, UsesTheKeysAndValuesOfEachHeadsGroup) {
     constexpr std::size_t head_size = 3;
     const std::vector<Segment> one{{0, 5, 0}};
     Operands t;
-    const Passes grouped(t, {.segments = one, .heads = 4, .groups = 2}, 5, head_size);
+    const Passes grouped(t, {.segments = one, .heads = 4, .key_value_heads = 2}, 5, head_size);
     run_reference(grouped.forward);
 
     for (std::size_t head = 0; head < 4; ++head) {
         Attention op = grouped.forward;
-        op.shape.heads = op.shape.groups = 1;
+        op.shape.heads = op.shape.key_value_heads = 1;
         op.query = grouped.query.column_range(head * head_size, head_size);
         op.key = grouped.key.column_range(head / 2 * head_size, head_size);
         op.value = grouped.value.column_range(head / 2 * head_size, head_size);
@@ -186,7 +186,7 @@ TEST(Attention, DropsWhereTheRandomWordIsBelowTheRate) {
     }
 }
 
-TEST(Attention, HasTheGradientsOfItsBackwardPass) {
+TEST(AttentionBackward, MatchesFiniteDifferences) {
     for (const bool is_causal : {true, false}) {
         for (const AttentionDropout& choice : {AttentionDropout{}, dropout}) {
             SCOPED_TRACE(cat("causal ", is_causal, ", dropout ", choice.rate));
@@ -196,17 +196,17 @@ TEST(Attention, HasTheGradientsOfItsBackwardPass) {
     }
 }
 
-TEST(Attention, RefusesShapesThatDoNotFit) {
+TEST(Attention, RejectsMismatchedShapes) {
     Operands t;
-    const Passes good(t, {.segments = packed, .heads = 4, .groups = 2}, packed_rows, 3);
+    const Passes good(t, {.segments = packed, .heads = 4, .key_value_heads = 2}, packed_rows, 3);
     Attention three_groups = good.forward;
-    three_groups.shape.groups = 3;
+    three_groups.shape.key_value_heads = 3;
     Attention narrow_key = good.forward;
     narrow_key.key = t.random(packed_rows, 5);
     Attention wide_log_sum = good.forward;
     wide_log_sum.log_sum = t.unwritten(packed_rows, 5);
     AttentionBackward odd_heads = good.back;
-    odd_heads.shape.heads = odd_heads.shape.groups = 5;
+    odd_heads.shape.heads = odd_heads.shape.key_value_heads = 5;
     AttentionBackward narrow_gradient = good.back;
     narrow_gradient.grad_value = t.unwritten(packed_rows, 5);
 
@@ -219,7 +219,7 @@ TEST(Attention, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(narrow_gradient), "attention_backward: grad_value is f64 11 x 5, not f64 11 x 6");
 }
 
-TEST(Attention, RefusesSegmentsThatOverlapOrLeaveTheRows) {
+TEST(Attention, RejectsOverlappingOrOutOfRangeSegments) {
     const std::vector<Segment> beyond{{0, 3, 0}, {8, 4, 1}};
     const std::vector<Segment> overlapping{{5, 3, 0}, {2, 4, 1}};
     Operands t;
@@ -231,9 +231,9 @@ TEST(Attention, RefusesSegmentsThatOverlapOrLeaveTheRows) {
               "attention_backward: the segment from row 5 begins before the last one ends at row 6");
 }
 
-TEST(Attention, CostsThePairsThatAreNeeded) {
+TEST(Attention, CountsFlopsOfUnmaskedPairsOnly) {
     Operands t(device::DType::f32);
-    const Passes causal(t, {.segments = packed, .heads = 4, .groups = 2}, packed_rows, 3);
+    const Passes causal(t, {.segments = packed, .heads = 4, .key_value_heads = 2}, packed_rows, 3);
     Passes both_ways = causal;
     both_ways.forward.shape.is_causal = false;
 

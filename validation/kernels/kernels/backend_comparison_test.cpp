@@ -13,7 +13,7 @@ namespace trireme::kernels {
 namespace {
 
 template <class Test>
-void for_each_product(Test&& test) {
+void for_each_matmul(Test&& test) {
     for_each_shape([&](std::size_t rows, std::size_t in) {
         for (const std::size_t out : column_counts) {
             for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
@@ -30,8 +30,8 @@ device::Tensor random_weight(Operands& t, std::size_t in, std::size_t out, Weigh
     return axes == WeightAxes::in_out ? t.random(in, out) : t.random(out, in);
 }
 
-TEST(CpuBackend, AgreesOnLinear) {
-    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
+TEST(CpuBackend, MatchesReferenceForLinear) {
+    for_each_matmul([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
         expect_same_on_cpu([&](Operands& t) {
             const device::ConstTensor bias = rows % 2 == 1 ? t.random(1, out) : device::ConstTensor{};
             return Linear{t.random(rows, in), random_weight(t, in, out, axes), bias, t.unwritten(rows, out),
@@ -40,8 +40,8 @@ TEST(CpuBackend, AgreesOnLinear) {
     });
 }
 
-TEST(CpuBackend, AgreesOnLinearBackwardInput) {
-    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
+TEST(CpuBackend, MatchesReferenceForLinearBackwardInput) {
+    for_each_matmul([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
         for (const bool accumulate : {false, true}) {
             expect_same_on_cpu([&](Operands& t) {
                 return LinearBackwardInput{t.random(rows, out), random_weight(t, in, out, axes),
@@ -52,8 +52,8 @@ TEST(CpuBackend, AgreesOnLinearBackwardInput) {
     });
 }
 
-TEST(CpuBackend, AgreesOnLinearBackwardWeight) {
-    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
+TEST(CpuBackend, MatchesReferenceForLinearBackwardWeight) {
+    for_each_matmul([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
         expect_same_on_cpu([&](Operands& t) {
             const device::Tensor grad_bias = rows % 2 == 1 ? t.random(1, out) : device::Tensor{};
             return LinearBackwardWeight{t.random(rows, in), t.random(rows, out),
@@ -62,7 +62,7 @@ TEST(CpuBackend, AgreesOnLinearBackwardWeight) {
     });
 }
 
-TEST(CpuBackend, AgreesOnLayerNorm) {
+TEST(CpuBackend, MatchesReferenceForLayerNorm) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) {
             return LayerNorm{t.random(rows, channels),    t.random(1, channels), t.random(1, channels),
@@ -79,7 +79,7 @@ LayerNorm finished_norm(Operands& t, std::size_t rows, std::size_t channels) {
     return norm;
 }
 
-TEST(CpuBackend, AgreesOnLayerNormBackwardInput) {
+TEST(CpuBackend, MatchesReferenceForLayerNormBackwardInput) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         if (channels == 1) return;  // the gradient is 0 except for rounding, times an inv_std of 316
         expect_same_on_cpu([&](Operands& t) {
@@ -110,7 +110,7 @@ TEST(CpuBackend, AgreesOnLayerNormBackwardInput) {
     });
 }
 
-TEST(CpuBackend, AgreesOnLayerNormBackwardWeight) {
+TEST(CpuBackend, MatchesReferenceForLayerNormBackwardWeight) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) {
             const LayerNorm norm = finished_norm(t, rows, channels);
@@ -129,7 +129,7 @@ Dropout dropout_of(Operands& t, std::size_t rows, double rate) {
             .first_channel = rows};
 }
 
-TEST(CpuBackend, AgreesOnResidualAdd) {
+TEST(CpuBackend, MatchesReferenceForResidualAdd) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const double rate : {0.0, 0.3}) {
             expect_same_on_cpu([&](Operands& t) {
@@ -144,7 +144,7 @@ TEST(CpuBackend, AgreesOnResidualAdd) {
     });
 }
 
-TEST(CpuBackend, AgreesOnResidualAddInPlace) {
+TEST(CpuBackend, MatchesReferenceForResidualAddInPlace) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const double rate : {0.0, 0.3}) {
             expect_same_on_cpu([&](Operands& t) {
@@ -159,7 +159,7 @@ TEST(CpuBackend, AgreesOnResidualAddInPlace) {
     });
 }
 
-TEST(CpuBackend, AgreesOnDropoutBackward) {
+TEST(CpuBackend, MatchesReferenceForDropoutBackward) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const double rate : {0.0, 0.3}) {
             expect_same_on_cpu([&](Operands& t) {
@@ -174,7 +174,7 @@ TEST(CpuBackend, AgreesOnDropoutBackward) {
     });
 }
 
-TEST(CpuBackend, AgreesOnActivation) {
+TEST(CpuBackend, MatchesReferenceForActivation) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) {
             return Activation{t.random(rows, channels), t.unwritten(rows, channels)};
@@ -191,7 +191,7 @@ TEST(CpuBackend, AgreesOnActivation) {
 }
 
 // Inputs far into both ranges where the tanh saturates.
-TEST(CpuBackend, AgreesOnActivationOfEveryMagnitude) {
+TEST(CpuBackend, MatchesReferenceForActivationOfAnyMagnitude) {
     std::vector<double> inputs;
     for (int i = -640; i <= 640; ++i) inputs.push_back(i / 8.0);
     const std::size_t count = inputs.size();
@@ -204,7 +204,7 @@ TEST(CpuBackend, AgreesOnActivationOfEveryMagnitude) {
     });
 }
 
-TEST(CpuBackend, AgreesOnEmbedding) {
+TEST(CpuBackend, MatchesReferenceForEmbedding) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const bool has_positions : {true, false}) {
             expect_same_on_cpu([&](Operands& t) {
@@ -233,7 +233,7 @@ device::Tensor some_targets(Operands& t, std::size_t rows, std::size_t vocabular
     return targets;
 }
 
-TEST(CpuBackend, AgreesOnCrossEntropy) {
+TEST(CpuBackend, MatchesReferenceForCrossEntropy) {
     for_each_shape([](std::size_t rows, std::size_t vocabulary) {
         if (vocabulary == 1) return;  // with one word the loss is 0 except for rounding
         for (const double scale : {0.0, 3.0}) {
@@ -247,7 +247,7 @@ TEST(CpuBackend, AgreesOnCrossEntropy) {
     });
 }
 
-TEST(CpuBackend, AgreesOnCrossEntropyOfLargeLogits) {
+TEST(CpuBackend, MatchesReferenceForCrossEntropyOfLargeLogits) {
     expect_same_on_cpu([](Operands& t) {
         const device::Tensor logits = t.random(9, 100);
         for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -261,7 +261,7 @@ TEST(CpuBackend, AgreesOnCrossEntropyOfLargeLogits) {
     });
 }
 
-TEST(CpuBackend, AgreesOnFills) {
+TEST(CpuBackend, MatchesReferenceForFills) {
     for_each_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_cpu([&](Operands& t) { return Fill{t.unwritten(rows, columns), 0.1}; });
         expect_same_on_cpu([&](Operands& t) {
@@ -274,7 +274,7 @@ TEST(CpuBackend, AgreesOnFills) {
     });
 }
 
-TEST(CpuBackend, AgreesOnUpdates) {
+TEST(CpuBackend, MatchesReferenceForUpdates) {
     for (const std::size_t size : {1, 7, 64, 1000, 4099}) {
         SCOPED_TRACE(cat(size, " elements"));
         expect_same_on_cpu([&](Operands& t) {
@@ -307,7 +307,7 @@ TEST(CpuBackend, AgreesOnUpdates) {
     }
 }
 
-TEST(CpuBackend, AddsSquaresInDoubleAndInOneOrder) {
+TEST(CpuBackend, AddsSquaresInDoubleAndInAFixedOrder) {
     constexpr std::size_t size = 100'003;
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
@@ -328,7 +328,7 @@ TEST(CpuBackend, AddsSquaresInDoubleAndInOneOrder) {
     }
 }
 
-TEST(CpuBackend, RefusesWhatIsBeyondATable) {
+TEST(CpuBackend, RejectsIndicesOutsideTheTable) {
     Operands t;
     device::Stream stream{device::CpuStream{}};
     const device::Tensor beyond = t.numbers_of(device::DType::i32, 1, 2, {0, 3});

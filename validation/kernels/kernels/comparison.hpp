@@ -41,7 +41,7 @@ inline void expect_close(const Operands& got, const Operands& expected, double t
 
 // Returns the message with which both backends refuse the indices of `op`.
 template <class Op>
-std::string refused_indices(const Op& op) {
+std::string find_index_refusal(const Op& op) {
     std::string reference;
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -81,7 +81,7 @@ void expect_same_on_cpu(Make&& make) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (const int threads : {1, 2}) {
             const std::size_t gap = threads == 1 ? 0 : 7;
-            SCOPED_TRACE(cat(name_of(dtype), ", ", threads, " threads, gaps of ", gap));
+            SCOPED_TRACE(cat(to_string(dtype), ", ", threads, " threads, gaps of ", gap));
             Operands got(dtype, gap);
             device::Stream stream{device::CpuStream{threads}};
             launch(stream, make(got));
@@ -98,7 +98,7 @@ inline bool have_same_bits(const Operands& a, const Operands& b) {
         const device::Tensor& left = a.all()[i];
         const device::Tensor& right = b.all()[i];
         for (std::size_t r = 0; r < left.rows; ++r) {
-            const std::size_t bytes = left.columns * bytes_of(left.dtype);
+            const std::size_t bytes = left.columns * byte_size(left.dtype);
             if (std::memcmp(left.row_range(r, 1).data, right.row_range(r, 1).data, bytes) != 0) return false;
         }
     }
@@ -110,15 +110,15 @@ inline bool have_same_bits(const Operands& a, const Operands& b) {
 template <class Make>
 void expect_same_bits_on_any_threads(Make&& make) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
-        Operands alone(dtype);
+        Operands expected(dtype);
         device::Stream one_thread{device::CpuStream{1}};
-        launch(one_thread, make(alone));
+        launch(one_thread, make(expected));
         for (const int threads : {1, 2, 3, 4}) {
-            SCOPED_TRACE(cat(name_of(dtype), ", ", threads, " threads"));
+            SCOPED_TRACE(cat(to_string(dtype), ", ", threads, " threads"));
             Operands shared(dtype, 5);
             device::Stream stream{device::CpuStream{threads}};
             launch(stream, make(shared));
-            EXPECT_TRUE(have_same_bits(shared, alone));
+            EXPECT_TRUE(have_same_bits(shared, expected));
         }
     }
 }

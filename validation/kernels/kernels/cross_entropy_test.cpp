@@ -16,7 +16,7 @@ device::Tensor unchosen(Operands& t, std::size_t rows) {
     return t.numbers_of(device::DType::i32, 1, rows, Numbers(rows, -777));
 }
 
-TEST(CrossEntropy, OfEqualLogitsIsTheLogOfTheVocabulary) {
+TEST(CrossEntropy, IsLogOfVocabularySizeForEqualLogits) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 3);
         const CrossEntropy op{.logits = t.numbers(2, 4, Numbers(8, 5)),
@@ -36,7 +36,7 @@ TEST(CrossEntropy, OfEqualLogitsIsTheLogOfTheVocabulary) {
     }
 }
 
-TEST(CrossEntropy, OfARowWithoutTargetIsZero) {
+TEST(CrossEntropy, IsZeroForRowsWithoutTarget) {
     Operands t;
     const CrossEntropy op{
         t.random(1, 5), targets_of(t, {no_target}), t.unwritten_of(device::DType::f64, 1, 1), {}, 3};
@@ -47,7 +47,7 @@ TEST(CrossEntropy, OfARowWithoutTargetIsZero) {
     EXPECT_EQ(values(op.logits), Numbers(5, 0));
 }
 
-TEST(CrossEntropy, LeavesTheLogitsWhenNoGradientIsWanted) {
+TEST(CrossEntropy, KeepsTheLogitsIfNoGradientIsRequested) {
     Operands t;
     const CrossEntropy op{t.random(2, 5), targets_of(t, {4, no_target}),
                           t.unwritten_of(device::DType::f64, 1, 2)};
@@ -59,7 +59,7 @@ TEST(CrossEntropy, LeavesTheLogitsWhenNoGradientIsWanted) {
     EXPECT_GT(get(op.losses, 0, 0), 0);
 }
 
-TEST(CrossEntropy, SurvivesLogitsThatExpCannotHold) {
+TEST(CrossEntropy, HandlesLogitsOutsideTheRangeOfExp) {
     Operands t(device::DType::f32);
     const CrossEntropy op{t.numbers(2, 3, {1000, 0, -1000, 1000, 0, -1000}),
                           targets_of(t, {0, 2}),
@@ -73,7 +73,7 @@ TEST(CrossEntropy, SurvivesLogitsThatExpCannotHold) {
     EXPECT_EQ(values(op.logits), (Numbers{0, 0, 0, 1, 0, -1}));
 }
 
-TEST(CrossEntropy, WritesItsGradient) {
+TEST(CrossEntropy, OverwritesLogitsWithTheirGradient) {
     constexpr double scale = 0.75;
     for (const double smoothing : {0.0, 0.25}) {
         Operands t;
@@ -148,7 +148,7 @@ TEST(CrossEntropy, ChoosesTheFirstOfTheLargestLogits) {
 }
 
 // The largest logit occurs twice, at every position of a row that is longer than what is searched at once.
-TEST(CrossEntropy, FindsTheChoiceWhereverItIs) {
+TEST(CrossEntropy, FindsTheLargestLogitAtAnyPosition) {
     constexpr std::size_t vocabulary = 600;
     for (std::size_t first = 0; first < vocabulary; ++first) {
         Operands t(device::DType::f32);
@@ -166,7 +166,7 @@ TEST(CrossEntropy, FindsTheChoiceWhereverItIs) {
     }
 }
 
-TEST(CrossEntropy, ChoosesAColumnThatExistsWhateverTheLogits) {
+TEST(CrossEntropy, ChoosesTheFirstColumnIfNoLogitIsFinite) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t(device::DType::f32);
@@ -193,7 +193,7 @@ CrossEntropy smoothed(Operands& t, std::size_t rows, std::size_t vocabulary, dou
             .smoothing = smoothing};
 }
 
-TEST(CrossEntropy, IsTheSameOnTheCpu) {
+TEST(CrossEntropy, MatchesReferenceOnCpu) {
     for (const std::size_t vocabulary : {2, 5, 33, 257, 3001}) {
         for (const double smoothing : {0.0, 0.1}) {
             for (const double scale : {0.0, 3.0}) {
@@ -210,7 +210,7 @@ TEST(CrossEntropy, DoesNotDependOnTheNumberOfThreads) {
     }
 }
 
-TEST(CrossEntropy, RefusesATargetBeyondTheVocabulary) {
+TEST(CrossEntropy, RejectsTargetsOutsideTheVocabulary) {
     Operands t;
     const CrossEntropy op{t.random(2, 5), targets_of(t, {4, 5}), t.unwritten_of(device::DType::f64, 1, 2)};
 
@@ -222,7 +222,7 @@ TEST(CrossEntropy, RefusesATargetBeyondTheVocabulary) {
     }
 }
 
-TEST(CrossEntropy, RefusesShapesThatDoNotFit) {
+TEST(CrossEntropy, RejectsMismatchedShapes) {
     Operands t(device::DType::f32);
     const CrossEntropy few_targets{t.random(2, 5), targets_of(t, {1}),
                                    t.unwritten_of(device::DType::f64, 1, 2)};
@@ -241,7 +241,7 @@ TEST(CrossEntropy, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(op), "cross_entropy: a smoothing of -0.5 is not in [0, 1)");
 }
 
-TEST(CrossEntropy, CostsTheLogitsTwiceOnlyForGradients) {
+TEST(CrossEntropy, CountsLogitBytesTwiceOnlyIfGradientsAreWritten) {
     Operands t(device::DType::f32);
     CrossEntropy op{t.random(2, 5), targets_of(t, {1, 2}), t.unwritten_of(device::DType::f64, 1, 2), {}, 1};
 

@@ -19,7 +19,7 @@ Dropout dropout_at_positions(Operands& t, std::size_t rows, double rate) {
             .positions = t.numbers_of(device::DType::i32, 1, rows, positions)};
 }
 
-TEST(ResidualAdd, AddsWithoutDropout) {
+TEST(ResidualAdd, AddsInputToResidualIfDropoutIsOff) {
     Operands t(device::DType::f32, 3);
     const ResidualAdd op{.residual = t.numbers(2, 2, {1, 2, 3, 4}),
                          .input = t.numbers(2, 2, {10, 20, 30, 40}),
@@ -54,20 +54,20 @@ TEST(ResidualAdd, DropsWhereTheRandomWordIsBelowTheRate) {
     EXPECT_EQ(values(op.output), expected);
 }
 
-TEST(ResidualAdd, WithoutResidualIsDropoutAlone) {
+TEST(ResidualAdd, AppliesOnlyDropoutWithoutResidual) {
     Operands t;
     const Dropout dropout = dropout_at_positions(t, 40, 0.25);
     const device::Tensor input = t.random(40, 10);
-    const ResidualAdd alone{{}, input, t.unwritten(40, 10), dropout};
+    const ResidualAdd without_residual{{}, input, t.unwritten(40, 10), dropout};
     const ResidualAdd to_zeros{t.zeros(40, 10), input, t.unwritten(40, 10), dropout};
 
-    run_reference(alone);
+    run_reference(without_residual);
     run_reference(to_zeros);
 
-    EXPECT_EQ(values(alone.output), values(to_zeros.output));
+    EXPECT_EQ(values(without_residual.output), values(to_zeros.output));
 }
 
-TEST(ResidualAdd, MayReplaceResidualOrInput) {
+TEST(ResidualAdd, AllowsOutputToAliasResidualOrInput) {
     Operands t;
     const Dropout dropout = dropout_at_positions(t, 9, 0.25);
     const device::Tensor residual = t.random(9, 6);
@@ -84,7 +84,7 @@ TEST(ResidualAdd, MayReplaceResidualOrInput) {
     EXPECT_EQ(values(second), values(apart.output));
 }
 
-TEST(Dropout, KeepsItsFractionAndScalesIt) {
+TEST(Dropout, KeepsTheExpectedFractionAndScalesIt) {
     constexpr double rate = 0.25;
     Operands t;
     const ResidualAdd op{
@@ -124,7 +124,7 @@ TEST(Dropout, DoesNotDependOnTheOrderOfTheRows) {
     EXPECT_NE(values(first.output.row_range(0, 1)), values(first.output.row_range(2, 1)));
 }
 
-TEST(Dropout, OfTwoColumnSlicesIsThatOfTheWhole) {
+TEST(Dropout, DropsTheSameElementsInColumnSlicesAsInTheFullTensor) {
     for (const std::size_t cut : {4, 6, 9}) {
         Operands t;
         const device::Tensor input = t.random(20, 13);
@@ -162,7 +162,7 @@ TEST(DropoutBackward, DropsWhatTheForwardPassDropped) {
     EXPECT_EQ(values(grad_output), values(back.grad_input));
 }
 
-TEST(Dropout, RefusesShapesAndRatesThatDoNotFit) {
+TEST(Dropout, RejectsMismatchedShapesAndInvalidRates) {
     Operands t;
     const ResidualAdd good{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
     ResidualAdd wrong_residual = good;
@@ -180,7 +180,7 @@ TEST(Dropout, RefusesShapesAndRatesThatDoNotFit) {
     EXPECT_EQ(refusal(wrong_positions), "dropout_backward: samples is i64 1 x 2, not i64 1 x 3");
 }
 
-TEST(Dropout, CostsEveryOperandOnce) {
+TEST(Dropout, CountsBytesOfEachOperandOnce) {
     Operands t(device::DType::f32);
     const ResidualAdd with{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
     const ResidualAdd without{{}, t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0)};

@@ -53,13 +53,13 @@ void for_each_backend(Test&& test) {
         for (device::Stream stream :
              {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{1}},
               device::Stream{device::CpuStream{2}}}) {
-            SCOPED_TRACE(cat(name_of(dtype), ", backend ", stream.backend.index()));
+            SCOPED_TRACE(cat(to_string(dtype), ", backend ", stream.backend.index()));
             test(stream, dtype);
         }
     }
 }
 
-TEST(EmbeddingPart, AddsNothingForATokenOfAnotherRank) {
+TEST(EmbeddingPart, AddsNothingForTokensOfOtherRanks) {
     for_each_backend([](device::Stream& stream, device::DType dtype) {
         Operands t(dtype, 2);
         Embedding op{.tokens = t.i32_vector({1, 2, 4, 3}),
@@ -80,7 +80,7 @@ TEST(EmbeddingPart, AddsNothingForATokenOfAnotherRank) {
     });
 }
 
-TEST(EmbeddingPart, AddsUpToTheLookupInTheWholeTable) {
+TEST(EmbeddingPart, SumsOverAllPartsToTheFullLookup) {
     for_each_backend([](device::Stream& stream, device::DType dtype) {
         for_each_cut([&](const std::vector<std::size_t>& cut) {
             Operands t(dtype, 3);
@@ -106,7 +106,7 @@ TEST(EmbeddingPart, AddsUpToTheLookupInTheWholeTable) {
     });
 }
 
-TEST(EmbeddingBackwardPart, SumsTheRowsOfItsTokensOnly) {
+TEST(EmbeddingBackwardPart, SumsOnlyTheRowsOfItsOwnTokens) {
     for_each_backend([](device::Stream& stream, device::DType dtype) {
         for_each_cut([&](const std::vector<std::size_t>& cut) {
             Operands t(dtype, 3);
@@ -130,19 +130,19 @@ TEST(EmbeddingBackwardPart, SumsTheRowsOfItsTokensOnly) {
 }
 
 TEST(EmbeddingPart, DoesNotDependOnTheNumberOfThreads) {
-    const auto part_of = [](auto op, auto table) {
+    const auto cut_part = [](auto op, auto table) {
         op.first_token = 13;
         op.vocabulary = vocabulary;
         op.*table = (op.*table).row_range(13, 20);
         return op;
     };
     expect_same_bits_on_any_threads(
-        [&](Operands& t) { return part_of(whole_lookup(t, 1100, 101), &Embedding::token_table); });
+        [&](Operands& t) { return cut_part(whole_lookup(t, 1100, 101), &Embedding::token_table); });
     expect_same_bits_on_any_threads(
-        [&](Operands& t) { return part_of(whole_sums(t, 1100, 101), &EmbeddingBackward::grad_token_table); });
+        [&](Operands& t) { return cut_part(whole_sums(t, 1100, 101), &EmbeddingBackward::grad_token_table); });
 }
 
-TEST(EmbeddingPart, RefusesATokenBeyondTheVocabulary) {
+TEST(EmbeddingPart, RejectsTokensOutsideTheVocabulary) {
     for_each_backend([](device::Stream& stream, device::DType dtype) {
         Operands t(dtype);
         const device::Tensor ids = t.i32_vector({0, 5});
@@ -172,7 +172,7 @@ TEST(EmbeddingPart, RefusesATokenBeyondTheVocabulary) {
     });
 }
 
-TEST(EmbeddingPart, RefusesAPartThatIsNotOneOfTheVocabulary) {
+TEST(EmbeddingPart, RejectsTablesThatExceedTheVocabulary) {
     Operands t;
     const device::Tensor ids = t.i32_vector({0, 1});
     Embedding forward{.tokens = ids,

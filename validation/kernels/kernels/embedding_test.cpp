@@ -26,7 +26,7 @@ TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
     }
 }
 
-TEST(Embedding, AddsTheRowOfTheType) {
+TEST(Embedding, AddsTheRowOfTheTokenType) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (device::Stream stream :
              {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -50,7 +50,7 @@ TEST(Embedding, AddsTheRowOfTheType) {
     }
 }
 
-TEST(EmbeddingBackward, AddsToTheTypesThatWereRead) {
+TEST(EmbeddingBackward, AddsGradientsToTheTypeRowsThatWereRead) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t(device::DType::f32, 3);
@@ -80,7 +80,7 @@ Embedding lookup_of(Operands& t, std::size_t rows, std::size_t channels, bool ha
             .output = t.unwritten(rows, channels)};
 }
 
-EmbeddingBackward sums_of(Operands& t, std::size_t rows, std::size_t channels, bool has_positions) {
+EmbeddingBackward make_sums(Operands& t, std::size_t rows, std::size_t channels, bool has_positions) {
     const device::Tensor positions = has_positions ? t.random(9, channels) : device::Tensor{};
     return {.tokens = t.indices(device::DType::i32, rows, 40),
             .positions = t.indices(device::DType::i32, rows, 9),
@@ -91,21 +91,21 @@ EmbeddingBackward sums_of(Operands& t, std::size_t rows, std::size_t channels, b
             .grad_type_table = t.random(2, channels)};
 }
 
-TEST(Embedding, OfTypesIsTheSameOnTheCpu) {
+TEST(Embedding, MatchesReferenceOnCpuWithTokenTypes) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const bool has_positions : {true, false}) {
             expect_same_on_cpu([&](Operands& t) { return lookup_of(t, rows, channels, has_positions); });
-            expect_same_on_cpu([&](Operands& t) { return sums_of(t, rows, channels, has_positions); });
+            expect_same_on_cpu([&](Operands& t) { return make_sums(t, rows, channels, has_positions); });
         }
     });
 }
 
 TEST(Embedding, DoesNotDependOnTheNumberOfThreads) {
     expect_same_bits_on_any_threads([](Operands& t) { return lookup_of(t, 1100, 101, true); });
-    expect_same_bits_on_any_threads([](Operands& t) { return sums_of(t, 1100, 101, true); });
+    expect_same_bits_on_any_threads([](Operands& t) { return make_sums(t, 1100, 101, true); });
 }
 
-TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
+TEST(EmbeddingBackward, AddsGradientsToTheRowsThatWereRead) {
     Operands t(device::DType::f32);
     const EmbeddingBackward op{.tokens = t.i32_vector({2, 0, 2}),
                                .positions = t.i32_vector({0, 1, 1}),
@@ -119,7 +119,7 @@ TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
     EXPECT_EQ(values(op.grad_position_table), (Numbers{201, 202, 208, 210}));
 }
 
-TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
+TEST(EmbeddingBackward, MatchesFiniteDifferences) {
     Operands t;
     const device::Tensor tokens = t.indices(device::DType::i32, 9, 5);
     const device::Tensor positions = t.indices(device::DType::i32, 9, 4);
@@ -144,7 +144,7 @@ TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
     expect_gradient("type table", back.grad_type_table, type_table, loss);
 }
 
-TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
+TEST(Embedding, RejectsIndicesOutsideTheTables) {
     Operands t;
     const device::Tensor good = t.i32_vector({0, 1});
     const device::Tensor table = t.random(3, 2);
@@ -178,7 +178,7 @@ TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
     EXPECT_EQ(sentence(typed_back), "embedding_backward: types[0] is -1, not within 0 .. 1");
 }
 
-TEST(Embedding, RefusesShapesThatDoNotFit) {
+TEST(Embedding, RejectsMismatchedShapes) {
     Operands t;
     const device::Tensor pair = t.i32_vector({0, 1});
     const Embedding few_tokens{.tokens = pair,
@@ -194,7 +194,7 @@ TEST(Embedding, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(wide_ids), "embedding_backward: tokens is i64 1 x 2, not i32 1 x 2");
 }
 
-TEST(Embedding, RefusesTypesThatDoNotFit) {
+TEST(Embedding, RejectsMismatchedTokenTypes) {
     Operands t;
     const device::Tensor pair = t.i32_vector({0, 1});
     Embedding op{.tokens = pair,
@@ -222,7 +222,7 @@ TEST(Embedding, RefusesTypesThatDoNotFit) {
     EXPECT_EQ(refusal(back), "embedding_backward: types is f32 0 x 0, not i32 1 x 2");
 }
 
-TEST(Embedding, CostsOnlyTheRowsThatCanBeTouched) {
+TEST(Embedding, CountsBytesOnlyOfRowsThatCanBeAccessed) {
     Operands t(device::DType::f32);
     const device::Tensor ids = t.i32_vector({0, 1, 0});
     Embedding forward{ids, ids, t.random(50, 4), t.random(2, 4), {}, {}, t.unwritten(3, 4)};

@@ -17,14 +17,14 @@ constexpr std::size_t in = 300;
 constexpr std::size_t out = 129;
 
 // Operands of one set of calls. Tensors of rows are empty; all others are random and must not change.
-class NoRows {
+class EmptyRowOperands {
 public:
-    NoRows(device::Stream& stream, device::DType dtype, bool has_address)
+    EmptyRowOperands(device::Stream& stream, device::DType dtype, bool has_address)
         : stream_(stream), has_address_(has_address), operands_(dtype) {}
 
     device::Tensor matrix(std::size_t columns) { return view(operands_.dtype(), 0, columns); }
-    device::Tensor vector() { return vector_of(operands_.dtype()); }
-    device::Tensor vector_of(device::DType dtype) { return view(dtype, 1, 0); }
+    device::Tensor vector() { return make_vector(operands_.dtype()); }
+    device::Tensor make_vector(device::DType dtype) { return view(dtype, 1, 0); }
     device::Tensor parameter(std::size_t columns) { return parameter(1, columns); }
     device::Tensor parameter(std::size_t rows, std::size_t columns) {
         changeable_.push_back(operands_.random(rows, columns));
@@ -35,8 +35,9 @@ public:
         return operands_.numbers_of(device::DType::i32, 1, names.size(), names);
     }
     Dropout dropout(double rate) {
-        return {
-            .rate = rate, .samples = vector_of(device::DType::i64), .positions = vector_of(device::DType::i32)};
+        return {.rate = rate,
+                .samples = make_vector(device::DType::i64),
+                .positions = make_vector(device::DType::i32)};
     }
 
     template <class Op>
@@ -67,17 +68,17 @@ void for_each_backend(Test&& test) {
             for (device::Stream stream :
                  {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{1}},
                   device::Stream{device::CpuStream{3}}, device::Stream{device::GhostStream{}}}) {
-                SCOPED_TRACE(cat(name_of(dtype), ", backend ", stream.backend.index(), ", ",
+                SCOPED_TRACE(cat(to_string(dtype), ", backend ", stream.backend.index(), ", ",
                                  has_address ? "addresses" : "no addresses"));
-                NoRows t(stream, dtype, has_address);
+                EmptyRowOperands t(stream, dtype, has_address);
                 test(t);
             }
         }
     }
 }
 
-TEST(NoRows, AreNormalisedToNone) {
-    for_each_backend([](NoRows& t) {
+TEST(EmptyRows, ChangeNothingInNorms) {
+    for_each_backend([](EmptyRowOperands& t) {
         const device::Tensor x = t.matrix(in);
         const device::Tensor y = t.matrix(in);
         const device::Tensor gain = t.parameter(in);
@@ -94,8 +95,8 @@ TEST(NoRows, AreNormalisedToNone) {
     });
 }
 
-TEST(NoRows, AreMultipliedToNone) {
-    for_each_backend([](NoRows& t) {
+TEST(EmptyRows, ChangeNothingInMatmuls) {
+    for_each_backend([](EmptyRowOperands& t) {
         for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
             const device::Tensor x = t.matrix(in);
             const device::Tensor y = t.matrix(out);
@@ -113,8 +114,8 @@ TEST(NoRows, AreMultipliedToNone) {
     });
 }
 
-TEST(NoRows, AreAddedAndDroppedToNone) {
-    for_each_backend([](NoRows& t) {
+TEST(EmptyRows, ChangeNothingInResidualAddAndDropout) {
+    for_each_backend([](EmptyRowOperands& t) {
         for (const double rate : {0.0, 0.5}) {
             const device::Tensor x = t.matrix(in);
             t.expect_nothing(ResidualAdd{t.matrix(in), x, t.matrix(in), t.dropout(rate)});
@@ -124,11 +125,11 @@ TEST(NoRows, AreAddedAndDroppedToNone) {
     });
 }
 
-TEST(NoRows, AreMovedAndFilledToNone) {
-    for_each_backend([](NoRows& t) {
+TEST(EmptyRows, ChangeNothingInCopiesFillsGathersAndScatters) {
+    for_each_backend([](EmptyRowOperands& t) {
         const device::Tensor x = t.matrix(in);
         const device::Tensor table = t.parameter(7, in);
-        const device::Tensor rows = t.vector_of(device::DType::i32);
+        const device::Tensor rows = t.make_vector(device::DType::i32);
 
         t.expect_nothing(Copy{x, t.matrix(in)});
         t.expect_nothing(Fill{x, 3});
@@ -137,17 +138,18 @@ TEST(NoRows, AreMovedAndFilledToNone) {
         t.expect_nothing(ScatterRows{x, rows, table});
         const device::Tensor pair = t.columns({4, 1});
         t.expect_nothing(GatherColumns{x, pair, t.matrix(2)});
-        for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
-            t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unnamed});
-            t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unnamed, true});
+        for (const UnindexedFill unindexed_fill :
+             {UnindexedFill::keep, UnindexedFill::zero, UnindexedFill::mean}) {
+            t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unindexed_fill});
+            t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unindexed_fill, true});
         }
     });
 }
 
-TEST(NoRows, AreLookedUpAsNone) {
-    for_each_backend([](NoRows& t) {
+TEST(EmptyRows, ChangeNothingInEmbeddings) {
+    for_each_backend([](EmptyRowOperands& t) {
         const device::Tensor rows = t.matrix(in);
-        const device::Tensor ids = t.vector_of(device::DType::i32);
+        const device::Tensor ids = t.make_vector(device::DType::i32);
         const device::Tensor tokens = t.parameter(5, in);
         const device::Tensor positions = t.parameter(4, in);
         const device::Tensor types = t.parameter(2, in);
@@ -159,11 +161,11 @@ TEST(NoRows, AreLookedUpAsNone) {
     });
 }
 
-TEST(NoRows, OfLogitsHaveNoLosses) {
-    for_each_backend([](NoRows& t) {
+TEST(EmptyRows, ChangeNothingInLogitStatistics) {
+    for_each_backend([](EmptyRowOperands& t) {
         const device::Tensor logits = t.matrix(in);
-        const device::Tensor ids = t.vector_of(device::DType::i32);
-        const device::Tensor numbers = t.vector_of(device::DType::f64);
+        const device::Tensor ids = t.make_vector(device::DType::i32);
+        const device::Tensor numbers = t.make_vector(device::DType::f64);
         device::Tensor parts = t.matrix(logit_field::count);
         parts.dtype = device::DType::f64;
 

@@ -7,7 +7,7 @@ namespace {
 
 const RandomKey key = RandomKey{3}.then("transformer.wte.weight");
 
-TEST(Fill, WritesEverywhereAndNowhereElse) {
+TEST(Fill, WritesAllElementsAndNothingElse) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 2);
         const Fill op{t.unwritten(3, 5), 2.5};
@@ -19,7 +19,7 @@ TEST(Fill, WritesEverywhereAndNowhereElse) {
     }
 }
 
-TEST(FillNormal, FollowsBoxAndMuller) {
+TEST(FillNormal, UsesTheBoxMullerTransform) {
     Operands t;
     const FillNormal op{.output = t.unwritten(1, 8), .key = key, .deviation = 0.5, .global_columns = 8};
 
@@ -32,7 +32,7 @@ TEST(FillNormal, FollowsBoxAndMuller) {
     EXPECT_DOUBLE_EQ(get(op.output, 0, 7), 0.5 * radius * std::sin(angle));
 }
 
-TEST(FillNormal, RoundsTheSameNumbersForFloat) {
+TEST(FillNormal, RoundsTheDoubleResultsToFloat) {
     Operands wide(device::DType::f64);
     Operands narrow(device::DType::f32);
     const FillNormal doubles{.output = wide.unwritten(4, 9), .key = key, .global_columns = 9};
@@ -46,7 +46,7 @@ TEST(FillNormal, RoundsTheSameNumbersForFloat) {
     }
 }
 
-TEST(FillNormal, OfASliceIsThatPartOfTheWhole) {
+TEST(FillNormal, GivesASliceTheSameValuesAsTheFullTensor) {
     Operands t;
     const FillNormal whole{.output = t.unwritten(6, 11), .key = key, .global_columns = 11};
     const FillNormal slice{
@@ -79,7 +79,7 @@ TEST(FillNormal, HasTheMomentsOfANormalDistribution) {
     EXPECT_NEAR(beyond / count, 0.05, 5 * std::sqrt(0.05 * 0.95 / count));
 }
 
-TEST(Fill, RefusesWhatItCannotFill) {
+TEST(Fill, RejectsIntegersAndTooWideSlices) {
     Operands t;
     const Fill integers{t.indices(device::DType::i32, 3, 9), 1};
     const FillNormal wide{.output = t.unwritten(3, 5), .key = key, .global_columns = 4};
@@ -88,7 +88,7 @@ TEST(Fill, RefusesWhatItCannotFill) {
     EXPECT_EQ(refusal(wide), "fill_normal: a slice of 5 columns cannot come from a tensor of 4");
 }
 
-TEST(Fill, CostsItsOutput) {
+TEST(Fill, CountsTheBytesOfItsOutput) {
     Operands t(device::DType::f32);
 
     EXPECT_EQ((Fill{t.unwritten(3, 5), 1}.cost().bytes), 60);

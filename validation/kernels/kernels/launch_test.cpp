@@ -32,12 +32,12 @@ TEST(Launch, EntersCallsAndCostsIntoTheLedger) {
 
     ASSERT_EQ(stream.ledger.entries().size(), 2);
     const device::Ledger::Entry& linear = stream.ledger.entries()[0];
-    EXPECT_EQ(linear.unit.kernel, "linear");
+    EXPECT_EQ(linear.total_cost.kernel, "linear");
     EXPECT_EQ(linear.calls, 2);
-    EXPECT_EQ(linear.unit.flops, 2 * op.cost().flops);
-    EXPECT_EQ(linear.unit.bytes, 2 * op.cost().bytes);
+    EXPECT_EQ(linear.total_cost.flops, 2 * op.cost().flops);
+    EXPECT_EQ(linear.total_cost.bytes, 2 * op.cost().bytes);
     EXPECT_GE(linear.seconds, 0);
-    EXPECT_EQ(stream.ledger.entries()[1].unit.kernel, "fill");
+    EXPECT_EQ(stream.ledger.entries()[1].total_cost.kernel, "fill");
 }
 
 TEST(Launch, ChecksBeforeItRuns) {
@@ -57,17 +57,17 @@ struct Nap {
     device::Cost cost() const { return {.kernel = "nap"}; }
     NamedTensors tensors() const { return {}; }
 };
-void run(device::ReferenceStream&, const Nap&) { device::spend_seconds(Nap::seconds); }
-void run(device::CpuStream&, const Nap&) { device::spend_seconds(Nap::seconds); }
-void run(device::CudaStream&, const Nap&) { device::spend_seconds(Nap::seconds); }
+void run(device::ReferenceStream&, const Nap&) { device::busy_for(Nap::seconds); }
+void run(device::CpuStream&, const Nap&) { device::busy_for(Nap::seconds); }
+void run(device::CudaStream&, const Nap&) { device::busy_for(Nap::seconds); }
 
-TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
+TEST(Launch, TakesLongerOnASlowStreamAndRecordsIt) {
     device::Stream stream{device::CpuStream{}};
     stream.slowness.set({.all = 4});
     const double begin = device::now_seconds();
 
     launch(stream, Nap{});
-    stream.slowness.settle();
+    stream.slowness.spend_owed_time();
 
     const double taken = device::now_seconds() - begin;
     EXPECT_GE(stream.ledger.seconds(), 4 * Nap::seconds);
@@ -75,24 +75,24 @@ TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
 }
 
 // A matmul that takes at least a known time.
-struct NapOfProduct : Nap {
-    device::Cost cost() const { return {.kernel = "nap of a product", .product = {1, 1, 1}}; }
+struct SleepMatmul : Nap {
+    device::Cost cost() const { return {.kernel = "nap of a product", .matmul = {1, 1, 1}}; }
 };
 
-TEST(Launch, OnAStreamWithSlowProductsTakesLongerForThemAlone) {
+TEST(Launch, TakesLongerOnlyForMatmulsIfOnlyTheyAreSlowed) {
     device::Stream stream{device::CpuStream{}};
-    stream.slowness.set({.products = 4});
+    stream.slowness.set({.matmuls = 4});
 
     launch(stream, Nap{});
-    EXPECT_EQ(stream.slowness.owed(), 0);
-    launch(stream, NapOfProduct{});
+    EXPECT_EQ(stream.slowness.owed_seconds(), 0);
+    launch(stream, SleepMatmul{});
 
     ASSERT_EQ(stream.ledger.entries().size(), 2);
     EXPECT_GE(stream.ledger.entries()[1].seconds, 4 * Nap::seconds);
-    EXPECT_LE(stream.slowness.owed(), 0);
+    EXPECT_LE(stream.slowness.owed_seconds(), 0);
 }
 
-TEST(Launch, KnowsProductsWithWeights) {
+TEST(OperationCost, IdentifiesWeightMatmuls) {
     Operands t;
     const device::Tensor rows = t.random(3, 4), weight = t.random(4, 5), results = t.random(3, 5);
     const device::Tensor scores = t.random(3, 1);
@@ -104,15 +104,15 @@ TEST(Launch, KnowsProductsWithWeights) {
                               .log_sum = scores,
                               .shape = {.segments = {&whole, 1}}};
 
-    EXPECT_TRUE((Linear{rows, weight, {}, results}.cost().is_product()));
-    EXPECT_TRUE((LinearBackwardInput{results, weight, rows}.cost().is_product()));
-    EXPECT_TRUE((LinearBackwardWeight{rows, results, weight, {}}.cost().is_product()));
-    EXPECT_FALSE(attention.cost().is_product());
-    EXPECT_FALSE((Fill{rows, 1}.cost().is_product()));
+    EXPECT_TRUE((Linear{rows, weight, {}, results}.cost().is_weight_matmul()));
+    EXPECT_TRUE((LinearBackwardInput{results, weight, rows}.cost().is_weight_matmul()));
+    EXPECT_TRUE((LinearBackwardWeight{rows, results, weight, {}}.cost().is_weight_matmul()));
+    EXPECT_FALSE(attention.cost().is_weight_matmul());
+    EXPECT_FALSE((Fill{rows, 1}.cost().is_weight_matmul()));
 }
 
 // A write to a ghost's address would crash the program.
-TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
+TEST(Launch, CountsFlopsOnAGhostStreamWithoutTouchingMemory) {
     device::Arena arena("ghost", 0, device::MemorySpace::ghost);
     device::Stream stream{device::GhostStream{}};
     const device::Tensor input = arena.tensor(device::DType::f32, 1 << 20, 1 << 12);

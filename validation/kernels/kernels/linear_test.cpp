@@ -59,7 +59,7 @@ TEST(LinearBackwardInput, MultipliesByTheTransposedWeight) {
     }
 }
 
-TEST(LinearBackwardInput, AddsToWhatIsThereWhenAsked) {
+TEST(LinearBackwardInput, AccumulatesIntoGradInputOnRequest) {
     Operands t;
     const LinearBackwardInput op{.grad_output = t.numbers(1, 3, {1, 0, 1}),
                                  .weight = small_weight(t, WeightAxes::in_out),
@@ -71,7 +71,7 @@ TEST(LinearBackwardInput, AddsToWhatIsThereWhenAsked) {
     EXPECT_EQ(values(op.grad_input), (Numbers{103, 203}));
 }
 
-TEST(LinearBackwardWeight, AddsToWeightAndBias) {
+TEST(LinearBackwardWeight, AccumulatesWeightAndBiasGradients) {
     for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
         const bool is_in_out = axes == WeightAxes::in_out;
         Operands t(device::DType::f32);
@@ -91,7 +91,7 @@ TEST(LinearBackwardWeight, AddsToWeightAndBias) {
     }
 }
 
-TEST(Linear, HasTheGradientsOfItsBackwardHalves) {
+TEST(LinearBackward, MatchesFiniteDifferences) {
     for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
         const bool is_in_out = axes == WeightAxes::in_out;
         Operands t;
@@ -117,7 +117,7 @@ TEST(Linear, HasTheGradientsOfItsBackwardHalves) {
     }
 }
 
-TEST(ColumnSums, AddsToWhatIsThere) {
+TEST(ColumnSums, AreAddedToTheExistingValues) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         Operands t(device::DType::f32, 2);
@@ -131,71 +131,71 @@ TEST(ColumnSums, AddsToWhatIsThere) {
 }
 
 // A matmul with a fused activation equals the matmul followed by the activation.
-TEST(Linear, DoesAnActivationBesideItsProduct) {
+TEST(Linear, AppliesAFusedActivationLikeASeparateOne) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         for (const ActivationKind kind :
              {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
             Operands t(device::DType::f64, 2);
             const Linear apart{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
-            const Activation behind{.input = apart.output, .output = t.unwritten(3, 5), .kind = kind};
+            const Activation separate{.input = apart.output, .output = t.unwritten(3, 5), .kind = kind};
             Linear joined = apart;
             joined.output = t.unwritten(3, 5);
-            joined.activated = t.unwritten(3, 5);
+            joined.activated_output = t.unwritten(3, 5);
             joined.activation = kind;
 
             launch(stream, apart);
-            launch(stream, behind);
+            launch(stream, separate);
             launch(stream, joined);
 
             EXPECT_EQ(values(joined.output), values(apart.output));
-            EXPECT_EQ(values(joined.activated), values(behind.output));
+            EXPECT_EQ(values(joined.activated_output), values(separate.output));
             EXPECT_TRUE(t.has_clean_gaps());
         }
     }
 }
 
-TEST(LinearBackwardInput, GoesThroughTheActivationThatTheInputCameFrom) {
+TEST(LinearBackwardInput, AppliesAFusedActivationBackwardLikeASeparateOne) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         for (const ActivationKind kind :
              {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
             Operands t(device::DType::f64, 2);
             const LinearBackwardInput apart{t.random(3, 5), t.random(4, 5), t.unwritten(3, 4)};
-            const ActivationBackward behind{.input = t.random(3, 4),
-                                            .grad_output = apart.grad_input,
-                                            .grad_input = t.unwritten(3, 4),
-                                            .kind = kind};
+            const ActivationBackward separate{.input = t.random(3, 4),
+                                              .grad_output = apart.grad_input,
+                                              .grad_input = t.unwritten(3, 4),
+                                              .kind = kind};
             LinearBackwardInput joined = apart;
             joined.grad_input = t.unwritten(3, 4);
-            joined.activated_from = behind.input;
+            joined.activation_input = separate.input;
             joined.activation = kind;
 
             launch(stream, apart);
-            launch(stream, behind);
+            launch(stream, separate);
             launch(stream, joined);
 
-            EXPECT_EQ(values(joined.grad_input), values(behind.grad_input));
+            EXPECT_EQ(values(joined.grad_input), values(separate.grad_input));
             EXPECT_TRUE(t.has_clean_gaps());
         }
     }
 }
 
-TEST(Linear, RefusesActivationsThatDoNotFit) {
+TEST(Linear, RejectsMismatchedActivations) {
     Operands t;
     Linear forward{t.random(3, 4), t.random(4, 5), {}, t.unwritten(3, 5)};
     LinearBackwardInput back{t.random(3, 5), t.random(4, 5), t.zeros(3, 4)};
-    forward.activated = t.unwritten(3, 4);
-    back.activated_from = t.random(3, 5);
+    forward.activated_output = t.unwritten(3, 4);
+    back.activation_input = t.random(3, 5);
     EXPECT_EQ(refusal(forward), "linear: activated is f64 3 x 4, not f64 3 x 5");
     EXPECT_EQ(refusal(back), "linear_backward_input: activated_from is f64 3 x 5, not f64 3 x 4");
-    back.activated_from = t.random(3, 4);
+    back.activation_input = t.random(3, 4);
     back.accumulate = true;
     EXPECT_EQ(refusal(back),
               "linear_backward_input: a gradient that goes through an activation is not added to another one");
 }
 
-TEST(Linear, RefusesShapesThatDoNotFit) {
+TEST(Linear, RejectsMismatchedShapes) {
     Operands t;
     Operands other(device::DType::f32);
     const Linear good{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
@@ -215,14 +215,14 @@ TEST(Linear, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(wrong_rows), "linear: input is f64 3 x 4, not f64 2 x 4");
 }
 
-TEST(Linear, RefusesTokensAsInput) {
+TEST(Linear, RejectsIntegerInput) {
     Operands t;
     const Linear op{t.indices(device::DType::i32, 4, 9), t.random(4, 5), {}, t.unwritten(1, 5)};
 
     EXPECT_EQ(refusal(op), "linear: is defined for f32 and f64, not for i32");
 }
 
-TEST(Linear, RefusesRowsThatOverlap) {
+TEST(Linear, RejectsOverlappingRows) {
     Operands t;
     Linear op{t.random(3, 4), t.random(4, 5), {}, t.unwritten(3, 5)};
     op.input.stride = 3;
@@ -230,21 +230,21 @@ TEST(Linear, RefusesRowsThatOverlap) {
     EXPECT_EQ(refusal(op), "linear: input has rows of 4 columns only 3 elements apart");
 }
 
-TEST(LinearBackwardInput, RefusesAWeightOfTheOtherAxes) {
+TEST(LinearBackwardInput, RejectsWeightsWithTransposedAxes) {
     Operands t;
     const LinearBackwardInput op{t.random(3, 5), t.random(4, 5), t.unwritten(3, 4), WeightAxes::out_in};
 
     EXPECT_EQ(refusal(op), "linear_backward_input: weight is f64 4 x 5, not f64 5 x 4");
 }
 
-TEST(LinearBackwardWeight, RefusesABiasOfAnotherSize) {
+TEST(LinearBackwardWeight, RejectsBiasGradientsOfTheWrongSize) {
     Operands t;
     const LinearBackwardWeight op{t.random(3, 4), t.random(3, 5), t.zeros(4, 5), t.zeros(1, 4)};
 
     EXPECT_EQ(refusal(op), "linear_backward_weight: grad_bias is f64 1 x 4, not f64 1 x 5");
 }
 
-TEST(Linear, CostsItsProductAndEveryOperandOnce) {
+TEST(Linear, CountsMatmulFlopsAndBytesOfEachOperandOnce) {
     Operands t(device::DType::f32);
     const Linear forward{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
     const LinearBackwardInput back{t.random(3, 5), t.random(4, 5), t.zeros(3, 4), WeightAxes::in_out, true};
@@ -253,11 +253,11 @@ TEST(Linear, CostsItsProductAndEveryOperandOnce) {
 
     EXPECT_EQ(forward.cost().flops, 2 * 3 * 4 * 5);
     EXPECT_EQ(forward.cost().bytes, 4 * (12 + 20 + 5 + 15));
-    EXPECT_EQ(forward.cost().product, (std::array<std::size_t, 3>{3, 5, 4}));
+    EXPECT_EQ(forward.cost().matmul, (std::array<std::size_t, 3>{3, 5, 4}));
     EXPECT_EQ(back.cost().bytes, 4 * (15 + 20 + 2 * 12));
-    EXPECT_EQ(back.cost().product, (std::array<std::size_t, 3>{3, 4, 5}));
+    EXPECT_EQ(back.cost().matmul, (std::array<std::size_t, 3>{3, 4, 5}));
     EXPECT_EQ(back_weight.cost().bytes, 4 * (12 + 15 + 2 * 20));
-    EXPECT_EQ(back_weight.cost().product, (std::array<std::size_t, 3>{5, 4, 3}));
+    EXPECT_EQ(back_weight.cost().matmul, (std::array<std::size_t, 3>{5, 4, 3}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ device::Tensor targets_of(Operands& t, const Numbers& content) {
     return t.numbers_of(device::DType::i32, 1, content.size(), content);
 }
 
-TEST(LogitStatistics, SayWhatIsKnownOfTheOwnColumns) {
+TEST(LogitStatistics, SummariseTheLogitsOfTheRanksOwnColumns) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (device::Stream stream :
              {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -55,16 +55,16 @@ TEST(LogitStatistics, SayWhatIsKnownOfTheOwnColumns) {
     }
 }
 
-TEST(MergeLogitStatistics, LeavesOutChoicesThatNobodyWants) {
+TEST(MergeLogitStatistics, ComputesLossesWithoutChoices) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
-        const MergeLogitStatistics op{
-            .parts = t.numbers_of(device::DType::f64, 2, logit_field::count, {0, 0, 1, 0, 0, 0, 1, 1, 0, 0}),
-            .targets = targets_of(t, {1}),
-            .log_sums = t.unwritten_of(device::DType::f64, 1, 1),
-            .losses = t.unwritten_of(device::DType::f64, 1, 1),
-            .columns = 2};
+        const MergeLogitStatistics op{.rank_statistics = t.numbers_of(device::DType::f64, 2, logit_field::count,
+                                                                      {0, 0, 1, 0, 0, 0, 1, 1, 0, 0}),
+                                      .targets = targets_of(t, {1}),
+                                      .log_sums = t.unwritten_of(device::DType::f64, 1, 1),
+                                      .losses = t.unwritten_of(device::DType::f64, 1, 1),
+                                      .columns = 2};
 
         launch(stream, op);
 
@@ -92,7 +92,7 @@ LogitGradients differentiated(Operands& t, std::size_t rows, std::size_t columns
             .smoothing = smoothing};
 }
 
-TEST(LogitStatistics, AreTheSameOnTheCpu) {
+TEST(LogitStatistics, MatchReferenceOnCpu) {
     for_each_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_cpu([&](Operands& t) { return described(t, rows, columns); });
         for (const double smoothing : {0.0, 0.1}) {
@@ -107,7 +107,7 @@ TEST(LogitStatistics, DoNotDependOnTheNumberOfThreads) {
 }
 
 // A write to a ghost's address would crash the program.
-TEST(LogitStatistics, OfAGhostCountWithoutTouchingMemory) {
+TEST(LogitStatistics, CountBytesOnAGhostStreamWithoutTouchingMemory) {
     device::Arena arena("ghost", 0, device::MemorySpace::ghost);
     device::Stream stream{device::GhostStream{}};
     const device::Tensor logits = arena.tensor(device::DType::f32, 1 << 10, 1 << 12);
@@ -121,7 +121,7 @@ TEST(LogitStatistics, OfAGhostCountWithoutTouchingMemory) {
     launch(stream, LogitGradients{logits, targets, numbers, 1 << 12, 4 << 12, 1, 0});
 
     ASSERT_EQ(stream.ledger.entries().size(), 3);
-    EXPECT_EQ(stream.ledger.entries()[2].unit.bytes, 2 * 0x1p24 + 0x1p12 + 0x1p13);
+    EXPECT_EQ(stream.ledger.entries()[2].total_cost.bytes, 2 * 0x1p24 + 0x1p12 + 0x1p13);
 }
 
 template <class Op>
@@ -134,7 +134,7 @@ std::string sentence_of(const Op& op) {
     return "nothing is wrong";
 }
 
-TEST(LogitStatistics, RefuseTargetsBeyondTheVocabulary) {
+TEST(LogitStatistics, RejectTargetsOutsideTheVocabulary) {
     Operands t;
     const device::Tensor numbers = t.zeros(1, 2);
     const device::Tensor parts = t.zeros(4, logit_field::count);
@@ -147,7 +147,7 @@ TEST(LogitStatistics, RefuseTargetsBeyondTheVocabulary) {
               "logit_gradients: targets[0] is 10, not within -1 .. 9");
 }
 
-TEST(LogitStatistics, RefuseShapesThatDoNotFit) {
+TEST(LogitStatistics, RejectMismatchedShapes) {
     Operands t(device::DType::f32);
     const device::Tensor pair = targets_of(t, {1, 2});
 
@@ -169,17 +169,17 @@ TEST(LogitStatistics, RefuseShapesThatDoNotFit) {
     EXPECT_EQ(refusal(op), "logit_gradients: log_sums is f32 1 x 2, not f64 1 x 2");
 }
 
-TEST(MergeLogitStatistics, RefusesShapesThatDoNotFit) {
+TEST(MergeLogitStatistics, RejectsMismatchedShapes) {
     Operands t(device::DType::f64);
     const device::Tensor numbers = t.zeros(1, 2);
     MergeLogitStatistics op{t.zeros(3, logit_field::count), targets_of(t, {1, 2}), numbers, numbers, {}, 10};
 
     EXPECT_EQ(refusal(op),
               "merge_logit_statistics: parts of 3 rows are not those of ranks that have 2 rows each");
-    op.parts = t.zeros(0, logit_field::count);
+    op.rank_statistics = t.zeros(0, logit_field::count);
     EXPECT_EQ(refusal(op),
               "merge_logit_statistics: parts of 0 rows are not those of ranks that have 2 rows each");
-    op.parts = t.zeros(4, logit_field::count);
+    op.rank_statistics = t.zeros(4, logit_field::count);
     op.choices = numbers;
     EXPECT_EQ(refusal(op), "merge_logit_statistics: choices is f64 1 x 2, not i32 1 x 2");
     op.choices = {};
@@ -192,7 +192,7 @@ TEST(MergeLogitStatistics, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(op), "nothing is wrong");
 }
 
-TEST(LogitStatistics, CostTheLogitsOnceAndTheirGradientsTwice) {
+TEST(LogitStatistics, CountLogitBytesOnceAndGradientBytesTwice) {
     Operands t(device::DType::f32);
     const device::Tensor pair = targets_of(t, {1, 2});
     const device::Tensor numbers = t.unwritten_of(device::DType::f64, 1, 2);

@@ -30,7 +30,7 @@ TEST(LayerNorm, NormalisesScalesAndShiftsEachRow) {
 
 // A norm with a fused sum equals the sum followed by the norm.
 template <class NormOp, class Make>
-void expect_a_sum_and_its_norm(Make&& make) {
+void expect_fused_sum_like_separate(Make&& make) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         Operands t(device::DType::f64, 2);
@@ -42,7 +42,7 @@ void expect_a_sum_and_its_norm(Make&& make) {
         const device::Tensor first = t.unwritten(3, 8), second = t.unwritten(3, 8);
         apart.input = first;
         joined.input = second;
-        joined.sum = {.residual = residual, .input = added, .output = second};
+        joined.fused_sum = {.residual = residual, .input = added, .output = second};
 
         launch(stream, ResidualAdd{.residual = residual, .input = added, .output = first});
         launch(stream, apart);
@@ -55,24 +55,24 @@ void expect_a_sum_and_its_norm(Make&& make) {
     }
 }
 
-TEST(LayerNorm, MakesTheSumThatItReads) {
-    expect_a_sum_and_its_norm<LayerNorm>([](Operands& t) {
+TEST(LayerNorm, ComputesAFusedResidualSumLikeASeparateOne) {
+    expect_fused_sum_like_separate<LayerNorm>([](Operands& t) {
         return LayerNorm{t.zeros(3, 8),     t.random(1, 8),    t.random(1, 8),
                          t.unwritten(3, 8), t.unwritten(1, 3), t.unwritten(1, 3)};
     });
 }
 
-TEST(RmsNorm, MakesTheSumThatItReads) {
-    expect_a_sum_and_its_norm<RmsNorm>([](Operands& t) {
+TEST(RmsNorm, ComputesAFusedResidualSumLikeASeparateOne) {
+    expect_fused_sum_like_separate<RmsNorm>([](Operands& t) {
         return RmsNorm{t.zeros(3, 8), t.random(1, 8), t.unwritten(3, 8), t.unwritten(1, 3)};
     });
 }
 
-TEST(LayerNorm, RefusesASumThatIsNotItsInput) {
+TEST(LayerNorm, RejectsAFusedSumThatIsNotItsInput) {
     Operands t;
     LayerNorm op{t.random(3, 4),    t.random(1, 4),    t.random(1, 4),
                  t.unwritten(3, 4), t.unwritten(1, 3), t.unwritten(1, 3)};
-    op.sum = {.input = t.random(3, 4), .output = t.unwritten(3, 4)};
+    op.fused_sum = {.input = t.random(3, 4), .output = t.unwritten(3, 4)};
     EXPECT_EQ(refusal(op), "layer_norm: the sum that is made first is not the input");
 }
 
@@ -111,7 +111,7 @@ struct Norm {
     LayerNormBackwardWeight back_weight;
 };
 
-TEST(LayerNorm, HasTheGradientsOfItsBackwardHalves) {
+TEST(LayerNormBackward, MatchesFiniteDifferences) {
     Operands t;
     const Norm norm(t);
     const auto loss = [&] { return norm.loss(); };
@@ -125,7 +125,7 @@ TEST(LayerNorm, HasTheGradientsOfItsBackwardHalves) {
     expect_gradient("bias", norm.back_weight.grad_bias, norm.bias, loss);
 }
 
-TEST(LayerNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
+TEST(LayerNormBackwardInput, AddsTheResidualGradient) {
     Operands t;
     Norm norm(t);
     const device::Tensor residual = t.random(4, 6);
@@ -138,7 +138,7 @@ TEST(LayerNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
     expect_gradient("input", norm.back.grad_input, norm.input, loss);
 }
 
-TEST(LayerNormBackwardInput, MayReplaceTheResidual) {
+TEST(LayerNormBackwardInput, AllowsGradInputToAliasResidual) {
     Operands t;
     Norm norm(t);
     norm.back.residual = t.random(4, 6);
@@ -154,7 +154,7 @@ TEST(LayerNormBackwardInput, MayReplaceTheResidual) {
     EXPECT_EQ(values(both), apart);
 }
 
-TEST(LayerNormBackwardWeight, AddsToWhatIsThere) {
+TEST(LayerNormBackwardWeight, AccumulatesGainAndBiasGradients) {
     Operands t;
     const LayerNormBackwardWeight op{.input = t.numbers(2, 2, {1, 3, 5, 9}),
                                      .mean = t.numbers(1, 2, {2, 7}),
@@ -169,7 +169,7 @@ TEST(LayerNormBackwardWeight, AddsToWhatIsThere) {
     EXPECT_EQ(values(op.grad_bias), (Numbers{1040, 2060}));
 }
 
-TEST(LayerNorm, RefusesShapesThatDoNotFit) {
+TEST(LayerNorm, RejectsMismatchedShapes) {
     Operands t;
     Norm norm(t);
     norm.forward.gain = t.random(1, 5);
@@ -181,7 +181,7 @@ TEST(LayerNorm, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(norm.back_weight), "layer_norm_backward_weight: mean is f64 1 x 3, not f64 1 x 4");
 }
 
-TEST(LayerNorm, CostsEveryOperandOnce) {
+TEST(LayerNorm, CountsBytesOfEachOperandOnce) {
     Operands t(device::DType::f32);
     const Norm norm(t);
 

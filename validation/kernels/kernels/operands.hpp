@@ -129,7 +129,7 @@ private:
 
     Tensor make(DType dtype, std::size_t rows, std::size_t columns) {
         const std::size_t stride = columns + gap_;
-        memory_.push_back(std::make_unique<std::byte[]>(rows * stride * bytes_of(dtype)));
+        memory_.push_back(std::make_unique<std::byte[]>(rows * stride * byte_size(dtype)));
         const Tensor whole{memory_.back().get(), dtype, rows, stride, stride};
         for (std::size_t r = 0; r < rows; ++r) {
             for (std::size_t c = 0; c < stride; ++c) set(whole, r, c, canary);

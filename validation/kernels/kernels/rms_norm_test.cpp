@@ -68,7 +68,7 @@ struct RmsNormPasses {
     RmsNormBackwardWeight back_weight;
 };
 
-TEST(RmsNorm, HasTheGradientsOfItsBackwardHalves) {
+TEST(RmsNormBackward, MatchesFiniteDifferences) {
     Operands t;
     const RmsNormPasses norm(t);
     const auto loss = [&] { return norm.loss(); };
@@ -81,7 +81,7 @@ TEST(RmsNorm, HasTheGradientsOfItsBackwardHalves) {
     expect_gradient("gain", norm.back_weight.grad_gain, norm.gain, loss);
 }
 
-TEST(RmsNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
+TEST(RmsNormBackwardInput, AddsTheResidualGradient) {
     Operands t;
     RmsNormPasses norm(t);
     const device::Tensor residual = t.random(4, 6);
@@ -94,7 +94,7 @@ TEST(RmsNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
     expect_gradient("input", norm.back.grad_input, norm.input, loss);
 }
 
-TEST(RmsNormBackwardInput, MayReplaceTheResidual) {
+TEST(RmsNormBackwardInput, AllowsGradInputToAliasResidual) {
     Operands t;
     RmsNormPasses norm(t);
     norm.back.residual = t.random(4, 6);
@@ -110,7 +110,7 @@ TEST(RmsNormBackwardInput, MayReplaceTheResidual) {
     EXPECT_EQ(values(both), apart);
 }
 
-TEST(RmsNormBackwardWeight, AddsToWhatIsThere) {
+TEST(RmsNormBackwardWeight, AccumulatesGainGradients) {
     Operands t;
     const RmsNormBackwardWeight op{.input = t.numbers(2, 2, {1, 3, 4, 8}),
                                    .inv_rms = t.numbers(1, 2, {1, 0.5}),
@@ -122,7 +122,7 @@ TEST(RmsNormBackwardWeight, AddsToWhatIsThere) {
     EXPECT_EQ(values(op.grad_gain), (Numbers{100 + 10 + 60, 200 + 60 + 160}));
 }
 
-TEST(RmsNorm, RefusesShapesThatDoNotFit) {
+TEST(RmsNorm, RejectsMismatchedShapes) {
     Operands t;
     RmsNormPasses norm(t);
     norm.forward.gain = t.random(1, 5);
@@ -134,7 +134,7 @@ TEST(RmsNorm, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(norm.back_weight), "rms_norm_backward_weight: inv_rms is f64 1 x 3, not f64 1 x 4");
 }
 
-TEST(RmsNorm, CostsEveryOperandOnce) {
+TEST(RmsNorm, CountsBytesOfEachOperandOnce) {
     Operands t(device::DType::f32);
     const RmsNormPasses norm(t);
 
@@ -144,13 +144,13 @@ TEST(RmsNorm, CostsEveryOperandOnce) {
     EXPECT_EQ(norm.back_weight.cost().bytes, 4 * (24 + 4 + 24 + 2 * 6));
 }
 
-TEST(CpuBackend, AgreesOnRmsNorm) {
+TEST(CpuBackend, MatchesReferenceForRmsNorm) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) { return rms_norm_of(t, rows, channels); });
     });
 }
 
-TEST(CpuBackend, AgreesOnRmsNormBackwardInput) {
+TEST(CpuBackend, MatchesReferenceForRmsNormBackwardInput) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         if (channels == 1) return;  // the gradient is 0 except for rounding and epsilon
         expect_same_on_cpu([&](Operands& t) {
@@ -179,7 +179,7 @@ TEST(CpuBackend, AgreesOnRmsNormBackwardInput) {
     });
 }
 
-TEST(CpuBackend, AgreesOnRmsNormBackwardWeight) {
+TEST(CpuBackend, MatchesReferenceForRmsNormBackwardWeight) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) {
             const RmsNorm norm = finished_norm(t, rows, channels);
@@ -189,7 +189,7 @@ TEST(CpuBackend, AgreesOnRmsNormBackwardWeight) {
     });
 }
 
-TEST(CpuBackend, NormalisesRowsAlikeOnAnyThreads) {
+TEST(CpuBackend, NormalisesRowsIdenticallyWithAnyThreadCount) {
     expect_same_bits_on_any_threads([](Operands& t) { return rms_norm_of(t, 301, 517); });
     expect_same_bits_on_any_threads([](Operands& t) {
         return RmsNormBackwardInput{.input = t.random(301, 517),
@@ -223,7 +223,7 @@ TEST(CpuBackend, NormalisesRowsOfEveryMagnitude) {
     }
 }
 
-TEST(CpuBackend, KeepsANanWithinItsRowOfANorm) {
+TEST(CpuBackend, KeepsNaNWithinItsRowInRmsNorm) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const RmsNorm op = rms_norm_of(t, 3, 37);

@@ -18,7 +18,7 @@ Numbers frequencies_of(std::size_t half, double base = 10000) {
     return frequencies;
 }
 
-TEST(Rotary, TurnsTheHalvesOfEveryHeadAgainstEachOther) {
+TEST(Rotary, RotatesPairsAcrossTheHalvesOfEachHead) {
     const Numbers frequencies{std::numbers::pi / 4, 0};
     Operands t(device::DType::f64, 3);
     const Rotary op{.values = t.numbers(2, 8, {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}),
@@ -33,20 +33,20 @@ TEST(Rotary, TurnsTheHalvesOfEveryHeadAgainstEachOther) {
     EXPECT_TRUE(t.has_clean_gaps());
 }
 
-TEST(Rotary, MakesProductsThatDependOnTheDistanceAlone) {
+TEST(Rotary, MakesDotProductsDependOnlyOnRelativePosition) {
     const Numbers frequencies = frequencies_of(8);
-    const auto product = [&](double query, double key) {
+    const auto matmul = [&](double query, double key) {
         Operands t;
         const device::Tensor values = t.random(2, 16);
         run_reference(Rotary{values, t.numbers_of(device::DType::i32, 1, 2, {query, key}), frequencies});
         return dot(values.row_range(0, 1), values.row_range(1, 1));
     };
 
-    EXPECT_NEAR(product(7, 3), product(104, 100), 1e-12);
-    EXPECT_GT(std::abs(product(7, 3) - product(8, 3)), 1e-3);
+    EXPECT_NEAR(matmul(7, 3), matmul(104, 100), 1e-12);
+    EXPECT_GT(std::abs(matmul(7, 3) - matmul(8, 3)), 1e-3);
 }
 
-TEST(Rotary, TurnsBackWhatItTurned) {
+TEST(Rotary, IsInvertedByItsBackwardPass) {
     const Numbers frequencies = frequencies_of(5);
     Operands t;
     Rotary op{t.random(7, 30), t.indices(device::DType::i32, 7, 1000), frequencies};
@@ -59,7 +59,7 @@ TEST(Rotary, TurnsBackWhatItTurned) {
     for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(values(op.values)[i], before[i], 1e-14);
 }
 
-TEST(Rotary, HasTheGradientOfItsBackwardPass) {
+TEST(RotaryBackward, MatchesFiniteDifferences) {
     const Numbers frequencies = frequencies_of(3);
     Operands t;
     const device::Tensor input = t.random(4, 12);
@@ -77,7 +77,7 @@ TEST(Rotary, HasTheGradientOfItsBackwardPass) {
     expect_gradient("input", gradient, input, loss);
 }
 
-TEST(Rotary, RefusesShapesThatDoNotFit) {
+TEST(Rotary, RejectsMismatchedShapesAndInvalidFrequencies) {
     const Numbers four{1, 0.5, 0.25, 0.125};
     const Numbers fast{1, 1.5};
     Operands t;
@@ -94,7 +94,7 @@ TEST(Rotary, RefusesShapesThatDoNotFit) {
               "rotary: frequencies[1] is 1.5, not within 0 .. 1 radians a position");
 }
 
-TEST(Rotary, CostsItsValuesTwice) {
+TEST(Rotary, CountsBytesOfItsValuesTwice) {
     const Numbers frequencies{1, 0.5};
     Operands t(device::DType::f32);
 
@@ -102,7 +102,7 @@ TEST(Rotary, CostsItsValuesTwice) {
               4 * (2 * 24 + 3) + 8 * 2);
 }
 
-TEST(CpuBackend, AgreesOnRotary) {
+TEST(CpuBackend, MatchesReferenceForRotary) {
     for_each_shape([](std::size_t rows, std::size_t half) {
         const Numbers frequencies = frequencies_of(half);
         for (const std::size_t heads : {1, 3}) {
@@ -117,7 +117,7 @@ TEST(CpuBackend, AgreesOnRotary) {
 }
 
 // Positions are multiplied with frequencies in double: the reference rounds the same angle.
-TEST(CpuBackend, TurnsRowsFarOutByTheSameAngle) {
+TEST(CpuBackend, MatchesReferenceForRotaryAtLargePositions) {
     const Numbers frequencies = frequencies_of(33, 50);
     const std::vector<double> positions{0,       1,       -1,      3,         1 << 16,    (1 << 20) - 1,
                                         1 << 20, 1000003, 7654321, 355 << 12, 2147483647, -2147483648.0};
@@ -129,7 +129,7 @@ TEST(CpuBackend, TurnsRowsFarOutByTheSameAngle) {
 }
 
 // Rotating pairs of 1 and 0 gives their cosines and sines.
-TEST(CpuBackend, MakesSinesToTheLastDigits) {
+TEST(CpuBackend, ComputesSinesAndCosinesToFullPrecision) {
     const Numbers frequencies{1, 0.7853981633974483, 0.1, 0.0123, 1e-4, 3e-6, 0};
     const std::size_t half = frequencies.size();
     Operands t;
@@ -152,7 +152,7 @@ TEST(CpuBackend, MakesSinesToTheLastDigits) {
     }
 }
 
-TEST(CpuBackend, TurnsRowsAlikeOnAnyThreads) {
+TEST(CpuBackend, RotatesRowsIdenticallyWithAnyThreadCount) {
     const Numbers frequencies = frequencies_of(37);
     expect_same_bits_on_any_threads([&](Operands& t) {
         return Rotary{t.random(301, 7 * 74), t.indices(device::DType::i32, 301, 1 << 20), frequencies};

@@ -8,7 +8,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
+TEST(GatherRows, CopiesRowsInTheOrderOfTheIndices) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (device::Stream stream :
              {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -25,7 +25,7 @@ TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
     }
 }
 
-TEST(ScatterRows, LeavesTheOtherRows) {
+TEST(ScatterRows, KeepsTheOtherRows) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (device::Stream stream :
              {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -43,22 +43,24 @@ TEST(ScatterRows, LeavesTheOtherRows) {
 }
 
 // The operation writes rows 3 and 0; their mean is 2, 3.
-TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
-    const std::vector<std::pair<Unnamed, Numbers>> written{{Unnamed::stay, {3, 4, 30, 40, 50, 60, 1, 2}},
-                                                           {Unnamed::zero, {3, 4, 0, 0, 0, 0, 1, 2}},
-                                                           {Unnamed::mean, {3, 4, 2, 3, 2, 3, 1, 2}}};
-    const std::vector<std::pair<Unnamed, Numbers>> added{{Unnamed::stay, {13, 24, 30, 40, 50, 60, 71, 82}},
-                                                         {Unnamed::zero, {13, 24, 30, 40, 50, 60, 71, 82}},
-                                                         {Unnamed::mean, {13, 24, 32, 43, 52, 63, 71, 82}}};
+TEST(ScatterRows, FillsUnlistedRowsAndAccumulatesOnRequest) {
+    const std::vector<std::pair<UnindexedFill, Numbers>> written{
+        {UnindexedFill::keep, {3, 4, 30, 40, 50, 60, 1, 2}},
+        {UnindexedFill::zero, {3, 4, 0, 0, 0, 0, 1, 2}},
+        {UnindexedFill::mean, {3, 4, 2, 3, 2, 3, 1, 2}}};
+    const std::vector<std::pair<UnindexedFill, Numbers>> added{
+        {UnindexedFill::keep, {13, 24, 30, 40, 50, 60, 71, 82}},
+        {UnindexedFill::zero, {13, 24, 30, 40, 50, 60, 71, 82}},
+        {UnindexedFill::mean, {13, 24, 32, 43, 52, 63, 71, 82}}};
     for (const bool accumulate : {false, true}) {
-        for (const auto& [unnamed, expected] : accumulate ? added : written) {
+        for (const auto& [unindexed_fill, expected] : accumulate ? added : written) {
             for (device::Stream stream :
                  {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
                 Operands t(device::DType::f32, 2);
                 const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
                                      .rows = t.i32_vector({3, 0}),
                                      .output = t.numbers(4, 2, {10, 20, 30, 40, 50, 60, 70, 80}),
-                                     .unnamed = unnamed,
+                                     .unindexed_fill = unindexed_fill,
                                      .accumulate = accumulate};
 
                 launch(stream, op);
@@ -70,7 +72,7 @@ TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
     }
 }
 
-TEST(Rows, MoveNoneWhereNoneIsNamed) {
+TEST(Rows, StayUnchangedForAnEmptyIndexList) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         Operands t;
@@ -106,14 +108,14 @@ TEST(Copy, RoundsToTheTypeOfItsOutput) {
 }
 
 // Scatters to every fourth row, in descending order.
-ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels, Unnamed unnamed = Unnamed::stay,
-                        bool accumulate = false) {
+ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels,
+                        UnindexedFill unindexed_fill = UnindexedFill::keep, bool accumulate = false) {
     Numbers rows;
     for (std::size_t i = 0; i < count; ++i) rows.push_back(static_cast<double>(4 * (count - 1 - i)));
     return {.input = t.random(count, channels),
             .rows = t.i32_vector(rows),
             .output = t.random(4 * count, channels),
-            .unnamed = unnamed,
+            .unindexed_fill = unindexed_fill,
             .accumulate = accumulate};
 }
 
@@ -123,13 +125,14 @@ GatherRows some_rows(Operands& t, std::size_t count, std::size_t channels) {
             .output = t.unwritten(count, channels)};
 }
 
-TEST(Rows, AreTheSameOnTheCpu) {
+TEST(Rows, MatchReferenceOnCpu) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) { return some_rows(t, rows, channels); });
-        for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
+        for (const UnindexedFill unindexed_fill :
+             {UnindexedFill::keep, UnindexedFill::zero, UnindexedFill::mean}) {
             for (const bool accumulate : {false, true}) {
                 expect_same_on_cpu(
-                    [&](Operands& t) { return spread_rows(t, rows, channels, unnamed, accumulate); });
+                    [&](Operands& t) { return spread_rows(t, rows, channels, unindexed_fill, accumulate); });
             }
         }
         for (const device::DType to : {device::DType::f32, device::DType::f64}) {
@@ -142,8 +145,9 @@ TEST(Rows, AreTheSameOnTheCpu) {
 
 TEST(Rows, DoNotDependOnTheNumberOfThreads) {
     expect_same_bits_on_any_threads([](Operands& t) { return some_rows(t, 1400, 101); });
-    for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
-        expect_same_bits_on_any_threads([&](Operands& t) { return spread_rows(t, 1400, 101, unnamed, true); });
+    for (const UnindexedFill unindexed_fill : {UnindexedFill::keep, UnindexedFill::zero, UnindexedFill::mean}) {
+        expect_same_bits_on_any_threads(
+            [&](Operands& t) { return spread_rows(t, 1400, 101, unindexed_fill, true); });
     }
     for (const device::DType to : {device::DType::f32, device::DType::f64}) {
         expect_same_bits_on_any_threads([&](Operands& t) {
@@ -155,19 +159,19 @@ TEST(Rows, DoNotDependOnTheNumberOfThreads) {
     }
 }
 
-TEST(Rows, RefuseNamesOfRowsThatAreNot) {
+TEST(Rows, RejectOutOfRangeOrDuplicateIndices) {
     Operands t;
     const device::Tensor table = t.random(3, 2);
 
-    EXPECT_EQ(refused_indices(GatherRows{table, t.i32_vector({0, 3}), t.unwritten(2, 2)}),
+    EXPECT_EQ(find_index_refusal(GatherRows{table, t.i32_vector({0, 3}), t.unwritten(2, 2)}),
               "gather_rows: rows[1] is 3, not within 0 .. 2");
-    EXPECT_EQ(refused_indices(ScatterRows{t.random(2, 2), t.i32_vector({-1, 0}), table}),
+    EXPECT_EQ(find_index_refusal(ScatterRows{t.random(2, 2), t.i32_vector({-1, 0}), table}),
               "scatter_rows: rows[0] is -1, not within 0 .. 2");
-    EXPECT_EQ(refused_indices(ScatterRows{t.random(3, 2), t.i32_vector({2, 1, 2}), table}),
+    EXPECT_EQ(find_index_refusal(ScatterRows{t.random(3, 2), t.i32_vector({2, 1, 2}), table}),
               "scatter_rows: rows[2] is 2, which an earlier one is too");
 }
 
-TEST(Rows, RefuseShapesThatDoNotFit) {
+TEST(Rows, RejectMismatchedShapes) {
     Operands t(device::DType::f32);
     const device::Tensor pair = t.i32_vector({0, 1});
 
@@ -179,7 +183,7 @@ TEST(Rows, RefuseShapesThatDoNotFit) {
               "scatter_rows: rows is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(device::DType::f64, 4, 2)}),
               "scatter_rows: output is f64 4 x 2, not f32 4 x 2");
-    EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), t.i32_vector({}), t.unwritten(4, 2), Unnamed::mean}),
+    EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), t.i32_vector({}), t.unwritten(4, 2), UnindexedFill::mean}),
               "scatter_rows: there is no mean of nothing for the other 4");
     EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(device::DType::f64, 3, 2)}),
               "copy: output is f64 3 x 2, not f64 2 x 3");
@@ -187,30 +191,30 @@ TEST(Rows, RefuseShapesThatDoNotFit) {
     EXPECT_EQ(refusal(Copy{t.random(1, 2), pair}), "copy: is defined for f32 and f64, not for i32");
 }
 
-TEST(Rows, CostWhatIsMoved) {
+TEST(Rows, CountBytesReadAndWritten) {
     Operands t(device::DType::f32);
     const device::Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ((GatherRows{t.random(9, 3), pair, t.unwritten(2, 3)}.cost().bytes), 4 * (2 + 2 * 6));
     EXPECT_EQ((ScatterRows{t.random(2, 3), pair, t.unwritten(9, 3)}.cost().bytes), 4 * (2 + 2 * 6));
     const device::Tensor two = t.random(2, 3), nine = t.random(9, 3);
-    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::stay, true}.cost().bytes), 4 * (2 + 3 * 6));
-    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::zero}.cost().bytes), 4 * (2 + 6 + 27));
-    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::zero, true}.cost().bytes), 4 * (2 + 3 * 6));
-    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::mean, true}.cost().bytes), 4 * (2 + 6 + 2 * 27));
+    EXPECT_EQ((ScatterRows{two, pair, nine, UnindexedFill::keep, true}.cost().bytes), 4 * (2 + 3 * 6));
+    EXPECT_EQ((ScatterRows{two, pair, nine, UnindexedFill::zero}.cost().bytes), 4 * (2 + 6 + 27));
+    EXPECT_EQ((ScatterRows{two, pair, nine, UnindexedFill::zero, true}.cost().bytes), 4 * (2 + 3 * 6));
+    EXPECT_EQ((ScatterRows{two, pair, nine, UnindexedFill::mean, true}.cost().bytes), 4 * (2 + 6 + 2 * 27));
     EXPECT_EQ((Copy{t.random(2, 3), t.unwritten_of(device::DType::f64, 2, 3)}.cost().bytes), 4 * 6 + 8 * 6);
 }
 
-TEST(ReadNumbers, GivesTheElementsRowByRow) {
+TEST(ReadNumbers, ReturnsElementsRowByRow) {
     Operands t(device::DType::f32, 3);
     const device::Tensor numbers = t.numbers_of(device::DType::i32, 2, 3, {1, -2, 3, 4, 5, -6});
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
-        EXPECT_EQ(read_numbers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4, 5, -6}));
+        EXPECT_EQ(read_integers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4, 5, -6}));
     }
 }
 
-TEST(ReadValues, GivesTheElementsRowByRowAndNoneOfAGhost) {
+TEST(ReadValues, ReturnsElementsRowByRowAndNothingForGhostTensors) {
     Operands t(device::DType::f32, 3);
     const device::Tensor numbers = t.numbers(2, 2, {1, -2, 3, 0.5});
     for (device::Stream stream :
@@ -223,17 +227,17 @@ TEST(ReadValues, GivesTheElementsRowByRowAndNoneOfAGhost) {
 }
 
 // Reading the address would crash the program.
-TEST(ReadNumbers, OfAGhostAreNone) {
+TEST(ReadNumbers, ReturnsNothingForGhostTensors) {
     device::Stream stream{device::GhostStream{}};
 
-    EXPECT_TRUE(read_numbers(stream, {nullptr, device::DType::i32, 2, 3, 3}).empty());
+    EXPECT_TRUE(read_integers(stream, {nullptr, device::DType::i32, 2, 3, 3}).empty());
 }
 
-TEST(ReadNumbers, RefusesOtherTypes) {
+TEST(ReadNumbers, RejectsNonIntegerTensors) {
     Operands t(device::DType::f32);
     device::Stream stream{device::ReferenceStream{}};
 
-    EXPECT_THROW(read_numbers(stream, t.random(1, 2)), BugError);
+    EXPECT_THROW(read_integers(stream, t.random(1, 2)), BugError);
 }
 
 }  // namespace

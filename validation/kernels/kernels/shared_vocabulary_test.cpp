@@ -1,5 +1,5 @@
 // Compares losses, choices and gradients of a vocabulary that several ranks share with CrossEntropy of the
-// whole vocabulary.
+// full vocabulary.
 
 #include "comparison.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
@@ -46,7 +46,7 @@ Solution solve_in_parts(device::Stream& stream, Operands& t, const Problem& prob
     const CrossEntropy whole = problem.whole(t);
     const std::size_t rows = whole.logits.rows;
     const device::Tensor parts = t.unwritten_of(device::DType::f64, widths.size() * rows, logit_field::count);
-    const MergeLogitStatistics merged{.parts = parts,
+    const MergeLogitStatistics merged{.rank_statistics = parts,
                                       .targets = whole.targets,
                                       .log_sums = t.unwritten_of(device::DType::f64, 1, rows),
                                       .losses = whole.losses,
@@ -93,7 +93,7 @@ void expect_same_in_parts(const Problem& problem, const std::vector<Widths>& cut
               device::Stream{device::CpuStream{2}}}) {
             for (const Widths& widths : cuts) {
                 SCOPED_TRACE(
-                    cat(name_of(dtype), ", backend ", stream.backend.index(), ", ", widths.size(), " parts"));
+                    cat(to_string(dtype), ", backend ", stream.backend.index(), ", ", widths.size(), " parts"));
                 Operands t(dtype, 3);
                 const Solution got = solve_in_parts(stream, t, problem, widths);
                 const double tolerance = tolerance_of(dtype) * (dtype == device::DType::f64 ? digits : 1);
@@ -113,7 +113,7 @@ Problem random_problem(std::size_t rows, std::size_t columns, double smoothing) 
     return {columns, values(t.random(rows, columns)), values(targets), smoothing};
 }
 
-TEST(SharedVocabulary, GivesTheLossesAndGradientsOfTheWholeVocabulary) {
+TEST(SharedVocabulary, MatchesLossesAndGradientsOfTheFullVocabulary) {
     for (const double smoothing : {0.0, 0.1}) {
         SCOPED_TRACE(cat("smoothing ", smoothing));
         expect_same_in_parts(random_problem(17, 3001, smoothing),
@@ -122,7 +122,7 @@ TEST(SharedVocabulary, GivesTheLossesAndGradientsOfTheWholeVocabulary) {
     }
 }
 
-TEST(SharedVocabulary, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
+TEST(SharedVocabulary, ChoosesTheFirstOfEqualLogitsOnAnyRank) {
     const Problem problem{
         4, {1, 3, 3, 2, 3, 1, 2, 3, 0, 0, 0, 0, 1, 2, 3, 4, -7, -8, -5, -5}, {0, 1, no_target, no_target, 3}};
 
@@ -132,7 +132,7 @@ TEST(SharedVocabulary, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
 
 // Logits near 1e4 in one row and near -1e4 in the next, in multiples of 1/512, which floats of that size can
 // hold. The log of the sum, also about 1e4, is rounded at 1e-12.
-TEST(SharedVocabulary, KeepsTheProbabilitiesOfLargeLogits) {
+TEST(SharedVocabulary, KeepsPrecisionForLargeLogits) {
     for (const double smoothing : {0.0, 0.1}) {
         Problem problem = random_problem(12, 9, smoothing);
         for (std::size_t i = 0; i < problem.logits.size(); ++i) {
@@ -144,7 +144,7 @@ TEST(SharedVocabulary, KeepsTheProbabilitiesOfLargeLogits) {
 }
 
 // Logits from -1e4 to 1e4 in each row: exp() of the difference of two ranks' maxima underflows.
-TEST(SharedVocabulary, SurvivesLogitsThatExpCannotHold) {
+TEST(SharedVocabulary, HandlesLogitsOutsideTheRangeOfExp) {
     for (const double smoothing : {0.0, 0.1}) {
         Problem problem = random_problem(12, 100, smoothing);
         for (double& logit : problem.logits) logit = 8 * std::round(625 * logit);
@@ -153,7 +153,7 @@ TEST(SharedVocabulary, SurvivesLogitsThatExpCannotHold) {
 }
 
 // -infinity is not a logit of a model, but the unsplit vocabulary handles it, too.
-TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
+TEST(SharedVocabulary, IgnoresPartsWhoseLogitsAreMinusInfinity) {
     constexpr double none = -infinity;
     const Problem problem{4, {none, none, 2, 2, 1, 1, none, none}, {2, no_target}};
 
@@ -168,7 +168,7 @@ TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
     }
 }
 
-TEST(SharedVocabulary, ShowsANaNInTheLossWhoeverHasIt) {
+TEST(SharedVocabulary, PropagatesNaNFromAnyRankToTheLoss) {
     const Problem problem{4, {1, 2, nan, 3, nan, nan, nan, nan}, {0, 1}};
 
     for (device::Stream stream :
@@ -183,7 +183,7 @@ TEST(SharedVocabulary, ShowsANaNInTheLossWhoeverHasIt) {
     }
 }
 
-TEST(SharedVocabulary, GivesTheLogOfTheSumOfRowsWithoutTargetToo) {
+TEST(SharedVocabulary, ComputesLogSumsAlsoForRowsWithoutTarget) {
     const Problem problem{4, Numbers(8, 5), {1, no_target}};
     Operands t;
     device::Stream stream{device::ReferenceStream{}};

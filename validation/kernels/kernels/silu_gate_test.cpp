@@ -5,7 +5,7 @@ namespace trireme::kernels {
 namespace {
 
 // silu(1) = 1 / (1 + 1 / e) = 0.731058578630...
-TEST(SiluGate, MultipliesTheSiluOfTheGateByTheOther) {
+TEST(SiluGate, MultipliesTheSiluOfTheGateByTheUpProjection) {
     Operands t(device::DType::f64, 3);
     const SiluGate op{t.numbers(2, 2, {0, 1, -1, 64}), t.numbers(2, 2, {5, 2, 4, 3}), t.unwritten(2, 2)};
 
@@ -18,7 +18,7 @@ TEST(SiluGate, MultipliesTheSiluOfTheGateByTheOther) {
     EXPECT_TRUE(t.has_clean_gaps());
 }
 
-TEST(SiluGate, HasTheGradientsOfItsBackwardPass) {
+TEST(SiluGateBackward, MatchesFiniteDifferences) {
     Operands t;
     const device::Tensor gate = t.random(5, 7);
     const device::Tensor up = t.random(5, 7);
@@ -36,7 +36,7 @@ TEST(SiluGate, HasTheGradientsOfItsBackwardPass) {
     expect_gradient("up", back.grad_up, up, loss);
 }
 
-TEST(SiluGate, RefusesShapesThatDoNotFit) {
+TEST(SiluGate, RejectsMismatchedShapes) {
     Operands t;
     const SiluGate forward{t.random(3, 4), t.random(3, 5), t.unwritten(3, 4)};
     const SiluGateBackward back{t.random(3, 4), t.random(3, 4), t.random(3, 4), t.unwritten(3, 4),
@@ -46,7 +46,7 @@ TEST(SiluGate, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(back), "silu_gate_backward: grad_up is f64 2 x 4, not f64 3 x 4");
 }
 
-TEST(SiluGate, CostsEveryOperandOnce) {
+TEST(SiluGate, CountsBytesOfEachOperandOnce) {
     Operands t(device::DType::f32);
     const device::Tensor one = t.random(3, 4);
 
@@ -59,7 +59,7 @@ SiluGateBackward backward_of(Operands& t, std::size_t rows, std::size_t columns)
             t.unwritten(rows, columns), t.unwritten(rows, columns)};
 }
 
-TEST(CpuBackend, AgreesOnSiluGate) {
+TEST(CpuBackend, MatchesReferenceForSiluGate) {
     for_each_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_cpu([&](Operands& t) {
             return SiluGate{t.random(rows, columns), t.random(rows, columns), t.unwritten(rows, columns)};
@@ -69,7 +69,7 @@ TEST(CpuBackend, AgreesOnSiluGate) {
 }
 
 // Gate and up projection lie side by side in each row, as a fused projection makes them.
-TEST(CpuBackend, AgreesOnSiluGateOfColumnRanges) {
+TEST(CpuBackend, MatchesReferenceForSiluGateOfColumnRanges) {
     for_each_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_cpu([&](Operands& t) {
             const device::Tensor both = t.random(rows, 2 * columns);
@@ -86,7 +86,7 @@ TEST(CpuBackend, AgreesOnSiluGateOfColumnRanges) {
     });
 }
 
-TEST(CpuBackend, AgreesOnSiluGateOfEveryMagnitude) {
+TEST(CpuBackend, MatchesReferenceForSiluGateOfAnyMagnitude) {
     std::vector<double> gates;
     for (int i = -800; i <= 800; ++i) gates.push_back(i / 8.0);
     const std::size_t count = gates.size();
@@ -100,7 +100,7 @@ TEST(CpuBackend, AgreesOnSiluGateOfEveryMagnitude) {
     });
 }
 
-TEST(CpuBackend, GatesRowsAlikeOnAnyThreads) {
+TEST(CpuBackend, GatesRowsIdenticallyWithAnyThreadCount) {
     expect_same_bits_on_any_threads([](Operands& t) {
         return SiluGate{t.random(301, 517), t.random(301, 517), t.unwritten(301, 517)};
     });
@@ -108,7 +108,7 @@ TEST(CpuBackend, GatesRowsAlikeOnAnyThreads) {
 }
 
 // Very large numbers behave like infinity, and NaN stays NaN.
-TEST(SiluGate, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
+TEST(SiluGate, SaturatesForHugeInputsAndPropagatesNaN) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {

@@ -9,7 +9,7 @@ using Numbers = std::vector<double>;
 
 // With beta1 = 1/2 and beta2 = 3/4 the first step is exact: g = 1/2 4 = 2, moment1 = 1 and moment2 = 1, which
 // the correction makes 2 and 4. The change is rate 2 / (2 + 2).
-TEST(AdamWUpdate, TakesAStepThatCanBeCheckedByHand) {
+TEST(AdamWUpdate, MatchesAFirstStepComputedByHand) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const AdamWUpdate op{.parameter = t.numbers(1, 2, {8, -8}),
@@ -32,7 +32,7 @@ TEST(AdamWUpdate, TakesAStepThatCanBeCheckedByHand) {
 }
 
 // The second step has a gradient of 0: moment1 = 1/2 and moment2 = 3/4, with corrections 3/4 and 7/16.
-TEST(AdamWUpdate, CorrectsByTheNumberOfTheStep) {
+TEST(AdamWUpdate, CorrectsBiasByTheStepNumber) {
     Operands t;
     const AdamWUpdate op{.parameter = t.numbers(1, 1, {1}),
                          .gradient = t.numbers(1, 1, {0}),
@@ -51,7 +51,7 @@ TEST(AdamWUpdate, CorrectsByTheNumberOfTheStep) {
     EXPECT_DOUBLE_EQ(get(op.parameter, 0, 0), 1 - (2.0 / 3.0) / std::sqrt(12.0 / 7.0));
 }
 
-TEST(SgdUpdate, WithoutMomentumFollowsTheGradient) {
+TEST(SgdUpdate, FollowsTheGradientWithoutMomentum) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const SgdUpdate op{.parameter = t.numbers(2, 2, {1, 2, 3, 4}),
@@ -65,7 +65,7 @@ TEST(SgdUpdate, WithoutMomentumFollowsTheGradient) {
     }
 }
 
-TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
+TEST(SgdUpdate, AccumulatesVelocityWithMomentum) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const SgdUpdate op{.parameter = t.numbers(1, 2, {4, -4}),
@@ -83,7 +83,7 @@ TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
 }
 
 // The same numbers in alternating columns. Columns without decay keep all of 8 and -8 instead of 7/8.
-TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
+TEST(AdamWUpdate, DecaysOnlyTheSelectedColumns) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const std::size_t gap : {0, 3}) {
@@ -98,7 +98,7 @@ TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
                                  .beta2 = 0.75,
                                  .epsilon = 2,
                                  .weight_decay = 0.5,
-                                 .decaying = t.numbers_of(device::DType::i32, 1, 3, {1, 0, 1})};
+                                 .decay_mask = t.numbers_of(device::DType::i32, 1, 3, {1, 0, 1})};
 
             launch(stream, op);
 
@@ -108,7 +108,7 @@ TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
     }
 }
 
-TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
+TEST(SgdUpdate, DecaysOnlyTheSelectedColumns) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
@@ -117,7 +117,7 @@ TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
                               .gradient = t.numbers(2, 2, {1, 1, 1, 1}),
                               .rate = 0.25,
                               .weight_decay = 0.5,
-                              .decaying = decaying};
+                              .decay_mask = decaying};
         SgdUpdate with_momentum = plain;
         with_momentum.parameter = t.numbers(2, 2, {4, 4, 8, 8});
         with_momentum.velocity = t.numbers(2, 2, {2, 2, 2, 2});
@@ -133,7 +133,7 @@ TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
 }
 
 // The nearest 16-bit number to 2049 is 2048, and to 2057 it is 2064. 2056 is in the middle and rounds to even.
-TEST(Update, RoundsTheNewParameterToSixteenBits) {
+TEST(Update, RoundsTheNewParameterToBf16) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const std::size_t gap : {0, 3}) {
@@ -143,23 +143,23 @@ TEST(Update, RoundsTheNewParameterToSixteenBits) {
                                    .gradient = t.numbers(2, 2, {1, -1, 1, 0.5}),
                                    .velocity = has_velocity ? t.zeros(2, 2) : device::Tensor{},
                                    .rate = 1,
-                                   .rounded = t.unwritten_of(device::DType::bf16, 2, 2)};
+                                   .rounded_parameter = t.unwritten_of(device::DType::bf16, 2, 2)};
 
                 launch(stream, op);
 
                 EXPECT_EQ(values(op.parameter), (Numbers{2049, -2057, 2056, 0.5}));
-                EXPECT_EQ(values(op.rounded), (Numbers{2048, -2064, 2048, 0.5}));
+                EXPECT_EQ(values(op.rounded_parameter), (Numbers{2048, -2064, 2048, 0.5}));
                 EXPECT_TRUE(t.has_clean_gaps());
             }
         }
     }
 }
 
-TEST(Update, RoundsWhatAdamWWritesWhicheverColumnsDecay) {
+TEST(Update, RoundsAdamWResultsWithAndWithoutDecayColumns) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (device::Stream stream :
              {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
-            for (const bool tells_columns_apart : {false, true}) {
+            for (const bool has_decay_columns : {false, true}) {
                 Operands t(dtype, 1);
                 AdamWUpdate op{.parameter = t.random(3, 37),
                                .gradient = t.random(3, 37),
@@ -167,42 +167,42 @@ TEST(Update, RoundsWhatAdamWWritesWhicheverColumnsDecay) {
                                .moment2 = t.zeros(3, 37),
                                .rate = 0.125,
                                .weight_decay = 0.5,
-                               .rounded = t.unwritten_of(device::DType::bf16, 3, 37)};
-                if (tells_columns_apart) op.decaying = t.indices(device::DType::i32, 37, 2);
+                               .rounded_parameter = t.unwritten_of(device::DType::bf16, 3, 37)};
+                if (has_decay_columns) op.decay_mask = t.indices(device::DType::i32, 37, 2);
 
                 launch(stream, op);
 
                 Numbers expected = values(op.parameter);
                 for (double& number : expected) number = device::Bf16(static_cast<float>(number));
-                EXPECT_EQ(values(op.rounded), expected);
+                EXPECT_EQ(values(op.rounded_parameter), expected);
                 EXPECT_TRUE(t.has_clean_gaps());
             }
         }
     }
 }
 
-TEST(Update, RefusesWhatParametersCannotBeRoundedTo) {
+TEST(Update, RejectsMismatchedRoundedTensors) {
     Operands t(device::DType::f32);
-    SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .rounded = t.zeros(2, 3)};
+    SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .rounded_parameter = t.zeros(2, 3)};
     AdamWUpdate adamw{.parameter = t.zeros(2, 3),
                       .gradient = t.zeros(2, 3),
                       .moment1 = t.zeros(2, 3),
                       .moment2 = t.zeros(2, 3),
-                      .rounded = t.unwritten_of(device::DType::bf16, 3, 2)};
+                      .rounded_parameter = t.unwritten_of(device::DType::bf16, 3, 2)};
 
     EXPECT_EQ(refusal(sgd), "sgd: rounded is f32 2 x 3, not bf16 2 x 3");
     EXPECT_EQ(refusal(adamw), "adamw: rounded is bf16 3 x 2, not bf16 2 x 3");
 }
 
-TEST(Update, RefusesColumnsToDecayThatDoNotFit) {
+TEST(Update, RejectsMismatchedDecayColumns) {
     Operands t;
     AdamWUpdate op{.parameter = t.zeros(2, 3),
                    .gradient = t.zeros(2, 3),
                    .moment1 = t.zeros(2, 3),
                    .moment2 = t.zeros(2, 3),
-                   .decaying = t.numbers_of(device::DType::i32, 1, 2, {1, 1})};
+                   .decay_mask = t.numbers_of(device::DType::i32, 1, 2, {1, 1})};
     EXPECT_EQ(refusal(op), "adamw: decaying is i32 1 x 2, not i32 1 x 3");
-    op.decaying = t.numbers_of(device::DType::i32, 1, 3, {1, 1, 1});
+    op.decay_mask = t.numbers_of(device::DType::i32, 1, 3, {1, 1, 1});
     op.moment2 = t.zeros(3, 2);
     EXPECT_EQ(refusal(op), "adamw: an operand is f64 3 x 2, not f64 2 x 3");
 }
@@ -217,7 +217,7 @@ TEST(SumOfSquares, AddsInDouble) {
     EXPECT_EQ(values(op.result), (Numbers{16777218}));
 }
 
-TEST(Update, RefusesShapesThatDoNotFit) {
+TEST(Update, RejectsMismatchedShapes) {
     Operands t;
     Operands spread(device::DType::f64, 1);
     const AdamWUpdate short_moment{.parameter = t.zeros(2, 3),
@@ -242,7 +242,7 @@ TEST(Update, RefusesShapesThatDoNotFit) {
 
 // Rows with gaps are updated like contiguous rows, and the gaps do not change.
 template <class Run>
-void expect_the_same_with_gaps(Run&& run_op) {
+void expect_same_with_gaps(Run&& run_op) {
     Operands dense;
     Operands gapped(device::DType::f64, 2);
     const auto adamw = [](Operands& t) {
@@ -277,16 +277,16 @@ void expect_the_same_with_gaps(Run&& run_op) {
     EXPECT_NEAR(values(squares.result)[0], values(squares_gapped.result)[0], 1e-12);
 }
 
-TEST(Update, TakesRowsThatLieApart) {
-    expect_the_same_with_gaps([](const auto& op) { run_reference(op); });
+TEST(Update, AcceptsRowsWithGaps) {
+    expect_same_with_gaps([](const auto& op) { run_reference(op); });
     device::CpuStream cpu{.threads = 2};
-    expect_the_same_with_gaps([&](const auto& op) {
+    expect_same_with_gaps([&](const auto& op) {
         op.check();
         run(cpu, op);
     });
 }
 
-TEST(Update, CostsWhatItReadsAndWrites) {
+TEST(Update, CountsBytesReadAndWritten) {
     Operands t(device::DType::f32);
     AdamWUpdate adamw{.parameter = t.zeros(2, 3),
                       .gradient = t.zeros(2, 3),
@@ -298,7 +298,7 @@ TEST(Update, CostsWhatItReadsAndWrites) {
     EXPECT_EQ(adamw.cost().bytes, 7 * 24);
     EXPECT_EQ(sgd.cost().bytes, 5 * 24);
     EXPECT_EQ(squares.cost().bytes, 24 + 8);
-    adamw.rounded = sgd.rounded = t.unwritten_of(device::DType::bf16, 2, 3);
+    adamw.rounded_parameter = sgd.rounded_parameter = t.unwritten_of(device::DType::bf16, 2, 3);
     EXPECT_EQ(adamw.cost().bytes, 7 * 24 + 12);
     EXPECT_EQ(sgd.cost().bytes, 5 * 24 + 12);
 }

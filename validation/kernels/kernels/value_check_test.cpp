@@ -44,9 +44,9 @@ constexpr std::size_t count_fields() {
 
 // Returns references to all fields of an operation.
 template <class Op>
-auto fields_of(Op& op) {
+auto list_fields(Op& op) {
     constexpr std::size_t count = count_fields<Op>();
-    static_assert(count >= 2 && count <= 13, "an operation with another number of fields");
+    static_assert(count >= 2 && count <= 13, "an operation has an unsupported number of fields");
     if constexpr (count == 2) {
         auto& [a, b] = op;
         return std::tie(a, b);
@@ -105,7 +105,7 @@ template <class Op>
 void expect_all_are_named() {
     Op op;
     Expected expected;
-    std::apply([&](auto&... fields) { (expected.add(fields), ...); }, fields_of(op));
+    std::apply([&](auto&... fields) { (expected.add(fields), ...); }, list_fields(op));
 
     std::vector<std::pair<const void*, bool>> named;
     for (const NamedTensor& each : op.tensors()) {
@@ -122,7 +122,7 @@ void expect_all_are_named_by() {
     (expect_all_are_named<Ops>(), ...);
 }
 
-TEST(ValueCheck, IsShownEveryTensorOfEveryOperation) {
+TEST(ValueCheck, SeesEveryTensorOfEveryOperation) {
     expect_all_are_named_by<
         Activation, ActivationBackward, SiluGate, SiluGateBackward, Attention, AttentionBackward, ChannelChange,
         GatherColumns, ScatterColumns, CrossEntropy, ResidualAdd, DropoutBackward, Embedding, EmbeddingBackward,
@@ -132,15 +132,15 @@ TEST(ValueCheck, IsShownEveryTensorOfEveryOperation) {
         ScatterRows, Copy, SpanLoss, BestSpan, AdamWUpdate, SgdUpdate, SumOfSquares>();
 }
 
-TEST(ValueCheck, IsShownTheSumThatANormMakes) {
+TEST(ValueCheck, SeesTheFusedSumOfANorm) {
     Operands t;
     const device::Tensor sum = t.unwritten(1, 2);
     LayerNorm norm;
     norm.input = sum;
     norm.output = t.unwritten(1, 2);
-    norm.sum.residual = t.zeros(1, 2);
-    norm.sum.input = t.zeros(1, 2);
-    norm.sum.output = sum;
+    norm.fused_sum.residual = t.zeros(1, 2);
+    norm.fused_sum.input = t.zeros(1, 2);
+    norm.fused_sum.output = sum;
 
     std::vector<std::string> read, written;
     for (const NamedTensor& each : norm.tensors()) {
@@ -176,18 +176,18 @@ TEST_P(ValueCheckOnBackends, NamesTheFirstOutputThatOverflows) {
     ASSERT_TRUE(check_.finding());
     const NonFiniteOutput& found = *check_.finding();
     EXPECT_EQ(found.kernel, "linear");
-    EXPECT_EQ(found.output.tensor, "output");
+    EXPECT_EQ(found.output.tensor_name, "output");
     EXPECT_EQ(found.output.row, 1U);
     EXPECT_EQ(found.output.column, 1U);
     EXPECT_EQ(found.output.value, -infinity);
     EXPECT_FALSE(found.input);
-    EXPECT_EQ(found.place.stage, 2);
-    EXPECT_EQ(found.place.microbatch, 3);
-    EXPECT_TRUE(found.place.is_backward);
-    EXPECT_EQ(found.place.layer, "h.1.mlp");
+    EXPECT_EQ(found.context.stage, 2);
+    EXPECT_EQ(found.context.microbatch, 3);
+    EXPECT_TRUE(found.context.is_backward);
+    EXPECT_EQ(found.context.layer, "h.1.mlp");
 }
 
-TEST_P(ValueCheckOnBackends, NamesTheInputThatWasNotFinite) {
+TEST_P(ValueCheckOnBackends, NamesTheNonFiniteInput) {
     const device::Tensor weight = t_.numbers(2, 2, {1, 2, 3, infinity});
 
     launch(stream_, Linear{.input = t_.numbers(1, 2, {1, 1}), .weight = weight, .output = t_.unwritten(1, 2)});
@@ -195,26 +195,25 @@ TEST_P(ValueCheckOnBackends, NamesTheInputThatWasNotFinite) {
     ASSERT_TRUE(check_.finding());
     const std::optional<NonFiniteValue>& input = check_.finding()->input;
     ASSERT_TRUE(input);
-    EXPECT_EQ(input->tensor, "weight");
+    EXPECT_EQ(input->tensor_name, "weight");
     EXPECT_EQ(input->data, weight.data);
     EXPECT_EQ(input->row, 1U);
     EXPECT_EQ(input->column, 1U);
 }
 
 // A kernel's input is checked before the kernel overwrites it.
-TEST_P(ValueCheckOnBackends, NamesAnInputThatIsWrittenOver) {
+TEST_P(ValueCheckOnBackends, NamesAnInputThatIsOverwritten) {
     const device::Tensor values = t_.numbers(1, 2, {0, nan});
 
     launch(stream_, ActivationBackward{t_.numbers(1, 2, {1, 1}), values, values});
 
     ASSERT_TRUE(check_.finding());
     ASSERT_TRUE(check_.finding()->input);
-    EXPECT_EQ(check_.finding()->input->tensor, "grad_output");
+    EXPECT_EQ(check_.finding()->input->tensor_name, "grad_output");
 }
 
 // No index names the row with the NaN.
-//
-TEST_P(ValueCheckOnBackends, PassesOverAnInputThatIsNotRead) {
+TEST_P(ValueCheckOnBackends, IgnoresInputRowsThatAreNotRead) {
     launch(stream_, GatherRows{.input = t_.numbers(2, 1, {1, nan}),
                                .rows = t_.numbers_of(device::DType::i32, 1, 1, {0}),
                                .output = t_.unwritten(1, 1)});
@@ -227,19 +226,19 @@ INSTANTIATE_TEST_SUITE_P(Each, ValueCheckOnBackends,
                                          device::Stream{device::CpuStream{2}}),
                          [](const auto& trial) { return trial.index == 0 ? "reference" : "cpu"; });
 
-TEST(ValueCheck, ReadsEveryElementTypeAndNoGhost) {
+TEST(ValueCheck, ChecksEveryElementTypeButNoGhosts) {
     device::Stream stream{device::ReferenceStream{}};
     for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
         Operands t(dtype, 2);
-        EXPECT_FALSE(find_non_finite(stream, {"values", t.numbers(2, 2, {1, -2, 3, 1e30})}));
-        const auto found = find_non_finite(stream, {"values", t.numbers(2, 2, {1, 2, -infinity, nan})});
+        EXPECT_FALSE(find_non_finite_value(stream, {"values", t.numbers(2, 2, {1, -2, 3, 1e30})}));
+        const auto found = find_non_finite_value(stream, {"values", t.numbers(2, 2, {1, 2, -infinity, nan})});
         ASSERT_TRUE(found);
         EXPECT_EQ(describe_non_finite(found->value), "-inf");
         EXPECT_EQ(found->row, 1U);
         EXPECT_EQ(found->column, 0U);
     }
     device::Stream ghost{device::GhostStream{}};
-    EXPECT_FALSE(find_non_finite(
+    EXPECT_FALSE(find_non_finite_value(
         ghost, {"values", device::Tensor{nullptr, device::DType::f32, 2, 2, 2, device::MemorySpace::ghost}}));
 }
 

@@ -11,7 +11,7 @@
 namespace trireme::comm {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 
 class CheckIn : public ::testing::Test {
 protected:
@@ -31,10 +31,10 @@ protected:
 
     std::string others() const {
         const std::vector<int> ranks = ranks_from(1);
-        return cat(ranks.size() == 1 ? "rank " : "ranks ", number_list(ranks));
+        return cat(ranks.size() == 1 ? "rank " : "ranks ", format_ranges(ranks));
     }
 
-    static constexpr device::Patience patience{.stall_seconds = 0.05};
+    static constexpr device::WaitPolicy wait_policy{.stall_seconds = 0.05};
     const std::string advice = "; a rank is dead or stuck, or --stall-timeout is too short";
 
 private:
@@ -45,7 +45,7 @@ TEST_F(CheckIn, NamesTheRanksThatDoNotDuplicateTheWorld) {
     if (rank() != 0) return;
 
     const std::string message =
-        message_of<ResourceError>([] { MpiCommunicator(MPI_COMM_WORLD, "record", patience); });
+        catch_message<ResourceError>([] { MpiCommunicator(MPI_COMM_WORLD, "record", wait_policy); });
 
     EXPECT_EQ(message, cat("waited 0.05 s for ", others(), " to create the record group", advice));
 }
@@ -53,8 +53,8 @@ TEST_F(CheckIn, NamesTheRanksThatDoNotDuplicateTheWorld) {
 TEST_F(CheckIn, NamesTheRanksThatDoNotCreateAGroup) {
     if (rank() != 0) return;
 
-    const std::string message =
-        message_of<ResourceError>([&] { MpiCommunicator(MPI_COMM_WORLD, ranks_from(0), "tensor", patience); });
+    const std::string message = catch_message<ResourceError>(
+        [&] { MpiCommunicator(MPI_COMM_WORLD, ranks_from(0), "tensor", wait_policy); });
 
     EXPECT_EQ(message, cat("waited 0.05 s for ", others(), " to create the tensor group", advice));
 }
@@ -66,8 +66,8 @@ TEST_F(CheckIn, NamesTheFirstRankIfItIsMissing) {
     }
     if (rank() != last()) return;
 
-    const std::string message = message_of<ResourceError>([&] {
-        MpiCommunicator(MPI_COMM_WORLD, {0, last()}, "tensor", patience);
+    const std::string message = catch_message<ResourceError>([&] {
+        MpiCommunicator(MPI_COMM_WORLD, {0, last()}, "tensor", wait_policy);
     });
 
     EXPECT_EQ(message, cat("waited 0.1 s for rank 0 to create the tensor group", advice));

@@ -16,7 +16,7 @@ namespace {
 // Returns a number that every rank can compute for any other rank.
 double number(int rank, std::size_t i) {
     const RandomKey key = RandomKey{11}.then(static_cast<std::uint64_t>(rank));
-    return unit_interval(random_block(key, i)[0]) - 0.5;
+    return to_unit_interval(random_block(key, i)[0]) - 0.5;
 }
 
 template <class T>
@@ -33,14 +33,15 @@ protected:
     template <class T>
     void expect_sum_in_rank_order() {
         std::vector<T> values = numbers<T>(group_.rank(), GetParam());
-        device::Arena scratch("scratch", sum_scratch_bytes(group_, view_of(values)), device::MemorySpace::host);
+        device::Arena scratch("scratch", count_all_reduce_scratch_bytes(group_, make_view(values)),
+                              device::MemorySpace::host);
 
-        sum_in_rank_order(group_, view_of(values), scratch);
+        all_reduce(group_, make_view(values), scratch);
 
         for (std::size_t i = 0; i < values.size(); ++i) {
             T expected{};
             for (int rank = 0; rank < group_.size(); ++rank) expected += static_cast<T>(number(rank, i));
-            ASSERT_EQ(values[i], expected) << "element " << i;  // equal to the bit, because the order is fixed
+            ASSERT_EQ(values[i], expected) << "element " << i;  // exactly equal, because the order is fixed
         }
     }
 };
@@ -55,7 +56,7 @@ TEST(Gather, BringsTheValuesOfEveryRankToEveryRank) {
     MpiCommunicator group(MPI_COMM_WORLD, "test", {.stall_seconds = 20});
     const std::array own{static_cast<double>(group.rank()), 100.0 + group.rank()};
 
-    const std::vector<double> all = gather_all(group, own);
+    const std::vector<double> all = all_gather(group, own);
 
     ASSERT_EQ(all.size(), 2 * static_cast<std::size_t>(group.size()));
     for (int rank = 0; rank < group.size(); ++rank) {
@@ -64,11 +65,11 @@ TEST(Gather, BringsTheValuesOfEveryRankToEveryRank) {
     }
 }
 
-TEST(Gather, BringsTextsOfUnequalLength) {
+TEST(Gather, SupportsTextsOfDifferentLengths) {
     MpiCommunicator group(MPI_COMM_WORLD, "test", {.stall_seconds = 20});
     const auto to_string = [](int rank) { return std::string(static_cast<std::size_t>(3 * rank), 'x'); };
 
-    const std::vector<std::string> all = gather_all(group, to_string(group.rank()));
+    const std::vector<std::string> all = all_gather(group, to_string(group.rank()));
 
     for (int rank = 0; rank < group.size(); ++rank)
         EXPECT_EQ(all[static_cast<std::size_t>(rank)], to_string(rank));

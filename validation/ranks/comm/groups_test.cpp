@@ -13,7 +13,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr device::Patience patience{.stall_seconds = 20};
+constexpr device::WaitPolicy wait_policy{.stall_seconds = 20};
 
 struct Job {
     int rank = 0;
@@ -24,33 +24,33 @@ struct Job {
     }
 };
 
-std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks) {
-    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, "some", patience);
+std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks) {
+    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, "some", wait_policy);
 }
 
 std::vector<double> numbers_of(Communicator& group, int job_rank) {
-    return gather_all(group, std::array{static_cast<double>(job_rank)});
+    return all_gather(group, std::array{static_cast<double>(job_rank)});
 }
 
-TEST(Groups, HaveTheRanksTheyWereMadeOf) {
+TEST(Groups, ConsistOfTheRequestedRanks) {
     const Job job;
-    std::vector<int> alike;  // the even ranks, or the odd ones
-    for (int rank = job.rank % 2; rank < job.size; rank += 2) alike.push_back(rank);
+    std::vector<int> same_parity;  // the even ranks, or the odd ones
+    for (int rank = job.rank % 2; rank < job.size; rank += 2) same_parity.push_back(rank);
 
-    const auto group = group_of(alike);
+    const auto group = make_group(same_parity);
 
-    EXPECT_EQ(group->size(), static_cast<int>(alike.size()));
+    EXPECT_EQ(group->size(), static_cast<int>(same_parity.size()));
     EXPECT_EQ(group->rank(), job.rank / 2);
-    EXPECT_EQ(numbers_of(*group, job.rank), std::vector<double>(alike.begin(), alike.end()));
+    EXPECT_EQ(numbers_of(*group, job.rank), std::vector<double>(same_parity.begin(), same_parity.end()));
 }
 
-TEST(Groups, AreMadeWithoutTheRanksThatAreNotInThem) {
+TEST(Groups, AreCreatedByTheirOwnRanksOnly) {
     const Job job;
     if (job.rank > 0) {
         std::vector<int> all_but_first;
         for (int rank = 1; rank < job.size; ++rank) all_but_first.push_back(rank);
 
-        const auto group = group_of(all_but_first);
+        const auto group = make_group(all_but_first);
 
         EXPECT_EQ(group->rank(), job.rank - 1);
         EXPECT_EQ(numbers_of(*group, job.rank),
@@ -59,20 +59,20 @@ TEST(Groups, AreMadeWithoutTheRanksThatAreNotInThem) {
 }
 
 // Groups of neighbours in a ring: every rank is in two groups, both made before either is used.
-TEST(Groups, MayOverlapAndBeUsedAtOnce) {
+TEST(Groups, MayOverlapAndBeUsedConcurrently) {
     const Job job;
     std::vector<std::unique_ptr<Communicator>> groups;
     for (int rank = 0; rank < job.size; ++rank) {
         const std::array pair{rank, (rank + 1) % job.size};
         if (job.rank == pair[0] || job.rank == pair[1])
-            groups.push_back(group_of({std::min(pair[0], pair[1]), std::max(pair[0], pair[1])}));
+            groups.push_back(make_group({std::min(pair[0], pair[1]), std::max(pair[0], pair[1])}));
     }
     std::vector<std::vector<double>> sent(groups.size()), got(groups.size(), std::vector<double>(1));
-    std::vector<Communicator::Ticket> receipts, dispatches;
+    std::vector<Communicator::RequestId> receipts, dispatches;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         sent[i] = {100.0 * job.rank};
-        receipts.push_back(groups[i]->start_receive(view_of(got[i]), 1 - groups[i]->rank()));
-        dispatches.push_back(groups[i]->start_send(view_of(sent[i]), 1 - groups[i]->rank()));
+        receipts.push_back(groups[i]->start_receive(make_view(got[i]), 1 - groups[i]->rank()));
+        dispatches.push_back(groups[i]->start_send(make_view(sent[i]), 1 - groups[i]->rank()));
     }
 
     std::vector<double> neighbours;
@@ -88,25 +88,25 @@ TEST(Groups, MayOverlapAndBeUsedAtOnce) {
     EXPECT_EQ(neighbours, expected);
 }
 
-TEST(Groups, KeepTheirMessagesApart) {
+TEST(Groups, KeepTheirMessagesSeparate) {
     const Job job;
     if (job.rank < 2) {
-        const auto first = group_of({0, 1});
-        const auto second = group_of({0, 1});
+        const auto first = make_group({0, 1});
+        const auto second = make_group({0, 1});
         std::vector<double> of_first{1}, of_second{2}, got_first(1), got_second(1);
         const int peer = 1 - job.rank;
 
-        const auto first_receipt = first->start_receive(view_of(got_first), peer);
-        const auto second_receipt = second->start_receive(view_of(got_second), peer);
-        second->wait(std::array{second->start_send(view_of(of_second), peer), second_receipt});
-        first->wait(std::array{first->start_send(view_of(of_first), peer), first_receipt});
+        const auto first_receipt = first->start_receive(make_view(got_first), peer);
+        const auto second_receipt = second->start_receive(make_view(got_second), peer);
+        second->wait(std::array{second->start_send(make_view(of_second), peer), second_receipt});
+        first->wait(std::array{first->start_send(make_view(of_first), peer), first_receipt});
 
         EXPECT_EQ(got_first[0], 1);
         EXPECT_EQ(got_second[0], 2);
     }
 }
 
-TEST(Groups, LeaveNothingBehindWhenTheyAreFreed) {
+TEST(Groups, FreeTheirMpiHandles) {
     const Job job;
     const int before = live_handles();
     int while_alive = before;
@@ -116,33 +116,33 @@ TEST(Groups, LeaveNothingBehindWhenTheyAreFreed) {
         for (const int rank : {first, first + 1})
             if (rank >= 0 && rank < job.size) pair.push_back(rank);
 
-        const auto group = group_of(pair);
+        const auto group = make_group(pair);
 
         while_alive = std::max(while_alive, live_handles());
-        ASSERT_EQ(gather_all(*group, std::array{1.0 * round}), std::vector<double>(pair.size(), round));
+        ASSERT_EQ(all_gather(*group, std::array{1.0 * round}), std::vector<double>(pair.size(), round));
     }
 
     EXPECT_EQ(while_alive, before + 1);
     EXPECT_EQ(live_handles(), before);
 }
 
-TEST(Groups, HaveTheOrderThatTheyAreMadeWith) {
+TEST(Groups, KeepTheRequestedRankOrder) {
     const Job job;
     std::vector<int> backwards;
     for (int rank = job.size; rank > 0; --rank) backwards.push_back(rank - 1);
 
-    const auto group = group_of(backwards);
+    const auto group = make_group(backwards);
 
     EXPECT_EQ(group->rank(), job.size - 1 - job.rank);
     const std::vector<double> expected(backwards.begin(), backwards.end());
-    EXPECT_EQ(gather_all(*group, std::array{1.0 * job.rank}), expected);
+    EXPECT_EQ(all_gather(*group, std::array{1.0 * job.rank}), expected);
 }
 
-TEST(Groups, OfRanksThatAreTwiceOrMissingAreRefused) {
+TEST(Groups, RejectDuplicateOrUnknownRanksAndAMissingOwnRank) {
     const Job job;
     const auto refusal = [](const std::vector<int>& ranks) -> std::string {
         try {
-            group_of(ranks);
+            make_group(ranks);
         } catch (const BugError& error) {
             return error.what();
         }

@@ -21,8 +21,8 @@ protected:
         return ranks;
     }
 
-    std::unique_ptr<NodeMemory> memory_of(const std::vector<int>& ranks) const {
-        return session_.node_memory(ranks, {.stall_seconds = 20});
+    std::unique_ptr<NodeMemory> make_memory(const std::vector<int>& ranks) const {
+        return session_.make_node_memory(ranks, {.stall_seconds = 20});
     }
 
     int arguments_ = 0;
@@ -35,62 +35,62 @@ void exchange_numbers(NodeMemory& memory, int begin) {
     Communicator& group = memory.group();
     auto* const numbers = reinterpret_cast<int*>(memory.data());
     numbers[group.rank()] = begin + group.rank();
-    memory.settle();
+    memory.synchronize();
     for (int rank = 0; rank < group.size(); ++rank) EXPECT_EQ(numbers[rank], begin + rank);
-    memory.settle();
+    memory.synchronize();
 }
 
 TEST_F(SharedMemory, ShowsEachRankWhatTheOthersWrote) {
-    const auto memory = memory_of(all());
-    memory->take(4096);
+    const auto memory = make_memory(all());
+    memory->allocate(4096);
     for (int round = 0; round < 50; ++round) exchange_numbers(*memory, 100 * round);
 }
 
-TEST_F(SharedMemory, IsTakenAndGivenBackAgainAndAgain) {
-    const auto memory = memory_of(all());
+TEST_F(SharedMemory, CanBeTakenAndGivenBackRepeatedly) {
+    const auto memory = make_memory(all());
     for (const std::size_t bytes : {100, 1 << 20, 5000, 1 << 22}) {
-        memory->take(bytes);
+        memory->allocate(bytes);
         std::fill_n(memory->data(), bytes, std::byte{0});
-        memory->settle();
+        memory->synchronize();
         exchange_numbers(*memory, static_cast<int>(bytes));
-        memory->give_back();
+        memory->release();
         EXPECT_EQ(memory->data(), nullptr);
     }
 }
 
-// The refusal comes before any rank waits for another.
-TEST_F(SharedMemory, IsRefusedWhereTheNodeHasNotSoMuch) {
-    const auto memory = memory_of(all());
-    const auto left = memory->bytes_left();
-    if (!left) GTEST_SKIP() << "nobody knows how much there is";
+// Each rank fails before it waits for another.
+TEST_F(SharedMemory, FailsIfTheNodeLacksMemory) {
+    const auto memory = make_memory(all());
+    const auto left = memory->free_bytes();
+    if (!left) GTEST_SKIP() << "the amount of memory is unknown";
 
     const std::string message =
-        validation::message_of<ResourceError>([&] { memory->take(*left + (std::size_t{1} << 40)); });
+        validation::catch_message<ResourceError>([&] { memory->allocate(*left + (std::size_t{1} << 40)); });
 
     EXPECT_NE(message.find("/dev/shm has"), std::string::npos) << message;
     EXPECT_NE(message.find("use --move stop"), std::string::npos) << message;
 }
 
-TEST_F(SharedMemory, IsOfItsOwnRanksAlone) {
+TEST_F(SharedMemory, IsPrivateToItsRanks) {
     const int half = session_.size() / 2;
     std::vector<int> own = all();
     const bool is_low = session_.rank() < half;
     std::erase_if(own, [&](int rank) { return (rank < half) != is_low; });
 
-    const auto memory = memory_of(own);
-    memory->take(4096);
+    const auto memory = make_memory(own);
+    memory->allocate(4096);
 
     exchange_numbers(*memory, is_low ? 0 : 1000);
 }
 
-TEST_F(SharedMemory, LeavesNoGroupBehind) {
+TEST_F(SharedMemory, FreesItsMpiHandles) {
     const int before = live_handles();
-    for (int round = 0; round < 20; ++round) memory_of(all())->take(4096);
+    for (int round = 0; round < 20; ++round) make_memory(all())->allocate(4096);
 
     EXPECT_EQ(live_handles(), before);
 }
 
-TEST_F(SharedMemory, NamesTheRanksThatShareIt) {
+TEST_F(SharedMemory, IdentifiesEachNodeByItsLowestRank) {
     const std::vector<int>& nodes = session_.nodes();
 
     ASSERT_EQ(nodes.size(), static_cast<std::size_t>(session_.size()));

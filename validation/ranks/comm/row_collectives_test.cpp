@@ -40,7 +40,7 @@ protected:
 
     template <class T>
     device::Tensor matrix(std::vector<T>& values) const {
-        return {values.data(), device::dtype_of<T>(), rows_, columns_, columns_};
+        return {values.data(), device::to_dtype<T>(), rows_, columns_, columns_};
     }
 
     bool is_own(std::size_t element) const {
@@ -51,7 +51,7 @@ protected:
     template <class T>
     static T number(int rank, std::size_t element) {
         const RandomKey key = RandomKey{5}.then(static_cast<std::uint64_t>(rank));
-        return static_cast<T>(unit_interval(random_block(key, element)[0]) - 0.5);
+        return static_cast<T>(to_unit_interval(random_block(key, element)[0]) - 0.5);
     }
 
     template <class T>
@@ -60,7 +60,7 @@ protected:
         for (std::size_t i = 0; i < values.size(); ++i)
             if (is_own(i)) values[i] = static_cast<T>(i % 8191);
 
-        gather_rows(group_, matrix(values), ranges_);
+        all_gather_rows(group_, matrix(values), ranges_);
 
         for (std::size_t i = 0; i < values.size(); ++i)
             ASSERT_EQ(values[i], static_cast<T>(i % 8191)) << "element " << i;
@@ -72,12 +72,12 @@ protected:
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = number<T>(group_.rank(), i);
         device::Arena scratch("scratch", std::size_t{8} << 20, device::MemorySpace::host);
 
-        sum_rows(group_, matrix(values), ranges_, scratch);
+        reduce_scatter_rows(group_, matrix(values), ranges_, scratch);
 
         for (std::size_t i = 0; i < values.size(); ++i) {
             T sum{};
             for (int rank = 0; rank < group_.size(); ++rank) sum += number<T>(rank, i);
-            // equal to the bit, because the order is fixed
+            // exactly equal, because the order is fixed
             ASSERT_EQ(values[i], is_own(i) ? sum : number<T>(group_.rank(), i)) << "element " << i;
         }
         EXPECT_EQ(scratch.mark(), 0U);
@@ -86,19 +86,19 @@ protected:
 
 TEST_P(RowCollectives, GatherFloats) { expect_rows_of_all<float>(); }
 TEST_P(RowCollectives, GatherDoubles) { expect_rows_of_all<double>(); }
-TEST_P(RowCollectives, GatherWholeNumbers) { expect_rows_of_all<std::int32_t>(); }
+TEST_P(RowCollectives, GatherIntegers) { expect_rows_of_all<std::int32_t>(); }
 TEST_P(RowCollectives, SumFloatsInRankOrder) { expect_sum_in_rank_order<float>(); }
 TEST_P(RowCollectives, SumDoublesInRankOrder) { expect_sum_in_rank_order<double>(); }
 
-TEST_P(RowCollectives, NeedTheScratchThatAGhostGroupCounts) {
+TEST_P(RowCollectives, UseTheScratchPredictedByAGhostGroup) {
     std::vector<float> values(rows_ * columns_);
     device::Arena counted("counted", 0, device::MemorySpace::ghost);
-    const auto ghosts = ghost_group("tensor", group_.rank(), group_.size());
-    sum_rows(*ghosts, counted.tensor(device::DType::f32, rows_, columns_), ranges_, counted);
+    const auto ghosts = make_ghost_group("tensor", group_.rank(), group_.size());
+    reduce_scatter_rows(*ghosts, counted.tensor(device::DType::f32, rows_, columns_), ranges_, counted);
     device::Arena scratch("scratch", counted.peak(), device::MemorySpace::host);
     const device::Tensor copy = scratch.tensor(device::DType::f32, rows_, columns_);
 
-    sum_rows(group_, matrix(values), ranges_, scratch);
+    reduce_scatter_rows(group_, matrix(values), ranges_, scratch);
 
     EXPECT_EQ(copy.size(), values.size());
     EXPECT_EQ(scratch.peak(), counted.peak());

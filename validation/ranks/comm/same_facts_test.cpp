@@ -10,12 +10,12 @@
 namespace trireme::comm {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 
-class SameFacts : public ::testing::Test {
+class ComparedFacts : public ::testing::Test {
 protected:
-    std::string outcome(const std::vector<Fact>& facts) {
-        return message_of<ConfigError>([&] { require_same(group_, facts); });
+    std::string outcome(const std::vector<CommonSetting>& facts) {
+        return catch_message<ConfigError>([&] { require_same(group_, facts); });
     }
 
     int rank() const { return group_.rank(); }
@@ -25,7 +25,7 @@ protected:
     std::string all_but_last() const {
         std::vector<int> ranks;
         for (int r = 0; r < last(); ++r) ranks.push_back(r);
-        return cat(last() == 1 ? "rank " : "ranks ", number_list(ranks));
+        return cat(last() == 1 ? "rank " : "ranks ", format_ranges(ranks));
     }
 
     const std::string advice = "; start every rank with the same command line, files and version of trireme";
@@ -34,12 +34,12 @@ private:
     MpiCommunicator group_{MPI_COMM_WORLD, "test", {.stall_seconds = 20}};
 };
 
-TEST_F(SameFacts, AreAcceptedWhereAllRanksHaveThem) {
+TEST_F(ComparedFacts, AreAcceptedIfAllRanksAgree) {
     EXPECT_EQ(outcome({{"--seed", "1"}, {"--lr", ""}}), "(no error)");
     EXPECT_EQ(outcome({}), "(no error)");
 }
 
-TEST_F(SameFacts, AreNamedWithTheirRanksWhereTheyDiffer) {
+TEST_F(ComparedFacts, AreReportedWithTheirRanksIfTheyDiffer) {
     const std::string seed = is_last() ? "7" : "1";
 
     EXPECT_EQ(
@@ -47,21 +47,21 @@ TEST_F(SameFacts, AreNamedWithTheirRanksWhereTheyDiffer) {
         cat("the ranks of this job disagree on --seed: 1 on ", all_but_last(), ", 7 on rank ", last(), advice));
 }
 
-TEST_F(SameFacts, MayBeSetOnSomeRanksOnly) {
+TEST_F(ComparedFacts, AreReportedIfUnsetOnSomeRanks) {
     EXPECT_EQ(outcome({{"--width", is_last() ? "" : "16"}}),
               cat("the ranks of this job disagree on --width: 16 on ", all_but_last(), ", not set on rank ",
                   last(), advice));
 }
 
-TEST_F(SameFacts, MayBeMissingOnSomeRanks) {
-    std::vector<Fact> facts{{"--batch", "8"}, {"--seed", "1"}};
+TEST_F(ComparedFacts, AreReportedIfMissingOnSomeRanks) {
+    std::vector<CommonSetting> facts{{"--batch", "8"}, {"--seed", "1"}};
     if (is_last()) facts.pop_back();
 
     EXPECT_EQ(outcome(facts), cat("the ranks of this job disagree on --seed: 1 on ", all_but_last(),
                                   ", not set on rank ", last(), advice));
 }
 
-TEST_F(SameFacts, AreNotListedForEachOfManyRanks) {
+TEST_F(ComparedFacts, AreAbbreviatedIfManyRanksDiffer) {
     if (last() != 7) GTEST_SKIP() << "needs 8 ranks";
 
     EXPECT_EQ(

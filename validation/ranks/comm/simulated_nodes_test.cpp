@@ -10,7 +10,7 @@ namespace trireme::comm {
 namespace {
 
 // Each node has two devices, as in ranks/nodes.hosts.
-TEST(SimulatedNodes, AreThoseThatHostsAreNamedAfter) {
+TEST(SimulatedNodes, AreDerivedFromHostNames) {
     int arguments = 0;
     char** words = nullptr;
     const Session session(arguments, words);

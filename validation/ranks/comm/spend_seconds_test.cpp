@@ -1,4 +1,4 @@
-// spend_seconds() takes at least the requested time, and in a simulation exactly that time.
+// busy_for() takes at least the requested time, and in a simulation exactly that time.
 #include <gtest/gtest.h>
 
 #include "trireme/device/clock.hpp"
@@ -6,10 +6,10 @@
 namespace trireme::comm {
 namespace {
 
-TEST(SpendSeconds, TakesAsLongAsItIsTold) {
+TEST(BusyFor, TakesTheRequestedTime) {
     for (const double seconds : {0.0, 0.001, 0.02}) {
         const double begin = device::now_seconds();
-        device::spend_seconds(seconds);
+        device::busy_for(seconds);
         const double taken = device::now_seconds() - begin;
 
         EXPECT_GE(taken, seconds * (1 - 1e-9));

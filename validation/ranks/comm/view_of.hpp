@@ -8,8 +8,8 @@
 namespace trireme::comm {
 
 template <class T>
-device::Tensor view_of(std::vector<T>& values) {
-    return {values.data(), device::dtype_of<T>(), 1, values.size(), values.size()};
+device::Tensor make_view(std::vector<T>& values) {
+    return {values.data(), device::to_dtype<T>(), 1, values.size(), values.size()};
 }
 
 }  // namespace trireme::comm

@@ -15,7 +15,7 @@ protected:
     }
 
     std::unique_ptr<comm::Communicator> group(double stall_seconds = 20) {
-        return gpu_.nccl("data", {{1, 0}, {0, 1}}, gpu_.patience(stall_seconds));
+        return gpu_.nccl("data", {{1, 0}, {0, 1}}, gpu_.wait_policy(stall_seconds));
     }
 
     static std::string error(const std::function<void()>& action) {
@@ -41,7 +41,7 @@ protected:
     int rank_ = own_rank();
 };
 
-TEST_F(NcclFailures, NameWhoDoesNotOpenAChannel) {
+TEST_F(NcclFailures, NameTheRankThatDoesNotOpenAChannel) {
     gpu_.stand_in.settings().never_opens = rank_ == 1;
 
     const std::string found = error([&] { group(0.5); });
@@ -63,7 +63,7 @@ TEST_F(NcclFailures, NameWhoDoesNotOpenAChannel) {
     }
 }
 
-TEST_F(NcclFailures, NameBothRanksAndWhatNcclSays) {
+TEST_F(NcclFailures, NameBothRanksAndTheErrorOfNccl) {
     auto own = group();
     OnGpu<float> values(1000, 1);
     gpu_.stand_in.settings().operations_until_failure = rank_ == 0 ? 0 : -1;
@@ -76,28 +76,28 @@ TEST_F(NcclFailures, NameBothRanksAndWhatNcclSays) {
             "rank 1: its work: unhandled system error (a failure on purpose)");
     }
     if (rank_ == 1) {
-        own->give_up_after(0.5);
+        own->set_stall_seconds(0.5);
         const std::string found = error([&] { own->wait(std::array{own->start_receive(values.tensor(), 0)}); });
         expect_start(found, "waited 0.5 s for rank 1's message from rank 0 of the data group");
     }
     MPI_Barrier(MPI_COMM_WORLD);  // ranks 0 and 1 abort, because an orderly end is collective
-    if (rank_ <= 1) gpu_.postman.abandon();
+    if (rank_ <= 1) gpu_.progress_engine.abort_all();
 }
 
-TEST_F(NcclFailures, GiveUpAllThatAGpuStandsFor) {
+TEST_F(NcclFailures, AbortTheMessagesOfAllGroups) {
     auto failing = group();
-    auto other = gpu_.nccl("other", {{0, 1}}, gpu_.patience());
+    auto other = gpu_.nccl("other", {{0, 1}}, gpu_.wait_policy());
     OnGpu<float> values(1000, 1), more(1000, 2);
     if (rank_ == 0) {
-        const auto stands = other->start_send(more.tensor(), 1);
+        const auto pending = other->start_send(more.tensor(), 1);
         MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < 100; ++i) EXPECT_FALSE(other->is_done(stands));
+        for (int i = 0; i < 100; ++i) EXPECT_FALSE(other->is_done(pending));
         gpu_.stand_in.settings().operations_until_failure = 0;
 
         const auto failed = error([&] { failing->wait(std::array{failing->start_send(values.tensor(), 1)}); });
 
         EXPECT_NE(failed, "nothing");
-        EXPECT_EQ(error([&] { other->is_done(stands); }),
+        EXPECT_EQ(error([&] { other->is_done(pending); }),
                   "the other group's messages were given up: the job is about to end");
     } else {
         if (rank_ == 1) {  // requests both receives and never makes progress
@@ -107,10 +107,10 @@ TEST_F(NcclFailures, GiveUpAllThatAGpuStandsFor) {
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank_ <= 1) gpu_.postman.abandon();
+    if (rank_ <= 1) gpu_.progress_engine.abort_all();
 }
 
-TEST_F(NcclFailures, NameARankThatHasGone) {
+TEST_F(NcclFailures, NameARankThatHasExited) {
     auto own = group();
     OnGpu<float> values(1000, 1);
     if (rank_ == 1) {
@@ -127,11 +127,11 @@ TEST_F(NcclFailures, NameARankThatHasGone) {
             "rank 1: its work: remote process exited or there was a network error (rank 1 has gone)");
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank_ <= 1) gpu_.postman.abandon();
+    if (rank_ <= 1) gpu_.progress_engine.abort_all();
 }
 
-TEST_F(NcclFailures, OfThePairsThatWereLeftOutAreBugs) {
-    auto own = gpu_.nccl("data", {{0, 1}}, gpu_.patience());
+TEST_F(NcclFailures, AreBugErrorsForPairsWithoutAChannel) {
+    auto own = gpu_.nccl("data", {{0, 1}}, gpu_.wait_policy());
     OnGpu<float> values(10, 1);
     const std::string expected = "the data group has no channel of NCCL's from rank 1 to rank 0";
 
@@ -145,7 +145,7 @@ TEST_F(NcclFailures, OfThePairsThatWereLeftOutAreBugs) {
 }
 
 // If a rank ends by an exception, no rank waits forever and no message remains.
-TEST_F(NcclFailures, OfAnotherKindEndAGroupWithItsMessages) {
+TEST_F(NcclFailures, DoNotBlockIfAnotherErrorDestroysAGroup) {
     OnGpu<float> values(1000, 1);
     try {
         auto own = group();
@@ -158,7 +158,7 @@ TEST_F(NcclFailures, OfAnotherKindEndAGroupWithItsMessages) {
     }
 }
 
-TEST(NcclSearch, SaysWhichVersionIsTooOld) {
+TEST(NcclSearch, NamesAVersionThatIsTooOld) {
     const StandIn stand_in;
     stand_in.settings().version = 21'602;
 
@@ -168,7 +168,7 @@ TEST(NcclSearch, SaysWhichVersionIsTooOld) {
     EXPECT_EQ(search.complaint, "NCCL 2.16.2 is older than 2.18, which is needed; load a newer one's module");
 }
 
-TEST(NcclSearch, SaysThatThereIsNone) {
+TEST(NcclSearch, ReportsAMissingLibrary) {
     const comm::NcclSearch search = comm::find_nccl({"libtrireme_no_such.so"});
 
     EXPECT_EQ(search.library, nullptr);
@@ -177,26 +177,26 @@ TEST(NcclSearch, SaysThatThereIsNone) {
         << search.complaint;
 }
 
-TEST(NcclSearch, OfAllRanksTellsEachTheSame) {
+TEST(NcclSearch, ReportsDifferentVersionsAndSharedGpusOnAllRanks) {
     const StandIn stand_in;
     comm::MpiCommunicator control(MPI_COMM_WORLD, "control", {.stall_seconds = 20});
     if (control.rank() == 1) stand_in.settings().version = 22'105;
-    device::GpuFacts own = device::gpu_in_use();
+    device::GpuFacts own = device::selected_gpu();
     own.bus_id = cat("0000:0", control.rank(), ":00.0");
 
     const comm::NcclSearch search = comm::find_nccl(StandIn::path());
-    const comm::GpuMessages way = choose_gpu_messages(control, "here", own, search);
-    const comm::GpuMessages of_one_gpu = choose_gpu_messages(control, "here", device::gpu_in_use(), search);
+    const comm::TransportChoice way = choose_transport(control, "here", own, search);
+    const comm::TransportChoice of_one_gpu = choose_transport(control, "here", device::selected_gpu(), search);
 
-    EXPECT_FALSE(way.is_by_nccl);
-    EXPECT_EQ(way.sentence.find("by the machine's memory: versions of NCCL differ: 2.21.5 on rank 1, "
-                                "99.99.99 on rank"),
+    EXPECT_FALSE(way.uses_nccl);
+    EXPECT_EQ(way.description.find("by the machine's memory: versions of NCCL differ: 2.21.5 on rank 1, "
+                                   "99.99.99 on rank"),
               0U)
-        << way.sentence;
+        << way.description;
     const std::string all = control.size() == 2   ? "0 and 1"
                             : control.size() == 3 ? "0, 1 and 2"
                                                   : "0, 1, 2 and 3";
-    EXPECT_EQ(of_one_gpu.sentence,
+    EXPECT_EQ(of_one_gpu.description,
               cat("by the machine's memory: ranks ", all, " share emulated GPU 0000:01:00.0 of here"));
 }
 

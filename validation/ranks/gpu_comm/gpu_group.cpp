@@ -9,29 +9,29 @@ namespace {
 // freed their communicator, a later group could get the same context id and receive them.
 class KeptGroup final : public comm::Communicator {
 public:
-    KeptGroup(const std::string& name, device::Patience patience)
-        : comm::Communicator(patience), kept_(keep(name, patience)) {}
+    KeptGroup(const std::string& name, device::WaitPolicy wait_policy)
+        : comm::Communicator(wait_policy), kept_(keep(name, wait_policy)) {}
 
     int rank() const override { return kept_.rank(); }
     int size() const override { return kept_.size(); }
     const std::string& name() const override { return kept_.name(); }
-    Ticket start_send(device::ConstTensor tensor, int peer, comm::Label label) override {
+    RequestId start_send(device::ConstTensor tensor, int peer, comm::Label label) override {
         return kept_.start_send(tensor, peer, label);
     }
-    Ticket start_receive(device::Tensor tensor, int peer, comm::Label label) override {
+    RequestId start_receive(device::Tensor tensor, int peer, comm::Label label) override {
         return kept_.start_receive(tensor, peer, label);
     }
-    bool is_done(Ticket ticket) override { return kept_.is_done(ticket); }
-    std::optional<int> unasked_sender() override { return kept_.unasked_sender(); }
+    bool is_done(RequestId id) override { return kept_.is_done(id); }
+    std::optional<int> probe_sender() override { return kept_.probe_sender(); }
     void progress() override { kept_.progress(); }
 
 protected:
-    std::string describe(Ticket ticket) const override { return cat("message ", ticket); }
+    std::string describe(RequestId id) const override { return cat("message ", id); }
 
 private:
-    static comm::Communicator& keep(const std::string& name, device::Patience patience) {
+    static comm::Communicator& keep(const std::string& name, device::WaitPolicy wait_policy) {
         static std::vector<std::unique_ptr<comm::Communicator>> all;
-        return *all.emplace_back(std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, name, patience));
+        return *all.emplace_back(std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, name, wait_policy));
     }
 
     comm::Communicator& kept_;
@@ -40,25 +40,25 @@ private:
 }  // namespace
 
 OwnGpu::OwnGpu() {
-    postman.add({.go_on = emulated::let_gpu_go_on, .abandon = [] {}});
+    progress_engine.add({.progress = emulated::advance_gpu, .abort = [] {}});
 }
 
-std::unique_ptr<comm::Communicator> OwnGpu::group(Way way, const std::string& name, device::Patience wanted) {
+std::unique_ptr<comm::Communicator> OwnGpu::group(Way way, const std::string& name, device::WaitPolicy wanted) {
     auto ranks = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, name, wanted);
-    if (way == Way::nccl) return nccl(name, comm::every_pair_of(ranks->size()), wanted);
-    return staged_group(std::move(ranks), queue, postman, wanted);
+    if (way == Way::nccl) return nccl(name, comm::make_all_pairs(ranks->size()), wanted);
+    return make_staged_group(std::move(ranks), queue, progress_engine, wanted);
 }
 
 std::unique_ptr<comm::Communicator> OwnGpu::nccl(const std::string& name, std::vector<comm::RankPair> pairs,
-                                                 device::Patience wanted) {
-    const auto by_mpi = [&](const std::string& of) { return std::make_unique<KeptGroup>(of, patience()); };
-    return comm::nccl_group({.library = comm::find_nccl(StandIn::path()).library,
-                             .ranks = by_mpi(name),
-                             .signals = by_mpi(name + "'s signals"),
-                             .pairs = std::move(pairs),
-                             .queue = queue,
-                             .postman = postman},
-                            wanted);
+                                                 device::WaitPolicy wanted) {
+    const auto by_mpi = [&](const std::string& of) { return std::make_unique<KeptGroup>(of, wait_policy()); };
+    return comm::make_nccl_group({.library = comm::find_nccl(StandIn::path()).library,
+                                  .ranks = by_mpi(name),
+                                  .signals = by_mpi(name + "'s signals"),
+                                  .pairs = std::move(pairs),
+                                  .queue = queue,
+                                  .progress_engine = progress_engine},
+                                 wanted);
 }
 
 // Ends the group before the barrier, because the emulated GPU makes no progress while its rank is in one.

@@ -11,9 +11,9 @@
 
 #include "comm/mpi/mpi_communicator.hpp"
 #include "nccl_stand_in/stand_in_library.hpp"
-#include "trireme/comm/gpu_messages.hpp"
+#include "trireme/comm/transport_choice.hpp"
 #include "trireme/comm/nccl.hpp"
-#include "trireme/comm/postman.hpp"
+#include "trireme/comm/progress_engine.hpp"
 #include "trireme/device/buffer.hpp"
 
 namespace trireme {
@@ -30,16 +30,16 @@ struct OwnGpu {
 
     StandIn stand_in = {};
     device::GpuQueue queue = {};
-    comm::Postman postman = {};  // also makes the emulated GPU progress
+    comm::ProgressEngine progress_engine = {};  // also makes the emulated GPU progress
 
-    device::Patience patience(double stall_seconds = 20) const {
-        return {.stall_seconds = stall_seconds, .meanwhile = postman.meanwhile()};
+    device::WaitPolicy wait_policy(double stall_seconds = 20) const {
+        return {.stall_seconds = stall_seconds, .between_polls = progress_engine.between_polls()};
     }
-    std::unique_ptr<comm::Communicator> group(Way way, const std::string& name, device::Patience patience);
-    // A group over NCCL with channels for `pairs`. `patience` applies to its channels; the messages over MPI
+    std::unique_ptr<comm::Communicator> group(Way way, const std::string& name, device::WaitPolicy wait_policy);
+    // A group over NCCL with channels for `pairs`. `wait_policy` applies to its channels; the messages over MPI
     // have the default limit.
     std::unique_ptr<comm::Communicator> nccl(const std::string& name, std::vector<comm::RankPair> pairs,
-                                             device::Patience patience);
+                                             device::WaitPolicy wait_policy);
 };
 
 // A vector of elements in GPU memory.
@@ -53,7 +53,7 @@ public:
     }
 
     device::Tensor tensor() const {
-        return {buffer_.data(), device::dtype_of<T>(), 1, host_.size(), host_.size(), device::MemorySpace::gpu};
+        return {buffer_.data(), device::to_dtype<T>(), 1, host_.size(), host_.size(), device::MemorySpace::gpu};
     }
     const std::vector<T>& values() {
         device::copy_rows(tensor(), on_host());
@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    device::Tensor on_host() { return {host_.data(), device::dtype_of<T>(), 1, host_.size(), host_.size()}; }
+    device::Tensor on_host() { return {host_.data(), device::to_dtype<T>(), 1, host_.size(), host_.size()}; }
 
     std::vector<T> host_;
     device::Buffer buffer_;
@@ -70,8 +70,8 @@ private:
 // Page-locked host memory, which a queue copies to and from asynchronously.
 class Pinned {
 public:
-    explicit Pinned(std::size_t bytes) : memory_(device::take_pinned_memory(bytes)), bytes_(bytes) {}
-    ~Pinned() { device::give_back_pinned_memory(memory_); }
+    explicit Pinned(std::size_t bytes) : memory_(device::allocate_pinned_memory(bytes)), bytes_(bytes) {}
+    ~Pinned() { device::free_pinned_memory(memory_); }
     Pinned(const Pinned&) = delete;
     Pinned& operator=(const Pinned&) = delete;
 
@@ -88,12 +88,12 @@ protected:
     void TearDown() override;
 
     OwnGpu gpu_;
-    std::unique_ptr<comm::Communicator> group_ = gpu_.group(GetParam(), "test", gpu_.patience());
+    std::unique_ptr<comm::Communicator> group_ = gpu_.group(GetParam(), "test", gpu_.wait_policy());
     int right_ = (group_->rank() + 1) % group_->size();
     int left_ = (group_->rank() + group_->size() - 1) % group_->size();
 
-    void wait(std::initializer_list<comm::Communicator::Ticket> tickets) {
-        group_->wait(std::vector<comm::Communicator::Ticket>(tickets));
+    void wait(std::initializer_list<comm::Communicator::RequestId> ids) {
+        group_->wait(std::vector<comm::Communicator::RequestId>(ids));
     }
 };
 

@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 // Every rank sends to the next rank and receives from the previous one.
-class GpuMessagesOf : public GpuGroups {
+class GpuTensorMessages : public GpuGroups {
 protected:
     // Sends `sent` bytes to the right and receives `expected` bytes from the left. Returns the error message,
     // or "nothing".
@@ -26,9 +26,9 @@ protected:
         return found;
     }
 
-    std::string mismatch(comm::Communicator::Ticket ticket, comm::Label expected, comm::Label arrived) {
+    std::string mismatch(comm::Communicator::RequestId id, comm::Label expected, comm::Label arrived) {
         try {
-            wait({ticket});
+            wait({id});
         } catch (const comm::MessageMismatch& error) {
             EXPECT_EQ(error.expected, expected);
             EXPECT_EQ(error.arrived, arrived);
@@ -37,7 +37,7 @@ protected:
         return "nothing";
     }
 
-    void expect_sentence(const std::string& found, const std::string& expected, const std::string& arrived) {
+    void expect_mismatch(const std::string& found, const std::string& expected, const std::string& arrived) {
         const std::string start = cat("rank ", group_->rank(), " of the test group waited for message ",
                                       expected, " bytes from rank ", left_, ", but message ", arrived);
         EXPECT_EQ(found.substr(0, start.size()), start);
@@ -50,7 +50,7 @@ protected:
     }
 };
 
-TEST_P(GpuMessagesOf, ArriveInTheOrderTheyWereSent) {
+TEST_P(GpuTensorMessages, ArriveInTheOrderTheyWereSent) {
     OnGpu<double> first(1, 1.0 + group_->rank()), second(2, -1.0 - group_->rank()), third(1, 7);
     OnGpu<double> got_first(1), got_second(2), got_third(1);
 
@@ -65,20 +65,20 @@ TEST_P(GpuMessagesOf, ArriveInTheOrderTheyWereSent) {
 }
 
 // The messages are too large for the internal buffers of a library, and all ranks send before they receive.
-TEST_P(GpuMessagesOf, GoBothWaysAtOnce) {
+TEST_P(GpuTensorMessages, DoNotDeadlockIfAllRanksSendFirst) {
     constexpr std::size_t elements = 600'000;
     OnGpu<float> own(counted_from(1000 * group_->rank(), elements));
     std::vector<OnGpu<float>> got;
     for (int peer = 0; peer < group_->size(); ++peer) got.emplace_back(elements);
-    std::vector<comm::Communicator::Ticket> tickets;
+    std::vector<comm::Communicator::RequestId> ids;
 
     for (int peer = 0; peer < group_->size(); ++peer)
-        if (peer != group_->rank()) tickets.push_back(group_->start_send(own.tensor(), peer, 3));
+        if (peer != group_->rank()) ids.push_back(group_->start_send(own.tensor(), peer, 3));
     for (int peer = 0; peer < group_->size(); ++peer) {
         if (peer == group_->rank()) continue;
-        tickets.push_back(group_->start_receive(got[static_cast<std::size_t>(peer)].tensor(), peer, 3));
+        ids.push_back(group_->start_receive(got[static_cast<std::size_t>(peer)].tensor(), peer, 3));
     }
-    group_->wait(tickets);
+    group_->wait(ids);
 
     for (int peer = 0; peer < group_->size(); ++peer) {
         if (peer == group_->rank()) continue;
@@ -86,7 +86,7 @@ TEST_P(GpuMessagesOf, GoBothWaysAtOnce) {
     }
 }
 
-TEST_P(GpuMessagesOf, MayBeEmpty) {
+TEST_P(GpuTensorMessages, MayBeEmpty) {
     OnGpu<float> nothing(0), got_nothing(0), value(1, 2), got(1);
 
     wait({group_->start_send(nothing.tensor(), right_, 1), group_->start_send(value.tensor(), right_, 2),
@@ -96,7 +96,7 @@ TEST_P(GpuMessagesOf, MayBeEmpty) {
     EXPECT_EQ(got.values(), std::vector<float>(1, 2));
 }
 
-TEST_P(GpuMessagesOf, MayCarryAnyLabel) {
+TEST_P(GpuTensorMessages, MayCarryAnyLabel) {
     constexpr auto largest = std::numeric_limits<comm::Label>::max();
     for (const comm::Label label : {0, 1, 32768, 1 << 29, largest, -1, -largest}) {
         OnGpu<float> value(1, 0.5F + static_cast<float>(group_->rank())), got(1);
@@ -108,16 +108,16 @@ TEST_P(GpuMessagesOf, MayCarryAnyLabel) {
     }
 }
 
-TEST_P(GpuMessagesOf, KeepTheirOrderAmongThoseOfTheMachinesMemory) {
+TEST_P(GpuTensorMessages, KeepTheirOrderAmongHostMessages) {
     OnGpu<float> first(1000, 1), third(1, 3), got_first(1000), got_third(1);
     std::vector<float> second{2}, fourth{4}, got_second(1), got_fourth(1);
 
-    wait({group_->start_send(first.tensor(), right_), group_->start_send(comm::view_of(second), right_),
-          group_->start_send(third.tensor(), right_), group_->start_send(comm::view_of(fourth), right_),
+    wait({group_->start_send(first.tensor(), right_), group_->start_send(comm::make_view(second), right_),
+          group_->start_send(third.tensor(), right_), group_->start_send(comm::make_view(fourth), right_),
           group_->start_receive(got_first.tensor(), left_),
-          group_->start_receive(comm::view_of(got_second), left_),
+          group_->start_receive(comm::make_view(got_second), left_),
           group_->start_receive(got_third.tensor(), left_),
-          group_->start_receive(comm::view_of(got_fourth), left_)});
+          group_->start_receive(comm::make_view(got_fourth), left_)});
 
     EXPECT_EQ(got_first.values(), std::vector<float>(1000, 1));
     EXPECT_EQ(got_second, second);
@@ -125,7 +125,7 @@ TEST_P(GpuMessagesOf, KeepTheirOrderAmongThoseOfTheMachinesMemory) {
     EXPECT_EQ(got_fourth, fourth);
 }
 
-TEST_P(GpuMessagesOf, CarryWhatTheQueueWasGivenBeforeAndShowItToWhatItIsGivenAfter) {
+TEST_P(GpuTensorMessages, AreOrderedWithCopiesOfTheGpuQueue) {
     constexpr std::size_t bytes = 4000;
     const Pinned before(bytes), after(bytes);
     std::ranges::fill(before.floats(), 1.0F + static_cast<float>(group_->rank()));
@@ -140,7 +140,7 @@ TEST_P(GpuMessagesOf, CarryWhatTheQueueWasGivenBeforeAndShowItToWhatItIsGivenAft
     for (const float element : after.floats()) ASSERT_EQ(element, 1.0F + static_cast<float>(left_));
 }
 
-TEST_P(GpuMessagesOf, LeaveMemoryThatMayBeUsedAgainOnceTheyAreDone) {
+TEST_P(GpuTensorMessages, AllowReuseOfTheirMemoryOnceDone) {
     OnGpu<float> value(1000, 6), got(1000);
 
     const auto receipt = group_->start_receive(got.tensor(), left_);
@@ -152,10 +152,10 @@ TEST_P(GpuMessagesOf, LeaveMemoryThatMayBeUsedAgainOnceTheyAreDone) {
     EXPECT_EQ(got.values(), std::vector<float>(1000, 6));
 }
 
-TEST_P(GpuMessagesOf, ComeBehindWhatTheQueueStillDoesWithTheirMemory) {
+TEST_P(GpuTensorMessages, ArriveAfterQueuedReadsOfTheirMemory) {
     constexpr std::size_t bytes = 4000;
     const Pinned read(bytes);
-    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
+    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.wait_policy());
     OnGpu<float> value(bytes / sizeof(float), 6), got(bytes / sizeof(float), 5);
 
     const auto dispatch = group_->start_send(value.tensor(), right_);
@@ -169,8 +169,8 @@ TEST_P(GpuMessagesOf, ComeBehindWhatTheQueueStillDoesWithTheirMemory) {
 }
 
 // A stage waits for gradients in the same way while its activations are in flight.
-TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsInAnotherGroup) {
-    const auto gradients = gpu_.group(GetParam(), "gradients", gpu_.patience());
+TEST_P(GpuTensorMessages, ProgressWhileTheirRankWaitsInAnotherGroup) {
+    const auto gradients = gpu_.group(GetParam(), "gradients", gpu_.wait_policy());
     OnGpu<float> activations(1000, 3), got_activations(1000), gradient(1000, 4), got_gradient(1000);
 
     const auto sent = group_->start_send(activations.tensor(), right_);
@@ -184,17 +184,17 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsInAnotherGroup) {
     EXPECT_EQ(got_gradient.values(), std::vector<float>(1000, 4));
 }
 
-TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
-    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
+TEST_P(GpuTensorMessages, ProgressWhileTheirRankWaitsForAHostMessage) {
+    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.wait_policy());
     OnGpu<float> value(1000, 3), got(1000);
     std::vector<double> answer{1}, got_answer(1);
 
     const auto sent = group_->start_send(value.tensor(), right_);
-    const auto asked = control.start_receive(comm::view_of(got_answer), right_, 0);
-    if (group_->rank() == 0) control.wait(std::array{asked});
+    const auto answer_receipt = control.start_receive(comm::make_view(got_answer), right_, 0);
+    if (group_->rank() == 0) control.wait(std::array{answer_receipt});
     wait({group_->start_receive(got.tensor(), left_)});
-    const auto answered = control.start_send(comm::view_of(answer), left_, 0);
-    if (group_->rank() != 0) control.wait(std::array{asked});
+    const auto answered = control.start_send(comm::make_view(answer), left_, 0);
+    if (group_->rank() != 0) control.wait(std::array{answer_receipt});
     control.wait(std::array{answered});
     wait({sent});
 
@@ -203,10 +203,10 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
 
 // Messages for which this rank's queue waits have already been sent. Hence a rank that waits for its GPU does
 // not block another rank.
-TEST_P(GpuMessagesOf, LetRanksWaitForTheirGpuWhileTheirOwnAreOnTheWay) {
+TEST_P(GpuTensorMessages, DoNotBlockRanksThatWaitForTheirGpu) {
     constexpr int rounds = 20;
     OnGpu<float> first(30'000, 1), second(30'000, 2), got(30'000);
-    std::vector<comm::Communicator::Ticket> sent;
+    std::vector<comm::Communicator::RequestId> sent;
     for (int round = 0; round < rounds; ++round) {
         sent.push_back(group_->start_send(round % 2 == 0 ? first.tensor() : second.tensor(), right_, round));
         sent.push_back(group_->start_send(second.tensor(), left_, round));
@@ -246,12 +246,12 @@ std::vector<Planned> random_plan(std::uint64_t seed, int ranks) {
     return plan;
 }
 
-TEST_P(GpuMessagesOf, OfAllSortsArriveWhateverElseIsOnTheWay) {
+TEST_P(GpuTensorMessages, ArriveInRandomMixturesOfGpuAndHostMessages) {
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         const std::vector<Planned> plan = random_plan(seed, group_->size());
         std::deque<OnGpu<float>> on_gpu;
         std::deque<std::vector<float>> in_memory;
-        std::vector<comm::Communicator::Ticket> tickets;
+        std::vector<comm::Communicator::RequestId> ids;
         std::vector<std::function<const std::vector<float>&()>> received;
         for (const Planned& message : plan) {
             const bool is_send = message.from == group_->rank();
@@ -259,15 +259,15 @@ TEST_P(GpuMessagesOf, OfAllSortsArriveWhateverElseIsOnTheWay) {
             const float value = is_send ? message.value : -1;
             OnGpu<float>& gpu = on_gpu.emplace_back(message.elements, value);
             std::vector<float>& memory = in_memory.emplace_back(message.elements, value);
-            const device::Tensor tensor = message.is_of_gpu ? gpu.tensor() : comm::view_of(memory);
-            tickets.push_back(is_send ? group_->start_send(tensor, message.to)
-                                      : group_->start_receive(tensor, message.from));
+            const device::Tensor tensor = message.is_of_gpu ? gpu.tensor() : comm::make_view(memory);
+            ids.push_back(is_send ? group_->start_send(tensor, message.to)
+                                  : group_->start_receive(tensor, message.from));
             received.emplace_back(
                 [&]() -> const std::vector<float>& { return message.is_of_gpu ? gpu.values() : memory; });
         }
-        std::ranges::reverse(tickets);
+        std::ranges::reverse(ids);
 
-        group_->wait(tickets);
+        group_->wait(ids);
 
         auto next = received.begin();
         for (const Planned& message : plan) {
@@ -277,83 +277,83 @@ TEST_P(GpuMessagesOf, OfAllSortsArriveWhateverElseIsOnTheWay) {
     }
 }
 
-TEST_P(GpuMessagesOf, ThatCrossAreFound) {
+TEST_P(GpuTensorMessages, AreReportedIfReceivedInADifferentOrder) {
     OnGpu<float> first(2, 1), second(2, 2), got_first(2), got_second(2);
     const auto wait_for_7 = group_->start_receive(got_first.tensor(), left_, 7);
     const auto wait_for_8 = group_->start_receive(got_second.tensor(), left_, 8);
     const auto sent_8 = group_->start_send(first.tensor(), right_, 8);
     const auto sent_7 = group_->start_send(second.tensor(), right_, 7);
 
-    expect_sentence(mismatch(wait_for_7, 7, 8), "7 of 8", "8 of 8 bytes came");
-    expect_sentence(mismatch(wait_for_8, 8, 7), "8 of 8", "7 of 8 bytes came");
+    expect_mismatch(mismatch(wait_for_7, 7, 8), "7 of 8", "8 of 8 bytes came");
+    expect_mismatch(mismatch(wait_for_8, 8, 7), "8 of 8", "7 of 8 bytes came");
     wait({sent_8, sent_7});
 }
 
-TEST_P(GpuMessagesOf, OfAnotherLengthAreFound) {
-    expect_sentence(exchange(4, 12), "5 of 12", "5 of 4 bytes came");
-    expect_sentence(exchange(400'000, 800'000), "5 of 800000", "5 of 400000 bytes came");
-    expect_sentence(exchange(12, 4), "5 of 4", "5 of ");
-    expect_sentence(exchange(800'000, 400'000), "5 of 400000", "5 of ");
-    expect_sentence(exchange(0, 12), "5 of 12", "5 of 0 bytes came");
-    expect_sentence(exchange(12, 0), "5 of 0", "5 of ");
+TEST_P(GpuTensorMessages, AreReportedIfTheirLengthDiffers) {
+    expect_mismatch(exchange(4, 12), "5 of 12", "5 of 4 bytes came");
+    expect_mismatch(exchange(400'000, 800'000), "5 of 800000", "5 of 400000 bytes came");
+    expect_mismatch(exchange(12, 4), "5 of 4", "5 of ");
+    expect_mismatch(exchange(800'000, 400'000), "5 of 400000", "5 of ");
+    expect_mismatch(exchange(0, 12), "5 of 12", "5 of 0 bytes came");
+    expect_mismatch(exchange(12, 0), "5 of 0", "5 of ");
 }
 
-TEST_P(GpuMessagesOf, StillArriveAfterOneThatDidNotMatch) {
+TEST_P(GpuTensorMessages, ArriveAfterAMismatchedMessage) {
     exchange(12, 4);
     exchange(8, 8, 6);
 
     EXPECT_EQ(exchange(8, 8), "nothing");
 }
 
-TEST_P(GpuMessagesOf, AreRefusedOnceTheyAreDone) {
+TEST_P(GpuTensorMessages, AreNoLongerInFlightOnceDone) {
     OnGpu<float> value(1, 1), got(1);
     const auto receipt = group_->start_receive(got.tensor(), left_);
     wait({group_->start_send(value.tensor(), right_), receipt});
 
     try {
         group_->is_done(receipt);
-        FAIL() << "a ticket was good twice";
+        FAIL() << "a request was accepted twice";
     } catch (const BugError& error) {
         EXPECT_EQ(std::string(error.what()), cat("message ", receipt, " of the test group is not in flight"));
     }
 }
 
-TEST_P(GpuMessagesOf, ThatNeverComeAreNamed) {
-    const auto impatient = gpu_.group(GetParam(), "data", gpu_.patience());
-    impatient->give_up_after(0.3);
+TEST_P(GpuTensorMessages, AreNamedIfTheyDoNotArriveInTime) {
+    const auto impatient = gpu_.group(GetParam(), "data", gpu_.wait_policy());
+    impatient->set_stall_seconds(0.3);
     OnGpu<float> never(1), late(1, 4);
-    const auto ticket = impatient->start_receive(never.tensor(), left_);
+    const auto id = impatient->start_receive(never.tensor(), left_);
 
     try {
-        impatient->wait(std::array{ticket});
-        FAIL() << "a message that nobody sent has come";
+        impatient->wait(std::array{id});
+        FAIL() << "a message arrived that no rank sent";
     } catch (const ResourceError& error) {
         const std::string expected =
             cat("waited 0.3 s for rank ", group_->rank(), "'s message from rank ", left_, " of the data group");
         EXPECT_EQ(std::string(error.what()).substr(0, expected.size()), expected);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    impatient->give_up_after(20);
-    impatient->wait(std::array{impatient->start_send(late.tensor(), right_), ticket});
+    impatient->set_stall_seconds(20);
+    impatient->wait(std::array{impatient->start_send(late.tensor(), right_), id});
     EXPECT_EQ(never.values(), std::vector<float>(1, 4));
 }
 
-TEST_P(GpuMessagesOf, ThatNobodyAskedForNameTheirSender) {
+TEST_P(GpuTensorMessages, NameTheirSenderIfUnexpected) {
     OnGpu<float> value(10, 3), got(10);
     const auto dispatch = group_->start_send(value.tensor(), right_);
 
     std::optional<int> sender;
     while (!sender) {
-        gpu_.postman.go_round();
-        sender = group_->unasked_sender();
+        gpu_.progress_engine.progress_all();
+        sender = group_->probe_sender();
     }
     wait({group_->start_receive(got.tensor(), *sender), dispatch});
 
     EXPECT_EQ(sender, left_);
-    EXPECT_EQ(group_->unasked_sender(), std::nullopt);
+    EXPECT_EQ(group_->probe_sender(), std::nullopt);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, GpuMessagesOf, ::testing::Values(Way::staged, Way::nccl), way_of);
+INSTANTIATE_TEST_SUITE_P(Transports, GpuTensorMessages, ::testing::Values(Way::staged, Way::nccl), way_of);
 
 }  // namespace
 }  // namespace trireme

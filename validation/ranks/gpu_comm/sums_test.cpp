@@ -8,7 +8,7 @@ namespace {
 // Returns a number that every rank can compute for any other rank.
 float number(int rank, std::size_t element) {
     const RandomKey key = RandomKey{5}.then(static_cast<std::uint64_t>(rank));
-    return static_cast<float>(unit_interval(random_block(key, element)[0]) - 0.5);
+    return static_cast<float>(to_unit_interval(random_block(key, element)[0]) - 0.5);
 }
 
 std::vector<float> numbers(int rank, std::size_t count) {
@@ -17,9 +17,9 @@ std::vector<float> numbers(int rank, std::size_t count) {
     return values;
 }
 
-class GpuSums : public GpuGroups {
+class GpuCollectives : public GpuGroups {
 protected:
-    // The sum in rank order, to the bit.
+    // Returns the sum in rank order, which results must equal exactly.
     float sum_of_all(std::size_t element) const {
         float sum = 0;
         for (int rank = 0; rank < group_->size(); ++rank) sum += number(rank, element);
@@ -38,19 +38,20 @@ protected:
     }
 };
 
-TEST_P(GpuSums, AreAddedInRankOrder) {
+TEST_P(GpuCollectives, AddInRankOrder) {
     for (const std::size_t elements : {1U, 7U, 1000U, 200'003U}) {
         OnGpu<float> own(numbers(group_->rank(), elements));
-        device::Arena scratch("scratch", sum_scratch_bytes(*group_, own.tensor()), device::MemorySpace::gpu);
+        device::Arena scratch("scratch", count_all_reduce_scratch_bytes(*group_, own.tensor()),
+                              device::MemorySpace::gpu);
 
-        sum_in_rank_order(*group_, own.tensor(), scratch);
+        all_reduce(*group_, own.tensor(), scratch);
 
         const std::vector<float>& values = own.values();
         for (std::size_t i = 0; i < elements; ++i) ASSERT_EQ(values[i], sum_of_all(i)) << "element " << i;
     }
 }
 
-TEST_P(GpuSums, OfRowsAreTheirOwners) {
+TEST_P(GpuCollectives, AddRowsOnTheirOwners) {
     constexpr std::size_t columns = 700;
     const std::vector<layout::Range> ranges = uneven_ranges();
     const layout::Range mine = ranges[static_cast<std::size_t>(group_->rank())];
@@ -61,7 +62,7 @@ TEST_P(GpuSums, OfRowsAreTheirOwners) {
     matrix.columns = matrix.stride = columns;
     device::Arena scratch("scratch", std::size_t{8} << 20, device::MemorySpace::gpu);
 
-    sum_rows(*group_, matrix, ranges, scratch);
+    reduce_scatter_rows(*group_, matrix, ranges, scratch);
 
     const std::vector<float>& values = own.values();
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -70,7 +71,7 @@ TEST_P(GpuSums, OfRowsAreTheirOwners) {
     }
 }
 
-TEST_P(GpuSums, GiveEveryRankTheRowsOfAll) {
+TEST_P(GpuCollectives, GatherTheRowsOfAllRanks) {
     constexpr std::size_t columns = 700;
     const std::vector<layout::Range> ranges = uneven_ranges();
     const layout::Range mine = ranges[static_cast<std::size_t>(group_->rank())];
@@ -81,13 +82,13 @@ TEST_P(GpuSums, GiveEveryRankTheRowsOfAll) {
     matrix.rows = ranges.back().end();
     matrix.columns = matrix.stride = columns;
 
-    gather_rows(*group_, matrix, ranges);
+    all_gather_rows(*group_, matrix, ranges);
 
     const std::vector<float>& values = own.values();
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], static_cast<float>(i));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, GpuSums, ::testing::Values(Way::staged, Way::nccl), way_of);
+INSTANTIATE_TEST_SUITE_P(Transports, GpuCollectives, ::testing::Values(Way::staged, Way::nccl), way_of);
 
 }  // namespace
 }  // namespace trireme

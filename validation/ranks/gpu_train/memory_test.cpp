@@ -76,11 +76,11 @@ std::vector<Variant> variants() {
     };
 }
 
-class MemoryOfAGpu : public StartedRun {
+class GpuMemory : public StartedRun {
 protected:
     // The tensors of the model are much larger than the memory of every stream.
-    MemoryOfAGpu() : StartedRun({16, 12, 16, 10, 16, 15, 16, 16, 8, 16, 16, 16}) {
-        config_.data.validation_share = 0.25;
+    GpuMemory() : StartedRun({16, 12, 16, 10, 16, 15, 16, 16, 8, 16, 16, 16}) {
+        config_.data.validation_fraction = 0.25;
         config_.model.width = 32;
         config_.model.heads = 2;
         config_.model.positions = 16;
@@ -91,17 +91,17 @@ protected:
     void start(const Variant& variant) {
         config_ = plain_;
         variant.choose(config_);
-        device::forget_most_gpu_memory();
+        device::reset_peak_gpu_bytes();
         StartedRun::start();
     }
 
     // Runs a step, an evaluation and two more steps. Returns the number of allocations in them.
     std::size_t train() {
-        trainer_->begin_stretch(0, 1);
+        trainer_->begin_segment(0, 1);
         const std::size_t before = emulated::times_memory_was_taken();
         trainer_->step();
         trainer_->evaluate(*control_);
-        trainer_->begin_stretch(1, 3);
+        trainer_->begin_segment(1, 3);
         trainer_->step();
         trainer_->step();
         return emulated::times_memory_was_taken() - before;
@@ -110,12 +110,12 @@ protected:
     std::size_t predicted() const {
         const bool saves = config_.run.checkpoint_every > 0;
         const setup::PlanState& current = setup_->current;
-        return setup::plan_memory({setup_->job, current}, &config_.optimizer, current.gradients,
-                                  session_.rank(), saves)
+        return setup::predict_rank_memory({setup_->job, current}, &config_.optimizer, current.gradients,
+                                          session_.rank(), saves)
             .total();
     }
 
-    std::vector<Variant> of_this_job() const {
+    std::vector<Variant> variants_of_job_size() const {
         std::vector<Variant> all = variants();
         std::erase_if(all, [this](const Variant& variant) { return variant.ranks != session_.size(); });
         return all;
@@ -125,15 +125,15 @@ private:
     config::RunConfig plain_;
 };
 
-TEST_F(MemoryOfAGpu, IsWhatWasPredictedAndTakenBeforeTheFirstStep) {
-    ASSERT_FALSE(of_this_job().empty());
-    for (const Variant& variant : of_this_job()) {
+TEST_F(GpuMemory, MatchesPredictionAndIsAllocatedBeforeTheFirstStep) {
+    ASSERT_FALSE(variants_of_job_size().empty());
+    for (const Variant& variant : variants_of_job_size()) {
         start(variant);
 
         EXPECT_EQ(train(), 0U) << variant.name;
 
-        const auto of_streams = static_cast<double>(kernels::gpu_stream_bytes());
-        const double measured = static_cast<double>(device::most_gpu_memory()) - of_streams;
+        const auto of_streams = static_cast<double>(kernels::count_gpu_stream_bytes());
+        const double measured = static_cast<double>(device::peak_gpu_bytes()) - of_streams;
         EXPECT_NEAR(static_cast<double>(predicted()) - of_streams, measured, 0.01 * measured) << variant.name;
         trainer_.reset();
     }

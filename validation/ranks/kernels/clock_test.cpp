@@ -15,7 +15,7 @@
 namespace trireme::kernels {
 namespace {
 
-struct Product {
+struct Matmul {
     double flops = 0;
     double bytes = 0;
     void check() const {}
@@ -23,9 +23,9 @@ struct Product {
     NamedTensors tensors() const { return {}; }
 };
 
-void run(device::ReferenceStream&, const Product&) {}
-void run(device::CpuStream&, const Product&) {}
-void run(device::CudaStream&, const Product&) {}
+void run(device::ReferenceStream&, const Matmul&) {}
+void run(device::CpuStream&, const Matmul&) {}
+void run(device::CudaStream&, const Matmul&) {}
 
 // The values of ranks/nodes.xml.
 constexpr std::array states{device::ClockState{1000, 1}, device::ClockState{750, 0.75},
@@ -34,44 +34,44 @@ constexpr std::array busy_watts{300.0, 200.0, 150.0};
 constexpr double idle_watts = 70;
 constexpr double rounding = 1e-6;  // relative error of the simulator
 
-class ClockOfADevice : public ::testing::Test {
+class ClockStates : public ::testing::Test {
 protected:
     void SetUp() override {
-        if (device::clock_states().empty()) GTEST_SKIP() << "its clock cannot be set";
+        if (device::list_clock_states().empty()) GTEST_SKIP() << "the clock of this device cannot be set";
     }
     void TearDown() override {
-        if (!device::clock_states().empty()) device::set_clock_state(0);
+        if (!device::list_clock_states().empty()) device::set_clock_state(0);
     }
 
     // Returns the seconds and joules that `work` takes.
     template <class Work>
-    static std::pair<double, double> cost_of(const Work& work) {
+    static std::pair<double, double> measure_cost(const Work& work) {
         const double begin = device::now_seconds();
-        const double joules = device::consumed_joules().value();
+        const double joules = device::read_energy_joules().value();
         work();
-        return {device::now_seconds() - begin, device::consumed_joules().value() - joules};
+        return {device::now_seconds() - begin, device::read_energy_joules().value() - joules};
     }
 
     device::Stream stream_{.backend = device::GhostStream{},
-                           .seconds_of = [](const device::Cost& cost, double clock) {
+                           .predict_seconds = [](const device::Cost& cost, double clock) {
                                return device::DeviceRates{.flops = 1e11, .bandwidth = 1e9}.seconds(cost, clock);
                            }};
 };
 
-TEST_F(ClockOfADevice, IsOneOfThoseThatAreDescribed) {
-    EXPECT_EQ(device::clock_states(), std::vector<device::ClockState>(states.begin(), states.end()));
-    EXPECT_EQ(device::clock_state(), 0U);
-    EXPECT_EQ(validation::message_of<BugError>([] { device::set_clock_state(3); }),
+TEST_F(ClockStates, MatchThePlatformDescription) {
+    EXPECT_EQ(device::list_clock_states(), std::vector<device::ClockState>(states.begin(), states.end()));
+    EXPECT_EQ(device::get_clock_state(), 0U);
+    EXPECT_EQ(validation::catch_message<BugError>([] { device::set_clock_state(3); }),
               "clock 3 of a device that has 3");
 }
 
-TEST_F(ClockOfADevice, MakesArithmeticSlowerAndCheaper) {
+TEST_F(ClockStates, ScaleTimeAndPowerOfArithmetic) {
     constexpr double flops = 1e12;  // 10 seconds at the highest clock
     for (std::size_t state = 0; state < states.size(); ++state) {
         set_clock(state, stream_);
-        EXPECT_EQ(device::clock_state(), state);
+        EXPECT_EQ(device::get_clock_state(), state);
 
-        const auto [seconds, joules] = cost_of([&] { launch(stream_, Product{.flops = flops}); });
+        const auto [seconds, joules] = measure_cost([&] { launch(stream_, Matmul{.flops = flops}); });
 
         const double expected = 10 / states[state].speed;
         EXPECT_NEAR(seconds, expected, rounding * expected);
@@ -80,35 +80,35 @@ TEST_F(ClockOfADevice, MakesArithmeticSlowerAndCheaper) {
 }
 
 // Memory bandwidth does not depend on the clock.
-TEST_F(ClockOfADevice, LeavesMemoryAsFastAsItWas) {
+TEST_F(ClockStates, DoNotChangeMemoryBandwidth) {
     set_clock(2, stream_);
 
-    const auto [seconds, joules] = cost_of([&] { launch(stream_, Product{.bytes = 4e9}); });
+    const auto [seconds, joules] = measure_cost([&] { launch(stream_, Matmul{.bytes = 4e9}); });
 
     EXPECT_NEAR(seconds, 4, 4 * rounding);
     EXPECT_NEAR(joules, 4 * busy_watts[2], 4 * busy_watts[2] * rounding);
 }
 
-TEST_F(ClockOfADevice, SpendsAsManySecondsAsItIsTold) {
+TEST_F(ClockStates, DrawBusyPowerForTheRequestedTime) {
     for (std::size_t state = 0; state < states.size(); ++state) {
         device::set_clock_state(state);
 
-        const auto [seconds, joules] = cost_of([] { device::spend_seconds(0.5); });
+        const auto [seconds, joules] = measure_cost([] { device::busy_for(0.5); });
 
         EXPECT_NEAR(seconds, 0.5, rounding);
         EXPECT_NEAR(joules, 0.5 * busy_watts[state], busy_watts[state] * rounding);
     }
 }
 
-TEST_F(ClockOfADevice, DrawsItsIdlePowerWhileARankWaits) {
+TEST_F(ClockStates, DrawIdlePowerWhileARankWaits) {
     int arguments = 0;
     char** words = nullptr;
     const comm::Session session(arguments, words);
-    const auto group = session.all_ranks("clocks", {});
+    const auto group = session.make_group_of_all_ranks("clocks", {});
     barrier(*group);
 
-    const auto [seconds, joules] = cost_of([&] {
-        if (session.rank() == 0) device::spend_seconds(2);
+    const auto [seconds, joules] = measure_cost([&] {
+        if (session.rank() == 0) device::busy_for(2);
         barrier(*group);
     });
 
@@ -117,11 +117,11 @@ TEST_F(ClockOfADevice, DrawsItsIdlePowerWhileARankWaits) {
     EXPECT_NEAR(joules, busy_watts[0] * busy + idle_watts * (seconds - busy), busy_watts[0] * 2 * rounding);
 }
 
-TEST(ADeviceWithoutClocks, IsNotMeasured) {
-    if (!device::clock_states().empty()) GTEST_SKIP() << "this one has some";
+TEST(DeviceWithoutClocks, ReportsNoEnergyAndClockZero) {
+    if (!device::list_clock_states().empty()) GTEST_SKIP() << "this device has clock states";
 
-    EXPECT_EQ(device::consumed_joules(), std::nullopt);
-    EXPECT_EQ(device::clock_state(), 0U);
+    EXPECT_EQ(device::read_energy_joules(), std::nullopt);
+    EXPECT_EQ(device::get_clock_state(), 0U);
 }
 
 }  // namespace

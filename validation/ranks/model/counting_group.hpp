@@ -33,21 +33,21 @@ public:
     int size() const override { return group_.size(); }
     const std::string& name() const override { return group_.name(); }
 
-    Ticket start_send(device::ConstTensor tensor, int peer, comm::Label label) override {
+    RequestId start_send(device::ConstTensor tensor, int peer, comm::Label label) override {
         sent_ += {1, tensor.bytes()};
         return group_.start_send(tensor, peer, label);
     }
-    Ticket start_receive(device::Tensor tensor, int peer, comm::Label label) override {
+    RequestId start_receive(device::Tensor tensor, int peer, comm::Label label) override {
         return group_.start_receive(tensor, peer, label);
     }
-    bool is_done(Ticket ticket) override { return group_.is_done(ticket); }
+    bool is_done(RequestId id) override { return group_.is_done(id); }
     void progress() override { group_.progress(); }
 
     const Sent& sent() const { return sent_; }
 
 protected:
-    std::string describe(Ticket) const override { return "a message"; }
-    void wait_for(Ticket ticket) override { group_.wait(std::array{ticket}); }
+    std::string describe(RequestId) const override { return "a message"; }
+    void wait_for(RequestId id) override { group_.wait(std::array{id}); }
 
 private:
     comm::Communicator& group_;

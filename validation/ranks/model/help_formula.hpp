@@ -29,19 +29,21 @@ struct Phases {
 };
 
 // Returns the number of channels of the projection that each helper of `owner` computes.
-std::vector<std::size_t> lent_by(const Migrations& migrations, int owner,
-                                 const model::ProjectionShape& projection);
+std::vector<std::size_t> offloaded_by(const Migrations& migrations, int owner,
+                                      const model::ProjectionShape& projection);
 
-// Returns the traffic of all ranks together for an f64 projection of an owner. `lent` has the number of
+// Returns the traffic of all ranks together for an f64 projection of an owner. `offloaded` has the number of
 // channels per helper.
-Phases expected_of(model::Reads reads, const model::ProjectionShape& owners,
-                   const std::vector<std::size_t>& lent, std::size_t rows);
+Phases expected_traffic(model::InputSharding input_sharding, const model::ProjectionShape& owners,
+                        const std::vector<std::size_t>& offloaded, std::size_t rows);
 
-// Returns rank `rank`'s part of a projection. With Reads::all it is the first one of a branch, with one matrix,
-// or two for llama. With Reads::own it is the last one. Higher ranks have larger parts.
-model::Projection projection_of(model::Family family, model::Reads reads, int rank, int ranks);
+// Returns rank `rank`'s part of a projection. With InputSharding::replicated it is the first one of a branch,
+// with one matrix, or two for llama. With InputSharding::sharded it is the last one. Higher ranks have larger
+// parts.
+model::Projection make_projection(model::Family family, model::InputSharding input_sharding, int rank,
+                                  int ranks);
 
-class HelpTraffic : public testing::Test {
+class HelperTraffic : public testing::Test {
 protected:
     int ranks() const { return world_.size(); }
     int rank() const { return world_.rank(); }
@@ -50,7 +52,7 @@ protected:
     Migrations one_owner() const;
     // Returns one_owner() and, with more than two ranks, migrations in which rank 1 and the last rank are
     // helped by all others.
-    std::vector<Migrations> every_help() const;
+    std::vector<Migrations> every_migrations() const;
 
     // Collective over all ranks. Returns the sum of `own` over them.
     Sent of_all_ranks(const Sent& own);

@@ -7,19 +7,19 @@ namespace trireme::model {
 namespace {
 
 using validation::CountingGroup;
-using validation::expected_of;
-using validation::HelpTraffic;
-using validation::lent_by;
+using validation::expected_traffic;
+using validation::HelperTraffic;
 using validation::Migrations;
+using validation::offloaded_by;
 using validation::run_in_team;
 using validation::Sent;
 
 // A whole model. Its embedding and head also send messages. It runs with sequence parallelism (own rows) and
 // without.
-class HelpedStage : public HelpTraffic, public testing::WithParamInterface<Family> {
+class RebalancedStage : public HelperTraffic, public testing::WithParamInterface<Family> {
 protected:
-    HelpedStage() {
-        for (const stage::SmallModel& model : stage::every_small_model()) {
+    RebalancedStage() {
+        for (const stage::SmallModel& model : stage::list_small_models()) {
             if (model.family == GetParam()) config_ = config_of(model);
         }
         config_.width = 96;
@@ -47,12 +47,14 @@ protected:
         for (int owner = 0; owner < ranks(); ++owner) {
             const TensorPart part{.rank = owner, .shares = shares_};
             for (const Layer& layer : build_layers(config_, part)) {
-                for (const ProjectionShape& shape : projections_of(layer)) {
-                    const layout::Product product = shape.place.product;
+                for (const ProjectionShape& shape : list_projections(layer)) {
+                    const layout::Matmul matmul = shape.id.matmul;
                     const bool reads_all =
-                        product == layout::Product::attention_in || product == layout::Product::mlp_in;
-                    const auto counts = lent_by(migrations, owner, shape);
-                    expected += expected_of(reads_all ? Reads::all : Reads::own, shape, counts, rows).sum();
+                        matmul == layout::Matmul::attention_in || matmul == layout::Matmul::mlp_in;
+                    const auto counts = offloaded_by(migrations, owner, shape);
+                    expected += expected_traffic(reads_all ? InputSharding::replicated : InputSharding::sharded,
+                                                 shape, counts, rows)
+                                    .sum();
                     for (const std::size_t channels : counts) expected.bytes += 4 * channels;
                 }
             }
@@ -69,18 +71,18 @@ private:
     std::vector<std::size_t> shares_ = std::vector<std::size_t>(static_cast<std::size_t>(ranks()), 1);
 };
 
-TEST_P(HelpedStage, SendsWhatItsProjectionsDoAndNothingElse) {
+TEST_P(RebalancedStage, AddsOnlyTheTrafficOfItsHelpedProjections) {
     for (const bool cuts_rows : {false, true}) {
         const Sent without = sent_in_training({}, cuts_rows);
-        for (const Migrations& migrations : every_help()) {
+        for (const Migrations& migrations : every_migrations()) {
             SCOPED_TRACE(cat(migrations.size(), " migrations", cuts_rows ? ", own rows" : ""));
             EXPECT_EQ(sent_in_training(migrations, cuts_rows) - without, expected_for(migrations));
         }
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, HelpedStage, testing::Values(Family::gpt2, Family::llama),
-                         [](const auto& family) { return std::string(name_of(family.param)); });
+INSTANTIATE_TEST_SUITE_P(Families, RebalancedStage, testing::Values(Family::gpt2, Family::llama),
+                         [](const auto& family) { return std::string(to_string(family.param)); });
 
 }  // namespace
 }  // namespace trireme::model

@@ -3,23 +3,23 @@
 #include <memory>
 #include <numeric>
 
-#include "trireme/model/helped_products.hpp"
+#include "trireme/model/offloaded_matmuls.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme::validation {
 namespace {
 
-RandomKey key_of(const std::string& tensor) { return RandomKey{31}.then(tensor); }
+RandomKey make_key(const std::string& tensor) { return RandomKey{31}.then(tensor); }
 
 // Returns a number in [-1, 1) for an element of the tensor with that key.
 double scattered(RandomKey key, std::size_t element) {
-    return 2 * unit_interval(random_block(key, element)[0]) - 1;
+    return 2 * to_unit_interval(random_block(key, element)[0]) - 1;
 }
 
 // Sets weights that vary enough for every term to matter.
 void fill(const model::ParameterSpec& spec, device::Tensor part) {
     const double middle = spec.init == model::Init::ones ? 1 : 0;
-    const RandomKey key = key_of(spec.name);
+    const RandomKey key = make_key(spec.name);
     visit_float(part.dtype, [&]<class T>(T) {
         const auto elements = part.as<T>();
         for (const auto& [box, row, column] : spec.placements) {
@@ -65,17 +65,18 @@ public:
           stage_(task.config, spec_),
           parameters_(stage_.parameters(), task.dtype, device::MemorySpace::host),
           workspace_(memory_, device::MemorySpace::host),
-          flight_(memory_.activations, device::MemorySpace::host),
+          stash_(memory_.activations, device::MemorySpace::host),
           batch_(task.rows.batch()),
           neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256,
                       device::MemorySpace::host),
           resizing_(stage_.projections(), model::Filling::zero, task.dtype, batch_.rows(),
                     device::MemorySpace::host),
-          helped_(stage::projections_of_team(task.config, {spec_}), part.rank,
-                  sharing != nullptr ? sharing->spread : layout::Spread::tree) {
+          offloaded_(stage::list_team_projections(task.config, {spec_}), part.rank,
+                     sharing != nullptr ? sharing->spread : layout::Spread::tree) {
         if (sharing != nullptr) {
-            group_ = std::make_unique<model::TensorGroup>(model::TensorGroup{
-                .ranks = sharing->ranks, .exchange = workspace_.exchange, .cuts_rows = sharing->cuts_rows});
+            group_ = std::make_unique<model::TensorGroup>(model::TensorGroup{.communicator = sharing->ranks,
+                                                                             .exchange = workspace_.exchange,
+                                                                             .cuts_rows = sharing->cuts_rows});
             help(*sharing);
         }
         stage_.bind(parameters_);
@@ -96,12 +97,12 @@ public:
                                .label_smoothing = 0.1,
                                .group = group_.get()};
         StageRun result{
-            .own = model::own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
-        const device::Tensor input = stage_.is_first() ? device::Tensor{} : rows_of("input", result.own);
-        const device::Tensor output = stage_.forward(pass, input, flight_, workspace_);
+            .own = model::find_own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
+        const device::Tensor input = stage_.is_first() ? device::Tensor{} : make_rows("input", result.own);
+        const device::Tensor output = stage_.forward(pass, input, stash_, workspace_);
         if (!stage_.is_last()) result.output = stage::numbers_of(output);
         if (task_.is_training) train(pass, result);
-        if (stage_.is_last()) result.outcome = stage_.outcome(flight_);
+        if (stage_.is_last()) result.outcome = stage_.outcome(stash_);
         return result;
     }
 
@@ -109,28 +110,28 @@ private:
     // Begins a period with this rank's skipped channels and the team's migrations. Projections without a list
     // keep all channels.
     void help(const Sharing& sharing) {
-        model::Resizing::Lists kept = sharing.lists;
+        model::Resizing::ChannelLists kept = sharing.lists;
         for (const model::ProjectionShape& projection : stage_.projections()) {
-            std::vector<std::int32_t>& list = kept[projection.place];
+            std::vector<std::int32_t>& list = kept[projection.id];
             if (!list.empty()) continue;
             list.resize(projection.channels);
             std::iota(list.begin(), list.end(), 0);
         }
-        resizing_.keep(helped_.begin(sharing.migrations, kept));
-        helped_.tell(sharing.ranks);
-        stage_.rebalance({.resizing = &resizing_, .helped = &helped_});
+        resizing_.begin_period(offloaded_.begin_period(sharing.migrations, kept));
+        offloaded_.send_channel_lists(sharing.ranks);
+        stage_.rebalance({.resizing = &resizing_, .offloaded_work = &offloaded_});
     }
 
     void train(const model::Pass& pass, StageRun& result) {
         const device::Tensor grad_output =
-            stage_.is_last() ? device::Tensor{} : rows_of("grad_output", result.own);
+            stage_.is_last() ? device::Tensor{} : make_rows("grad_output", result.own);
         const device::Tensor grad_input =
-            stage_.is_first() ? device::Tensor{} : rows_of("grad_input", result.own);
+            stage_.is_first() ? device::Tensor{} : make_rows("grad_input", result.own);
         if (task_.halves == stage::BackwardHalves::together) {
-            stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
+            stage_.backward(pass, grad_output, grad_input, stash_, workspace_);
         } else {
-            stage_.backward_input(pass, grad_output, grad_input, flight_);
-            stage_.backward_weight(pass, flight_);
+            stage_.backward_input(pass, grad_output, grad_input, stash_);
+            stage_.backward_weight(pass, stash_);
         }
         if (!stage_.is_first()) result.grad_input = stage::numbers_of(grad_input);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
@@ -141,7 +142,7 @@ private:
         }
     }
 
-    // Zeroes the masked elements of a parameter. Only run_alone() has masks; there parameters are whole.
+    // Zeroes the masked elements of a parameter. Only run_on_one_rank() has masks; there parameters are whole.
     void mask(std::size_t parameter) {
         if (task_.masks.empty()) return;
         std::vector<double> numbers = stage::numbers_of(parameters_.values()[parameter]);
@@ -150,9 +151,9 @@ private:
     }
 
     // Returns the `own` rows of a (rows, width) tensor whose values are equal on all ranks.
-    device::Tensor rows_of(const std::string& name, layout::Range own) {
+    device::Tensor make_rows(const std::string& name, layout::Range own) {
         const device::Tensor tensor = neighbours_.tensor(task_.dtype, own.count, stage_.width());
-        const RandomKey key = key_of(name);
+        const RandomKey key = make_key(name);
         std::vector<double> numbers;
         for (std::size_t e = own.begin * stage_.width(); e < own.end() * stage_.width(); ++e) {
             numbers.push_back(scattered(key, e));
@@ -167,17 +168,17 @@ private:
     stage::Stage stage_;
     stage::LocalParameters parameters_;
     stage::Workspace workspace_;
-    stage::Flight flight_;
+    stage::ActivationStash stash_;
     model::TokenBatch batch_;
     device::Arena neighbours_;
     std::unique_ptr<model::TensorGroup> group_;
     model::Resizing resizing_;
-    model::HelpedProducts helped_;
+    model::OffloadedMatmuls offloaded_;
 };
 
 }  // namespace
 
-StageRun run_alone(device::Stream& stream, const StageTask& task) {
+StageRun run_on_one_rank(device::Stream& stream, const StageTask& task) {
     StageTask plain = task;
     plain.recompute = plan::Recompute::none;
     plain.halves = stage::BackwardHalves::together;

@@ -1,4 +1,4 @@
-// Runs one micro-batch through a stage, on one rank alone or on the ranks of a team.
+// Runs one micro-batch through a stage, on one rank or on the ranks of a team.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ struct StageTask {
     bool is_training = true;
     plan::Recompute recompute = plan::Recompute::none;
     stage::BackwardHalves halves = stage::BackwardHalves::together;
-    stage::Masks masks = {};  // weights that run_alone() sets to zero, with zero gradients
+    stage::Masks masks = {};  // weights that run_on_one_rank() sets to zero, with zero gradients
 };
 
 // The team that computes it.
@@ -28,7 +28,7 @@ struct Sharing {
     comm::Communicator& ranks;
     std::vector<std::size_t> shares;
     bool cuts_rows = false;
-    model::Resizing::Lists lists = {};  // channels that this rank keeps in training
+    model::Resizing::ChannelLists lists = {};  // channels that this rank keeps in training
     std::vector<layout::Migration> migrations = {};
     layout::Spread spread = layout::Spread::tree;
 };
@@ -43,9 +43,9 @@ struct StageRun {
 };
 
 // Weights, inputs, output gradients and dropout are functions of tensor names and positions, so that all runs
-// agree. The arenas have the predicted capacities. run_alone() recomputes nothing and does not split the
+// agree. The arenas have the predicted capacities. run_on_one_rank() recomputes nothing and does not split the
 // backward pass.
-StageRun run_alone(device::Stream& stream, const StageTask& task);
+StageRun run_on_one_rank(device::Stream& stream, const StageTask& task);
 // Collective over the team.
 StageRun run_in_team(device::Stream& stream, const StageTask& task, const Sharing& sharing);
 

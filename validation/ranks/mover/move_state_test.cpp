@@ -14,10 +14,10 @@
 namespace trireme::mover {
 namespace {
 
+using validation::make_random_layout;
+using validation::MoveOrder;
 using validation::MovingRules;
 using validation::MovingState;
-using validation::MovingWay;
-using validation::random_layout;
 using validation::sharable;
 
 struct Trial {
@@ -25,23 +25,23 @@ struct Trial {
     model::Family family;
     device::DType dtype;
     bool shards_optimizer;
-    std::size_t most_elements;  // maximum in flight
+    std::size_t max_elements;  // maximum in flight
 };
 
-class StateOf : public ::testing::TestWithParam<Trial> {
+class MovedState : public ::testing::TestWithParam<Trial> {
 protected:
     layout::Layout layout(std::uint64_t number) const {
-        return random_layout(number, {.ranks = static_cast<std::size_t>(control_.size()),
-                                      .layers = 7,
-                                      .most_shares = 4,
-                                      .most_replicas = 3});
+        return make_random_layout(number, {.ranks = static_cast<std::size_t>(control_.size()),
+                                           .layers = 7,
+                                           .max_shares = 4,
+                                           .max_replicas = 3});
     }
 
     MovingState state_at(std::uint64_t number) const { return {rules_, layout(number), control_.rank()}; }
 
     std::size_t of_all(std::size_t own) {
         std::size_t sum = 0;
-        for (const double each : gather_all(control_, std::array{static_cast<double>(own)})) {
+        for (const double each : all_gather(control_, std::array{static_cast<double>(own)})) {
             sum += static_cast<std::size_t>(each);
         }
         return sum;
@@ -52,40 +52,40 @@ protected:
     MovingRules rules_{.model = model_,
                        .dtype = GetParam().dtype,
                        .shards_optimizer = GetParam().shards_optimizer,
-                       .move = {.most_elements = GetParam().most_elements}};
+                       .move = {.max_elements_per_round = GetParam().max_elements}};
 };
 
-TEST_P(StateOf, AJobIsWhatItWasBehindEveryMove) {
+TEST_P(MovedState, IsUnchangedAfterEveryMove) {
     MovingState state = state_at(0);
     for (std::uint64_t number = 1; number < 12; ++number) {
         state.move_to(layout(number), control_);
 
-        EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number;
-        EXPECT_EQ(state.updates(), MovingState::made_updates);
+        EXPECT_EQ(state.count_wrong_elements(), 0U) << "layout " << number;
+        EXPECT_EQ(state.updates(), MovingState::initial_updates);
     }
 }
 
-TEST_P(StateOf, AJobIsWhatItWasWhereMomentsFollow) {
+TEST_P(MovedState, IsUnchangedIfMomentsMoveLater) {
     MovingState state = state_at(0);
     for (std::uint64_t number = 1; number < 8; ++number) {
-        state.move_to(layout(number), control_, MovingWay::moments_follow);
+        state.move_to(layout(number), control_, MoveOrder::moments_later);
 
-        EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number;
-        EXPECT_EQ(state.updates(), MovingState::made_updates);
+        EXPECT_EQ(state.count_wrong_elements(), 0U) << "layout " << number;
+        EXPECT_EQ(state.updates(), MovingState::initial_updates);
     }
 }
 
-TEST_P(StateOf, AJobComesBackAsItWent) {
+TEST_P(MovedState, IsUnchangedAfterMovingBack) {
     MovingState state = state_at(1);
     for (std::uint64_t number = 2; number < 6; ++number) {
         state.move_to(layout(number), control_);
         state.move_to(layout(1), control_);
 
-        EXPECT_EQ(state.wrong_numbers(), 0U);
+        EXPECT_EQ(state.count_wrong_elements(), 0U);
     }
 }
 
-TEST_P(StateOf, AJobTravelsInAsFewBytesAsCanBe) {
+TEST_P(MovedState, NeedsOnlyTheBytesOfMissingElements) {
     MovingState state = state_at(0);
     std::size_t sent = 0;
     for (std::uint64_t number = 1; number < 8; ++number) {
@@ -96,14 +96,15 @@ TEST_P(StateOf, AJobTravelsInAsFewBytesAsCanBe) {
         // Besides the state, each rank sends every other rank two counts: of updates and of kept numbers per
         // parameter. of_all() above sends a third number.
         const auto others = static_cast<std::size_t>(control_.size()) - 1;
-        const std::size_t said = (2 + 1) * sizeof(double) * others * static_cast<std::size_t>(control_.size());
-        EXPECT_EQ(bytes - said, missing * bytes_of(GetParam().dtype)) << "layout " << number;
+        const std::size_t overhead =
+            (2 + 1) * sizeof(double) * others * static_cast<std::size_t>(control_.size());
+        EXPECT_EQ(bytes - overhead, missing * byte_size(GetParam().dtype)) << "layout " << number;
         sent += missing;
     }
     EXPECT_GT(sent, 0U);
 }
 
-TEST_P(StateOf, NothingIsSentToWhereItIs) {
+TEST_P(MovedState, IsNotSentIfTheLayoutStaysTheSame) {
     MovingState state = state_at(3);
     control_.reset_traffic();
 
@@ -111,11 +112,11 @@ TEST_P(StateOf, NothingIsSentToWhereItIs) {
 
     const auto others = static_cast<std::size_t>(control_.size()) - 1;
     EXPECT_EQ(control_.traffic().bytes_sent, 2 * sizeof(double) * others);
-    EXPECT_EQ(state.wrong_numbers(), 0U);
+    EXPECT_EQ(state.count_wrong_elements(), 0U);
 }
 
 // Assigns the ranks to a given number of nodes, in contiguous runs.
-class StateOfNodes : public StateOf {
+class StagedState : public MovedState {
 protected:
     MovingState state_on(int nodes, std::uint64_t number) {
         std::vector<int> own;
@@ -124,7 +125,7 @@ protected:
             rules_.move.nodes.push_back(rank * nodes / control_.size());
             if (rules_.move.nodes.back() == control_.rank() * nodes / control_.size()) own.push_back(rank);
         }
-        memory_ = session_.node_memory(own, {.stall_seconds = 20});
+        memory_ = session_.make_node_memory(own, {.stall_seconds = 20});
         return state_at(number);
     }
 
@@ -134,25 +135,25 @@ protected:
     std::unique_ptr<comm::NodeMemory> memory_;
 };
 
-TEST_P(StateOfNodes, IsWhatItWasBehindEveryMoveByTwins) {
+TEST_P(StagedState, IsUnchangedAfterEveryMoveThroughNodeMemory) {
     for (const int nodes : {1, 2, control_.size()}) {
         MovingState state = state_on(nodes, 0);
         for (std::uint64_t number = 1; number < 6; ++number) {
-            state.move_by_twins(layout(number), control_, *memory_);
+            state.move_by_staging(layout(number), control_, *memory_);
 
-            EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number << ", nodes " << nodes;
-            EXPECT_EQ(state.updates(), MovingState::made_updates);
+            EXPECT_EQ(state.count_wrong_elements(), 0U) << "layout " << number << ", nodes " << nodes;
+            EXPECT_EQ(state.updates(), MovingState::initial_updates);
         }
     }
 }
 
 // On one node the state goes through node memory. Messages carry only the two counts and the number of
 // of_all().
-TEST_P(StateOfNodes, GoesToOtherNodesAlone) {
+TEST_P(StagedState, IsNotSentInMessagesWithinANode) {
     MovingState state = state_on(1, 0);
     control_.reset_traffic();
 
-    const std::size_t missing = of_all(state.move_by_twins(layout(1), control_, *memory_));
+    const std::size_t missing = of_all(state.move_by_staging(layout(1), control_, *memory_));
 
     const auto others = static_cast<std::size_t>(control_.size()) - 1;
     EXPECT_EQ(control_.traffic().bytes_sent, (2 + 1) * sizeof(double) * others);
@@ -160,18 +161,18 @@ TEST_P(StateOfNodes, GoesToOtherNodesAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Mover, StateOfNodes,
+    Mover, StagedState,
     ::testing::Values(Trial{"gpt2", model::Family::gpt2, device::DType::f64, true, 1 << 20},
                       Trial{"llamaInF32", model::Family::llama, device::DType::f32, true, 1 << 20},
-                      Trial{"wholeMoments", model::Family::gpt2, device::DType::f64, false, 100}),
+                      Trial{"unshardedMoments", model::Family::gpt2, device::DType::f64, false, 100}),
     [](const auto& trial) { return std::string(trial.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
-    Mover, StateOf,
+    Mover, MovedState,
     ::testing::Values(Trial{"gpt2", model::Family::gpt2, device::DType::f64, true, 1 << 20},
                       Trial{"gpt2InF32", model::Family::gpt2, device::DType::f32, true, 1 << 20},
                       Trial{"llama", model::Family::llama, device::DType::f64, true, 1 << 20},
-                      Trial{"wholeMoments", model::Family::gpt2, device::DType::f64, false, 1 << 20},
+                      Trial{"unshardedMoments", model::Family::gpt2, device::DType::f64, false, 1 << 20},
                       Trial{"smallRounds", model::Family::gpt2, device::DType::f64, true, 100}),
     [](const auto& trial) { return std::string(trial.param.name); });
 

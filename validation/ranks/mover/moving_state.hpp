@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "trireme/rank/twin_moves.hpp"
+#include "trireme/rank/staged_moves.hpp"
 
 namespace trireme::validation {
 
@@ -16,7 +16,7 @@ struct MovingRules {
     mover::MoveRules move = {};
 };
 
-enum class MovingWay : std::uint8_t { at_once, moments_follow };
+enum class MoveOrder : std::uint8_t { at_once, moments_later };
 
 // A rank's part of the state in the present layout.
 class MovingState {
@@ -27,24 +27,24 @@ public:
     // Collective over `control`. Moves the state to `layout`. Returns the number of elements that this rank
     // lacked before, counted one by one.
     std::size_t move_to(const layout::Layout& layout, comm::Communicator& control,
-                        MovingWay way = MovingWay::at_once);
+                        MoveOrder way = MoveOrder::at_once);
     // As move_to(), but through `memory`, which belongs to this rank's node according to the rules.
-    std::size_t move_by_twins(const layout::Layout& layout, comm::Communicator& control,
-                              comm::NodeMemory& memory);
+    std::size_t move_by_staging(const layout::Layout& layout, comm::Communicator& control,
+                                comm::NodeMemory& memory);
 
     // Number of this rank's elements that differ from the constructor's values.
-    std::size_t wrong_numbers() const;
-    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : made_updates; }
+    std::size_t count_wrong_elements() const;
+    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : initial_updates; }
     bool is_idle() const { return !stages_; }
 
-    static constexpr std::size_t made_updates = 41;
+    static constexpr std::size_t initial_updates = 41;
 
 private:
     // Makes the stages and the optimizer of this rank in `layout`, filled with zeros.
     void settle(const layout::Layout& layout);
     rank::RankState take_state();
     // Moves the state of this rank from the plan `from` to the present one.
-    using Carry = std::function<void(rank::RankState, const rank::StatePlace&, const plan::Plan& from,
+    using Carry = std::function<void(rank::RankState, const rank::StateDestination&, const plan::Plan& from,
                                      const stage::GradientPlan& held)>;
     std::size_t change_to(const layout::Layout& layout, const Carry& carry);
     // The state as the mover sees it: values, then each of the moments.

@@ -13,13 +13,13 @@ public:
     explicit Drawer(std::uint64_t seed) : key_(RandomKey{seed}.then("layout")) {}
 
     // Returns a number from 1 to `most`.
-    std::size_t up_to(std::size_t most) { return 1 + random_block(key_, next_++)[0] % most; }
+    std::size_t draw_up_to(std::size_t most) { return 1 + random_block(key_, next_++)[0] % most; }
 
     // Returns the numbers 0, ..., count - 1 in random order.
     std::vector<std::size_t> order(std::size_t count) {
         std::vector<std::size_t> numbers(count);
         std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-        for (std::size_t i = count; i > 1; --i) std::swap(numbers[i - 1], numbers[up_to(i) - 1]);
+        for (std::size_t i = count; i > 1; --i) std::swap(numbers[i - 1], numbers[draw_up_to(i) - 1]);
         return numbers;
     }
 
@@ -41,11 +41,12 @@ std::vector<std::size_t> random_cuts(Drawer& drawer, std::size_t layers, std::si
 // Distributes `ranks` over replicas within the bounds. The remaining ranks are idle.
 void add_replicas(Drawer& drawer, const LayoutBounds& bounds, std::vector<int> ranks,
                   layout::StageLayout& stage, std::vector<int>& idle) {
-    while (!ranks.empty() && stage.replicas.size() < bounds.most_replicas) {
+    while (!ranks.empty() && stage.replicas.size() < bounds.max_replicas) {
         layout::ReplicaLayout& replica = stage.replicas.emplace_back();
-        for (std::size_t left = drawer.up_to(std::min(bounds.most_shares, ranks.size())); left > 0; --left) {
+        for (std::size_t left = drawer.draw_up_to(std::min(bounds.max_shares, ranks.size())); left > 0;
+             --left) {
             replica.ranks.push_back(ranks.back());
-            replica.shares.push_back(drawer.up_to(3));
+            replica.shares.push_back(drawer.draw_up_to(3));
             ranks.pop_back();
         }
     }
@@ -54,16 +55,16 @@ void add_replicas(Drawer& drawer, const LayoutBounds& bounds, std::vector<int> r
 
 }  // namespace
 
-layout::Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds) {
+layout::Layout make_random_layout(std::uint64_t seed, const LayoutBounds& bounds) {
     Drawer drawer(seed);
     const std::vector<std::size_t> order = drawer.order(bounds.ranks);
-    const std::size_t working = drawer.up_to(bounds.ranks);
-    const std::size_t stages = drawer.up_to(std::min({working, bounds.layers, std::size_t{3}}));
+    const std::size_t working = drawer.draw_up_to(bounds.ranks);
+    const std::size_t stages = drawer.draw_up_to(std::min({working, bounds.layers, std::size_t{3}}));
     std::vector<std::vector<int>> ranks(stages);
     layout::Layout layout{.layers = bounds.layers};
     for (std::size_t i = 0; i < bounds.ranks; ++i) {
         const auto rank = static_cast<int>(order[i]);
-        const std::size_t stage = i < stages ? i : drawer.up_to(stages) - 1;
+        const std::size_t stage = i < stages ? i : drawer.draw_up_to(stages) - 1;
         (i < working ? ranks[stage] : layout.idle).push_back(rank);
     }
     std::vector<std::size_t> cuts = random_cuts(drawer, bounds.layers, stages);

@@ -9,11 +9,11 @@ namespace trireme::validation {
 
 struct LayoutBounds {
     std::size_t ranks = 1;
-    std::size_t layers = 1;         // number of the model's layers
-    std::size_t most_shares = 1;    // maximum number of ranks per replica
-    std::size_t most_replicas = 1;  // maximum number of replicas per stage
+    std::size_t layers = 1;        // number of the model's layers
+    std::size_t max_shares = 1;    // maximum number of ranks per replica
+    std::size_t max_replicas = 1;  // maximum number of replicas per stage
 };
 
-layout::Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds);
+layout::Layout make_random_layout(std::uint64_t seed, const LayoutBounds& bounds);
 
 }  // namespace trireme::validation

@@ -24,9 +24,9 @@ std::vector<layout::Team> moved(std::vector<layout::Team> teams, int first) {
 }
 
 std::unique_ptr<comm::Communicator> group(const std::vector<int>& ranks, const char* name,
-                                          device::Patience patience) {
-    if (ranks.size() == 1) return comm::single_rank(name);
-    return std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, ranks, name, patience);
+                                          device::WaitPolicy wait_policy) {
+    if (ranks.size() == 1) return comm::make_single_rank_group(name);
+    return std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, ranks, name, wait_policy);
 }
 
 }  // namespace
@@ -43,25 +43,25 @@ int world_size() {
     return size;
 }
 
-Bench::Bench(const Trial& trial, device::Patience patience)
+Bench::Bench(const Trial& trial, device::WaitPolicy wait_policy)
     : trial_(trial),
       ranks_(last_ranks(trial.ranks())),
       teams_(moved(trial.teams, ranks_.front())),
-      activations_(group(ranks_, "activations", patience)),
-      gradients_(group(ranks_, "gradients", patience)) {}
+      activations_(group(ranks_, "activations", wait_policy)),
+      gradients_(group(ranks_, "gradients", wait_policy)) {}
 
 Engine Bench::engine(const schedule::PipelineShape& shape) const {
     return Engine({.rank = world_rank(),
                    .teams = teams_,
                    .shape = shape,
-                   .are_rows_cut = trial_.are_rows_cut,
+                   .is_sequence_parallel = trial_.are_rows_cut,
                    .activations = *activations_,
                    .gradients = *gradients_,
-                   .ranks = ranks_,
-                   .steps_in_flight = shape.steps});
+                   .group_ranks = ranks_,
+                   .max_steps_in_flight = shape.steps});
 }
 
-CountingWorker Bench::worker(const schedule::PipelineShape& shape, bool updates_in_vain) const {
+CountingWorker Bench::worker(const schedule::PipelineShape& shape, bool rollbacks) const {
     const std::vector<int>& own = teams_[static_cast<std::size_t>(team())].ranks;
     const auto place = std::find(own.begin(), own.end(), world_rank()) - own.begin();
     return CountingWorker({.shape = shape,
@@ -70,7 +70,7 @@ CountingWorker Bench::worker(const schedule::PipelineShape& shape, bool updates_
                            .parts = trial_.are_rows_cut ? own.size() : 1,
                            .part = trial_.are_rows_cut ? static_cast<std::size_t>(place) : 0,
                            .width = trial_.width,
-                           .updates_in_vain = updates_in_vain});
+                           .rollbacks = rollbacks});
 }
 
 }  // namespace trireme::pipeline

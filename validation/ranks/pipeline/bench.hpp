@@ -18,16 +18,16 @@ int world_size();
 // collective over these ranks. `trial` must outlive the bench.
 class Bench {
 public:
-    explicit Bench(const Trial& trial, device::Patience patience = {.stall_seconds = 20});
+    explicit Bench(const Trial& trial, device::WaitPolicy wait_policy = {.stall_seconds = 20});
 
     // True if this rank takes part in a trial.
     static bool is_needed(const Trial& trial) { return world_rank() >= world_size() - trial.ranks(); }
 
-    int team() const { return team_of_rank(teams_, world_rank()); }
+    int team() const { return find_team_of_rank(teams_, world_rank()); }
 
     // `shape` must outlive the engine and the worker; the bench must outlive the engine.
     Engine engine(const schedule::PipelineShape& shape) const;
-    CountingWorker worker(const schedule::PipelineShape& shape, bool updates_in_vain = false) const;
+    CountingWorker worker(const schedule::PipelineShape& shape, bool rollbacks = false) const;
 
 private:
     const Trial& trial_;

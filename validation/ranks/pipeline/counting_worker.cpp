@@ -10,7 +10,7 @@ namespace trireme::pipeline {
 namespace {
 
 constexpr std::int64_t overwritten = -1;  // marks a result that was sent
-constexpr std::int64_t not_come = -2;     // marks memory whose message has not arrived
+constexpr std::int64_t not_arrived = -2;  // marks memory whose message has not arrived
 
 }  // namespace
 
@@ -19,14 +19,14 @@ CountingWorker::Passing CountingWorker::result_of(const schedule::Instruction& s
     return {is_forward ? Direction::forward : Direction::backward, send.stage, send.microbatch};
 }
 
-CountingWorker::Passing CountingWorker::input_of(const schedule::Instruction& receive) {
+CountingWorker::Passing CountingWorker::find_input(const schedule::Instruction& receive) {
     const bool is_forward = receive.op == schedule::Op::receive_forward;
     return {is_forward ? Direction::forward : Direction::backward, receive.stage + (is_forward ? -1 : 1),
             receive.microbatch};
 }
 
 layout::Range CountingWorker::own_rows(int microbatch) const {
-    return layout::cut_evenly(rows(microbatch), work_.parts)[work_.part];
+    return layout::cut_evenly(count_rows(microbatch), work_.parts)[work_.part];
 }
 
 CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const {
@@ -36,7 +36,7 @@ CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const
     for (std::size_t row = own.begin; row < own.end(); ++row) {
         for (std::size_t column = 0; column < work_.width; ++column) {
             std::int64_t number = direction == Direction::forward ? 1 : 2;
-            number = 100 * number + updates_in_vain_;
+            number = 100 * number + rolled_back_updates_;
             number = 100 * number + stage;
             number = 100 * number + microbatch;
             number = 100 * number + static_cast<std::int64_t>(row);
@@ -47,14 +47,14 @@ CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const
 }
 
 template <class View>
-View CountingWorker::view_of(Numbers& numbers, int microbatch) const {
+View CountingWorker::make_view(Numbers& numbers, int microbatch) const {
     return {numbers.data(), device::DType::i64, own_rows(microbatch).count, work_.width, work_.width};
 }
 
 int CountingWorker::reader_of(const Passing& passing) const {
     const auto [direction, stage, microbatch] = passing;
     const int reader = stage + (direction == Direction::forward ? 1 : -1);
-    return reader < 0 || reader == work_.shape.stages() ? -1 : work_.shape.executor_of(reader, microbatch);
+    return reader < 0 || reader == work_.shape.stages() ? -1 : work_.shape.find_executor(reader, microbatch);
 }
 
 bool CountingWorker::leaves(const Passing& passing) const {
@@ -62,23 +62,23 @@ bool CountingWorker::leaves(const Passing& passing) const {
     return reader >= 0 && reader != work_.team;
 }
 
-device::Tensor CountingWorker::place_for(const schedule::Instruction& receive) {
-    const Passing passing = input_of(receive);
+device::Tensor CountingWorker::provide_receive_buffer(const schedule::Instruction& receive) {
+    const Passing passing = find_input(receive);
     EXPECT_EQ(++times_asked_[passing], 1) << to_string(receive);
     Numbers& place = placed_[passing];
-    place.assign(own_rows(receive.microbatch).count * work_.width, not_come);
-    return view_of<device::Tensor>(place, receive.microbatch);
+    place.assign(own_rows(receive.microbatch).count * work_.width, not_arrived);
+    return make_view<device::Tensor>(place, receive.microbatch);
 }
 
-device::ConstTensor CountingWorker::result_for(const schedule::Instruction& send) {
+device::ConstTensor CountingWorker::find_send_buffer(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
     EXPECT_EQ(++times_asked_[passing], 1) << to_string(send);
     EXPECT_TRUE(made_.contains(passing)) << to_string(send);
-    return view_of<device::ConstTensor>(made_[passing], send.microbatch);
+    return make_view<device::ConstTensor>(made_[passing], send.microbatch);
 }
 
 // Overwrites the result, because the memory is free for other uses from here on.
-void CountingWorker::sent(const schedule::Instruction& send) {
+void CountingWorker::finish_send(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
     EXPECT_EQ(times_asked_[passing], 1) << to_string(send);
     EXPECT_EQ(++times_sent_[passing], 1) << to_string(send);
@@ -90,24 +90,24 @@ void CountingWorker::sent(const schedule::Instruction& send) {
 void CountingWorker::run(const schedule::Instruction& instruction) {
     if (std::erase(undone_, instruction) == 0) ran_.push_back(instruction);
     if (!has_microbatch(instruction.op)) return;
-    EXPECT_GT(rows(instruction.microbatch), 0U) << to_string(instruction);
+    EXPECT_GT(count_rows(instruction.microbatch), 0U) << to_string(instruction);
     if (instruction.op == schedule::Op::forward) return forward(instruction);
     if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_input)
         backward(instruction);
     if (instruction.op != schedule::Op::backward_input) expect_own_result_sent(instruction);
 }
 
-bool CountingWorker::stands(const schedule::Instruction& validate) {
+bool CountingWorker::validate_update(const schedule::Instruction& validate) {
     ran_.push_back(validate);
     if (validates_[validate.stage]++ < validated_) return true;
-    const bool stands = !work_.updates_in_vain || validated_ % 2 == 0;
+    const bool stands = !work_.rollbacks || validated_ % 2 == 0;
     ++validated_;
-    updates_in_vain_ += stands ? 0 : 1;
+    rolled_back_updates_ += stands ? 0 : 1;
     return stands;
 }
 
 // Forgets the forward and its messages.
-void CountingWorker::undo(const schedule::Instruction& forward) {
+void CountingWorker::discard_forward(const schedule::Instruction& forward) {
     const auto [op, stage, microbatch, age] = forward;
     const Passing result{Direction::forward, stage, microbatch};
     EXPECT_EQ(times_asked_[result], times_sent_[result]) << to_string(forward);
@@ -144,8 +144,8 @@ void CountingWorker::expect_own_result_sent(const schedule::Instruction& backwar
 
 void CountingWorker::read(const Passing& passing, const schedule::Instruction& reader) {
     const auto [direction, stage, microbatch] = passing;
-    const bool comes = work_.shape.executor_of(stage, microbatch) != work_.team;
-    const std::map<Passing, Numbers>& found = comes ? placed_ : made_;
+    const bool is_received = work_.shape.find_executor(stage, microbatch) != work_.team;
+    const std::map<Passing, Numbers>& found = is_received ? placed_ : made_;
     ASSERT_TRUE(found.contains(passing)) << to_string(reader);
     EXPECT_EQ(found.at(passing), numbers_of(passing)) << to_string(reader);
 }
@@ -161,11 +161,11 @@ void CountingWorker::make(const Passing& passing) {
 void CountingWorker::expect_all_done(const schedule::Program& program) const {
     schedule::Program expected;
     for (const schedule::Instruction& each : program) {
-        if (has_microbatch(each.op) && rows(each.microbatch) == 0) continue;
+        if (has_microbatch(each.op) && count_rows(each.microbatch) == 0) continue;
         if (is_send(each.op)) {
             EXPECT_TRUE(times_sent_.contains(result_of(each))) << to_string(each);
         } else if (is_receive(each.op)) {
-            EXPECT_TRUE(times_asked_.contains(input_of(each))) << to_string(each);
+            EXPECT_TRUE(times_asked_.contains(find_input(each))) << to_string(each);
         } else {
             expected.push_back(each);
         }

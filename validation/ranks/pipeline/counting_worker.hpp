@@ -22,22 +22,24 @@ struct CountingWork {
     std::size_t parts = 1;          // number of ranks among which these are divided
     std::size_t part = 0;           // this rank's index among them
     std::size_t width = 3;
-    bool updates_in_vain = false;  // every second update is rolled back
+    bool rollbacks = false;  // every second update is rolled back
 };
 
 class CountingWorker final : public StageWorker {
 public:
     explicit CountingWorker(CountingWork work) : work_(std::move(work)) {}
 
-    std::size_t rows(int microbatch) const override { return work_.rows[static_cast<std::size_t>(microbatch)]; }
-    device::Tensor place_for(const schedule::Instruction& receive) override;
-    device::ConstTensor result_for(const schedule::Instruction& send) override;
-    void sent(const schedule::Instruction& send) override;
+    std::size_t count_rows(int microbatch) const override {
+        return work_.rows[static_cast<std::size_t>(microbatch)];
+    }
+    device::Tensor provide_receive_buffer(const schedule::Instruction& receive) override;
+    device::ConstTensor find_send_buffer(const schedule::Instruction& send) override;
+    void finish_send(const schedule::Instruction& send) override;
     void run(const schedule::Instruction& instruction) override;
-    bool stands(const schedule::Instruction& validate) override;
-    void undo(const schedule::Instruction& forward) override;
+    bool validate_update(const schedule::Instruction& validate) override;
+    void discard_forward(const schedule::Instruction& forward) override;
 
-    int updates_in_vain() const { return updates_in_vain_; }
+    int rollbacks() const { return rolled_back_updates_; }
     // Expects all instructions of the program to have run in order, except those of empty micro-batches.
     void expect_all_done(const schedule::Program& program) const;
 
@@ -56,22 +58,22 @@ private:
     Numbers numbers_of(const Passing& passing) const;
     layout::Range own_rows(int microbatch) const;
     template <class View>
-    View view_of(Numbers& numbers, int microbatch) const;
+    View make_view(Numbers& numbers, int microbatch) const;
 
     static Passing result_of(const schedule::Instruction& send);
-    static Passing input_of(const schedule::Instruction& receive);
+    static Passing find_input(const schedule::Instruction& receive);
 
     CountingWork work_;
     schedule::Program ran_;               // executed instructions, in the order of their first run
     schedule::Program undone_;            // instructions that must run again
     std::map<Passing, Numbers> made_;     // results that are not sent yet
     std::map<Passing, Numbers> placed_;   // memory of receives
-    std::map<Passing, int> times_sent_;   // calls of sent()
-    std::map<Passing, int> times_asked_;  // calls of result_for() and place_for()
+    std::map<Passing, int> times_sent_;   // calls of finish_send()
+    std::map<Passing, int> times_asked_;  // calls of find_send_buffer() and provide_receive_buffer()
     std::map<std::pair<int, Direction>, int> in_channel_;  // unsent results per reading team
     std::map<int, int> validates_;                         // number of VALIDATEs so far, per stage
     int validated_ = 0;                                    // number of validated steps
-    int updates_in_vain_ = 0;
+    int rolled_back_updates_ = 0;
 };
 
 }  // namespace trireme::pipeline

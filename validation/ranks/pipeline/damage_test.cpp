@@ -12,11 +12,11 @@
 namespace trireme::pipeline {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 
 // Two ranks with one stage each. Both have their own program and width.
-class Damage : public ::testing::Test {
+class EngineError : public ::testing::Test {
 protected:
     struct Side {
         std::string program;
@@ -27,7 +27,7 @@ protected:
     template <class Error = BugError>
     std::string outcome(const Side& first, const Side& second, bool is_training = false) {
         if (!Bench::is_needed(trial_)) return "(no error)";
-        Bench bench(trial_, patience_);
+        Bench bench(trial_, wait_policy_);
         const Side& own = bench.team() == 0 ? first : second;
         trial_.width = own.width;
         schedule::PipelineShape shape = trial_.shape;
@@ -35,8 +35,8 @@ protected:
         shape.slots = 2;
         Engine engine = bench.engine(shape);
         CountingWorker worker = bench.worker(shape);
-        const schedule::Program program = schedule::phases_from_csv(own.program, "the test").body.front();
-        const std::string message = message_of<Error>([&] { engine.execute(program, worker); });
+        const schedule::Program program = schedule::parse_phases_csv(own.program, "the test").body.front();
+        const std::string message = catch_message<Error>([&] { engine.execute(program, worker); });
         if (ends_job_ && message != "(no error)") end_job(message);
         settle(bench.team());
         return message;
@@ -44,7 +44,7 @@ protected:
 
     // An error ends the job, because after a deadlock ranks cannot do anything together.
     void end_job_with_an_error() { ends_job_ = true; }
-    void lose_patience_soon() { patience_ = {.stall_seconds = 0.05, .stall_is_answer = true}; }
+    void set_short_patience() { wait_policy_ = {.stall_seconds = 0.05, .expects_stall = true}; }
 
     bool is_first() const { return world_rank() == world_size() - 2; }
     bool is_second() const { return world_rank() == world_size() - 1; }
@@ -69,14 +69,14 @@ private:
     }
 
     bool ends_job_ = false;
-    Trial trial_{.schedule = schedule::schedule_named("gpipe"),
-                 .shape = schedule::grid_shape(2, 1, 1, 2),
-                 .teams = teams_of_sizes({1, 1}),
+    Trial trial_{.schedule = schedule::require_schedule("gpipe"),
+                 .shape = schedule::make_grid_shape(2, 1, 1, 2),
+                 .teams = make_teams({1, 1}),
                  .rows = {2, 2}};
-    device::Patience patience_{.stall_seconds = 20};
+    device::WaitPolicy wait_policy_{.stall_seconds = 20};
 };
 
-TEST_F(Damage, OfTheSendersOrderIsFound) {
+TEST_F(EngineError, NamesBothInstructionsIfSendsAreReordered) {
     const std::string message = outcome({"0F0,0F1,0SEND_F1,0SEND_F0"}, {"1RECV_F0,1RECV_F1,1F0,1F1"});
 
     if (!is_second()) {
@@ -87,7 +87,7 @@ TEST_F(Damage, OfTheSendersOrderIsFound) {
     }
 }
 
-TEST_F(Damage, OfTheReceiversOrderIsFound) {
+TEST_F(EngineError, NamesBothInstructionsIfReceivesAreReordered) {
     const std::string message = outcome({"0F0,0SEND_F0,0F1,0SEND_F1"}, {"1RECV_F1,1RECV_F0,1F0,1F1"});
 
     if (is_second()) {
@@ -95,7 +95,7 @@ TEST_F(Damage, OfTheReceiversOrderIsFound) {
     }
 }
 
-TEST_F(Damage, OfTheOrderOfGradientsIsFound) {
+TEST_F(EngineError, NamesBothInstructionsIfGradientsAreReordered) {
     const std::string message = outcome({"0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0RECV_B1,0B0,0B1"},
                                         {"1RECV_F0,1RECV_F1,1F0,1F1,1B1,1SEND_B1,1B0,1SEND_B0"}, true);
 
@@ -106,7 +106,7 @@ TEST_F(Damage, OfTheOrderOfGradientsIsFound) {
     }
 }
 
-TEST_F(Damage, OfAWorkersWidthIsFound) {
+TEST_F(EngineError, NamesBothInstructionsIfWidthsDiffer) {
     for (const std::size_t width : {2, 4}) {
         const std::string message = outcome({"0F0,0SEND_F0", width}, {"1RECV_F0,1F0"});
 
@@ -118,8 +118,8 @@ TEST_F(Damage, OfAWorkersWidthIsFound) {
     }
 }
 
-TEST_F(Damage, OfASendThatIsLeftOutIsNamedWhereItIsMissed) {
-    lose_patience_soon();
+TEST_F(EngineError, NamesTheInstructionThatWaitsForAMissingSend) {
+    set_short_patience();
 
     const std::string message = outcome<ResourceError>({"0F0"}, {"1RECV_F0,1F0"});
 
@@ -132,7 +132,7 @@ TEST_F(Damage, OfASendThatIsLeftOutIsNamedWhereItIsMissed) {
 
 // Each rank waits for a message that the other sends only after its own wait. The simulator detects the
 // deadlock. The error ends the job, so only ranks/pipeline_deadlock runs this test.
-TEST_F(Damage, DISABLED_OfACircleIsADeadlock) {
+TEST_F(EngineError, DISABLED_ReportsADeadlockInACycle) {
     end_job_with_an_error();
 
     outcome<ResourceError>({"0F0,0RECV_B0,0B0,0SEND_F0"}, {"1RECV_F0,1F0,1B0,1SEND_B0"}, true);

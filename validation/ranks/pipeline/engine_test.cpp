@@ -46,14 +46,14 @@ TEST(Engine, ExecutesUnevenReplicas) {
     execute_all(uneven_replicas());
 }
 
-TEST(Engine, ExecutesTeamsOfUnlikeSizes) {
-    if (world_size() < 3) GTEST_SKIP() << "teams of unlike sizes need three ranks";
-    execute_all(teams_of_ranks());
+TEST(Engine, ExecutesTeamsOfDifferentSizes) {
+    if (world_size() < 3) GTEST_SKIP() << "teams of different sizes need three ranks";
+    execute_all(find_teams_of_ranks());
 }
 
-TEST(Engine, PassesOverEmptyMicrobatchesAndCarriesLargeOnes) { execute_all(empty_and_large()); }
+TEST(Engine, SkipsEmptyMicrobatchesAndHandlesLargeOnes) { execute_all(empty_and_large()); }
 
-TEST(Engine, ExecutesHalvesOfTheBackwardPass) { execute_all(divided_backward()); }
+TEST(Engine, ExecutesSplitBackwardPasses) { execute_all(split_backward_trials()); }
 
 }  // namespace
 }  // namespace trireme::pipeline

@@ -10,22 +10,22 @@ namespace {
 using Sizes = std::vector<int>;
 
 // Consecutive micro-batches have different numbers of rows, so that message lengths distinguish them.
-std::vector<std::size_t> unlike_rows(const schedule::PipelineShape& shape) {
+std::vector<std::size_t> make_distinct_rows(const schedule::PipelineShape& shape) {
     std::vector<std::size_t> rows;
     for (int m = 0; m < shape.microbatches; ++m) rows.push_back(1 + static_cast<std::size_t>(m * 5 % 7));
     return rows;
 }
 
 Trial trial_of(const std::string& schedule, const schedule::PipelineShape& shape) {
-    return {.schedule = schedule::schedule_named(schedule),
+    return {.schedule = schedule::require_schedule(schedule),
             .shape = shape,
-            .teams = teams_of_sizes(Sizes(static_cast<std::size_t>(shape.teams), 1)),
-            .rows = unlike_rows(shape)};
+            .teams = make_teams(Sizes(static_cast<std::size_t>(shape.teams), 1)),
+            .rows = make_distinct_rows(shape)};
 }
 
-Trial trial_of_teams(const Sizes& sizes, bool are_rows_cut) {
-    Trial trial = trial_of("1f1b", schedule::grid_shape(static_cast<int>(sizes.size()), 1, 1, 5));
-    trial.teams = teams_of_sizes(sizes);
+Trial make_team_trial(const Sizes& sizes, bool are_rows_cut) {
+    Trial trial = trial_of("1f1b", schedule::make_grid_shape(static_cast<int>(sizes.size()), 1, 1, 5));
+    trial.teams = make_teams(sizes);
     trial.are_rows_cut = are_rows_cut;
     return trial;
 }
@@ -70,14 +70,14 @@ TrialPrograms prove(const Trial& trial, bool is_training) {
     std::string fault;
     for (result.shape.slots = 1; result.shape.slots <= 8; ++result.shape.slots) {
         result.programs = lower(compute, result.shape);
-        const schedule::Verdict verdict = check(result.programs, result.shape);
+        const schedule::Verdict verdict = verify_programs(result.programs, result.shape);
         if (verdict.is_proved()) return result;
         fault = verdict.fault->what;
     }
     throw BugError(cat(trial.name(), ": ", fault));
 }
 
-std::vector<layout::Team> teams_of_sizes(const Sizes& sizes) {
+std::vector<layout::Team> make_teams(const Sizes& sizes) {
     std::vector<layout::Team> teams;
     int rank = 0;
     for (const int size : sizes) {
@@ -91,22 +91,24 @@ std::vector<Trial> every_schedule() {
     std::vector<Trial> trials;
     for (const char* const kind : {"inter-layer", "gpipe", "1f1b"}) {
         for (const int pipe : {1, 2, 3, 4, 8})
-            trials.push_back(trial_of(kind, schedule::grid_shape(pipe, 1, 1, 6)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(2, 2, 1, 3)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(4, 2, 1, 5)));
+            trials.push_back(trial_of(kind, schedule::make_grid_shape(pipe, 1, 1, 6)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(2, 2, 1, 3)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(4, 2, 1, 5)));
     }
     for (const char* const kind : {"zb-h1", "zb-h2"}) {
-        for (const int pipe : {2, 4, 8}) trials.push_back(trial_of(kind, schedule::grid_shape(pipe, 1, 1, 7)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(4, 2, 1, 5)));
+        for (const int pipe : {2, 4, 8})
+            trials.push_back(trial_of(kind, schedule::make_grid_shape(pipe, 1, 1, 7)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(4, 2, 1, 5)));
     }
-    for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of("zb-v", schedule::v_shape(pipe, 1, 6)));
-    trials.push_back(trial_of("zb-v", schedule::v_shape(4, 2, 7)));
+    for (const int pipe : {1, 2, 3, 4, 8})
+        trials.push_back(trial_of("zb-v", schedule::make_v_shape(pipe, 1, 6)));
+    trials.push_back(trial_of("zb-v", schedule::make_v_shape(4, 2, 7)));
     for (const char* const kind : {"interleaved", "looped-bfs"}) {
-        trials.push_back(trial_of(kind, schedule::grid_shape(1, 1, 3, 4)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(2, 1, 2, 4)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(2, 2, 3, 4)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(3, 1, 2, 7)));
-        trials.push_back(trial_of(kind, schedule::grid_shape(4, 2, 2, 3)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(1, 1, 3, 4)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(2, 1, 2, 4)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(2, 2, 3, 4)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(3, 1, 2, 7)));
+        trials.push_back(trial_of(kind, schedule::make_grid_shape(4, 2, 2, 3)));
     }
     return trials;
 }
@@ -115,25 +117,25 @@ std::vector<Trial> uneven_replicas() {
     std::vector<Trial> trials;
     for (const char* const kind : {"gpipe", "1f1b"}) {
         for (const Sizes& replicas : {Sizes{2, 1}, {1, 2}, {1, 2, 1}, {2, 3}, {3, 3, 2}}) {
-            trials.push_back(trial_of(kind, schedule::uneven_shape(replicas, 12)));
+            trials.push_back(trial_of(kind, schedule::make_uneven_shape(replicas, 12)));
         }
     }
     return trials;
 }
 
-std::vector<Trial> teams_of_ranks() {
+std::vector<Trial> find_teams_of_ranks() {
     std::vector<Trial> trials;
     for (const bool are_rows_cut : {false, true}) {
         for (const Sizes& sizes :
              {Sizes{3}, {2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}, {2, 1, 1}, {3, 2, 3}, {3, 5}, {5, 3}}) {
-            trials.push_back(trial_of_teams(sizes, are_rows_cut));
+            trials.push_back(make_team_trial(sizes, are_rows_cut));
         }
-        Trial woven = trial_of_teams({2, 2}, are_rows_cut);
-        woven.teams = {layout::Team{.ranks = {0, 2}, .stages = {}},
-                       layout::Team{.ranks = {1, 3}, .stages = {}}};
-        trials.push_back(woven);
-        Trial chunks = trial_of("interleaved", schedule::grid_shape(2, 1, 2, 4));
-        chunks.teams = teams_of_sizes({3, 1});
+        Trial alternating = make_team_trial({2, 2}, are_rows_cut);
+        alternating.teams = {layout::Team{.ranks = {0, 2}, .stages = {}},
+                             layout::Team{.ranks = {1, 3}, .stages = {}}};
+        trials.push_back(alternating);
+        Trial chunks = trial_of("interleaved", schedule::make_grid_shape(2, 1, 2, 4));
+        chunks.teams = make_teams({3, 1});
         chunks.are_rows_cut = are_rows_cut;
         trials.push_back(chunks);
     }
@@ -141,26 +143,27 @@ std::vector<Trial> teams_of_ranks() {
 }
 
 std::vector<Trial> empty_and_large() {
-    Trial some_empty = trial_of("1f1b", schedule::grid_shape(2, 1, 1, 5));
+    Trial some_empty = trial_of("1f1b", schedule::make_grid_shape(2, 1, 1, 5));
     some_empty.rows = {0, 2, 0, 1, 0};
-    Trial all_empty = trial_of("gpipe", schedule::grid_shape(2, 1, 1, 3));
+    Trial all_empty = trial_of("gpipe", schedule::make_grid_shape(2, 1, 1, 3));
     all_empty.rows = {0, 0, 0};
-    Trial empty_replica = trial_of("1f1b", schedule::uneven_shape({2, 1}, 4));
+    Trial empty_replica = trial_of("1f1b", schedule::make_uneven_shape({2, 1}, 4));
     empty_replica.rows = {3, 0, 2, 0};
     std::vector<Trial> trials{some_empty, all_empty, empty_replica};
     for (const char* const kind : {"inter-layer", "gpipe", "1f1b"}) {
-        Trial large = trial_of(kind, schedule::grid_shape(3, 1, 1, 4));
+        Trial large = trial_of(kind, schedule::make_grid_shape(3, 1, 1, 4));
         large.width = 20'000;
         trials.push_back(large);
     }
     return trials;
 }
 
-std::vector<Trial> divided_backward() {
-    std::vector<Trial> trials{
-        trial_of("1f1b", schedule::grid_shape(2, 1, 1, 5)), trial_of("gpipe", schedule::grid_shape(3, 1, 1, 4)),
-        trial_of("interleaved", schedule::grid_shape(2, 1, 2, 4)),
-        trial_of("1f1b", schedule::uneven_shape({3, 3, 2}, 12)), trial_of_teams({1, 2}, true)};
+std::vector<Trial> split_backward_trials() {
+    std::vector<Trial> trials{trial_of("1f1b", schedule::make_grid_shape(2, 1, 1, 5)),
+                              trial_of("gpipe", schedule::make_grid_shape(3, 1, 1, 4)),
+                              trial_of("interleaved", schedule::make_grid_shape(2, 1, 2, 4)),
+                              trial_of("1f1b", schedule::make_uneven_shape({3, 3, 2}, 12)),
+                              make_team_trial({1, 2}, true)};
     for (Trial& trial : trials) trial.halves_backward = true;
     return trials;
 }

@@ -12,7 +12,7 @@
 namespace trireme::pipeline {
 
 struct Trial {
-    schedule::Schedule schedule = schedule::schedule_named("1f1b");
+    schedule::Schedule schedule = schedule::require_schedule("1f1b");
     schedule::PipelineShape shape = {};
     std::vector<layout::Team> teams = {};  // ranks count from 0
     std::vector<std::size_t> rows = {};    // per micro-batch
@@ -33,12 +33,12 @@ struct TrialPrograms {
 TrialPrograms prove(const Trial& trial, bool is_training);
 
 // Returns teams of consecutive ranks with the given sizes.
-std::vector<layout::Team> teams_of_sizes(const std::vector<int>& sizes);
+std::vector<layout::Team> make_teams(const std::vector<int>& sizes);
 
-std::vector<Trial> every_schedule();    // on grids of 1 to 8 ranks, one rank per team
-std::vector<Trial> uneven_replicas();   // (2,1), (3,3,2) and others
-std::vector<Trial> teams_of_ranks();    // of different sizes, with and without divided rows
-std::vector<Trial> empty_and_large();   // empty micro-batches; messages too large for MPI's buffers
-std::vector<Trial> divided_backward();  // I and W instead of B
+std::vector<Trial> every_schedule();         // on grids of 1 to 8 ranks, one rank per team
+std::vector<Trial> uneven_replicas();        // (2,1), (3,3,2) and others
+std::vector<Trial> find_teams_of_ranks();    // of different sizes, with and without divided rows
+std::vector<Trial> empty_and_large();        // empty micro-batches; messages too large for MPI's buffers
+std::vector<Trial> split_backward_trials();  // I and W instead of B
 
 }  // namespace trireme::pipeline

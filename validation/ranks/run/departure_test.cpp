@@ -9,7 +9,7 @@ namespace trireme::run {
 namespace {
 
 // Polls for a message. Unlike most MPI calls this also advances the time of a simulation.
-void look_for_nothing() {
+void poll_once() {
     int is_there = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
 }
@@ -17,20 +17,20 @@ void look_for_nothing() {
 // A group of two ranks, the other of which neither sends nor receives.
 class GroupWithoutAnswer final : public comm::Communicator {
 public:
-    explicit GroupWithoutAnswer(device::Patience patience) : comm::Communicator(patience) {}
+    explicit GroupWithoutAnswer(device::WaitPolicy wait_policy) : comm::Communicator(wait_policy) {}
 
     int rank() const override { return 0; }
     int size() const override { return 2; }
     const std::string& name() const override { return name_; }
-    Ticket start_send(device::ConstTensor, int, comm::Label) override { return 0; }
-    Ticket start_receive(device::Tensor, int, comm::Label) override { return 0; }
-    bool is_done(Ticket) override {
-        look_for_nothing();
+    RequestId start_send(device::ConstTensor, int, comm::Label) override { return 0; }
+    RequestId start_receive(device::Tensor, int, comm::Label) override { return 0; }
+    bool is_done(RequestId) override {
+        poll_once();
         return false;
     }
 
 protected:
-    std::string describe(Ticket) const override { return "a message"; }
+    std::string describe(RequestId) const override { return "a message"; }
 
 private:
     std::string name_ = "departure";
@@ -38,7 +38,7 @@ private:
 
 rank::Departure departure_with(double patience_seconds) {
     return rank::Departure(std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "departure",
-                                                                   device::Patience{patience_seconds}));
+                                                                   device::WaitPolicy{patience_seconds}));
 }
 
 int own_rank() {
@@ -47,23 +47,23 @@ int own_rank() {
     return rank;
 }
 
-TEST(Departure, IsJointOnceEveryRankGivesUp) {
+TEST(Departure, IsJointIfEveryRankGivesUp) {
     rank::Departure departure = departure_with(20);
 
-    EXPECT_TRUE(departure.is_joint());
+    EXPECT_TRUE(departure.confirm_joint_exit());
 }
 
-TEST(Departure, WaitsForARankThatComesLate) {
+TEST(Departure, WaitsForALateRank) {
     rank::Departure departure = departure_with(20);
-    for (const double begin = MPI_Wtime(); own_rank() == 0 && MPI_Wtime() < begin + 0.2;) look_for_nothing();
+    for (const double begin = MPI_Wtime(); own_rank() == 0 && MPI_Wtime() < begin + 0.2;) poll_once();
 
-    EXPECT_TRUE(departure.is_joint());
+    EXPECT_TRUE(departure.confirm_joint_exit());
 }
 
-TEST(Departure, IsNotJointWhereAnotherRankKnowsOfNothing) {
-    rank::Departure departure(std::make_unique<GroupWithoutAnswer>(device::Patience{.stall_seconds = 0.05}));
+TEST(Departure, IsNotJointIfAnotherRankDoesNotAnswer) {
+    rank::Departure departure(std::make_unique<GroupWithoutAnswer>(device::WaitPolicy{.stall_seconds = 0.05}));
 
-    EXPECT_FALSE(departure.is_joint());
+    EXPECT_FALSE(departure.confirm_joint_exit());
 }
 
 }  // namespace

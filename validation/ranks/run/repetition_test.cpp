@@ -16,9 +16,9 @@ using validation::StartedRun;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-class ARepeatedStep : public StartedRun {
+class RepeatedStep : public StartedRun {
 protected:
-    ARepeatedStep() : StartedRun({5, 4, 3, 9, 4, 3, 5, 4}) {
+    RepeatedStep() : StartedRun({5, 4, 3, 9, 4, 3, 5, 4}) {
         config_.model.width = 16;
         config_.model.heads = 4;
         config_.model.positions = 12;
@@ -37,7 +37,7 @@ protected:
     }
 
     records::StepOutcome step(std::size_t number) {
-        trainer_->begin_stretch(number, number + 1);
+        trainer_->begin_segment(number, number + 1);
         return trainer_->step().front();
     }
 
@@ -47,37 +47,37 @@ protected:
         for (std::size_t number = 0; number < 3; ++number) {
             losses.push_back(step(number).loss);
             if (!repeats) continue;
-            const std::string found = describe_first(*control_, trainer_->repeat_with_checks(number));
+            const std::string found = describe_first_finding(*control_, trainer_->repeat_with_checks(number));
             EXPECT_EQ(found, "") << "step " << number;
         }
         return losses;
     }
 
     // Sets an element of a parameter if this rank holds the parameter.
-    void poison(const std::string& name, std::size_t row, double value) {
-        const stage::LocalParameters& held = *trainer_->state_place().parameters;
+    void set_parameter(const std::string& name, std::size_t row, double value) {
+        const stage::LocalParameters& held = *trainer_->state_destination().parameters;
         const auto has_name = [&](const model::ParameterSpec& spec) { return spec.name == name; };
         if (std::ranges::none_of(held.specs(), has_name)) return;
-        held.values()[held.number_of(name)].as<float>()(row, 0) = static_cast<float>(value);
+        held.values()[held.find_index(name)].as<float>()(row, 0) = static_cast<float>(value);
     }
 
     // Finds the origin as `train` does, and expects the same report on every rank.
     std::string locate(records::StepOutcome& outcome) {
         Divergence divergence(config_.run.on_nan);
-        divergence.locate(outcome, setup_->current.plan, *trainer_, *control_, nullptr);
-        for (const std::string& said : gather_all(*control_, outcome.non_finite))
-            EXPECT_EQ(said, outcome.non_finite);
-        return outcome.non_finite;
+        divergence.find_cause(outcome, setup_->current.plan, *trainer_, *control_, nullptr);
+        for (const std::string& said : all_gather(*control_, outcome.first_non_finite))
+            EXPECT_EQ(said, outcome.first_non_finite);
+        return outcome.first_non_finite;
     }
 
-    int rank_of(std::size_t stage, int microbatch) const {
+    int find_rank(std::size_t stage, int microbatch) const {
         const schedule::PipelineShape& shape = setup_->current.plan.training.shape;
-        const int team = shape.executor_of(static_cast<int>(stage), microbatch);
+        const int team = shape.find_executor(static_cast<int>(stage), microbatch);
         return setup_->current.plan.teams[static_cast<std::size_t>(team)].ranks.front();
     }
 };
 
-TEST_F(ARepeatedStep, LeavesNothingBehindAndFindsNothingWhereAllIsFinite) {
+TEST_F(RepeatedStep, ChangesNothingAndReportsNothingIfAllIsFinite) {
     for (const char* const schedule : {"1f1b", "gpipe", "zb-h1"}) {
         SCOPED_TRACE(schedule);
         lay_out(schedule);
@@ -88,7 +88,7 @@ TEST_F(ARepeatedStep, LeavesNothingBehindAndFindsNothingWhereAllIsFinite) {
     }
 }
 
-TEST_F(ARepeatedStep, LeavesNothingBehindWhereTensorRanksShareALayer) {
+TEST_F(RepeatedStep, ChangesNothingWithTensorParallelism) {
     if (session_.size() % 2 != 0) GTEST_SKIP() << "an odd number of ranks";
     config_.layout.tensor = 2;
     config_.layout.data = session_.size() / 2;
@@ -99,12 +99,12 @@ TEST_F(ARepeatedStep, LeavesNothingBehindWhereTensorRanksShareALayer) {
     EXPECT_EQ(repeating, train(false));
 }
 
-TEST_F(ARepeatedStep, NamesTheRankAndTheLayerOfAParameterThatIsNoNumber) {
+TEST_F(RepeatedStep, NamesTheRankAndLayerOfANaNParameter) {
     for (const char* const schedule : {"1f1b", "zb-h1"}) {
         SCOPED_TRACE(schedule);
         lay_out(schedule);
         const std::string name = "transformer.h.1.mlp.c_fc.weight";
-        poison(name, 2, nan);
+        set_parameter(name, 2, nan);
         std::size_t stage = 0;
         while (setup_->current.plan.layout.stages[stage].layers.end() <= 4)
             ++stage;  // layer 4 is the second block's MLP
@@ -112,7 +112,7 @@ TEST_F(ARepeatedStep, NamesTheRankAndTheLayerOfAParameterThatIsNoNumber) {
         records::StepOutcome outcome = step(0);
 
         EXPECT_TRUE(outcome.is_skipped);
-        EXPECT_EQ(locate(outcome), cat("first non-finite value: rank ", rank_of(stage, 0), " (stage ", stage,
+        EXPECT_EQ(locate(outcome), cat("first non-finite value: rank ", find_rank(stage, 0), " (stage ", stage,
                                        "), layer transformer.h.1.mlp, micro-batch 0, forward: output of linear "
                                        "is nan at [0, 0] because "
                                        "its weight, parameter ",
@@ -120,17 +120,17 @@ TEST_F(ARepeatedStep, NamesTheRankAndTheLayerOfAParameterThatIsNoNumber) {
     }
 }
 
-TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
+TEST_F(RepeatedStep, NamesTheKernelThatOverflows) {
     lay_out("1f1b");
-    poison("transformer.ln_f.weight", 0, 1e38);
-    poison("transformer.ln_f.bias", 0, 3e38);
+    set_parameter("transformer.ln_f.weight", 0, 1e38);
+    set_parameter("transformer.ln_f.bias", 0, 3e38);
     const std::size_t last = setup_->current.plan.layout.stages.size() - 1;
 
     records::StepOutcome outcome = step(0);
 
     const std::string said = locate(outcome);
     EXPECT_EQ(
-        said.rfind(cat("first non-finite value: rank ", rank_of(last, 0), " (stage ", last, "), layer "), 0),
+        said.rfind(cat("first non-finite value: rank ", find_rank(last, 0), " (stage ", last, "), layer "), 0),
         0U)
         << said;
     EXPECT_NE(said.find("is inf at"), std::string::npos) << said;
@@ -138,20 +138,20 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
 }
 
 // The longest sample is alone in its micro-batch.
-TEST_F(ARepeatedStep, NamesTheMicrobatch) {
+TEST_F(RepeatedStep, NamesTheMicrobatchOfTheFirstNaN) {
     config_.schedule.microbatches = 8 / static_cast<std::size_t>(std::max(1, session_.size() / 4));
     lay_out("1f1b");
     const std::vector<data::Sample>& samples = setup_->job.samples.train;
-    const auto visits = data::Sampler(samples.size(), config_.run.seed).visits(0, config_.run.batch);
+    const auto visits = data::Sampler(samples.size(), config_.run.seed).list_visits(0, config_.run.batch);
     const auto longest = std::ranges::max_element(
         visits, {}, [&](const plan::SampleVisit& visit) { return samples[visit.sample].length; });
     const auto microbatch = static_cast<int>(longest - visits.begin());
-    poison("transformer.wpe.weight", samples[longest->sample].length - 1, nan);
+    set_parameter("transformer.wpe.weight", samples[longest->sample].length - 1, nan);
 
     records::StepOutcome outcome = step(0);
 
     const std::string said = locate(outcome);
-    EXPECT_EQ(said.rfind(cat("first non-finite value: rank ", rank_of(0, microbatch),
+    EXPECT_EQ(said.rfind(cat("first non-finite value: rank ", find_rank(0, microbatch),
                              " (stage 0), layer embedding, micro-batch ", microbatch, ", forward: output of "),
                          0),
               0U)
@@ -159,17 +159,17 @@ TEST_F(ARepeatedStep, NamesTheMicrobatch) {
     EXPECT_NE(said.find("transformer.wpe.weight"), std::string::npos) << said;
 }
 
-TEST_F(ARepeatedStep, IsNotMadeWhereParametersHaveChangedSince) {
+TEST_F(RepeatedStep, IsRejectedIfParametersHaveChanged) {
     if (session_.size() > 4) GTEST_SKIP() << "replicas of more than four stages";
     config_.model.tied = false;
     lay_out("pipedream");
-    poison("transformer.h.0.ln_1.weight", 0, nan);
+    set_parameter("transformer.h.0.ln_1.weight", 0, nan);
 
     records::StepOutcome outcome = step(0);
 
     EXPECT_EQ(locate(outcome).rfind("the step cannot be repeated, because schedule pipedream has updated", 0),
               0U)
-        << outcome.non_finite;
+        << outcome.first_non_finite;
 }
 
 }  // namespace

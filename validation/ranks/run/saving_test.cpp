@@ -23,27 +23,27 @@ namespace fs = std::filesystem;
 using validation::WholeState;
 
 // All ranks hold the whole state, and each owns a part of it. With several ranks, rank 0 owns no part.
-class RanksSave : public testing::Test {
+class BackgroundSave : public testing::Test {
 protected:
-    RanksSave() {
-        folder_ = gather_all(control_, scratch_.file("checkpoints")).front();
+    BackgroundSave() {
+        folder_ = all_gather(control_, scratch_.file("checkpoints")).front();
         const auto ranks = static_cast<std::size_t>(control_.size());
         plan_.state = validation::shared_state(config_, whole_, 0, ranks > 1 ? ranks - 1 : 1);
         for (std::size_t p = 0; p < plan_.state.parts.size(); ++p)
-            plan_.state.parts[p].number = ranks > 1 ? p + 1 : 0;
+            plan_.state.parts[p].rank = ranks > 1 ? p + 1 : 0;
         plan_.description = validation::description_of(config_, whole_);
         plan_.checkpoints = folder_;
-        plan_.run = "00c0ffee";
+        plan_.run_id = "00c0ffee";
     }
     // Rank 0 removes the folder. No rank may still read it then.
-    ~RanksSave() override { barrier(control_); }
+    ~BackgroundSave() override { barrier(control_); }
 
     std::unique_ptr<Saving> saving() const {
         return std::make_unique<Saving>(
-            plan_, std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "saving", patience_), [] {});
+            plan_, std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "saving", wait_policy_), [] {});
     }
 
-    RunState behind(std::uint64_t updates, const std::string& facts = "") const {
+    RunState state_after(std::uint64_t updates, const std::string& facts = "") const {
         return {.facts = facts, .views = whole_.views(), .updates = updates};
     }
 
@@ -54,7 +54,7 @@ protected:
 
     // Calls `work` while a file replaces the folder of checkpoints.
     template <class Work>
-    void with_file_for_folder(Work&& work) {
+    void run_with_blocked_folder(Work&& work) {
         if (control_.rank() == 0) {
             fs::rename(folder_, folder_.string() + ".elsewhere");
             std::ofstream(folder_) << "a file";
@@ -88,8 +88,8 @@ protected:
         }
     }
 
-    device::Patience patience_{.stall_seconds = 20};
-    comm::MpiCommunicator control_{MPI_COMM_WORLD, "control", patience_};
+    device::WaitPolicy wait_policy_{.stall_seconds = 20};
+    comm::MpiCommunicator control_{MPI_COMM_WORLD, "control", wait_policy_};
     validation::ScratchFolder scratch_;
     fs::path folder_;
     model::ModelConfig config_ = checkpoint::small_config();
@@ -97,14 +97,14 @@ protected:
     SavingPlan plan_;
 };
 
-TEST_F(RanksSave, WhatWasThereWhenItBegan) {
+TEST_F(BackgroundSave, StoresTheStateFromBeforeLaterUpdates) {
     const auto saves = saving();
 
-    saves->begin(2, behind(2, R"({"a":1})"), false);
-    saves->before_update();
+    saves->begin(2, state_after(2, R"({"a":1})"), false);
+    saves->wait_for_copy();
     double_all();
     for (int step = 0; step < 3; ++step) saves->advance();
-    saves->begin(4, behind(4, R"({"a":2})"), true);
+    saves->begin(4, state_after(4, R"({"a":2})"), true);
     finish(*saves);
 
     expect_all(folder_ / "step-2", 1);
@@ -115,23 +115,23 @@ TEST_F(RanksSave, WhatWasThereWhenItBegan) {
     for (const records::SaveOutcome& outcome : outcomes) EXPECT_EQ(outcome.complaint, "");
 }
 
-TEST_F(RanksSave, OnlyTheNewest) {
-    plan_.keep = 1;
+TEST_F(BackgroundSave, KeepsOnlyTheNewestCheckpoint) {
+    plan_.max_checkpoints = 1;
     const auto saves = saving();
 
-    for (const std::uint64_t step : {2, 4, 6}) saves->begin(step, behind(step), step == 6);
+    for (const std::uint64_t step : {2, 4, 6}) saves->begin(step, state_after(step), step == 6);
     finish(*saves);
 
-    EXPECT_EQ(archive::names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
+    EXPECT_EQ(archive::list_names(folder_), (std::vector<std::string>{"latest", "step-6"}));
 }
 
 // No call of advance() between the saves completes the first one.
-TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
+TEST_F(BackgroundSave, RecordsTheWaitForAnEarlierSave) {
     const auto saves = saving();
 
     for (const std::uint64_t step : {2, 4, 6}) {
-        saves->begin(step, behind(step), false);
-        saves->before_update();
+        saves->begin(step, state_after(step), false);
+        saves->wait_for_copy();
         if (step == 4) saves->finish();
     }
     finish(*saves);
@@ -143,55 +143,55 @@ TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
 }
 
 // Another run has left a checkpoint of the same step.
-TEST_F(RanksSave, AtOnceWhatIsThereNowAndNotWhatAnotherRunHasLeft) {
+TEST_F(BackgroundSave, ReplacesACheckpointOfAnotherRunAtTheSameStep) {
     auto saves = saving();
-    saves->begin(4, behind(4), true);
+    saves->begin(4, state_after(4), true);
     finish(*saves);
-    plan_.run = "0decade0";
+    plan_.run_id = "0decade0";
     saves = saving();
     double_all();
 
-    EXPECT_EQ(saves->save_at_once(4, behind(4)), folder_ / "step-4");
+    EXPECT_EQ(saves->save_at_once(4, state_after(4)), folder_ / "step-4");
 
     expect_all(folder_, 2);
     EXPECT_EQ(saves->saves(), 1U);
     barrier(control_);
-    saves->save_at_once(4, behind(4));
+    saves->save_at_once(4, state_after(4));
     EXPECT_EQ(saves->saves(), 1U);  // this run had already saved the step
 }
 
-TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
-    plan_.goes_on = true;
+TEST_F(BackgroundSave, SavesAStepAgainAfterItFailed) {
+    plan_.continues_after_failure = true;
     const auto saves = saving();
-    saves->begin(2, behind(2), true);
+    saves->begin(2, state_after(2), true);
     finish(*saves);
-    with_file_for_folder([&] {
-        saves->begin(4, behind(4), false);
-        saves->before_update();
+    run_with_blocked_folder([&] {
+        saves->begin(4, state_after(4), false);
+        saves->wait_for_copy();
         finish(*saves);
     });
 
-    saves->save_at_once(4, behind(4));
+    saves->save_at_once(4, state_after(4));
 
     EXPECT_EQ(checkpoint::StoredModel::open(folder_).step(), 4U);
     barrier(control_);
 }
 
 // Each rank gets another part to write.
-TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
+TEST_F(BackgroundSave, StoresTheStateAfterPartsChangeRanks) {
     const auto saves = saving();
-    saves->begin(2, behind(2), true);
+    saves->begin(2, state_after(2), true);
     finish(*saves);
     std::vector<checkpoint::CheckpointPart> parts = plan_.state.parts;
     std::vector<std::uint64_t> numbers;
-    for (const checkpoint::CheckpointPart& part : parts) numbers.push_back(part.number);
+    for (const checkpoint::CheckpointPart& part : parts) numbers.push_back(part.rank);
     std::ranges::rotate(numbers, numbers.begin() + 1);
-    for (std::size_t p = 0; p < parts.size(); ++p) parts[p].number = numbers[p];
-    std::ranges::sort(parts, {}, &checkpoint::CheckpointPart::number);
+    for (std::size_t p = 0; p < parts.size(); ++p) parts[p].rank = numbers[p];
+    std::ranges::sort(parts, {}, &checkpoint::CheckpointPart::rank);
     double_all();
 
     saves->change_parts(parts);
-    saves->begin(4, behind(4), true);
+    saves->begin(4, state_after(4), true);
     finish(*saves);
 
     expect_all(folder_ / "step-2", 1);
@@ -199,15 +199,15 @@ TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
 }
 
 // A file replaces the folder. Rank 0 gets the error message, and the run continues.
-TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
-    plan_.goes_on = true;
+TEST_F(BackgroundSave, ReportsAnUnwritableFolderAndContinues) {
+    plan_.continues_after_failure = true;
     const auto saves = saving();
-    saves->begin(2, behind(2), false);
-    saves->before_update();
+    saves->begin(2, state_after(2), false);
+    saves->wait_for_copy();
     finish(*saves);
-    with_file_for_folder([&] {
-        saves->begin(4, behind(4), false);
-        saves->before_update();
+    run_with_blocked_folder([&] {
+        saves->begin(4, state_after(4), false);
+        saves->wait_for_copy();
         finish(*saves);
     });
 
@@ -218,7 +218,7 @@ TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
         EXPECT_TRUE(validation::says(outcomes[1].complaint, "step-4 cannot be written: Not a directory"));
     }
     expect_all(folder_, 1);
-    saves->begin(6, behind(6), true);
+    saves->begin(6, state_after(6), true);
     finish(*saves);
     EXPECT_EQ(checkpoint::StoredModel::open(folder_).step(), 6U);
 }

@@ -16,9 +16,9 @@ class StartedRun : public ::testing::Test {
 protected:
     // The model has two blocks; the corpus has samples of the given lengths.
     explicit StartedRun(const std::vector<std::size_t>& lengths) {
-        corpus_of_lengths(folder_, lengths);
+        make_corpus_with_lengths(folder_, lengths);
         config_.data.corpus = folder_.file("corpus.h5");
-        config_.data.validation_share = 0;
+        config_.data.validation_fraction = 0;
         config_.model.name = "gpt2-tiny";
         config_.model.layers = 2;
         config_.run.batch = 8;
@@ -49,7 +49,7 @@ protected:
                 .watchdog = watchdog_,
                 .trainer = trainer_,
                 .nodes = session_.nodes(),
-                .twin = twin_.get()};
+                .staging_memory = staging_.get()};
     }
 
     static constexpr double stall_seconds = 60;
@@ -57,9 +57,11 @@ protected:
     char** words_ = nullptr;
     comm::Session session_{arguments_, words_};
     rank::Watchdog watchdog_{session_, stall_seconds};
-    std::unique_ptr<comm::Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
-    std::unique_ptr<comm::Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    std::unique_ptr<comm::NodeMemory> twin_;  // null unless a test makes one
+    std::unique_ptr<comm::Communicator> control_ =
+        session_.make_group_of_all_ranks("control", watchdog_.wait_policy());
+    std::unique_ptr<comm::Communicator> mover_ =
+        session_.make_group_of_all_ranks("mover", watchdog_.wait_policy());
+    std::unique_ptr<comm::NodeMemory> staging_;  // null unless a test makes one
     ScratchFolder folder_;
     config::RunConfig config_;
     std::optional<trireme::setup::Setup> setup_;

@@ -12,7 +12,7 @@
 namespace trireme::run {
 namespace {
 
-using validation::random_layout;
+using validation::make_random_layout;
 using validation::StartedRun;
 
 // Returns the size of the address space.
@@ -22,19 +22,19 @@ std::size_t mapped_bytes() {
     return pages * 4096;
 }
 
-class ARunOfManyPlans : public StartedRun {
+class RunWithManyPlans : public StartedRun {
 protected:
-    ARunOfManyPlans() : StartedRun({5, 9, 3}) {
+    RunWithManyPlans() : StartedRun({5, 9, 3}) {
         config_.model.width = 64;
         config_.model.heads = 4;
         config_.model.positions = 10;
         config_.precision.device = config::DeviceKind::reference;
-        twin_ = adapt::make_twin(config::MoveWay::twins, session_, watchdog_.patience());
+        staging_ = adapt::make_staging_memory(config::MoveMethod::twins, session_, watchdog_.wait_policy());
         start();
     }
 
     records::StepOutcome step() {
-        trainer_->begin_stretch(steps_, steps_ + 1);
+        trainer_->begin_segment(steps_, steps_ + 1);
         ++steps_;
         return trainer_->step().front();
     }
@@ -42,22 +42,23 @@ protected:
     records::PlanChange change_to(std::uint64_t layout) {
         const LayoutBounds bounds{.ranks = static_cast<std::size_t>(session_.size()),
                                   .layers = 7,
-                                  .most_shares = 4,
-                                  .most_replicas = 3};
+                                  .max_shares = 4,
+                                  .max_replicas = 3};
         const plan::Decision decision{
-            .step = steps_, .layout = random_layout(layout, bounds), .microbatches = 2};
+            .step = steps_, .layout = make_random_layout(layout, bounds), .microbatches = 2};
         adapt::PlanTransition transition =
             adapt::plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
-        return switch_to(transition, running());
+        return carry_out_transition(transition, running());
     }
 
     using LayoutBounds = validation::LayoutBounds;
-    static constexpr std::array ways_{config::MoveWay::stop, config::MoveWay::overlap, config::MoveWay::twins};
+    static constexpr std::array ways_{config::MoveMethod::stop, config::MoveMethod::overlap,
+                                      config::MoveMethod::twins};
 
     std::size_t steps_ = 0;
 };
 
-TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
+TEST_F(RunWithManyPlans, FreesGroupsAndMemoryOfFinishedPlans) {
     constexpr std::uint64_t layouts = 10;
     std::vector<int> handles;
     std::vector<std::size_t> mapped;
@@ -78,11 +79,11 @@ TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
 }
 
 // Each step has the loss of a run that never changes its plan.
-TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
+TEST_F(RunWithManyPlans, HasTheLossesOfARunWithoutPlanChanges) {
     std::vector<double> staying;
     for (int number = 0; number < 24; ++number) staying.push_back(step().loss);
 
-    for (const config::MoveWay way : ways_) {
+    for (const config::MoveMethod way : ways_) {
         steps_ = 0;
         setup_->job.config.policy.move = way;
         start_again();

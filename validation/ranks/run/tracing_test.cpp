@@ -16,33 +16,33 @@ namespace {
 
 using nlohmann::json;
 
-class TracingOfRanks : public ::testing::Test {
+class RankTracing : public ::testing::Test {
 protected:
     comm::MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
     validation::ScratchFolder folder_;
 };
 
 // Ranks of one machine share a clock, so the measured offset must be within the error of the reading.
-TEST_F(TracingOfRanks, ReadsClocksAsWellAsMessagesAllow) {
-    const rank::ClockReading reading = rank::read_clock(control_);
+TEST_F(RankTracing, ComparesClocksWithinHalfARoundTrip) {
+    const rank::ClockReading reading = rank::compare_clocks(control_);
 
     EXPECT_LE(std::abs(reading.ahead), reading.round_trip / 2);
     EXPECT_EQ(reading.round_trip > 0, control_.rank() > 0 && !device::time_is_simulated());
     EXPECT_LE(reading.at, device::now_seconds());
 }
 
-TEST_F(TracingOfRanks, FindsHowFarAClockIsAhead) {
+TEST_F(RankTracing, MeasuresTheOffsetOfAClock) {
     if (device::time_is_simulated()) GTEST_SKIP() << "all ranks have one clock";
     const double ahead = 1000.0 * control_.rank();
 
     const rank::ClockReading reading =
-        rank::read_clock(control_, [&] { return device::now_seconds() + ahead; });
+        rank::compare_clocks(control_, [&] { return device::now_seconds() + ahead; });
 
     EXPECT_LE(std::abs(reading.ahead - ahead), reading.round_trip / 2 + 1e-9);
 }
 
 // Rank r records r + 1 events. Barriers enforce the order of the ranks.
-TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
+TEST_F(RankTracing, WritesTheEventsOfAllRanks) {
     rank::Tracing tracing({1, 1}, control_);
     tracing.begin_step(1, 0);
     for (int turn = 0; turn < control_.size(); ++turn) {

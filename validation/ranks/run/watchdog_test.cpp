@@ -18,30 +18,31 @@
 namespace trireme::run {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 
-class AWatchdog : public ::testing::Test {
+class JobWatchdog : public ::testing::Test {
 protected:
     // Limits that give every running rank time to answer.
-    static constexpr rank::WatchdogSeconds patient{.stall = 0.2, .answer = 20, .turn = 20, .end_of_job = 0.1};
+    static constexpr rank::WatchdogSeconds patient{
+        .stall = 0.2, .answer = 20, .report_turn = 20, .end_of_job = 0.1};
 
     void SetUp() override {
-        if (device::time_is_simulated()) GTEST_SKIP() << "the simulator finds by itself that nobody can go on";
+        if (device::time_is_simulated()) GTEST_SKIP() << "the simulator itself detects the deadlock";
     }
 
     void begin(const rank::WatchdogSeconds& seconds) {
         watchdog_.emplace(
-            std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "watchdog", device::Patience{20}), "ark",
+            std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "watchdog", device::WaitPolicy{20}), "ark",
             seconds);
-        watchdog_->ask([] { return "stands at the bow"; });
-        group_ = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "test", watchdog_->patience());
+        watchdog_->set_position_callback([] { return "stands at the bow"; });
+        group_ = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "test", watchdog_->wait_policy());
     }
 
     int last() const { return group_->size() - 1; }
     bool is_last() const { return group_->rank() == last(); }
 
-    void wait_for(int peer) { group_->wait(std::array{group_->start_receive(comm::view_of(got_), peer)}); }
+    void wait_for(int peer) { group_->wait(std::array{group_->start_receive(comm::make_view(got_), peer)}); }
 
     std::string line_of(int rank) const { return cat("\n  rank ", rank, " (ark) "); }
 
@@ -51,7 +52,7 @@ protected:
 };
 
 // The last rank computes five times longer than the stall limit, and then sends the messages.
-TEST_F(AWatchdog, WaitsForARankThatIsSlow) {
+TEST_F(JobWatchdog, WaitsForASlowRank) {
     begin(patient);
     std::vector<double> value{7};
 
@@ -60,7 +61,7 @@ TEST_F(AWatchdog, WaitsForARankThatIsSlow) {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
         for (int peer = 0; peer < last(); ++peer)
-            group_->wait(std::array{group_->start_send(comm::view_of(value), peer)});
+            group_->wait(std::array{group_->start_send(comm::make_view(value), peer)});
     } else {
         wait_for(last());
         EXPECT_EQ(got_[0], 7);
@@ -68,11 +69,11 @@ TEST_F(AWatchdog, WaitsForARankThatIsSlow) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_F(AWatchdog, EndsAJobInWhichNobodyMoves) {
+TEST_F(JobWatchdog, EndsAJobWithoutProgress) {
     begin(patient);
 
     const std::string block =
-        message_of<ResourceError>([&] { wait_for((group_->rank() + 1) % group_->size()); });
+        catch_message<ResourceError>([&] { wait_for((group_->rank() + 1) % group_->size()); });
 
     EXPECT_TRUE(says(block, "there has been no progress for 0.2 s")) << block;
     for (int rank = 0; rank <= last(); ++rank) {
@@ -81,11 +82,11 @@ TEST_F(AWatchdog, EndsAJobInWhichNobodyMoves) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_F(AWatchdog, EndsAJobInWhichOneDoesNotAnswer) {
-    begin({.stall = 0.2, .answer = 0.5, .turn = 20, .end_of_job = 0.1});
+TEST_F(JobWatchdog, EndsAJobIfARankDoesNotAnswer) {
+    begin({.stall = 0.2, .answer = 0.5, .report_turn = 20, .end_of_job = 0.1});
 
     if (!is_last()) {
-        const std::string block = message_of<ResourceError>([&] { wait_for(last()); });
+        const std::string block = catch_message<ResourceError>([&] { wait_for(last()); });
 
         EXPECT_TRUE(says(block, line_of(last()) + "does not answer")) << block;
         EXPECT_TRUE(says(block, line_of(group_->rank()) + "stands at the bow; waited 0.2 s for ")) << block;

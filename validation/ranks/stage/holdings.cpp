@@ -9,19 +9,20 @@ namespace trireme::validation {
 namespace {
 
 model::ParameterSpec matrix(std::string name, std::size_t rows, std::size_t columns) {
-    return model::matrix_spec(std::move(name), rows, columns, 1);
+    return model::make_matrix_spec(std::move(name), rows, columns, 1);
 }
 
 model::ParameterSpec vector(std::string name, std::size_t size) {
-    return vector_spec(std::move(name), size, model::Init::zeros);
+    return make_vector_spec(std::move(name), size, model::Init::zeros);
 }
 
 model::ParameterSpec columns_of(const model::ParameterSpec& whole, std::vector<layout::Range> columns) {
-    return part_of(whole, model::all_channels(whole.all_rows), {whole.all_columns, std::move(columns)});
+    return cut_parameter(whole, model::make_all_channels(whole.all_rows),
+                         {whole.all_columns, std::move(columns)});
 }
 
-model::ParameterSpec rows_of(const model::ParameterSpec& whole, layout::Range rows) {
-    return part_of(whole, {whole.all_rows, {rows}}, model::all_channels(whole.all_columns));
+model::ParameterSpec select_rows(const model::ParameterSpec& whole, layout::Range rows) {
+    return cut_parameter(whole, {whole.all_rows, {rows}}, model::make_all_channels(whole.all_columns));
 }
 
 // Returns the queries, keys and values of the `own` ones of `width` channels.
@@ -48,24 +49,24 @@ Holdings held_by_all(std::size_t ranks) {
     return all;
 }
 
-Holdings whole_beside_halves(std::size_t ranks) {
+Holdings make_whole_and_halves(std::size_t ranks) {
     const model::ParameterSpec whole = matrix("matrix", 10, 6);
-    Holdings unlike = nothing(ranks);
-    unlike.specs[0] = {vector("gain", 7), whole};
+    Holdings uneven = nothing(ranks);
+    uneven.specs[0] = {vector("gain", 7), whole};
     for (std::size_t rank = 1; rank < ranks; ++rank) {
         const layout::Range half = rank % 2 == 1 ? layout::Range{0, 3} : layout::Range{3, 3};
-        unlike.specs[rank] = {vector("gain", 7), columns_of(whole, {half})};
+        uneven.specs[rank] = {vector("gain", 7), columns_of(whole, {half})};
     }
-    return unlike;
+    return uneven;
 }
 
-Holdings tied_on_unlike_ranks(std::size_t ranks) {
+Holdings make_tied_table(std::size_t ranks) {
     const model::ParameterSpec table = matrix("table", 30, 4);
     const std::vector<layout::Range> parts = layout::cut_evenly(30, ranks - 1);
     Holdings tied = nothing(ranks);
     tied.specs[0] = {table, matrix("first", 4, 4)};
     for (std::size_t rank = 1; rank < ranks; ++rank) {
-        tied.specs[rank] = {matrix(cat("later ", rank), 3, 3), rows_of(table, parts[rank - 1])};
+        tied.specs[rank] = {matrix(cat("later ", rank), 3, 3), select_rows(table, parts[rank - 1])};
     }
     return tied;
 }
@@ -84,10 +85,10 @@ Holdings held_twice(std::size_t ranks) {
 Holdings fused_parts(std::size_t ranks) {
     const std::size_t width = 2 * (ranks - 1) + 1;  // uneven shares
     const std::vector<layout::Range> parts = layout::cut_evenly(width, ranks - 1);
-    Holdings unlike = nothing(ranks);
-    unlike.specs[0] = {fused(7, width, {0, width})};
-    for (std::size_t rank = 1; rank < ranks; ++rank) unlike.specs[rank] = {fused(7, width, parts[rank - 1])};
-    return unlike;
+    Holdings uneven = nothing(ranks);
+    uneven.specs[0] = {fused(7, width, {0, width})};
+    for (std::size_t rank = 1; rank < ranks; ++rank) uneven.specs[rank] = {fused(7, width, parts[rank - 1])};
+    return uneven;
 }
 
 Holdings nothing_on_the_last(std::size_t ranks) {
@@ -146,7 +147,7 @@ std::vector<int> holders_of(const Holdings& holdings, const Element& element) {
         for (const model::ParameterSpec& spec : holdings.specs[rank]) {
             if (spec.name != element.tensor) continue;
             for (const layout::Placement& placement : spec.placements) {
-                if (!intersection(placement.box, one).is_empty()) holders.push_back(static_cast<int>(rank));
+                if (!intersect(placement.box, one).is_empty()) holders.push_back(static_cast<int>(rank));
             }
         }
     }
@@ -158,7 +159,7 @@ double whole_number(int rank, const Element& element) {
 }
 
 double fraction(int rank, const Element& element) {
-    return unit_interval(static_cast<std::uint32_t>(mixed(rank, element))) - 0.5;
+    return to_unit_interval(static_cast<std::uint32_t>(mixed(rank, element))) - 0.5;
 }
 
 }  // namespace trireme::validation

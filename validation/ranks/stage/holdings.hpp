@@ -15,11 +15,11 @@ struct Holdings {
 };
 
 // Distributions over `ranks` ranks, at least two.
-Holdings held_by_all(std::size_t ranks);           // with a fused matrix whose three boxes are adjacent
-Holdings whole_beside_halves(std::size_t ranks);   // rank 0: all columns; other ranks: a half
-Holdings tied_on_unlike_ranks(std::size_t ranks);  // a table: whole on rank 0, in parts on the others
-Holdings held_twice(std::size_t ranks);            // both ranks of a pair hold the same keys
-Holdings fused_parts(std::size_t ranks);           // rank 0: the whole matrix; other ranks: three boxes
+Holdings held_by_all(std::size_t ranks);            // with a fused matrix whose three boxes are adjacent
+Holdings make_whole_and_halves(std::size_t ranks);  // rank 0: all columns; other ranks: a half
+Holdings make_tied_table(std::size_t ranks);        // a table: whole on rank 0, in parts on the others
+Holdings held_twice(std::size_t ranks);             // both ranks of a pair hold the same keys
+Holdings fused_parts(std::size_t ranks);            // rank 0: the whole matrix; other ranks: three boxes
 Holdings nothing_on_the_last(std::size_t ranks);
 Holdings ring_of_neighbours(std::size_t ranks);  // each rank shares many tensors with both neighbours
 

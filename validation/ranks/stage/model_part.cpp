@@ -20,7 +20,7 @@ stage::DataGroups groups_of(const std::vector<layout::Bucket>& buckets, int rank
         const auto& holders = bucket.holders;
         const bool is_in = std::ranges::find(holders, rank) != holders.end();
         if (holders.size() == 1 || !is_in || groups.contains(holders)) continue;
-        groups[holders] = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, holders, "data", patience);
+        groups[holders] = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, holders, "data", wait_policy);
     }
     return groups;
 }
@@ -56,10 +56,10 @@ ModelPart::ModelPart(Holdings holdings, device::DType dtype, const layout::Bucke
 
 void ModelPart::sum(NumberOfRank number, const std::vector<std::size_t>& order) {
     fill(gradients_, [](const Element&) { return unset; });
-    exchange_.begin();
+    exchange_.begin_step();
     for (const std::size_t parameter : order) {
         fill_gradient(parameter, number);
-        exchange_.complete({parameter});
+        exchange_.mark_complete({parameter});
     }
     exchange_.finish();
 }
@@ -88,7 +88,7 @@ void ModelPart::fill_gradient(std::size_t parameter, NumberOfRank number) const 
     });
 }
 
-void ModelPart::spoil_what_others_own(const model::ParameterTensors& tensors) const {
+void ModelPart::overwrite_foreign_elements(const model::ParameterTensors& tensors) const {
     const std::vector<std::vector<bool>> is_own = own_elements();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         for_each_element(specs_[i], [&](const Element&, std::size_t r, std::size_t c) {
@@ -103,7 +103,7 @@ void ModelPart::expect_everywhere(const model::ParameterTensors& tensors, const 
     expect(tensors, expected, all);
 }
 
-void ModelPart::expect_in_own_shards(const model::ParameterTensors& tensors, const NumberOf& expected) const {
+void ModelPart::expect_own_shards(const model::ParameterTensors& tensors, const NumberOf& expected) const {
     expect(tensors, expected, own_elements());
 }
 

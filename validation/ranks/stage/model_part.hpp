@@ -8,8 +8,8 @@
 
 namespace trireme::validation {
 
-constexpr device::Patience patience{.stall_seconds = 20};
-constexpr layout::BucketRules small_buckets{.large = 12, .largest = 20};
+constexpr device::WaitPolicy wait_policy{.stall_seconds = 20};
+constexpr layout::BucketRules small_buckets{.large_piece_elements = 12, .max_bucket_elements = 20};
 
 struct Job {
     Job();
@@ -35,12 +35,12 @@ public:
     void fill(const model::ParameterTensors& tensors, const NumberOf& number) const;
     void fill_gradient(std::size_t parameter, NumberOfRank number) const;
     // Overwrites the elements that are not in this rank's own shards.
-    void spoil_what_others_own(const model::ParameterTensors& tensors) const;
+    void overwrite_foreign_elements(const model::ParameterTensors& tensors) const;
 
-    // Expect `expected(element)`, to the bit, for all elements that this rank holds, or for its own shards
+    // Expect exactly `expected(element)` for all elements that this rank holds, or for its own shards
     // only.
     void expect_everywhere(const model::ParameterTensors& tensors, const NumberOf& expected) const;
-    void expect_in_own_shards(const model::ParameterTensors& tensors, const NumberOf& expected) const;
+    void expect_own_shards(const model::ParameterTensors& tensors, const NumberOf& expected) const;
 
     // Returns the sums over all holders, in rank order and in the precision of the tensors.
     NumberOf sums(NumberOfRank number) const;

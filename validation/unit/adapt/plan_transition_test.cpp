@@ -14,8 +14,8 @@
 namespace trireme::adapt {
 namespace {
 
-using validation::corpus_of_lengths;
-using validation::message_of;
+using validation::catch_message;
+using validation::make_corpus_with_lengths;
 using validation::ScratchFolder;
 
 constexpr int ranks = 4;
@@ -28,12 +28,12 @@ layout::Layout two_stages(std::size_t cut) {
             .idle = {}};
 }
 
-class APlanTransition : public ::testing::Test {
+class TransitionBetweenPlans : public ::testing::Test {
 protected:
-    APlanTransition() {
-        corpus_of_lengths(folder_, {5, 9, 3});
+    TransitionBetweenPlans() {
+        make_corpus_with_lengths(folder_, {5, 9, 3});
         config_.data.corpus = folder_.file("corpus.h5");
-        config_.data.validation_share = 0;
+        config_.data.validation_fraction = 0;
         config_.model.name = "gpt2-tiny";
         config_.model.layers = 2;
         config_.model.width = 16;
@@ -49,7 +49,7 @@ protected:
         return plan_transition(setup.job, setup.current, nodes_, decision).to;
     }
     std::string refusal(const plan::Decision& decision) const {
-        return message_of<ConfigError>([&] { plan_for(decision); });
+        return catch_message<ConfigError>([&] { plan_for(decision); });
     }
 
     ScratchFolder folder_;
@@ -57,7 +57,7 @@ protected:
     std::vector<int> nodes_ = std::vector<int>(ranks, 0);
 };
 
-TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
+TEST_F(TransitionBetweenPlans, ChangesTheLayoutAndKeepsTheRest) {
     config_.schedule.schedule = "gpipe";
     config_.schedule.microbatches = 2;
 
@@ -69,7 +69,7 @@ TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
     EXPECT_EQ(decided.microbatch_samples, 1U);
 }
 
-TEST_F(APlanTransition, HasTheScheduleAndTheMicrobatchesThatItNames) {
+TEST_F(TransitionBetweenPlans, TakesTheScheduleAndMicrobatchesOfTheDecision) {
     const setup::PlanState decided =
         plan_for({.step = 3, .layout = two_stages(1), .microbatches = 3, .schedule = "inter-layer"});
 
@@ -78,7 +78,7 @@ TEST_F(APlanTransition, HasTheScheduleAndTheMicrobatchesThatItNames) {
     EXPECT_EQ(decided.microbatch_samples, 3U);  // 8 samples in 3 micro-batches
 }
 
-TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
+TEST_F(TransitionBetweenPlans, IsRejectedIfItDoesNotFitTheRun) {
     layout::Layout too_few = two_stages(4);
     too_few.stages[0].replicas.pop_back();
 
@@ -94,10 +94,10 @@ TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
         0U);
 }
 
-TEST_F(APlanTransition, IsRefusedWhereAnotherOneWasRecorded) {
+TEST_F(TransitionBetweenPlans, IsRejectedIfThePlansDifferFromTheRecordedOnes) {
     const auto setup = setup::set_up(config_, ranks);
-    const std::string own = hash_of(setup.current.plan);
-    const std::string next = hash_of(plan_for({.step = 3, .layout = two_stages(4)}).plan);
+    const std::string own = compute_hash(setup.current.plan);
+    const std::string next = compute_hash(plan_for({.step = 3, .layout = two_stages(4)}).plan);
     const std::string advice =
         " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\"";
 
@@ -108,7 +108,7 @@ TEST_F(APlanTransition, IsRefusedWhereAnotherOneWasRecorded) {
               cat("--decisions d.jsonl, step 3: the plan after it is ", next, ", and was ", own, advice));
 }
 
-TEST_F(APlanTransition, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
+TEST_F(TransitionBetweenPlans, IsRejectedIfStagesMayHaveUnequalNumbersOfUpdates) {
     config_.model.tied = false;
     config_.layout.pipe = 4;
     config_.schedule.schedule = "pipedream";
@@ -122,35 +122,36 @@ TEST_F(APlanTransition, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
 }
 
 // The peak counts the old parts of the state that have not moved yet and the new parts that exist already.
-TEST_F(APlanTransition, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome) {
+TEST_F(TransitionBetweenPlans, CountsUnmovedOldPartsAndReceivedNewPartsAsMemory) {
     config_.layout.shard_optimizer = false;
-    const auto [job, first, origin, goes_on] = setup::set_up(config_, ranks);
+    const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
     const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(6)});
     const std::size_t before =
-        setup::plan_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
+        setup::predict_rank_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
     const std::size_t after =
-        setup::plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).parameters;
+        setup::predict_rank_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).parameters;
     ASSERT_LT(after, before);  // rank 1 keeps only its last layer
     const PlanTransition back{.from = there.to, .to = first};
 
     // Values and two moments take `before` bytes each until they have moved, and `after` bytes from then on.
-    EXPECT_EQ(there.moving_bytes(job, 1), 3 * before + after);
-    EXPECT_EQ(back.moving_bytes(job, 1), after + 3 * before);
+    EXPECT_EQ(there.predict_moving_bytes(job, 1), 3 * before + after);
+    EXPECT_EQ(back.predict_moving_bytes(job, 1), after + 3 * before);
 }
 
 // The old moments stay in memory until the first update under the new plan.
-TEST_F(APlanTransition, NeedsTheOldMomentsBesideAWholeStepWhereTheyFollow) {
-    config_.policy.move = config::MoveWay::overlap;
-    const auto [job, first, origin, goes_on] = setup::set_up(config_, ranks);
+TEST_F(TransitionBetweenPlans, CountsOldMomentsPlusAFullStepIfMomentsMoveLater) {
+    config_.policy.move = config::MoveMethod::overlap;
+    const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
     const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(4)});
 
-    EXPECT_EQ(there.moving_bytes(job, 1),
-              setup::plan_memory({job, first}, &config_.optimizer, first.gradients, 1).optimizer +
-                  setup::plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).total());
+    EXPECT_EQ(
+        there.predict_moving_bytes(job, 1),
+        setup::predict_rank_memory({job, first}, &config_.optimizer, first.gradients, 1).optimizer +
+            setup::predict_rank_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).total());
 }
 
-TEST_F(APlanTransition, IsRefusedWhereMomentsCannotFollow) {
-    config_.policy.move = config::MoveWay::overlap;
+TEST_F(TransitionBetweenPlans, IsRejectedIfMomentsCannotMoveLater) {
+    config_.policy.move = config::MoveMethod::overlap;
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4)}));
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .schedule = "pipedream-2bw"}),
@@ -158,16 +159,17 @@ TEST_F(APlanTransition, IsRefusedWhereMomentsCannotFollow) {
               "steps, so moments cannot follow during a step; use --move stop");
 }
 
-TEST_F(APlanTransition, KeepsItsWayToTheMemoryLimit) {
+TEST_F(TransitionBetweenPlans, KeepsItsMovesWithinTheMemoryLimit) {
     const plan::Decision decision{.step = 3, .layout = two_stages(4)};
     const auto limited_elements = [&] {
         const auto setup = setup::set_up(config_, ranks);
-        return plan_transition(setup.job, setup.current, nodes_, decision).elements_in_flight;
+        return plan_transition(setup.job, setup.current, nodes_, decision).max_elements_in_flight;
     };
     const auto free = setup::set_up(config_, ranks);
     const PlanTransition there = plan_transition(free.job, free.current, nodes_, decision);
     std::size_t moving = 0;
-    for (int rank = 0; rank < ranks; ++rank) moving = std::max(moving, there.moving_bytes(free.job, rank));
+    for (int rank = 0; rank < ranks; ++rank)
+        moving = std::max(moving, there.predict_moving_bytes(free.job, rank));
 
     config_.layout.memory_limit = moving + (std::size_t{2} << 20);
     EXPECT_EQ(limited_elements(), (std::size_t{2} << 20) / 4);
@@ -178,42 +180,42 @@ TEST_F(APlanTransition, KeepsItsWayToTheMemoryLimit) {
         << refusal(decision);
 }
 
-TEST_F(APlanTransition, MovesNothingIfOnlySharesOfWorkChange) {
+TEST_F(TransitionBetweenPlans, MovesNothingIfOnlySharesOfWorkChange) {
     config_.layout.tensor = ranks;
     config_.policy.straggler = config::StragglerPolicy::resize;
     const auto setup = setup::set_up(config_, ranks);
 
     PlanTransition transition =
         plan_transition(setup.job, setup.current, nodes_,
-                        {.step = 3, .layout = setup.current.plan.layout, .left_out = {0, 0.5, 0, 0}});
+                        {.step = 3, .layout = setup.current.plan.layout, .skipped = {0, 0.5, 0, 0}});
 
     EXPECT_FALSE(transition.moves_state);
-    EXPECT_EQ(transition.moved_bytes(setup.job) + transition.kept_bytes(setup.job), 0U);
+    EXPECT_EQ(transition.count_moved_bytes(setup.job) + transition.count_kept_bytes(setup.job), 0U);
     setup::PlanState current = setup.current;
     apply(transition, current);
-    EXPECT_EQ(current.plan.left_out, (std::vector<double>{0, 0.5, 0, 0}));
+    EXPECT_EQ(current.plan.skipped, (std::vector<double>{0, 0.5, 0, 0}));
 }
 
-TEST_F(APlanTransition, IsRefusedAfterTheLastStep) {
+TEST_F(TransitionBetweenPlans, IsRejectedAfterTheLastStep) {
     config_.policy.decisions =
-        folder_.write("late.jsonl", json_of(plan::Decision{.step = 10, .layout = two_stages(4)}));
+        folder_.write("late.jsonl", to_json(plan::Decision{.step = 10, .layout = two_stages(4)}));
     auto setup = setup::set_up(config_, ranks);
 
     EXPECT_EQ(
-        message_of<ConfigError>([&] { take_up_plan(setup, nodes_, 0); }),
+        catch_message<ConfigError>([&] { choose_first_plan(setup, nodes_, 0); }),
         cat("--decisions ", config_.policy.decisions,
             ", step 10: the run has 10 steps, and none after this one; remove the line, or train longer"));
 }
 
 // A run that resumes after step 3 has applied the first decision; the second one starts from its plan.
-TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
+TEST_F(TransitionBetweenPlans, StartsFromThePlanOfThePreviousDecision) {
     config_.policy.decisions = folder_.write(
-        "two.jsonl", json_of(plan::Decision{.step = 2, .layout = two_stages(4), .microbatches = 5}) + "\n" +
-                         json_of(plan::Decision{.step = 4, .layout = two_stages(2)}));
+        "two.jsonl", to_json(plan::Decision{.step = 2, .layout = two_stages(4), .microbatches = 5}) + "\n" +
+                         to_json(plan::Decision{.step = 4, .layout = two_stages(2)}));
     auto setup = setup::set_up(config_, ranks);
-    setup.job.first_step = 3;
+    setup.job.completed_steps = 3;
 
-    const RecordedChanges left = take_up_plan(setup, nodes_, 0);
+    const RecordedChanges left = choose_first_plan(setup, nodes_, 0);
 
     EXPECT_EQ(setup.current.plan.layout, two_stages(4));
     ASSERT_EQ(left.decisions.size(), 1U);

@@ -17,14 +17,14 @@ std::string shown(const std::string& line) { return std::get<ShowText>(parse(lin
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(Command, NamesTheNearestKnownOne) {
+TEST(Command, SuggestsTheNearestNameForAnUnknownCommand) {
     EXPECT_EQ(complaint("trian"), "unknown command 'trian'; did you mean train?");
     EXPECT_EQ(complaint("help prepair"), "unknown command 'prepair'; did you mean prepare?");
     EXPECT_EQ(complaint("dance"), "unknown command 'dance'; see trireme --help");
     EXPECT_EQ(complaint(""), "no command is given; see trireme --help");
 }
 
-TEST(Command, NeedsASessionForWhatAllRanksDo) {
+TEST(Command, NeedsAnMpiSessionOnlyIfAllRanksRunIt) {
     const std::vector<const char*> train{"train", "--steps", "5"};
     const std::vector<const char*> evaluate{"evaluate", "--resume", "run"};
     const std::vector<const char*> help{"evaluate", "--help"};
@@ -44,13 +44,13 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string& command : command_names())
+    for (const std::string& command : list_command_names())
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
 TEST(Help, IsTheSameHoweverItIsRequested) {
-    for (const std::string& command : command_names()) {
+    for (const std::string& command : list_command_names()) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --help --all"), shown("help " + command + " --all"));
@@ -58,7 +58,7 @@ TEST(Help, IsTheSameHoweverItIsRequested) {
     }
 }
 
-TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
+TEST(Help, GroupsTheOptionsAndStatesTheirDefaults) {
     const std::string text = shown("help train --all");
 
     for (const std::string group : {"data", "task", "model", "optimizer", "layout", "schedule", "flexible",
@@ -71,7 +71,7 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
     EXPECT_TRUE(has(text, "                             drop      skip them\n")) << text;
 }
 
-TEST(Help, ShowsTheOptionsThatMostRunsNeedFirst) {
+TEST(Help, ShowsOnlyCommonOptionsUnlessAllAreRequested) {
     const std::string common = shown("help train");
     const std::string all = shown("help train --all");
 
@@ -83,7 +83,7 @@ TEST(Help, ShowsTheOptionsThatMostRunsNeedFirst) {
     EXPECT_LE(std::ranges::count(common, '\n'), 150);
 }
 
-TEST(Help, ShowsOneGroup) {
+TEST(Help, ShowsOnlyTheRequestedGroup) {
     const std::string text = shown("help train layout");
 
     EXPECT_TRUE(has(text, "--tensor T"));
@@ -97,7 +97,7 @@ TEST(Help, ShowsOneGroup) {
               "help takes a command and a group of options, but 'model' follows; see trireme help help");
 }
 
-TEST(Help, ShowsOptionsOfSimulationsOnlyWhereTheyHaveAnEffect) {
+TEST(Help, ShowsSimulationOptionsOnlyForCommandsThatUseThem) {
     EXPECT_FALSE(has(shown("help train --all"), "--cluster"));
     EXPECT_TRUE(has(shown("help plan"), "--cluster FILE.json"));
     EXPECT_FALSE(has(shown("help plan --all"), "--charge"));
@@ -109,32 +109,33 @@ TEST(Help, ExplainsEveryValueOfAChoiceInItsOrder) {
     for (const CommandHelp& command : describe_commands()) {
         for (const GroupHelp& group : command.groups) {
             for (const OptionHelp& option : group.options) {
-                const std::string form = option.words.form.substr(0, option.words.form.find('['));
+                const std::string form =
+                    option.description.value_format.substr(0, option.description.value_format.find('['));
                 const bool has_other_values =
                     std::ranges::any_of(form, [](unsigned char c) { return std::isupper(c) != 0; });
-                const bool is_switch = form == "on|off" && option.words.values.empty();
+                const bool is_switch = form == "on|off" && option.description.values.empty();
                 if (!has(form, "|") || has_other_values || is_switch) continue;
 
                 std::string explained;
-                for (const auto& [word, meaning] : option.words.values) {
+                for (const auto& [word, meaning] : option.description.values) {
                     explained += (explained.empty() ? "" : "|") + word;
-                    EXPECT_FALSE(meaning.empty()) << option.words.name << " " << word;
+                    EXPECT_FALSE(meaning.empty()) << option.description.name << " " << word;
                 }
-                EXPECT_EQ(explained, form) << command.name << " --" << option.words.name;
+                EXPECT_EQ(explained, form) << command.name << " --" << option.description.name;
             }
         }
     }
 }
 
-TEST(Help, FitsIntoAWindow) {
-    for (const std::string& command : command_names()) {
+TEST(Help, FitsInto100Columns) {
+    for (const std::string& command : list_command_names()) {
         std::istringstream text(shown(command + " --help --all"));
 
         for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 100U) << line;
     }
 }
 
-TEST(Reference, IsTheCommittedPage) {
+TEST(Reference, MatchesTheCommittedPage) {
     std::ifstream page(TRIREME_SOURCE_DIR "/docs/reference/options.md");
     std::ostringstream committed;
     committed << page.rdbuf();
@@ -143,21 +144,21 @@ TEST(Reference, IsTheCommittedPage) {
         << "run: trireme help --markdown > docs/reference/options.md";
 }
 
-TEST(Reference, IsAManPageWithEveryOption) {
+TEST(Reference, ListsEveryOptionInTheManPage) {
     const std::string page = shown("help --man");
 
     EXPECT_TRUE(page.starts_with(".TH TRIREME 1"));
     for (const CommandHelp& command : describe_commands())
         for (const GroupHelp& group : command.groups)
             for (const OptionHelp& option : group.options) {
-                std::string name = "\n.B \\-\\-" + option.words.name;
+                std::string name = "\n.B \\-\\-" + option.description.name;
                 for (std::size_t at = 8; (at = name.find('-', at)) != std::string::npos; at += 2)
                     name.insert(at, "\\");
                 EXPECT_TRUE(has(page, name)) << name;
             }
 }
 
-TEST(Version, NamesWhatTheProgramIsBuiltOn) {
+TEST(Version, NamesTheCompilerAndTheLibraries) {
     const std::string text = shown("--version");
 
     for (const std::string part :
@@ -173,13 +174,13 @@ TEST(Prepare, TakesInputsAndOptionsInAnyOrder) {
 
     EXPECT_EQ(config.inputs, (std::vector<std::string>{"a.jsonl", "b.jsonl.gz"}));
     EXPECT_EQ(config.output, "c.h5");
-    EXPECT_EQ(config.where, "repo~apache/spark");
+    EXPECT_EQ(config.row_filter, "repo~apache/spark");
     EXPECT_EQ(config.tokenizer, "train:4096");
     EXPECT_TRUE(config.skip_bad);
     EXPECT_FALSE(config.quiet);
 }
 
-TEST(Prepare, TakesWhatTheRowsAre) {
+TEST(Prepare, ReadsTheFormatTheLabelAndTheSpecialTokens) {
     const auto config = std::get<tools::PrepareConfig>(
         parse("prepare a.json --output c.h5 --format squad --label kind --special-tokens "
               "bert"));
@@ -194,13 +195,13 @@ TEST(Prepare, TakesWhatTheRowsAre) {
         "--format expects one of auto, jsonl, text, squad, cifar10, mnist, not 'squat'; did you mean squad?");
 }
 
-TEST(Prepare, SaysWhatIsMissingOrTooMuch) {
+TEST(Prepare, RejectsMissingAndContradictoryArguments) {
     EXPECT_EQ(complaint("prepare --output c.h5"),
               "no input is given; name files (JSONL, text, ids, SQuAD, CIFAR-10 or MNIST, gzipped or not), or "
               "--synthetic csn");
     EXPECT_EQ(complaint("prepare a.jsonl"), "no output is given; name one with --output FILE.h5");
     EXPECT_EQ(complaint("prepare a.jsonl --synthetic csn --output c.h5"),
-              "--synthetic csn takes no input, but 'a.jsonl' is given; leave out one of them");
+              "--synthetic csn takes no input, but 'a.jsonl' is given; omit one of them");
     EXPECT_EQ(complaint("prepare a.txt --rows lines --output c.h5"),
               "--rows expects one of line, paragraph, file, not 'lines'; did you mean line?");
     EXPECT_EQ(complaint("prepare --synthetic csm --output c.h5"),
@@ -216,23 +217,23 @@ TEST(Inspect, TakesOneFile) {
     EXPECT_EQ(complaint("inspect a.h5 b.h5"), "inspect takes one file, not 2; see trireme inspect --help");
 }
 
-TEST(Doctor, LooksHereUnlessTold) {
+TEST(Doctor, UsesTheWorkingDirectoryByDefault) {
     const auto plain = std::get<tools::DoctorConfig>(parse("doctor"));
-    const auto told = std::get<tools::DoctorConfig>(parse("doctor --json --scratch /scratch/me"));
+    const auto doctor = std::get<tools::DoctorConfig>(parse("doctor --json --scratch /scratch/me"));
 
     EXPECT_EQ(plain.scratch, ".");
     EXPECT_FALSE(plain.is_json);
-    EXPECT_EQ(told.scratch, "/scratch/me");
-    EXPECT_TRUE(told.is_json);
+    EXPECT_EQ(doctor.scratch, "/scratch/me");
+    EXPECT_TRUE(doctor.is_json);
 }
 
-TEST(Doctor, TakesNothingElse) {
+TEST(Doctor, RejectsUnknownOptionsAndArguments) {
     EXPECT_EQ(complaint("doctor --scatch a"), "unknown option --scatch; did you mean --scratch?");
     EXPECT_EQ(complaint("doctor here"),
               "doctor takes options only, but 'here' belongs to none; see trireme doctor --help");
 }
 
-TEST(ReportCommand, WritesIntoTheRunDirectoryUnlessTold) {
+TEST(ReportCommand, WritesIntoTheRunDirectoryByDefault) {
     const auto config = std::get<ReportConfig>(parse("report runs/a"));
 
     EXPECT_EQ(config.run_directory, "runs/a");

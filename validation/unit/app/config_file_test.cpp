@@ -17,7 +17,7 @@ std::string file_complaint(const std::string& content) {
 }
 
 std::string resolved(const std::string& options) {
-    return std::get<TrainCommand>(parse("train --dump-config " + options)).config.resolved;
+    return std::get<TrainCommand>(parse("train --dump-config " + options)).config.ini_text;
 }
 
 TEST(ConfigFile, SetsOptionsWithOrWithoutTheirSection) {
@@ -33,7 +33,7 @@ TEST(ConfigFile, SetsOptionsWithOrWithoutTheirSection) {
     EXPECT_EQ(config.model.layers, 2U);
 }
 
-TEST(ConfigFile, IsStackedAndTheCommandLineWins) {
+TEST(ConfigFile, OverridesEarlierFilesButNotTheCommandLine) {
     const TemporaryFile first("first.ini", "batch = 16\nseed = 3\nlr = 0.1\n");
     const TemporaryFile second("second.ini", "seed = 4\nlr = 0.2\n");
 
@@ -45,7 +45,7 @@ TEST(ConfigFile, IsStackedAndTheCommandLineWins) {
     EXPECT_EQ(config.optimizer.rate, 0.3);
 }
 
-TEST(ConfigFile, MayRepeatAListWhichTheNextPlaceReplaces) {
+TEST(ConfigFile, MayRepeatAListOptionThatTheCommandLineReplaces) {
     const TemporaryFile file("slow.ini", "[emulation]\nslow = rank=1,factor=2\nslow = rank=2,factor=3\n");
     const auto ranks = [&](const std::string& options) {
         std::vector<int> named;
@@ -62,13 +62,13 @@ TEST(ConfigFile, MayRepeatAListWhichTheNextPlaceReplaces) {
               "'rank=1'");
 }
 
-TEST(ConfigFile, LetsTheCommandLineTakeASwitchBack) {
+TEST(ConfigFile, LetsTheCommandLineTurnASwitchOff) {
     const TemporaryFile file("quiet.ini", "quiet = on\n");
 
     EXPECT_FALSE(train_config("--quiet=off --config " + file.path()).run.quiet);
 }
 
-TEST(ConfigFile, NamesTheLineAndTheNearestKnownName) {
+TEST(ConfigFile, ReportsTheLineOfAnErrorAndTheNearestName) {
     EXPECT_EQ(file_complaint("steps = 5\nbatchs = 16\n"), "line 2: unknown option batchs; did you mean batch?");
     EXPECT_EQ(file_complaint("[runs]\n"), "line 1: unknown section [runs]; did you mean run?");
     EXPECT_EQ(file_complaint("[run\n"), "line 1: unknown section [run; did you mean run?");
@@ -88,16 +88,16 @@ TEST(ConfigFile, MustBeReadable) {
               "--config /tmp is not a regular file (it is a directory); name a file");
 }
 
-TEST(ConfigFile, KeepsMarksAndBlanksWithinQuotes) {
+TEST(ConfigFile, KeepsCommentCharactersAndBlanksWithinQuotes) {
     const std::string awkward = " a # b; \"c\" ";
     config::RunConfig written;
     written.run.run_dir = awkward;
-    const TemporaryFile file("quotes.ini", config_text("quotes", train_options(written)));
+    const TemporaryFile file("quotes.ini", format_config_file("quotes", make_train_options(written)));
 
     EXPECT_EQ(train_config("--config " + file.path()).run.run_dir, awkward);
 }
 
-TEST(ConfigFile, TakesAMarkWithinAWordAsPartOfIt) {
+TEST(ConfigFile, KeepsACommentCharacterWithinAWord) {
     const TemporaryFile file("mark.ini", "run-dir = runs/#3 # the third\n[model]\nmodel = \"gpt2\" # quoted\n");
 
     const config::RunConfig config = train_config("--config " + file.path());
@@ -106,7 +106,7 @@ TEST(ConfigFile, TakesAMarkWithinAWordAsPartOfIt) {
     EXPECT_EQ(config.model.name, "gpt2");
 }
 
-TEST(DumpedConfig, ReadsBackToItself) {
+TEST(DumpedConfig, IsUnchangedAfterReadingItBack) {
     const std::string first = resolved(
         "--corpus a.h5 --steps 5 --tied off --dropout 0.3 --lr 1e-3 --epsilon 1e-9 --layers 3 --length pack "
         "--seed 18446744073709551615 --validation-share 0.1 --dry-run --long refuse --document-end none "
@@ -118,11 +118,11 @@ TEST(DumpedConfig, ReadsBackToItself) {
     EXPECT_EQ(resolved("--config " + file.path()), first);
 }
 
-TEST(DumpedConfig, HasEveryOptionWithItsValue) {
+TEST(DumpedConfig, ListsEveryOptionWithItsValue) {
     const std::string text = resolved("--batch 16");
     config::RunConfig config;
 
-    for (const std::string& name : names(train_options(config))) {
+    for (const std::string& name : list_names(make_train_options(config))) {
         EXPECT_NE(text.find("\n" + name + " ="), text.find("\n# " + name + " =")) << name << " is missing";
     }
     EXPECT_NE(text.find("[run]\n"), std::string::npos);
@@ -131,11 +131,11 @@ TEST(DumpedConfig, HasEveryOptionWithItsValue) {
     EXPECT_NE(text.find("\n# layers =\n"), std::string::npos);
 }
 
-TEST(DumpedConfig, IsATemplateWhereNothingIsGiven) {
+TEST(DumpedConfig, NeedsNoCorpusAndNoDuration) {
     const auto command = std::get<TrainCommand>(parse("train --dump-config"));
 
     EXPECT_TRUE(command.dump_config);
-    EXPECT_FALSE(command.config.resolved.empty());
+    EXPECT_FALSE(command.config.ini_text.empty());
 }
 
 }  // namespace

@@ -21,14 +21,14 @@ TEST(ConvertOptions, TakeAnInputAndAnOutput) {
               "convert takes an input and an output folder, not 3 names; see trireme convert --help");
 }
 
-TEST(ConvertOptions, SayTheTypeOfTheWeights) {
+TEST(ConvertOptions, SetTheDataTypeOfTheWeights) {
     EXPECT_EQ(parsed("convert in out --dtype bf16").dtype, archive::StoredType::bf16);
     EXPECT_EQ(parsed("convert in out --dtype=f64 --quiet").dtype, archive::StoredType::f64);
     EXPECT_EQ(complaint("convert in out --dtype fp16"),
               "--dtype expects one of f32, bf16, f16, f64, not 'fp16'; did you mean f16?");
 }
 
-TEST(ConvertOptions, CountBytesAsDisksDo) {
+TEST(ConvertOptions, ReadByteCountsInDecimalAndBinaryUnits) {
     EXPECT_EQ(parsed("convert in out --shard-size 2GB").shard_bytes, 2'000'000'000U);
     EXPECT_EQ(parsed("convert in out --shard-size 500MB").shard_bytes, 500'000'000U);
     EXPECT_EQ(parsed("convert in out --shard-size 80GiB").shard_bytes, std::uint64_t{80} << 30);

@@ -28,10 +28,10 @@ TEST(EvaluateOptions, SetEveryField) {
     EXPECT_EQ(config.run.data.corpus, "a.h5");
     EXPECT_EQ(config.run.data.max_length, 64U);
     EXPECT_EQ(config.run.data.long_rows, data::LongRows::drop);
-    EXPECT_EQ(config.run.data.validation_share, 0.1);
-    EXPECT_FALSE(config.run.data.document_end);
+    EXPECT_EQ(config.run.data.validation_fraction, 0.1);
+    EXPECT_FALSE(config.run.data.has_document_end);
     EXPECT_EQ(config.run.task.task, Task::masked);
-    EXPECT_EQ(config.run.task.mask_share, 0.3);
+    EXPECT_EQ(config.run.task.mask_fraction, 0.3);
     EXPECT_EQ(config.run.layout.pipe, 3);
     EXPECT_EQ(config.run.layout.data, 2);
     EXPECT_EQ(config.run.layout.tensor, 4);
@@ -47,7 +47,7 @@ TEST(EvaluateOptions, SetEveryField) {
     EXPECT_EQ(config.run.run.threads, 3);
 }
 
-TEST(EvaluateOptions, LeaveAloneWhatIsNotGiven) {
+TEST(EvaluateOptions, KeepDefaultsIfNotGiven) {
     const config::EvaluateConfig config = evaluate_config("");
 
     EXPECT_FALSE(config.only_validation);
@@ -64,14 +64,14 @@ TEST(EvaluateOptions, NeedAModelAndACorpus) {
 }
 
 // Options that say how to train have no meaning for `evaluate`.
-TEST(EvaluateOptions, AreNotThoseOfTraining) {
+TEST(EvaluateOptions, RejectOptionsThatOnlyTrainingNeeds) {
     for (const std::string option :
          {"steps", "epochs", "lr", "model", "label-smoothing", "recompute", "shard-optimizer", "seed"}) {
         EXPECT_EQ(evaluate_complaint("--" + option + " 1").find("unknown option --" + option), 0U) << option;
     }
 }
 
-TEST(EvaluateOptions, NameTheNearestKnownOneAndTheWordsExpected) {
+TEST(EvaluateOptions, SuggestTheNearestNameAndListTheValidValues) {
     EXPECT_EQ(evaluate_complaint("--outputs a.json"), "unknown option --outputs; did you mean --output?");
     EXPECT_EQ(evaluate_complaint("--rows validate"),
               "--rows expects one of all, validation, not 'validate'; did you mean validation?");

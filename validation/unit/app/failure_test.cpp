@@ -9,10 +9,10 @@ namespace {
 
 template <class Thrown>
 Failure failure_from(const Thrown& thrown) {
-    return failure_of(std::make_exception_ptr(thrown));
+    return describe_failure(std::make_exception_ptr(thrown));
 }
 
-TEST(Failure, EndsWithTheCodeOfItsKind) {
+TEST(Failure, HasTheExitCodeOfItsErrorClass) {
     EXPECT_EQ(failure_from(ConfigError("a")).code, ExitCode::config);
     EXPECT_EQ(failure_from(ResourceError("a")).code, ExitCode::resource);
     EXPECT_EQ(failure_from(BugError("a")).code, ExitCode::bug);
@@ -21,31 +21,32 @@ TEST(Failure, EndsWithTheCodeOfItsKind) {
     EXPECT_EQ(failure_from(7).code, ExitCode::bug);
 }
 
-TEST(Failure, SaysOfABugWhereItIsAndAsksForAReport) {
-    const std::string message = failure_from(BugError("two owners", Where{"mover.cpp", 12})).message;
+TEST(Failure, NamesTheSourceLineOfABugAndAsksForAReport) {
+    const std::string message = failure_from(BugError("two owners", SourcePosition{"mover.cpp", 12})).message;
 
     EXPECT_EQ(message,
               "two owners (mover.cpp:12)\n  this is a bug in trireme; please report it with the command line");
 }
 
-TEST(Failure, IsOneBlockThatNamesTheRank) {
+TEST(Failure, IsPrintedAsOneBlockWithTheRank) {
     const Failure failure{ExitCode::resource, "the disk is full; free 3 GB"};
 
-    EXPECT_EQ(block(failure), "trireme: the disk is full; free 3 GB\n");
-    EXPECT_EQ(block(failure, "rank 3 (node7)"), "trireme: rank 3 (node7): the disk is full; free 3 GB\n");
+    EXPECT_EQ(format_failure(failure), "trireme: the disk is full; free 3 GB\n");
+    EXPECT_EQ(format_failure(failure, "rank 3 (node7)"),
+              "trireme: rank 3 (node7): the disk is full; free 3 GB\n");
 }
 
-TEST(Failure, WritesNoControlCharactersAndNoEndlessLines) {
-    EXPECT_EQ(block({ExitCode::config, "\x1B[2J\nb\xFF"}), "trireme: \\x1b[2J\nb\\xff\n");
-    EXPECT_LT(block({ExitCode::config, std::string(100'000, 'x')}).size(), 5000U);
+TEST(Failure, EscapesControlCharactersAndLimitsItsLength) {
+    EXPECT_EQ(format_failure({ExitCode::config, "\x1B[2J\nb\xFF"}), "trireme: \\x1b[2J\nb\\xff\n");
+    EXPECT_LT(format_failure({ExitCode::config, std::string(100'000, 'x')}).size(), 5000U);
 }
 
-TEST(Failure, AdvisesWhenMemoryIsShort) {
+TEST(Failure, AdvisesWhatToDoIfMemoryRunsOut) {
     const std::exception_ptr none_left = std::make_exception_ptr(std::bad_alloc());
 
-    EXPECT_EQ(failure_of(none_left).message,
+    EXPECT_EQ(describe_failure(none_left).message,
               "the machine has no memory left; end other programs, or use a machine with more");
-    EXPECT_EQ(failure_of(none_left, "use a smaller --batch").message,
+    EXPECT_EQ(describe_failure(none_left, "use a smaller --batch").message,
               "the machine has no memory left; use a smaller --batch");
 }
 

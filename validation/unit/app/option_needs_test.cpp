@@ -11,7 +11,7 @@ std::string train_complaint(const std::string& options) {
     return complaint("train --corpus a.h5 --steps 5 " + options);
 }
 
-TEST(OptionNeeds, AreNamedWithASettingThatMeetsThem) {
+TEST(OptionNeeds, AreReportedWithASettingThatMeetsThem) {
     EXPECT_EQ(train_complaint("--horizon 50"),
               "--horizon has no effect without a policy that moves state; set --straggler uneven or drop "
               "--horizon");
@@ -24,7 +24,7 @@ TEST(OptionNeeds, AreNamedWithASettingThatMeetsThem) {
               "--momentum has no effect without the optimizer sgd; set --optimizer sgd or drop --momentum");
 }
 
-TEST(OptionNeeds, RefuseEveryOptionWithoutAnEffect) {
+TEST(OptionNeeds, RejectEveryOptionWithoutAnEffect) {
     for (const std::string options : {"--resize-limit 0.5",
                                       "--resize-select random --straggler uneven",
                                       "--resize-fill same",
@@ -65,8 +65,8 @@ TEST(OptionNeeds, AcceptEveryOptionWithAnEffect) {
     }
 }
 
-TEST(OptionNeeds, AcceptTheConfigFileThatARunLeavesBehind) {
-    const TemporaryFile file("config.ini", train_config("--optimizer sgd --straggler resize").resolved);
+TEST(OptionNeeds, AcceptTheConfigFileThatARunWrites) {
+    const TemporaryFile file("config.ini", train_config("--optimizer sgd --straggler resize").ini_text);
 
     EXPECT_EQ(complaint("train --config " + file.path()), "");
     EXPECT_EQ(complaint("train --config " + file.path() + " --momentum 0.5"), "");

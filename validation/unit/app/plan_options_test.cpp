@@ -23,7 +23,7 @@ TEST(PlanOptions, NeedNeitherCorpusNorDuration) {
     EXPECT_EQ(config.ranks, 0);
 }
 
-TEST(PlanOptions, TakeThoseOfTraining) {
+TEST(PlanOptions, IncludeTheOptionsOfTraining) {
     const tools::PlanConfig config = plan_config(
         "--model gpt2 --tied off --pipe 4 --partition 4,3,3,4 --microbatches 8 --recompute full --steps 7 "
         "--format json --output plan.json");
@@ -38,7 +38,7 @@ TEST(PlanOptions, TakeThoseOfTraining) {
     EXPECT_EQ(config.output, "plan.json");
 }
 
-TEST(PlanOptions, TakeTheConfigFilesOfTraining) {
+TEST(PlanOptions, ReadTheConfigFilesOfTraining) {
     const TemporaryFile file("plan.ini", "[layout]\npipe = 2\n[schedule]\nmicrobatches = 4\n");
 
     const tools::PlanConfig config = plan_config("--config " + file.path() + " --microbatches 6 --format csv");
@@ -68,7 +68,7 @@ TEST(PlanOptions, ReadCostsForAllStagesOrForEach) {
     EXPECT_EQ(each[2].step, 7);
 }
 
-TEST(PlanOptions, SayWhichCostsTheyExpect) {
+TEST(PlanOptions, RejectMalformedCosts) {
     const std::string costs = "--cost expects costs such as F=1,I=1,W=1,send=0, with ; between stages, not ";
 
     EXPECT_EQ(plan_complaint("--cost fast"), costs + "'fast'");
@@ -83,7 +83,7 @@ TEST(PlanOptions, SayWhichCostsTheyExpect) {
     }
 }
 
-TEST(PlanOptions, NameTheNearestKnownOneAndTheWordsExpected) {
+TEST(PlanOptions, SuggestTheNearestNameAndListTheValidValues) {
     EXPECT_EQ(plan_complaint("--formats csv"), "unknown option --formats; did you mean --format?");
     EXPECT_EQ(plan_complaint("--format png"), "--format expects one of text, json, csv, svg, not 'png'");
     EXPECT_EQ(plan_complaint("gpt2"),

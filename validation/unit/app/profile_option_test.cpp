@@ -23,22 +23,22 @@ TEST(ProfileOption, NamesFilesAndTheirRanks) {
               (Files{{"a.json", config::RankSpan{0, 3}}, {"b.json", config::RankSpan{4, 4}}, {"c.json"}}));
 }
 
-TEST(ProfileOption, TakesWhatAreNoRanksForAFileName) {
+TEST(ProfileOption, ReadsAPrefixThatIsNoRankRangeAsPartOfTheFileName) {
     EXPECT_EQ(files_of("runs/lr=3/a.json"), (Files{{"runs/lr=3/a.json"}}));
     EXPECT_EQ(files_of("0=lr=3.json"), (Files{{"lr=3.json", config::RankSpan{0, 0}}}));
 }
 
 TEST(ProfileOption, IsReadBackAsItWasPrinted) {
     const config::RunConfig config = train_config("--profile 0-3=a.json,4=b.json,c.json");
-    const TemporaryFile file("profiles.ini", config.resolved);
+    const TemporaryFile file("profiles.ini", config.ini_text);
 
     const config::RunConfig again = train_config("--config " + file.path());
 
-    EXPECT_NE(config.resolved.find("profile = 0-3=a.json,4=b.json,c.json\n"), std::string::npos);
+    EXPECT_NE(config.ini_text.find("profile = 0-3=a.json,4=b.json,c.json\n"), std::string::npos);
     EXPECT_EQ(again.costs.profiles, config.costs.profiles);
 }
 
-TEST(ProfileOption, SaysWhatItExpects) {
+TEST(ProfileOption, RejectsMissingFilesAndMalformedRanks) {
     const std::string files =
         "--profile expects files such as fast.json,slow.json, or 0-3=fast.json,4-7=slow.json, not ";
 

@@ -33,7 +33,7 @@ TEST(ProfileOptions, SetEveryField) {
     EXPECT_EQ(command.run.precision.device, config::DeviceKind::reference);
 }
 
-TEST(ProfileOptions, MeasureASampleAtATime) {
+TEST(ProfileOptions, MeasureOneSampleAtATimeByDefault) {
     EXPECT_EQ(profile_command("").run.run.batch, 1U);
     EXPECT_EQ(profile_command("").profile.repeats, 7U);
     EXPECT_EQ(profile_command("").run.run.threads, 0);
@@ -44,7 +44,7 @@ TEST(ProfileOptions, NeedAnOutput) {
 }
 
 // `profile` measures on one rank and trains nothing, so it has no options of layouts and of training.
-TEST(ProfileOptions, AreNotThoseOfTraining) {
+TEST(ProfileOptions, RejectOptionsOfLayoutsAndOfTraining) {
     for (const std::string option :
          {"pipe", "microbatches", "steps", "lr", "epochs", "run-dir", "mask-share"}) {
         EXPECT_EQ(complaint("profile --output p.json --" + option + " 1").find("unknown option --" + option),

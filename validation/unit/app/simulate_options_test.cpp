@@ -7,22 +7,22 @@
 namespace trireme::app {
 namespace {
 
-const std::string whole = "simulate --cluster c.json --ranks 4 --corpus a.h5 --steps 5 ";
+const std::string complete_line = "simulate --cluster c.json --ranks 4 --corpus a.h5 --steps 5 ";
 
 tools::SimulateConfig simulate_config(const std::string& line) {
     return std::get<tools::SimulateConfig>(parse(line));
 }
 
-TEST(SimulateOptions, AreAClusterAndRanks) {
-    const tools::SimulateConfig config = simulate_config(whole);
+TEST(SimulateOptions, NameAClusterAndANumberOfRanks) {
+    const tools::SimulateConfig config = simulate_config(complete_line);
 
     EXPECT_EQ(config.cluster, "c.json");
     EXPECT_EQ(config.ranks, 4);
     EXPECT_TRUE(config.does_math);
-    EXPECT_TRUE(simulate_config(whole + "--math on").does_math);
+    EXPECT_TRUE(simulate_config(complete_line + "--math on").does_math);
 }
 
-TEST(SimulateOptions, WithoutArithmeticNeedNoCorpusAndAreOfGhosts) {
+TEST(SimulateOptions, UseTheGhostDeviceAndNoCorpusWithoutArithmetic) {
     const tools::SimulateConfig config = simulate_config(
         "simulate --cluster c.json --ranks 4 --steps 1 --math off --dtype bf16 --charge passes");
 
@@ -33,11 +33,11 @@ TEST(SimulateOptions, WithoutArithmeticNeedNoCorpusAndAreOfGhosts) {
     EXPECT_EQ(run.costs.charging, config::Charging::passes);
 }
 
-TEST(SimulateOptions, HandOnThoseOfTraining) {
+TEST(SimulateOptions, PassOnTheOptionsOfTraining) {
     const TemporaryFile first("simulate.ini", "[layout]\npipe = 2\n[schedule]\nmicrobatches = 4\n");
 
     const tools::SimulateConfig config =
-        simulate_config(whole + "--run-dir=runs/a#b --config " + first.path() + " --microbatches 6");
+        simulate_config(complete_line + "--run-dir=runs/a#b --config " + first.path() + " --microbatches 6");
 
     const TemporaryFile handed_on("handed-on.ini", config.train_options);
     const config::RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
@@ -56,12 +56,12 @@ TEST(SimulateOptions, AreCheckedBeforeAnythingStarts) {
               "nothing says how many ranks there are; give --ranks N");
     EXPECT_EQ(complaint("simulate --cluster c.json --ranks 2 --steps 5"),
               "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
-    EXPECT_EQ(complaint(whole + "--piep 2"), "unknown option --piep; did you mean --pipe?");
-    EXPECT_EQ(complaint(whole + "rows"),
+    EXPECT_EQ(complaint(complete_line + "--piep 2"), "unknown option --piep; did you mean --pipe?");
+    EXPECT_EQ(complaint(complete_line + "rows"),
               "simulate takes options only, but 'rows' belongs to none; see trireme simulate --help");
 }
 
-TEST(SimulateOptions, OfAPlanAreTheMemoryOfDevicesAlone) {
+TEST(SimulateOptions, AllowAClusterButNoNetworkForPlans) {
     EXPECT_EQ(complaint("plan --cluster c.json"), "");
     EXPECT_EQ(complaint("plan --cluster c.json --network free"),
               "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");

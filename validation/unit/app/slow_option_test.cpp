@@ -15,7 +15,7 @@ std::string slow_complaint(const std::string& value) {
     return complaint("train --corpus a.h5 --steps 5 --slow " + value);
 }
 
-TEST(SlowOption, SaysWhichRankIsHowSlowAndWhen) {
+TEST(SlowOption, SetsRankFactorAndSteps) {
     const std::vector<config::SlowRank> given = slow("--slow rank=3,factor=4,steps=100:200");
 
     ASSERT_EQ(given.size(), 1U);
@@ -27,7 +27,7 @@ TEST(SlowOption, SaysWhichRankIsHowSlowAndWhen) {
     EXPECT_TRUE(slow("--slow off").empty());
 }
 
-TEST(SlowOption, MayLeaveStepsOut) {
+TEST(SlowOption, MayOmitTheStepsOrTheirEnd) {
     EXPECT_EQ(slow("--slow factor=1.5,rank=0")[0].first_step, 1U);
     EXPECT_EQ(slow("--slow factor=1.5,rank=0")[0].last_step, std::nullopt);
     EXPECT_EQ(slow("--slow steps=7:,factor=1.5,rank=0")[0].first_step, 7U);
@@ -36,27 +36,27 @@ TEST(SlowOption, MayLeaveStepsOut) {
     EXPECT_EQ(slow("--slow rank=0,factor=2,steps=7")[0].last_step, 7U);
 }
 
-TEST(SlowOption, MayComeSeveralTimes) {
+TEST(SlowOption, MayBeGivenSeveralTimes) {
     const config::RunConfig config =
         train_config("--slow rank=1,factor=2 --slow rank=2,factor=3,steps=5:;rank=1,factor=4,steps=6");
 
     EXPECT_EQ(config.emulation.slow.size(), 3U);
-    EXPECT_NE(config.resolved.find("\n[emulation]\n"), std::string::npos);
-    EXPECT_NE(config.resolved.find(
+    EXPECT_NE(config.ini_text.find("\n[emulation]\n"), std::string::npos);
+    EXPECT_NE(config.ini_text.find(
                   "\nslow = \"rank=1,factor=2;rank=2,factor=3,steps=5:;rank=1,factor=4,steps=6:6\"\n"),
               std::string::npos);
-    EXPECT_NE(train_config("").resolved.find("\nslow = off\n"), std::string::npos);
+    EXPECT_NE(train_config("").ini_text.find("\nslow = off\n"), std::string::npos);
     const auto plan = std::get<tools::PlanConfig>(parse("plan --slow rank=1,factor=2 --slow rank=2,factor=3"));
     EXPECT_EQ(plan.run.emulation.slow.size(), 2U);
 }
 
-TEST(SlowOption, MayBeOfProductsAlone) {
-    EXPECT_EQ(slow("--slow rank=0,factor=2")[0].on, config::SlowKernels::all);
-    EXPECT_EQ(slow("--slow rank=0,factor=2,on=all")[0].on, config::SlowKernels::all);
-    EXPECT_EQ(slow("--slow on=products,rank=0,factor=2")[0].on, config::SlowKernels::products);
+TEST(SlowOption, MaySlowDownMatmulsOnly) {
+    EXPECT_EQ(slow("--slow rank=0,factor=2")[0].kernels, config::SlowKernels::all);
+    EXPECT_EQ(slow("--slow rank=0,factor=2,on=all")[0].kernels, config::SlowKernels::all);
+    EXPECT_EQ(slow("--slow on=products,rank=0,factor=2")[0].kernels, config::SlowKernels::matmuls);
 }
 
-TEST(SlowOption, MayTakeRanksInTurnOrByLot) {
+TEST(SlowOption, MaySelectRanksInTurnOrAtRandom) {
     const config::SlowRank turn = slow("--slow factor=4,rank=turn,steps=3:9")[0];
     const config::SlowRank random = slow("--slow factor=2:4.5,every=50,rank=random")[0];
 
@@ -87,12 +87,12 @@ TEST(SlowOption, IsPrintedAsItIsRead) {
           "rank=turn,factor=4,steps=3:,every=5,on=products", "rank=random,factor=2,every=1",
           "rank=random,factor=2:4.5,steps=2:9", "trace=traces/a.csv",
           "rank=random,factor=2:2;trace=a.csv;rank=1,factor=2"}) {
-        EXPECT_TRUE(says(train_config("--slow " + text).resolved, text)) << text;
+        EXPECT_TRUE(says(train_config("--slow " + text).ini_text, text)) << text;
     }
-    EXPECT_TRUE(says(train_config("--slow rank=0,factor=2,on=all").resolved, "\nslow = rank=0,factor=2\n"));
+    EXPECT_TRUE(says(train_config("--slow rank=0,factor=2,on=all").ini_text, "\nslow = rank=0,factor=2\n"));
 }
 
-TEST(SlowOption, RefusesWhatItDoesNotKnow) {
+TEST(SlowOption, RejectsMissingRepeatedAndUnknownSettings) {
     const std::string form =
         "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not ";
 
@@ -106,7 +106,7 @@ TEST(SlowOption, RefusesWhatItDoesNotKnow) {
     EXPECT_EQ(slow_complaint("rank=3,factor=2 --slow off"), form + "'off'");
 }
 
-TEST(SlowOption, RefusesWhatIsNoRankAndNoFactor) {
+TEST(SlowOption, RejectsInvalidRanksAndFactors) {
     const std::string factors = "--slow factor expects a number from 1 to 1000, not ";
 
     EXPECT_EQ(slow_complaint("rank=-1,factor=2"), "--slow rank expects a whole number of at least 0, not '-1'");
@@ -117,7 +117,7 @@ TEST(SlowOption, RefusesWhatIsNoRankAndNoFactor) {
     EXPECT_EQ(slow_complaint("rank=0,factor="), factors + "''");
 }
 
-TEST(SlowOption, RefusesWhatItCannotChoose) {
+TEST(SlowOption, RejectsUnknownWords) {
     EXPECT_EQ(slow_complaint("rank=turns,factor=2"),
               "--slow rank expects a whole number, turn or random, not 'turns'; did you mean turn?");
     EXPECT_EQ(slow_complaint("rank=Random,factor=2"),
@@ -131,7 +131,7 @@ TEST(SlowOption, RefusesWhatItCannotChoose) {
               "'rank=turn,factor=2,evry=3'; did you mean every?");
 }
 
-TEST(SlowOption, RefusesRangesThatAreNone) {
+TEST(SlowOption, RejectsInvalidFactorRanges) {
     EXPECT_EQ(slow_complaint("rank=0,factor=2:4"),
               "--slow factor expects a single number, because only rank=random draws from a range, not '2:4'");
     EXPECT_EQ(slow_complaint("rank=random,factor=4:2"),
@@ -141,7 +141,7 @@ TEST(SlowOption, RefusesRangesThatAreNone) {
     EXPECT_EQ(slow_complaint("rank=random,factor=2:"), "--slow factor expects a number from 1 to 1000, not ''");
 }
 
-TEST(SlowOption, RefusesPeriodsThatAreNone) {
+TEST(SlowOption, RejectsInvalidPeriods) {
     EXPECT_EQ(slow_complaint("rank=turn,factor=2,every=0"),
               "--slow every expects a whole number of at least 1, not '0'");
     EXPECT_EQ(
@@ -150,7 +150,7 @@ TEST(SlowOption, RefusesPeriodsThatAreNone) {
         "or use rank=turn or rank=random");
 }
 
-TEST(SlowOption, RefusesATraceThatIsNotAlone) {
+TEST(SlowOption, RejectsATraceWithOtherSettings) {
     const std::string alone =
         "--slow expects trace=FILE alone, because the file says which ranks are slow and when, not ";
 
@@ -162,7 +162,7 @@ TEST(SlowOption, RefusesATraceThatIsNotAlone) {
               "'trce=a.csv'; did you mean trace?");
 }
 
-TEST(SlowOption, RefusesStepsThatAreNone) {
+TEST(SlowOption, RejectsInvalidSteps) {
     EXPECT_EQ(slow_complaint("rank=0,factor=2,steps=0"),
               "--slow steps expects a whole number of at least 1, not '0'");
     EXPECT_EQ(slow_complaint("rank=0,factor=2,steps="),

@@ -11,7 +11,7 @@ std::string train_complaint(const std::string& options) {
     return complaint("train --corpus a.h5 --steps 5 " + options);
 }
 
-TEST(TrainOptions, SetEveryField) {
+TEST(TrainOptions, SetTheDataAndTheModel) {
     const config::RunConfig config = train_config(
         "--max-length 64 --long drop --validation-share 0.1 --model gpt2 --tied off --dropout 0 --document-end "
         "none "
@@ -21,8 +21,8 @@ TEST(TrainOptions, SetEveryField) {
     EXPECT_EQ(config.data.corpus, "a.h5");
     EXPECT_EQ(config.data.max_length, 64U);
     EXPECT_EQ(config.data.long_rows, data::LongRows::drop);
-    EXPECT_EQ(config.data.validation_share, 0.1);
-    EXPECT_FALSE(config.data.document_end);
+    EXPECT_EQ(config.data.validation_fraction, 0.1);
+    EXPECT_FALSE(config.data.has_document_end);
     EXPECT_EQ(config.model.name, "gpt2");
     EXPECT_EQ(config.model.tied, false);
     EXPECT_EQ(config.model.dropout, 0.0);
@@ -43,7 +43,7 @@ TEST(TrainOptions, SetTheTask) {
     const config::TaskConfig task = train_config("--task masked --mask-share 0.3 --label-smoothing 0.1").task;
 
     EXPECT_EQ(task.task, Task::masked);
-    EXPECT_EQ(task.mask_share, 0.3);
+    EXPECT_EQ(task.mask_fraction, 0.3);
     EXPECT_EQ(task.label_smoothing, 0.1);
     EXPECT_EQ(train_config("--task language").task.task, Task::language);
     EXPECT_EQ(train_config("--task span").task.task, Task::span);
@@ -117,28 +117,28 @@ TEST(TrainOptions, SetTheLayoutAndTheSchedule) {
     EXPECT_EQ(config.schedule.chunks, 2);
     EXPECT_EQ(train_config("--recompute full").layout.recompute,
               std::vector<plan::Recompute>{plan::Recompute::full});
-    EXPECT_NE(config.resolved.find("recompute = none,selective,full,full\n"), std::string::npos);
+    EXPECT_NE(config.ini_text.find("recompute = none,selective,full,full\n"), std::string::npos);
 }
 
-TEST(TrainOptions, SetWhatACutGoesBy) {
+TEST(TrainOptions, SetTheProfileAndMemoryLimitOfThePartition) {
     const config::RunConfig config = train_config("--partition measured --profile p.json --memory-limit 5GB");
 
     EXPECT_EQ(config.layout.partition, "measured");
     EXPECT_EQ(config.costs.profiles, std::vector{config::ProfileFile{"p.json"}});
     EXPECT_EQ(config.layout.memory_limit, 5'000'000'000U);
     EXPECT_EQ(train_config("--memory-limit 0").layout.memory_limit, 0U);
-    EXPECT_NE(train_config("").resolved.find("memory-limit = 0\n"), std::string::npos);
+    EXPECT_NE(train_config("").ini_text.find("memory-limit = 0\n"), std::string::npos);
     EXPECT_EQ(train_complaint("--memory-limit much"),
               "--memory-limit expects a number of bytes, such as 80GiB, 5GB, 500MB or 20000, not 'much'");
 }
 
 TEST(TrainOptions, ReadBackTheCostsThatTheyPrint) {
     const config::RunConfig config = train_config("--cost F=2,send=0.25;W=3,step=0.5");
-    const TemporaryFile file("costs.ini", config.resolved);
+    const TemporaryFile file("costs.ini", config.ini_text);
 
     const config::RunConfig again = train_config("--config " + file.path());
 
-    EXPECT_EQ(again.resolved, config.resolved);
+    EXPECT_EQ(again.ini_text, config.ini_text);
     ASSERT_EQ(again.costs.stages.size(), 2U);
     EXPECT_EQ(again.costs.stages[0].send, 0.25);
     EXPECT_EQ(again.costs.stages[1].backward_weight, 3);
@@ -146,7 +146,7 @@ TEST(TrainOptions, ReadBackTheCostsThatTheyPrint) {
     EXPECT_TRUE(train_config("").costs.stages.empty());
 }
 
-TEST(TrainOptions, SayWhichWaysToRecomputeThereAre) {
+TEST(TrainOptions, RejectUnknownRecomputeModes) {
     const std::string expected = "--recompute expects one of none, selective, full, not ";
 
     EXPECT_EQ(train_complaint("--recompute none,fully"), expected + "'fully'; did you mean full?");
@@ -154,7 +154,7 @@ TEST(TrainOptions, SayWhichWaysToRecomputeThereAre) {
     EXPECT_EQ(train_complaint("--recompute full,"), expected + "''");
 }
 
-TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
+TEST(TrainOptions, KeepDefaultsIfNotGiven) {
     const config::RunConfig config = train_config("");
 
     EXPECT_EQ(config.model.name, "");  // the model of --init, or gpt2-tiny
@@ -168,7 +168,7 @@ TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
     EXPECT_EQ(train_config("--device auto").precision.device, config::DeviceKind::automatic);
 }
 
-TEST(TrainOptions, NameTheNearestKnownOne) {
+TEST(TrainOptions, SuggestTheNearestNameForAnUnknownOption) {
     EXPECT_EQ(train_complaint("--batchs 16"), "unknown option --batchs; did you mean --batch?");
     EXPECT_EQ(train_complaint("--batchs=16"), "unknown option --batchs; did you mean --batch?");
     EXPECT_EQ(train_complaint("-batch 16"), "unknown option -batch; did you mean --batch?");
@@ -176,15 +176,15 @@ TEST(TrainOptions, NameTheNearestKnownOne) {
     EXPECT_EQ(train_complaint("--xyzzy 1"), "unknown option --xyzzy; trireme train --help lists all");
 }
 
-TEST(TrainOptions, AreNeverGuessedFromTheirBeginning) {
+TEST(TrainOptions, RejectAbbreviatedNames) {
     EXPECT_EQ(train_complaint("--eval 10"), "unknown option --eval; did you mean --eval-every?");
 }
 
-TEST(TrainOptions, MayNotComeTwice) {
+TEST(TrainOptions, RejectAnOptionGivenTwice) {
     EXPECT_EQ(train_complaint("--batch 8 --batch 16"), "--batch is given twice ('8' and '16'); keep one");
 }
 
-TEST(TrainOptions, NeedTheirValues) {
+TEST(TrainOptions, RejectMissingAndStrayValues) {
     EXPECT_EQ(train_complaint("--batch"), "--batch needs a value; see trireme train --help");
     EXPECT_EQ(train_complaint("--batch --quiet"), "--batch needs a value; see trireme train --help");
     EXPECT_EQ(train_complaint("--batch="), "--batch needs a value; see trireme train --help");
@@ -194,7 +194,7 @@ TEST(TrainOptions, NeedTheirValues) {
               "train takes options only, but '8' belongs to none; see trireme train --help");
 }
 
-TEST(TrainOptions, SayWhichWholeNumbersTheyExpect) {
+TEST(TrainOptions, RejectInvalidWholeNumbers) {
     EXPECT_EQ(train_complaint("--batch x"), "--batch expects a whole number of at least 1, not 'x'");
     EXPECT_EQ(train_complaint("--batch 0"), "--batch expects a whole number of at least 1, not '0'");
     EXPECT_EQ(train_complaint("--batch -3"), "--batch expects a whole number of at least 1, not '-3'");
@@ -206,7 +206,7 @@ TEST(TrainOptions, SayWhichWholeNumbersTheyExpect) {
               "--seed expects a whole number from 0 to 18446744073709551615, not '18446744073709551616'");
 }
 
-TEST(TrainOptions, SayWhichNumbersTheyExpect) {
+TEST(TrainOptions, RejectInvalidRealNumbers) {
     EXPECT_EQ(train_complaint("--dropout 1"),
               "--dropout expects a number from 0 up to, but not including, 1, not '1'");
     EXPECT_EQ(train_complaint("--dropout -0.1"),
@@ -223,7 +223,7 @@ TEST(TrainOptions, SayWhichNumbersTheyExpect) {
               "--label-smoothing expects a number from 0 up to, but not including, 1, not '1'");
 }
 
-TEST(TrainOptions, SayWhichWordsTheyExpect) {
+TEST(TrainOptions, RejectInvalidWordsAndListTheValidOnes) {
     EXPECT_EQ(train_complaint("--length packed"),
               "--length expects one of fixed, pad, pack, not 'packed'; did you mean pack?");
     EXPECT_EQ(train_complaint("--task mask"),
@@ -237,7 +237,7 @@ TEST(TrainOptions, NeedACorpus) {
               "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
 }
 
-TEST(TrainOptions, NeedOneDuration) {
+TEST(TrainOptions, NeedExactlyOneDuration) {
     EXPECT_EQ(complaint("train --corpus a.h5"), "nothing says how long to train; give --steps N or --epochs E");
     EXPECT_EQ(train_complaint("--epochs 2"),
               "--steps 5 and --epochs 2 both say how long to train; keep one (0 takes the other back)");
@@ -250,17 +250,17 @@ TEST(TrainOptions, CannotBeQuietAndVerbose) {
               "--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
 }
 
-TEST(TrainOptions, SayHowTheStateMoves) {
-    EXPECT_EQ(train_config("").policy.move, config::MoveWay::stop);
+TEST(TrainOptions, SetTheMethodThatMovesState) {
+    EXPECT_EQ(train_config("").policy.move, config::MoveMethod::stop);
     const auto move = [](const std::string& way) {
         return train_config("--straggler uneven --move " + way).policy.move;
     };
-    EXPECT_EQ(move("overlap"), config::MoveWay::overlap);
-    EXPECT_EQ(move("twins"), config::MoveWay::twins);
-    EXPECT_EQ(move("restart"), config::MoveWay::restart);
+    EXPECT_EQ(move("overlap"), config::MoveMethod::overlap);
+    EXPECT_EQ(move("twins"), config::MoveMethod::twins);
+    EXPECT_EQ(move("restart"), config::MoveMethod::restart);
 }
 
-TEST(TrainOptions, SayWhichStepsAreTraced) {
+TEST(TrainOptions, SelectTheStepsToTrace) {
     const auto steps = [](const std::string& options) { return train_config(options).run.trace; };
     EXPECT_EQ(steps("").last, 0U);
     EXPECT_EQ(steps("--trace off").last, 0U);
@@ -268,11 +268,11 @@ TEST(TrainOptions, SayWhichStepsAreTraced) {
     EXPECT_EQ(steps("--trace 3:12").last, 12U);
     EXPECT_EQ(steps("--trace 7").first, 7U);
     EXPECT_EQ(steps("--trace 7").last, 7U);
-    EXPECT_NE(train_config("--trace 7").resolved.find("\ntrace = 7:7\n"), std::string::npos);
-    EXPECT_NE(train_config("").resolved.find("\ntrace = off\n"), std::string::npos);
+    EXPECT_NE(train_config("--trace 7").ini_text.find("\ntrace = 7:7\n"), std::string::npos);
+    EXPECT_NE(train_config("").ini_text.find("\ntrace = off\n"), std::string::npos);
 }
 
-TEST(TrainOptions, RefuseStepsThatCannotBeTraced) {
+TEST(TrainOptions, RejectInvalidStepsToTrace) {
     EXPECT_EQ(train_complaint("--trace 0"), "--trace expects a whole number of at least 1, not '0'");
     EXPECT_EQ(train_complaint("--trace 3:"), "--trace expects a whole number of at least 1, not ''");
     EXPECT_EQ(train_complaint("--trace 5:3"),
@@ -281,7 +281,7 @@ TEST(TrainOptions, RefuseStepsThatCannotBeTraced) {
               "--trace expects the first and the last step, such as 5:8, one step, or off, not '1:2:3'");
 }
 
-TEST(TrainOptions, NameAFileOfDecisions) {
+TEST(TrainOptions, SetTheDecisionsFile) {
     EXPECT_EQ(train_config("--decisions d.jsonl").policy.decisions, "d.jsonl");
     EXPECT_EQ(train_config("").policy.decisions, "");
 }

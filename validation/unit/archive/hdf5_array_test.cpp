@@ -14,7 +14,7 @@
 namespace trireme::archive::hdf5 {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -64,7 +64,7 @@ TEST(Hdf5Array, IsWrittenAtItsOffsetWithoutHdf5) {
     EXPECT_EQ(found, values);
 }
 
-TEST(Hdf5Array, VirtualArraysShowBoxesOfOtherFiles) {
+TEST(Hdf5Array, MapsBoxesOfOtherFilesIfVirtual) {
     const ScratchFolder folder;
     write_file(folder.file("part.h5"));
     {
@@ -86,7 +86,7 @@ TEST(Hdf5Array, VirtualArraysShowBoxesOfOtherFiles) {
     EXPECT_EQ(found, (std::array<float, 9>{0, 0, 0, 1, 2, 3, 4, 5, 6}));
 }
 
-TEST(Hdf5Array, RefusesDatasetsThatAreNoArrays) {
+TEST(Hdf5Array, RejectsIntegerAndChunkedDatasets) {
     const ScratchFolder folder;
     const std::string path = folder.file("a.h5");
     const auto refusal = [&](hid_t type, bool is_chunked) {
@@ -104,7 +104,7 @@ TEST(Hdf5Array, RefusesDatasetsThatAreNoArrays) {
             const std::array<float, 4> zeros{};
             H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros.data());
         }
-        return message_of<ConfigError>(
+        return catch_message<ConfigError>(
             [&] { open_array(open_read_only(path).get(), path, "/parameters/x", "stop"); });
     };
 
@@ -113,12 +113,12 @@ TEST(Hdf5Array, RefusesDatasetsThatAreNoArrays) {
     EXPECT_TRUE(says(refusal(H5T_IEEE_F32LE, true), "is not in one piece of the file; stop"));
 }
 
-TEST(Hdf5Array, NamesOneThatIsMissing) {
+TEST(Hdf5Array, NamesTheMissingDatasetInItsError) {
     const ScratchFolder folder;
     const std::string path = folder.file("a.h5");
     create_file(path);
 
-    const std::string message = message_of<ConfigError>(
+    const std::string message = catch_message<ConfigError>(
         [&] { open_array(open_read_only(path).get(), path, "/parameters/x", "copy it again"); });
 
     EXPECT_TRUE(says(message, "cannot read /parameters/x of " + path));

@@ -13,43 +13,43 @@
 namespace trireme::archive {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
 using Names = std::vector<std::string>;
 
-TEST(PartialFolder, AppearsWhenItIsKept) {
+TEST(PartialFolder, AppearsOnlyWhenKept) {
     const ScratchFolder scratch;
-    PartialFolder folder(scratch.file("made"), Existing::refused);
-    write_whole_file(folder.partial_path() / "a", "bytes");
+    PartialFolder folder(scratch.file("made"), ExistingFolder::refuse);
+    write_file_atomically(folder.partial_path() / "a", "bytes");
     EXPECT_FALSE(std::filesystem::exists(scratch.file("made")));
 
-    folder.keep("");
+    folder.commit("");
 
     EXPECT_EQ(read_whole(scratch.file("made/a")), "bytes");
     EXPECT_EQ(scratch.names(), Names{"made"});
 }
 
-TEST(PartialFolder, LeavesNothingWhenItIsNotKept) {
+TEST(PartialFolder, LeavesNothingIfNotKept) {
     const ScratchFolder scratch;
     {
-        const PartialFolder folder(scratch.file("made/"), Existing::refused);
-        write_whole_file(folder.partial_path() / "a", "bytes");
+        const PartialFolder folder(scratch.file("made/"), ExistingFolder::refuse);
+        write_file_atomically(folder.partial_path() / "a", "bytes");
     }
 
     EXPECT_TRUE(scratch.names().empty());
 }
 
-TEST(PartialFolder, ReplacesAFolderWithAllThatIsInIt) {
+TEST(PartialFolder, ReplacesAnExistingFolderAndItsContents) {
     const ScratchFolder scratch;
     std::filesystem::create_directory(scratch.file("made"));
     scratch.write("made/old", "old");
     {
-        PartialFolder folder(scratch.file("made"), Existing::replaced);
-        write_whole_file(folder.partial_path() / "new", "new");
+        PartialFolder folder(scratch.file("made"), ExistingFolder::replace);
+        write_file_atomically(folder.partial_path() / "new", "new");
 
-        folder.keep("");
+        folder.commit("");
     }
 
     EXPECT_EQ(scratch.names(), Names{"made"});
@@ -57,92 +57,94 @@ TEST(PartialFolder, ReplacesAFolderWithAllThatIsInIt) {
     EXPECT_EQ(read_whole(scratch.file("made/new")), "new");
 }
 
-TEST(PartialFolder, MakesTheFoldersOnItsWay) {
+TEST(PartialFolder, CreatesParentFolders) {
     const ScratchFolder scratch;
 
-    PartialFolder(scratch.file("a/b/made"), Existing::refused).keep("");
+    PartialFolder(scratch.file("a/b/made"), ExistingFolder::refuse).commit("");
 
     EXPECT_TRUE(std::filesystem::is_directory(scratch.file("a/b/made")));
 }
 
-TEST(PartialFolder, RefusesAPlaceWhereAFileIs) {
+TEST(PartialFolder, RejectsAPathOccupiedByAFile) {
     const ScratchFolder scratch;
     scratch.write("made", "a file");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made"), Existing::replaced); }),
-                     "made cannot be written: Not a directory; name another folder"));
     EXPECT_TRUE(
-        says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made/in"), Existing::replaced); }),
-             "cannot be written: Not a directory"));
+        says(catch_message<ConfigError>([&] { PartialFolder(scratch.file("made"), ExistingFolder::replace); }),
+             "made cannot be written: Not a directory; name another folder"));
+    EXPECT_TRUE(says(
+        catch_message<ConfigError>([&] { PartialFolder(scratch.file("made/in"), ExistingFolder::replace); }),
+        "cannot be written: Not a directory"));
     EXPECT_EQ(read_whole(scratch.file("made")), "a file");
 }
 
-TEST(PartialFolder, RefusesAFolderThatHoldsAnything) {
+TEST(PartialFolder, RejectsAFolderThatIsNotEmpty) {
     const ScratchFolder scratch;
     std::filesystem::create_directory(scratch.file("made"));
     scratch.write("made/old", "old");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made"), Existing::refused); }),
-                     "made already holds old; empty it or name another folder"));
+    EXPECT_TRUE(
+        says(catch_message<ConfigError>([&] { PartialFolder(scratch.file("made"), ExistingFolder::refuse); }),
+             "made already holds old; empty it or name another folder"));
 }
 
-TEST(PartialFolder, LeavesAloneWhatCameMeanwhile) {
+TEST(PartialFolder, DoesNotReplaceAFolderCreatedMeanwhile) {
     const ScratchFolder scratch;
-    PartialFolder folder(scratch.file("made"), Existing::refused);
-    write_whole_file(folder.partial_path() / "new", "new");
+    PartialFolder folder(scratch.file("made"), ExistingFolder::refuse);
+    write_file_atomically(folder.partial_path() / "new", "new");
     std::filesystem::create_directory(scratch.file("made"));
     scratch.write("made/old", "old");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { folder.keep(""); }), "made cannot be written: "));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { folder.commit(""); }), "made cannot be written: "));
     EXPECT_EQ(read_whole(scratch.file("made/old")), "old");
     EXPECT_FALSE(std::filesystem::exists(scratch.file("made/new")));
 }
 
-TEST(PartialFolder, LeavesAloneTheFilesThatCameIntoAnEmptyFolder) {
+TEST(PartialFolder, DoesNotReplaceFilesCreatedMeanwhile) {
     const ScratchFolder scratch;
     std::filesystem::create_directory(scratch.file("made"));
-    PartialFolder folder(scratch.file("made"), Existing::refused);
-    for (const char* name : {"a", "b"}) write_whole_file(folder.partial_path() / name, "new");
+    PartialFolder folder(scratch.file("made"), ExistingFolder::refuse);
+    for (const char* name : {"a", "b"}) write_file_atomically(folder.partial_path() / name, "new");
     scratch.write("made/b", "old");
 
     EXPECT_TRUE(
-        says(message_of<ConfigError>([&] { folder.keep(""); }), "made/b cannot be written: File exists"));
+        says(catch_message<ConfigError>([&] { folder.commit(""); }), "made/b cannot be written: File exists"));
     EXPECT_EQ(read_whole(scratch.file("made/b")), "old");
     EXPECT_FALSE(std::filesystem::exists(scratch.file("made/a")));
 }
 
 // A mount point or a process's current folder cannot be replaced by another folder.
-TEST(PartialFolder, AnEmptyFolderStaysTheOneThatItIs) {
+TEST(PartialFolder, FillsAnEmptyFolderInPlace) {
     const ScratchFolder scratch;
     std::filesystem::create_directory(scratch.file("made"));
     std::filesystem::create_directory_symlink("made", scratch.file("link"));
     struct stat before {};
     struct stat after {};
     ASSERT_EQ(::stat(scratch.file("made").c_str(), &before), 0);
-    PartialFolder folder(scratch.file("link"), Existing::refused);
-    for (const char* name : {"a", "b"}) write_whole_file(folder.partial_path() / name, name);
+    PartialFolder folder(scratch.file("link"), ExistingFolder::refuse);
+    for (const char* name : {"a", "b"}) write_file_atomically(folder.partial_path() / name, name);
 
-    folder.keep("a");
+    folder.commit("a");
 
     ASSERT_EQ(::stat(scratch.file("made").c_str(), &after), 0);
     EXPECT_EQ(before.st_ino, after.st_ino);
-    EXPECT_EQ(names_in(scratch.file("made")), (Names{"a", "b"}));
+    EXPECT_EQ(list_names(scratch.file("made")), (Names{"a", "b"}));
 }
 
-TEST(PartialFolder, AnUnkeptOneTakesTheFoldersOnItsWayAlong) {
+TEST(PartialFolder, RemovesCreatedParentFoldersIfNotKept) {
     const ScratchFolder scratch;
 
-    PartialFolder(scratch.file("a/b/made"), Existing::refused);
+    PartialFolder(scratch.file("a/b/made"), ExistingFolder::refuse);
 
     EXPECT_TRUE(scratch.names().empty());
 }
 
-TEST(PartialFolder, RefusesPlacesThatCannotBe) {
+TEST(PartialFolder, RejectsDanglingLinksLoopsAndUnusableNames) {
     const ScratchFolder scratch;
     std::filesystem::create_symlink("nowhere", scratch.file("dangling"));
     std::filesystem::create_symlink("loop", scratch.file("loop"));
     const auto refusal = [](const std::string& path) {
-        return message_of<ConfigError>([&] { PartialFolder(path, Existing::refused); });
+        return catch_message<ConfigError>([&] { PartialFolder(path, ExistingFolder::refuse); });
     };
 
     EXPECT_TRUE(says(refusal(scratch.file("dangling")), "dangling cannot be written: Not a directory"));
@@ -151,27 +153,28 @@ TEST(PartialFolder, RefusesPlacesThatCannotBe) {
     EXPECT_NE(refusal(""), "(no error)");
 }
 
-TEST(PartialFolder, IsNotNamedInMessages) {
+TEST(PartialFolder, IsNamedByItsFinalPathInErrors) {
     const ScratchFolder scratch;
-    const PartialFolder folder(scratch.file("made"), Existing::refused);
+    const PartialFolder folder(scratch.file("made"), ExistingFolder::refuse);
     std::filesystem::create_directory(folder.partial_path() / "in");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { write_whole_file(folder.partial_path() / "in", "bytes"); }),
-                     scratch.file("made/in") + " cannot be written: Is a directory"));
+    EXPECT_TRUE(
+        says(catch_message<ConfigError>([&] { write_file_atomically(folder.partial_path() / "in", "bytes"); }),
+             scratch.file("made/in") + " cannot be written: Is a directory"));
 }
 
 TEST(Listing, SaysWhyAFolderCannotBeListed) {
     const ScratchFolder scratch;
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { names_in(scratch.write("file", "")); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { list_names(scratch.write("file", "")); }),
                      "file cannot be listed: Not a directory"));
 }
 
-TEST(WholeFile, IsReplacedWhole) {
+TEST(AtomicWrite, ReplacesTheFileAndLeavesNoOther) {
     const ScratchFolder scratch;
     scratch.write("latest", "step-1\n");
 
-    write_whole_file(scratch.file("latest"), "step-2\n");
+    write_file_atomically(scratch.file("latest"), "step-2\n");
 
     EXPECT_EQ(read_whole(scratch.file("latest")), "step-2\n");
     EXPECT_EQ(scratch.names(), Names{"latest"});

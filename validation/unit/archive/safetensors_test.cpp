@@ -12,7 +12,7 @@
 namespace trireme::archive {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
@@ -32,7 +32,7 @@ std::string with_length(std::uint64_t length, const std::string& rest) {
 }
 
 std::string refusal(std::string_view header, std::uint64_t data_bytes) {
-    return message_of<ConfigError>([&] { parse_safetensors_header(header, data_bytes, "a.safetensors"); });
+    return catch_message<ConfigError>([&] { parse_safetensors_header(header, data_bytes, "a.safetensors"); });
 }
 
 // A header with one tensor of two floats.
@@ -50,21 +50,21 @@ TEST(Safetensors, ReadsAHeader) {
     EXPECT_EQ(header.tensors[0].shape, (std::vector<std::uint64_t>{1, 2}));
     EXPECT_EQ(header.tensors[1].name, "b");
     EXPECT_TRUE(header.tensors[1].shape.empty());
-    EXPECT_EQ(header.tensors[1].bytes(), 2U);
+    EXPECT_EQ(header.tensors[1].count_bytes(), 2U);
     EXPECT_EQ(header.metadata.at("format"), "pt");
 }
 
-TEST(Safetensors, TensorsWithoutElementsHaveAPlace) {
+TEST(Safetensors, KeepsTensorsWithoutElements) {
     const SafetensorsHeader header = parse_safetensors_header(
         R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"e":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]}})",
         8, "a.safetensors");
 
     EXPECT_EQ(header.tensors.at(0).name, "e");
-    EXPECT_EQ(header.tensors.at(0).bytes(), 0U);
+    EXPECT_EQ(header.tensors.at(0).count_bytes(), 0U);
 }
 
 // The expected bytes are what Hugging Face's library (safetensors 0.8.0) writes for these zero tensors.
-TEST(Safetensors, WritesWhatTheOtherLibraryWrites) {
+TEST(Safetensors, WritesTheSameBytesAsHuggingFace) {
     const ScratchFolder folder;
     const std::string header =
         R"({"__metadata__":{"format":"pt"},"z":{"dtype":"U64","shape":[2],"data_offsets":[0,16]},)"
@@ -97,7 +97,7 @@ TEST(Safetensors, WritesWhatTheOtherLibraryWrites) {
     EXPECT_EQ(read_whole(folder.file("a.safetensors")), with_length(880, header + std::string(121, '\0')));
 }
 
-TEST(Safetensors, ReadsPartsOfWhatItWrote) {
+TEST(Safetensors, ReadsPartOfAWrittenTensor) {
     const ScratchFolder folder;
     const std::array<float, 4> values{1, 2, 3, 4};
     SafetensorsWriter writer(folder.file("a.safetensors"), {tensor("x", StoredType::f32, {2, 2})}, {});
@@ -112,7 +112,7 @@ TEST(Safetensors, ReadsPartsOfWhatItWrote) {
     EXPECT_TRUE(file.header().metadata.empty());
 }
 
-TEST(Safetensors, AppearsWhenItIsWhole) {
+TEST(Safetensors, LeavesNoFileIfDataIsMissing) {
     const ScratchFolder folder;
     {
         SafetensorsWriter writer(folder.file("a.safetensors"), {tensor("x", StoredType::f32, {2})}, {});
@@ -123,11 +123,11 @@ TEST(Safetensors, AppearsWhenItIsWhole) {
     EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(Safetensors, RefusesLengthsThatLie) {
+TEST(Safetensors, RejectsWrongHeaderAndFileLengths) {
     const ScratchFolder folder;
     const auto refusal_of = [&](const std::string& bytes) {
         const std::string path = folder.write("a.safetensors", bytes);
-        return message_of<ConfigError>([&] { SafetensorsFile::open(path); });
+        return catch_message<ConfigError>([&] { SafetensorsFile::open(path); });
     };
 
     EXPECT_TRUE(says(refusal_of(""), "a.safetensors has 0 bytes, too few"));
@@ -140,16 +140,16 @@ TEST(Safetensors, RefusesLengthsThatLie) {
     EXPECT_TRUE(says(refusal_of(with_length(54, small + ".........")), "end at byte 8 of the 9"));
 }
 
-TEST(Safetensors, RefusesHeadersBeyondTheFormatsLimit) {
+TEST(Safetensors, RejectsHeadersOverTheFormatLimit) {
     const std::array<std::byte, 8> first{std::byte{0}, std::byte{0}, std::byte{0}, std::byte{8}};
 
-    const std::string message = message_of<ConfigError>(
-        [&] { safetensors_header_bytes(first, std::uint64_t{1} << 40, "a.safetensors"); });
+    const std::string message = catch_message<ConfigError>(
+        [&] { parse_safetensors_header_bytes(first, std::uint64_t{1} << 40, "a.safetensors"); });
 
     EXPECT_TRUE(says(message, "134217728 bytes; the format allows 100000000"));
 }
 
-TEST(Safetensors, RefusesOffsetsThatDoNotTile) {
+TEST(Safetensors, RejectsOverlappingGappedAndMalformedOffsets) {
     const auto two = [](const char* first, const char* second) {
         return cat(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":)", first,
                    R"(},"y":{"dtype":"U8","shape":[4],"data_offsets":)", second, "}}");
@@ -166,7 +166,7 @@ TEST(Safetensors, RefusesOffsetsThatDoNotTile) {
     EXPECT_TRUE(says(refusal(two("[0,4]", "[4,8,8]"), 8), "more than two data_offsets"));
 }
 
-TEST(Safetensors, RefusesSizesThatDoNotFitTheirShape) {
+TEST(Safetensors, RejectsShapesThatDisagreeWithTheDataSize) {
     const auto shaped = [](const char* shape) {
         return cat(R"({"x":{"dtype":"F32","shape":)", shape, R"(,"data_offsets":[0,8]}})");
     };
@@ -179,7 +179,7 @@ TEST(Safetensors, RefusesSizesThatDoNotFitTheirShape) {
     EXPECT_TRUE(says(refusal(shaped("[99999999999999999999]"), 8), "says 99999999999999999999 where 'x'"));
 }
 
-TEST(Safetensors, RefusesWhatIsNotExactlyAHeader) {
+TEST(Safetensors, RejectsMalformedHeaders) {
     const std::string twice = small.substr(0, small.size() - 1) + "," + small.substr(1);
 
     EXPECT_TRUE(says(refusal(twice, 8), "gives the name 'x' twice"));
@@ -198,14 +198,14 @@ TEST(Safetensors, RefusesWhatIsNotExactlyAHeader) {
     EXPECT_TRUE(says(refusal("{\"\xff\":{}}", 0), "is no JSON"));
 }
 
-TEST(Safetensors, RefusesANestingBombAtItsThirdLevel) {
+TEST(Safetensors, RejectsDeepNestingAtTheThirdLevel) {
     std::string bomb = R"({"x":{"shape":)";
     bomb.append(1'000'000, '[');
 
     EXPECT_TRUE(says(refusal(bomb, 0), "says a list where 'x'"));
 }
 
-TEST(Safetensors, LongNamesAreCutInMessages) {
+TEST(Safetensors, ShortensLongNamesInErrors) {
     const std::string name(5000, 'n');
 
     const std::string message = refusal(cat("{\"", name, "\":\n1}"), 0);
@@ -214,22 +214,22 @@ TEST(Safetensors, LongNamesAreCutInMessages) {
     EXPECT_TRUE(says(message, "nnn...'"));
 }
 
-TEST(Safetensors, NamesAFileThatIsMissing) {
-    EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/nowhere/a.safetensors"); }),
+TEST(Safetensors, NamesTheUnreadableFileInItsError) {
+    EXPECT_TRUE(says(catch_message<ConfigError>([] { SafetensorsFile::open("/nowhere/a.safetensors"); }),
                      "/nowhere/a.safetensors cannot be read: No such file"));
-    EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/"); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([] { SafetensorsFile::open("/"); }),
                      "is not a regular file (it is a directory)"));
 }
 
 // A limit on the size of files stands for a small disk.
-TEST(SafetensorsWriter, TakesNoMoreSpaceThanItsFile) {
+TEST(SafetensorsWriter, NeverExceedsTheSizeOfItsFile) {
     const ScratchFolder scratch;
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
     const rlimit small_disk{.rlim_cur = 4096, .rlim_max = before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small_disk), 0);
 
-    const std::string message = message_of<ResourceError>([&] {
+    const std::string message = catch_message<ResourceError>([&] {
         SafetensorsWriter writer(scratch.file("a.safetensors"), {tensor("x", StoredType::f32, {2})}, {});
         writer.write(std::vector<std::byte>(8));
         writer.finish();

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-using validation::message_of;
+using validation::catch_message;
 
 std::string lists(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
@@ -24,7 +24,7 @@ std::string objects(std::size_t levels) {
 }
 
 std::string refusal(const std::string& text) {
-    return message_of<ConfigError>([&] { parse_json<json>(text, "my.json"); });
+    return catch_message<ConfigError>([&] { parse_json<json>(text, "my.json"); });
 }
 
 TEST(JsonText, IsParsedUpToTheDepthLimit) {
@@ -33,7 +33,7 @@ TEST(JsonText, IsParsedUpToTheDepthLimit) {
     EXPECT_EQ(parse_json<json>("[[1],[2],{\"a\":[3]}]", "my.json").size(), 3U);
 }
 
-TEST(JsonText, IsRefusedBeyondTheDepthLimit) {
+TEST(JsonText, IsRejectedBeyondTheDepthLimit) {
     const std::string expected =
         "my.json is nested deeper than 64 levels, as no input of Trireme is; check that it is the right file";
 
@@ -43,13 +43,13 @@ TEST(JsonText, IsRefusedBeyondTheDepthLimit) {
     EXPECT_EQ(refusal(std::string(100'000, '[')), expected);
 }
 
-TEST(JsonText, NamesTheByteOfAnError) {
+TEST(JsonText, SaysWhyItCannotBeParsed) {
     EXPECT_EQ(refusal("[1, }"),
-              "my.json is not whole JSON: it breaks at byte 5 of 5; correct it there, or copy it again");
+              "my.json is not complete JSON: it breaks off at byte 5 of 5; correct it there, or copy it again");
     EXPECT_EQ(refusal("[1e999]"), "my.json is not JSON that can be read: a number in it is too large");
 }
 
-TEST(JsonText, IsNothingIfATolerantReaderCannotParseIt) {
+TEST(JsonText, YieldsNoValueIfTryParseFails) {
     EXPECT_FALSE(try_parse_json<json>("{\"step\": 1"));
     EXPECT_FALSE(try_parse_json<json>("[1e999]"));
     EXPECT_FALSE(try_parse_json<ordered_json>(lists(100'000)));

@@ -8,37 +8,37 @@ namespace trireme {
 namespace {
 
 TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
-    EXPECT_EQ(edit_distance("batch", "batch"), 0U);
-    EXPECT_EQ(edit_distance("batchs", "batch"), 1U);
-    EXPECT_EQ(edit_distance("bach", "batch"), 1U);
-    EXPECT_EQ(edit_distance("botch", "batch"), 1U);
-    EXPECT_EQ(edit_distance("bacth", "batch"), 1U);
-    EXPECT_EQ(edit_distance("", "seed"), 4U);
-    EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+    EXPECT_EQ(compute_edit_distance("batch", "batch"), 0U);
+    EXPECT_EQ(compute_edit_distance("batchs", "batch"), 1U);
+    EXPECT_EQ(compute_edit_distance("bach", "batch"), 1U);
+    EXPECT_EQ(compute_edit_distance("botch", "batch"), 1U);
+    EXPECT_EQ(compute_edit_distance("bacth", "batch"), 1U);
+    EXPECT_EQ(compute_edit_distance("", "seed"), 4U);
+    EXPECT_EQ(compute_edit_distance("kitten", "sitting"), 3U);
 }
 
-TEST(Nearest, FindsTheWordWithTheFewestSlips) {
+TEST(NearestWord, IsFoundDespiteTyposCaseAndAMissingEnd) {
     const std::vector<std::string> known{"batch", "beta1", "beta2", "steps", "validation-share"};
 
-    EXPECT_EQ(nearest("batchs", known), "batch");
-    EXPECT_EQ(nearest("beta", known), "beta1");
-    EXPECT_EQ(nearest("STEP", known), "steps");
-    EXPECT_EQ(nearest("val", known), "validation-share");
+    EXPECT_EQ(find_nearest_word("batchs", known), "batch");
+    EXPECT_EQ(find_nearest_word("beta", known), "beta1");
+    EXPECT_EQ(find_nearest_word("STEP", known), "steps");
+    EXPECT_EQ(find_nearest_word("val", known), "validation-share");
 }
 
-TEST(Nearest, SaysNothingWhereNoWordIsNear) {
+TEST(NearestWord, IsEmptyIfNoWordIsSimilar) {
     const std::vector<std::string> known{"batch", "steps"};
 
-    EXPECT_EQ(nearest("xyzzy", known), std::nullopt);
-    EXPECT_EQ(nearest("stop-it", known), std::nullopt);
-    EXPECT_EQ(nearest("batch", std::vector<std::string>{}), std::nullopt);
+    EXPECT_EQ(find_nearest_word("xyzzy", known), std::nullopt);
+    EXPECT_EQ(find_nearest_word("stop-it", known), std::nullopt);
+    EXPECT_EQ(find_nearest_word("batch", std::vector<std::string>{}), std::nullopt);
 }
 
-TEST(DidYouMean, IsTheEndOfASentence) {
+TEST(DidYouMean, SuggestsASimilarWordOrNothing) {
     const std::vector<std::string> known{"batch", "steps"};
 
-    EXPECT_EQ(did_you_mean("batchs", known, "--"), "; did you mean --batch?");
-    EXPECT_EQ(did_you_mean("xyzzy", known, "--"), "");
+    EXPECT_EQ(suggest_word("batchs", known, "--"), "; did you mean --batch?");
+    EXPECT_EQ(suggest_word("xyzzy", known, "--"), "");
 }
 
 }  // namespace

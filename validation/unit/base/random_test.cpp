@@ -6,7 +6,7 @@ namespace trireme {
 namespace {
 
 // The expected values are the known answers published with Random123 for philox4x32-10.
-TEST(Philox, GivesThePublishedAnswers) {
+TEST(Philox, MatchesThePublishedTestVectors) {
     EXPECT_EQ(random_block(RandomKey{0}, RandomBlock{0, 0, 0, 0}),
               (RandomBlock{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
     EXPECT_EQ(random_block(RandomKey{~0ULL}, RandomBlock{~0U, ~0U, ~0U, ~0U}),

@@ -17,14 +17,14 @@ namespace trireme {
 namespace {
 
 namespace fs = std::filesystem;
-using validation::message_of;
+using validation::catch_message;
 using validation::ScratchFolder;
 
 std::string refusal_of_file(const std::string& path) {
-    return message_of<ConfigError>([&] { read_regular_file(path, "--layout"); });
+    return catch_message<ConfigError>([&] { read_regular_file(path, "--layout"); });
 }
 
-TEST(RegularFile, IsReadAsItIs) {
+TEST(RegularFile, IsReadUnchanged) {
     const ScratchFolder folder;
     const std::string bytes("a\0b\r\n\xff", 6);
 
@@ -35,7 +35,7 @@ TEST(RegularFile, IsReadAsItIs) {
     EXPECT_FALSE(read_regular_file("/proc/self/status").empty());
 }
 
-TEST(RegularFile, MayBeNamedByALink) {
+TEST(RegularFile, IsReadThroughASymbolicLink) {
     const ScratchFolder folder;
     fs::create_symlink(folder.write("target", "text"), folder.file("link"));
 
@@ -43,7 +43,7 @@ TEST(RegularFile, MayBeNamedByALink) {
 }
 
 // Opening a FIFO without a writer blocks; a failing test would time out.
-TEST(RegularFile, IsNoFifo) {
+TEST(RegularFile, RejectsAFifo) {
     const ScratchFolder folder;
     const std::string fifo = folder.file("fifo");
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -54,7 +54,7 @@ TEST(RegularFile, IsNoFifo) {
                   "name that file");
 }
 
-TEST(RegularFile, IsNoPipeOfAnotherProcess) {
+TEST(RegularFile, RejectsAPipeNamedByItsDescriptor) {
     int ends[2] = {};
     ASSERT_EQ(::pipe(ends), 0);
 
@@ -65,7 +65,7 @@ TEST(RegularFile, IsNoPipeOfAnotherProcess) {
     ::close(ends[1]);
 }
 
-TEST(RegularFile, IsNoDeviceDirectoryOrSocket) {
+TEST(RegularFile, RejectsDevicesDirectoriesAndSockets) {
     const ScratchFolder folder;
     EXPECT_EQ(refusal_of_file("/dev/zero"),
               "--layout /dev/zero is not a regular file (it is a device); name a file");
@@ -84,19 +84,19 @@ TEST(RegularFile, IsNoDeviceDirectoryOrSocket) {
     ::close(socket);
 }
 
-TEST(RegularFile, ThatIsMissingIsNamed) {
+TEST(RegularFile, NamesTheMissingFileInItsError) {
     EXPECT_EQ(refusal_of_file("/no/such.json"),
               "--layout /no/such.json cannot be read: No such file or directory; check its name");
-    EXPECT_EQ(message_of<ConfigError>([] { read_regular_file("/no/such.json"); }),
+    EXPECT_EQ(catch_message<ConfigError>([] { read_regular_file("/no/such.json"); }),
               "/no/such.json cannot be read: No such file or directory; check its name");
 }
 
-TEST(RegularFile, HasALimitWhereOneIsSet) {
+TEST(RegularFile, RejectsFilesOverTheSizeLimit) {
     const ScratchFolder folder;
     const std::string path = folder.write("five", "12345");
 
     EXPECT_EQ(read_regular_file(path, "", 5), "12345");
-    EXPECT_EQ(message_of<ConfigError>([&] { read_regular_file(path, "", 4); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { read_regular_file(path, "", 4); }),
               path + " has 5 bytes; no file of its kind has more than 4: check that it is the right file");
 }
 
@@ -104,11 +104,11 @@ TEST(RegularFile, HasALimitWhereOneIsSet) {
 [[noreturn]] void read_with_little_memory(const std::string& path) {
     const rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
     setrlimit(RLIMIT_AS, &memory);
-    std::fputs(message_of<ResourceError>([&] { read_regular_file(path, "--decisions"); }).c_str(), stderr);
+    std::fputs(catch_message<ResourceError>([&] { read_regular_file(path, "--decisions"); }).c_str(), stderr);
     std::_Exit(static_cast<int>(ExitCode::resource));
 }
 
-TEST(RegularFileDeathTest, ThatDoesNotFitIntoMemoryIsAnErrorOfTheMachine) {
+TEST(RegularFileDeathTest, ReportsAResourceErrorIfItDoesNotFitIntoMemory) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer allocates memory itself";
 #endif

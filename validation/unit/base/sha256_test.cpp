@@ -16,13 +16,13 @@ TEST(Sha256, AgreesWithTheExamplesOfFips180) {
               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256, OfNothingIsTheKnownDigest) {
+TEST(Sha256, MatchesTheKnownDigestOfAnEmptyMessage) {
     const Sha256 nothing;
 
     EXPECT_EQ(nothing.hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(Sha256, DoesNotDependOnHowAMessageIsCut) {
+TEST(Sha256, DoesNotDependOnHowTheMessageIsSplit) {
     std::string message;
     for (int i = 0; i < 300; ++i) message += static_cast<char>(i * 7);
 
@@ -35,7 +35,7 @@ TEST(Sha256, DoesNotDependOnHowAMessageIsCut) {
     }
 }
 
-TEST(Sha256, PadsEveryLengthAroundABlock) {
+TEST(Sha256, PadsMessagesOfEveryLengthUpTo129Bytes) {
     // The digests of 130 lengths are joined and hashed once more. The constant comes from Python's hashlib.
     Sha256 all;
     for (std::size_t length = 0; length < 130; ++length) all.update(sha256_hex(std::string(length, 'x')));
@@ -43,7 +43,7 @@ TEST(Sha256, PadsEveryLengthAroundABlock) {
     EXPECT_EQ(all.hex(), "199af942eba7fa5d1e16d475169eb24018b14e69339c93d26a9ea6d873b4ace6");
 }
 
-TEST(Sha256, GoesOnAfterADigestWasRead) {
+TEST(Sha256, ContinuesAfterADigestWasRead) {
     Sha256 sum;
     sum.update("a");
     const std::string first = sum.hex();
@@ -54,7 +54,7 @@ TEST(Sha256, GoesOnAfterADigestWasRead) {
 }
 
 // Many bytes at once use the processor's SHA instructions if it has them; portions of 100 bytes never do.
-TEST(Sha256, OfManyBytesIsTheSameInAnyPortions) {
+TEST(Sha256, IsTheSameForLargeAndSmallPortions) {
     std::string bytes(70001, '\0');
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 251);
     Sha256 in_portions;
@@ -67,7 +67,7 @@ TEST(Sha256, OfManyBytesIsTheSameInAnyPortions) {
 
 // Up to sixteen messages are hashed together if there are enough of them. Messages end anywhere in a block, and
 // some have no whole block.
-TEST(Sha256, OfManyMessagesIsThatOfEach) {
+TEST(Sha256, MatchesSingleDigestsForManyMessagesAtOnce) {
     std::string bytes(40000, '\0');
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 253);
     for (const std::size_t count : {0, 1, 9, 11, 16, 17, 40}) {
@@ -77,7 +77,7 @@ TEST(Sha256, OfManyMessagesIsThatOfEach) {
             messages.push_back(bytes.substr(m, m % 7 == 3 ? m : 20000 - 64 * (m % 5) + m));
         for (const std::string& message : messages) spans.push_back(std::as_bytes(std::span(message)));
 
-        const std::vector<std::string> found = Sha256::hex_of_each(spans);
+        const std::vector<std::string> found = Sha256::hash_each(spans);
 
         ASSERT_EQ(found.size(), count);
         for (std::size_t m = 0; m < count; ++m) EXPECT_EQ(found[m], sha256_hex(messages[m])) << m;

@@ -18,7 +18,7 @@ namespace trireme::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
@@ -33,7 +33,7 @@ protected:
 
     void expect_values(const StoredModel& stored) const {
         const model::ParameterTensors found(specs_, device::DType::f32, device::MemorySpace::host);
-        load(stored, specs_, found);
+        load_parameters(stored, specs_, found);
         for (std::size_t i = 0; i < specs_.size(); ++i)
             for (std::size_t e = 0; e < specs_[i].size(); ++e)
                 ASSERT_EQ(found[i].flattened().as<float>()[e], values_[i].flattened().as<float>()[e]);
@@ -46,7 +46,7 @@ protected:
     }
 
     std::string refusal() const {
-        return message_of<ConfigError>([&] { StoredModel::open(folder_.file("checkpoints")).verify(); });
+        return catch_message<ConfigError>([&] { StoredModel::open(folder_.file("checkpoints")).verify(); });
     }
 
     ScratchFolder folder_;
@@ -56,7 +56,7 @@ protected:
     const model::ParameterTensors& values_ = whole_.fields.front();
 };
 
-TEST_F(Checkpoint, ComesBackAsItWas) {
+TEST_F(Checkpoint, IsReadBackUnchanged) {
     const fs::path path = write(3, "{\"a\": 1}");
 
     const StoredModel stored = StoredModel::open(path);
@@ -66,8 +66,8 @@ TEST_F(Checkpoint, ComesBackAsItWas) {
     EXPECT_EQ(stored.step(), 3U);
     EXPECT_EQ(stored.config(), config_);
     EXPECT_EQ(stored.tokenizer(), "{\"a\": 1}");
-    EXPECT_EQ(stored.type_of(specs_[0]), archive::StoredType::bf16);
-    EXPECT_EQ(stored.unused(specs_), Names{});
+    EXPECT_EQ(stored.find_original_type(specs_[0]), archive::StoredType::bf16);
+    EXPECT_EQ(stored.list_unused_tensors(specs_), Names{});
     expect_values(stored);
 }
 
@@ -81,7 +81,7 @@ TEST_F(Checkpoint, IsFoundFromTheRunDirectory) {
     EXPECT_EQ(StoredModel::open(folder_.file("checkpoints/step-3")).step(), 3U);
 }
 
-TEST_F(Checkpoint, IsFoundWhereLatestWasNotWrittenAnyMore) {
+TEST_F(Checkpoint, IsFoundWithoutTheLatestFile) {
     write(3);
     write(12);
     fs::remove(folder_.file("checkpoints/latest"));
@@ -89,25 +89,26 @@ TEST_F(Checkpoint, IsFoundWhereLatestWasNotWrittenAnyMore) {
     EXPECT_EQ(StoredModel::open(folder_.file("checkpoints")).step(), 12U);
 }
 
-TEST_F(Checkpoint, AnUnfinishedOneLeavesNothingBehind) {
+TEST_F(Checkpoint, LeavesNoFilesIfWritingFails) {
     write(3);
     const ModelDescription description = validation::description_of(config_, whole_);
-    CheckpointState state = state_of(description, validation::tensors_of(whole_, archive::StoredType::f32));
+    CheckpointState state =
+        make_checkpoint_state(description, validation::tensors_of(whole_, archive::StoredType::f32));
     state.step = 4;
     const auto fails = [](std::size_t, layout::Range) -> std::span<const std::byte> {
         throw ConfigError("no such rows");
     };
 
-    EXPECT_THROW(
-        write_checkpoint(folder_.file("checkpoints"), state, description, fails, archive::Existing::replaced),
-        ConfigError);
+    EXPECT_THROW(write_checkpoint(folder_.file("checkpoints"), state, description, fails,
+                                  archive::ExistingFolder::replace),
+                 ConfigError);
 
     std::size_t entries = 0;
     for (const auto& entry : fs::directory_iterator(folder_.file("checkpoints"))) entries += entry.exists();
     EXPECT_EQ(entries, 2U);  // step-3 and latest
 }
 
-TEST_F(Checkpoint, OneOfTheSameStepIsReplaced) {
+TEST_F(Checkpoint, ReplacesTheCheckpointOfTheSameStep) {
     write(3);
     const fs::path first = part();
     values_[0].flattened().as<float>()[0] = 42;
@@ -119,7 +120,7 @@ TEST_F(Checkpoint, OneOfTheSameStepIsReplaced) {
     expect_values(StoredModel::open(folder_.file("checkpoints")));
 }
 
-TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
+TEST_F(Checkpoint, ShowsCompleteTensorsInItsModelFile) {
     write(3);
 
     const archive::hdf5::Handle file =
@@ -132,7 +133,7 @@ TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
     for (std::size_t e = 0; e < found.size(); ++e) EXPECT_EQ(found[e], values_[1].flattened().as<float>()[e]);
 }
 
-TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
+TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceWhenRead) {
     const WholeState doubles(specs_, 0, device::DType::f64);
     const auto first = doubles.fields[0][0].flattened().as<double>();
     first[0] = 1 + 0x1p-8 + 0x1p-40;
@@ -150,7 +151,7 @@ TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
     EXPECT_EQ(narrow[0], 0x3F81);
 }
 
-TEST_F(Checkpoint, AFlippedBitIsFoundWhenItIsRead) {
+TEST_F(Checkpoint, DetectsAFlippedBitOfAValue) {
     write(3);
     std::string bytes = read_whole(part().string());
     const float value = values_[2].flattened().as<float>()[0];
@@ -164,7 +165,7 @@ TEST_F(Checkpoint, AFlippedBitIsFoundWhenItIsRead) {
 }
 
 // The flipped bits cover HDF5's own structures, the attributes, the values and unused bytes of a part.
-TEST_F(Checkpoint, AFlippedBitAnywhereIsSeenOrDoesNoHarm) {
+TEST_F(Checkpoint, DetectsFlippedBitsOrReadsTheRightValues) {
     write(3);
     const std::string name = part().string();
     const std::string whole = read_whole(name);
@@ -183,7 +184,7 @@ TEST_F(Checkpoint, AFlippedBitAnywhereIsSeenOrDoesNoHarm) {
     EXPECT_GT(refused, 40U);
 }
 
-TEST_F(Checkpoint, ATruncatedPartIsNamed) {
+TEST_F(Checkpoint, NamesATruncatedPart) {
     write(3);
     fs::resize_file(part(), fs::file_size(part()) / 2);
 
@@ -191,14 +192,14 @@ TEST_F(Checkpoint, ATruncatedPartIsNamed) {
     EXPECT_TRUE(says(refusal(), "copy the checkpoint again, or use another one"));
 }
 
-TEST_F(Checkpoint, PartsOfSeveralSavesAreNotMixed) {
+TEST_F(Checkpoint, RejectsPartsOfSeveralSaves) {
     write(3);
     fs::copy_file(part(), folder_.file("checkpoints/step-3/part-00000000-0.h5"));
 
     EXPECT_TRUE(says(refusal(), "holds parts of several saves"));
 }
 
-TEST_F(Checkpoint, APartOfAnotherSaveIsNotTaken) {
+TEST_F(Checkpoint, RejectsAPartOfADifferentSave) {
     write(3);
     const fs::path own = part();
     const std::string foreign = validation::write_values(folder_.file("other"), config_, whole_, 3).string();
@@ -209,7 +210,7 @@ TEST_F(Checkpoint, APartOfAnotherSaveIsNotTaken) {
     EXPECT_TRUE(says(refusal(), own.string() + " is of another save than its name and state.json say"));
 }
 
-TEST_F(Checkpoint, AMissingPartIsNamed) {
+TEST_F(Checkpoint, NamesAMissingPart) {
     write(3);
     const fs::path own = part();
     fs::remove(own);
@@ -217,7 +218,7 @@ TEST_F(Checkpoint, AMissingPartIsNamed) {
     EXPECT_TRUE(says(refusal(), "step-3 lacks " + own.filename().string() + ", one of its 1 parts"));
 }
 
-TEST_F(Checkpoint, ADamagedStateIsNotBelieved) {
+TEST_F(Checkpoint, RejectsADamagedStateFile) {
     write(3);
     const std::string name = folder_.file("checkpoints/step-3/state.json");
     const std::string text = read_whole(name);
@@ -236,17 +237,17 @@ TEST_F(Checkpoint, ADamagedStateIsNotBelieved) {
     EXPECT_TRUE(says(refusal_of("\"schema_version\":2", "\"schema_version\":3"), "by a newer Trireme"));
     for (const std::string step : {"-3", "3.5", "4e25", "true"})
         EXPECT_TRUE(says(refusal_of("\"step\":3", "\"step\":" + step), "where a whole number must be")) << step;
-    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is not whole JSON"));
+    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is not complete JSON"));
 }
 
-TEST_F(Checkpoint, AnotherTokenizerIsNotTaken) {
+TEST_F(Checkpoint, RejectsAChangedTokenizer) {
     write(3, "{}");
     folder_.write("checkpoints/step-3/tokenizer.json", "{ }");
 
     EXPECT_TRUE(says(refusal(), "tokenizer.json is not the one that the checkpoint was written with"));
 }
 
-TEST_F(Checkpoint, AnotherConfigIsNotTaken) {
+TEST_F(Checkpoint, RejectsAChangedConfig) {
     write(3);
     std::string config = read_whole(folder_.file("checkpoints/step-3/config.json"));
     const std::size_t at = config.find("\"n_head\": 2");
@@ -256,9 +257,9 @@ TEST_F(Checkpoint, AnotherConfigIsNotTaken) {
     EXPECT_TRUE(says(refusal(), "config.json is not the one that the checkpoint was written with"));
 }
 
-TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
+TEST_F(Checkpoint, RejectsTensorsThatItsConfigDoesNotHave) {
     std::vector<model::ParameterSpec> specs = specs_;
-    specs.push_back(vector_spec("transformer.h.1.ln_1.weight", 4, model::Init::ones));
+    specs.push_back(make_vector_spec("transformer.h.1.ln_1.weight", 4, model::Init::ones));
     validation::write_values(folder_.file("checkpoints"), config_, WholeState(specs, 0), 3);
 
     EXPECT_TRUE(says(refusal(),
@@ -266,7 +267,7 @@ TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
                      "transformer.h.1.ln_1.weight; copy the checkpoint again"));
 }
 
-TEST_F(Checkpoint, TensorsOfItsConfigThatAreMissingAreNamed) {
+TEST_F(Checkpoint, NamesMissingTensorsOfItsConfig) {
     const std::vector<model::ParameterSpec> all_but_one(specs_.begin() + 1, specs_.end());
     validation::write_values(folder_.file("checkpoints"), config_, WholeState(all_but_one, 0), 3);
 
@@ -274,7 +275,7 @@ TEST_F(Checkpoint, TensorsOfItsConfigThatAreMissingAreNamed) {
         says(refusal(), cat("lacks 1 of the model's ", specs_.size(), " parameters: ", specs_[0].name)));
 }
 
-TEST_F(Checkpoint, AModelFileThatIsNoneIsFoundWhenAllIsVerified) {
+TEST_F(Checkpoint, FindsADamagedOrMissingModelFileWhenVerified) {
     write(3);
     folder_.write("checkpoints/step-3/model.h5", "junk");
     EXPECT_TRUE(says(refusal(), "model.h5 cannot be opened: it is cut short or damaged"));
@@ -283,7 +284,7 @@ TEST_F(Checkpoint, AModelFileThatIsNoneIsFoundWhenAllIsVerified) {
     EXPECT_TRUE(says(refusal(), "model.h5 cannot be read: No such file"));
 }
 
-TEST_F(Checkpoint, APipeInPlaceOfAPartIsNotWaitedFor) {
+TEST_F(Checkpoint, RejectsAFifoInPlaceOfAPart) {
     write(3);
     const fs::path name = part();
     fs::remove(name);
@@ -292,36 +293,36 @@ TEST_F(Checkpoint, APipeInPlaceOfAPartIsNotWaitedFor) {
     EXPECT_TRUE(says(refusal(), name.string() + " is not a regular file (it is a FIFO)"));
 }
 
-TEST_F(Checkpoint, OneOfTheSameStepIsLeftAloneWhereThatIsSaid) {
+TEST_F(Checkpoint, IsNotReplacedIfReplacementIsForbidden) {
     write(3);
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] {
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] {
                          validation::write_values(folder_.file("checkpoints"), config_, whole_, 3, "",
-                                                  archive::StoredType::f32, archive::Existing::refused);
+                                                  archive::StoredType::f32, archive::ExistingFolder::refuse);
                      }),
                      "checkpoints/step-3 already holds config.json"));
     expect_values(StoredModel::open(folder_.file("checkpoints")));
 }
 
-TEST_F(Checkpoint, TheNewestIsFoundUnderTheNameThatItHas) {
+TEST_F(Checkpoint, IsFoundUnderANameWithLeadingZeros) {
     write(3);
     fs::rename(folder_.file("checkpoints/step-3"), folder_.file("checkpoints/step-00020"));
     fs::remove(folder_.file("checkpoints/latest"));
 
-    EXPECT_EQ(StoredModel::open(folder_.file("checkpoints")).place(), folder_.file("checkpoints/step-00020"));
+    EXPECT_EQ(StoredModel::open(folder_.file("checkpoints")).path(), folder_.file("checkpoints/step-00020"));
 }
 
-TEST_F(Checkpoint, ItsFilesKnowWhoseTheyAre) {
+TEST_F(Checkpoint, IsFoundFromAnyOfItsFiles) {
     write(3);
     const fs::path folder = folder_.file("checkpoints/step-3");
 
     for (const fs::path& file : {folder / "model.h5", folder / "config.json", part(), folder / "../latest"})
-        EXPECT_TRUE(fs::equivalent(model_of_file(file).value(), folder)) << file;
-    EXPECT_FALSE(model_of_file(folder / "none.h5").has_value());
-    EXPECT_FALSE(model_of_file(folder_.write("config.json", "{}")).has_value());
+        EXPECT_TRUE(fs::equivalent(find_model_of_file(file).value(), folder)) << file;
+    EXPECT_FALSE(find_model_of_file(folder / "none.h5").has_value());
+    EXPECT_FALSE(find_model_of_file(folder_.write("config.json", "{}")).has_value());
 }
 
-TEST_F(Checkpoint, ADamagedLatestIsNamed) {
+TEST_F(Checkpoint, NamesADamagedLatestFile) {
     write(3);
     folder_.write("checkpoints/latest", "../elsewhere\n");
     EXPECT_TRUE(says(refusal(), "latest is damaged: it does not name a folder step-N"));
@@ -331,7 +332,7 @@ TEST_F(Checkpoint, ADamagedLatestIsNamed) {
 }
 
 // A limit on the size of files stands for a full disk.
-TEST_F(Checkpoint, AFullDiskIsSaidAndLeavesTheLastOneThere) {
+TEST_F(Checkpoint, ReportsAFullDiskAndKeepsThePreviousOne) {
     write(3);
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -339,7 +340,7 @@ TEST_F(Checkpoint, AFullDiskIsSaidAndLeavesTheLastOneThere) {
     const rlimit full{.rlim_cur = 8192, .rlim_max = before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
 
-    const std::string message = message_of<ResourceError>([&] { write(4); });
+    const std::string message = catch_message<ResourceError>([&] { write(4); });
 
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     std::signal(SIGXFSZ, handler);
@@ -348,10 +349,10 @@ TEST_F(Checkpoint, AFullDiskIsSaidAndLeavesTheLastOneThere) {
     expect_values(StoredModel::open(folder_.file("checkpoints")));
 }
 
-TEST_F(Checkpoint, APlaceThatCannotBeWrittenIsNamed) {
+TEST_F(Checkpoint, RejectsAPathThatCannotBeWritten) {
     folder_.write("checkpoints", "a file");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { write(3); }), "cannot be written: "));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { write(3); }), "cannot be written: "));
 }
 
 }  // namespace

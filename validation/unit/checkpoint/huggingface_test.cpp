@@ -12,20 +12,21 @@
 namespace trireme::checkpoint {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 using validation::ScratchFolder;
 using Names = std::vector<std::string>;
 
-class HuggingFace : public testing::Test {
+class HuggingFaceModel : public testing::Test {
 protected:
     std::string refusal() const {
-        return message_of<ConfigError>([&] { check_fit(StoredModel::open(folder_.file("")), specs_); });
+        return catch_message<ConfigError>(
+            [&] { check_parameters(StoredModel::open(folder_.file("")), specs_); });
     }
 
     // Writes two shards; the second has the last tensor. The index calls the second one `second_name`.
     void write_shards(const std::string& second_name) {
-        folder_.write("config.json", config_json_of(config_));
+        folder_.write("config.json", to_config_json(config_));
         write_safetensors(folder_.file("one.safetensors"), {tensors_.begin(), tensors_.end() - 1});
         write_safetensors(folder_.file("two.safetensors"), {tensors_.back()});
         std::string map;
@@ -40,9 +41,9 @@ protected:
     void expect_values_of(const std::string& path) {
         const StoredModel stored = StoredModel::open(path);
         const model::ParameterTensors values(specs_, device::DType::f64, device::MemorySpace::host);
-        const LoadReport report = load(stored, specs_, values);
-        EXPECT_TRUE(report.missing.empty());
-        EXPECT_EQ(report.unused, Names{});
+        const LoadReport report = load_parameters(stored, specs_, values);
+        EXPECT_TRUE(report.missing_parameters.empty());
+        EXPECT_EQ(report.unused_tensors, Names{});
         for (std::size_t i = 0; i < specs_.size(); ++i) {
             const auto found = values[i].flattened().as<double>();
             for (std::size_t e = 0; e < specs_[i].size(); ++e)
@@ -56,7 +57,7 @@ protected:
     std::vector<FileTensor> tensors_ = counted_tensors(specs_);
 };
 
-TEST_F(HuggingFace, IsReadFromAFolderAndFromItsFile) {
+TEST_F(HuggingFaceModel, IsReadFromAFolderAndFromItsFile) {
     write_model(folder_, config_, tensors_);
     folder_.write("tokenizer.json", "{}");
 
@@ -68,16 +69,16 @@ TEST_F(HuggingFace, IsReadFromAFolderAndFromItsFile) {
     EXPECT_EQ(stored.config(), small_config());
     EXPECT_EQ(stored.step(), 0U);
     EXPECT_EQ(stored.tokenizer(), "{}");
-    EXPECT_EQ(stored.type_of(specs_[0]), archive::StoredType::f32);
+    EXPECT_EQ(stored.find_original_type(specs_[0]), archive::StoredType::f32);
 }
 
-TEST_F(HuggingFace, IsReadFromShards) {
+TEST_F(HuggingFaceModel, IsReadFromShards) {
     write_shards("two.safetensors");
 
     expect_values_of(folder_.file(""));
 }
 
-TEST_F(HuggingFace, IsReadUnderTheNamesOfABaseModel) {
+TEST_F(HuggingFaceModel, IsReadFromTensorNamesWithoutPrefix) {
     for (FileTensor& tensor : tensors_) tensor.name = tensor.name.substr(std::string("transformer.").size());
     tensors_.push_back({"h.0.attn.bias", {1, 1, 3, 3}, std::vector<float>(9)});
     tensors_.push_back({"lm_head.weight", {5, 4}, std::vector<float>(20)});
@@ -86,23 +87,25 @@ TEST_F(HuggingFace, IsReadUnderTheNamesOfABaseModel) {
     expect_values_of(folder_.file(""));
 }
 
-TEST_F(HuggingFace, ReportsWhatTheModelHasNoPlaceFor) {
+TEST_F(HuggingFaceModel, ReportsUnusedTensors) {
     tensors_.push_back({"classifier.weight", {2}, {1, 2}});
     write_model(folder_, config_, tensors_);
 
-    EXPECT_EQ(check_fit(StoredModel::open(folder_.file("")), specs_).unused, Names{"classifier.weight"});
+    EXPECT_EQ(check_parameters(StoredModel::open(folder_.file("")), specs_).unused_tensors,
+              Names{"classifier.weight"});
 }
 
-TEST_F(HuggingFace, PartsOfAHeadMayBeMissing) {
+TEST_F(HuggingFaceModel, MayLackParametersOfTheHead) {
     write_model(folder_, config_, tensors_);
-    model::ParameterSpec head = vector_spec("classifier.bias", 2, model::Init::zeros);
-    head.is_of_head = true;
+    model::ParameterSpec head = make_vector_spec("classifier.bias", 2, model::Init::zeros);
+    head.belongs_to_head = true;
     specs_.push_back(head);
 
-    EXPECT_EQ(check_fit(StoredModel::open(folder_.file("")), specs_).missing, Names{"classifier.bias"});
+    EXPECT_EQ(check_parameters(StoredModel::open(folder_.file("")), specs_).missing_parameters,
+              Names{"classifier.bias"});
 }
 
-TEST_F(HuggingFace, OtherParametersMayNotBeMissing) {
+TEST_F(HuggingFaceModel, IsRejectedIfItLacksOtherParameters) {
     tensors_.erase(tensors_.begin(), tensors_.begin() + 5);
     write_model(folder_, config_, tensors_);
 
@@ -113,7 +116,7 @@ TEST_F(HuggingFace, OtherParametersMayNotBeMissing) {
     EXPECT_TRUE(says(message, " and 2 more; choose the model"));
 }
 
-TEST_F(HuggingFace, AnotherShapeIsNamedBesideTheRightOne) {
+TEST_F(HuggingFaceModel, NamesBothShapesIfATensorDoesNotFit) {
     tensors_[0].shape = {4, 5};
     write_model(folder_, config_, tensors_);
 
@@ -122,7 +125,7 @@ TEST_F(HuggingFace, AnotherShapeIsNamedBesideTheRightOne) {
                             " has the shape (4, 5), but the model's transformer.wte.weight has (5, 4)"));
 }
 
-TEST_F(HuggingFace, WeightsAreNotReadFromIntegers) {
+TEST_F(HuggingFaceModel, IsRejectedIfWeightsAreIntegers) {
     write_model(folder_, config_, {tensors_.begin() + 1, tensors_.end()});
     std::string file = validation::read_whole(folder_.file("model.safetensors"));
     file.replace(file.find("F32"), 3, "I32");
@@ -131,28 +134,28 @@ TEST_F(HuggingFace, WeightsAreNotReadFromIntegers) {
     EXPECT_TRUE(says(refusal(), "is of type I32; weights are read from F64, F32, F16 and BF16"));
 }
 
-TEST_F(HuggingFace, AMissingShardIsNamed) {
+TEST_F(HuggingFaceModel, NamesAMissingShard) {
     write_shards("two.safetensors");
     std::filesystem::remove(folder_.file("two.safetensors"));
 
     EXPECT_TRUE(says(refusal(), "model.safetensors.index.json names 'two.safetensors', which is missing"));
 }
 
-TEST_F(HuggingFace, ATensorMustBeInTheShardThatTheIndexSays) {
+TEST_F(HuggingFaceModel, IsRejectedIfATensorIsNotInItsIndexedShard) {
     write_shards("one.safetensors");
 
     EXPECT_TRUE(says(refusal(), "one.safetensors has no tensor '" + tensors_.back().name));
 }
 
-TEST_F(HuggingFace, AnIndexStaysInItsFolder) {
+TEST_F(HuggingFaceModel, IsRejectedIfItsIndexNamesFilesOutsideItsFolder) {
     for (const char* outside : {"../two.safetensors", "/etc/passwd", "..", "", "a/b.safetensors"}) {
         write_shards(outside);
 
-        EXPECT_TRUE(says(refusal(), "which is not the name of a file beside it")) << outside;
+        EXPECT_TRUE(says(refusal(), "which is not the name of a file in its folder")) << outside;
     }
 }
 
-TEST_F(HuggingFace, AnIndexThatIsNoneIsNamed) {
+TEST_F(HuggingFaceModel, NamesAnInvalidIndex) {
     write_shards("two.safetensors");
     for (const char* text : {"[]", "{\"weight_map\": 1}"}) {
         folder_.write("model.safetensors.index.json", text);
@@ -162,11 +165,11 @@ TEST_F(HuggingFace, AnIndexThatIsNoneIsNamed) {
     for (const char* text : {"", "{\"weight_map\": {\"a\": "}) {
         folder_.write("model.safetensors.index.json", text);
 
-        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is not whole JSON")) << text;
+        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is not complete JSON")) << text;
     }
 }
 
-TEST_F(HuggingFace, AnIndexThatIsNestedWithoutEndIsNotFollowed) {
+TEST_F(HuggingFaceModel, IsRejectedIfItsIndexIsNestedTooDeep) {
     write_shards("two.safetensors");
     const std::size_t levels = 2'000'000;
     for (const std::string& deep :
@@ -178,17 +181,17 @@ TEST_F(HuggingFace, AnIndexThatIsNestedWithoutEndIsNotFollowed) {
     }
 }
 
-TEST_F(HuggingFace, NamesThatNoFileCanHaveAreRefused) {
+TEST_F(HuggingFaceModel, IsRejectedIfAFileNameIsUnusable) {
     write_shards(std::string(5000, 'x'));
     EXPECT_TRUE(says(refusal(), "cannot be read: File name too long"));
-    EXPECT_TRUE(says(message_of<ConfigError>([] { StoredModel::open(std::string(5000, 'x')); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([] { StoredModel::open(std::string(5000, 'x')); }),
                      "xxx...' cannot be read: File name too long"));
     std::filesystem::create_symlink("loop", folder_.file("loop"));
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { StoredModel::open(folder_.file("loop")); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { StoredModel::open(folder_.file("loop")); }),
                      "loop' cannot be read: Too many levels of symbolic links"));
 }
 
-TEST_F(HuggingFace, PipesAreNotWaitedFor) {
+TEST_F(HuggingFaceModel, IsRejectedIfAFileIsAFifo) {
     write_model(folder_, config_, tensors_);
     for (const char* name : {"tokenizer.json", "model.safetensors", "config.json"}) {
         std::filesystem::remove(folder_.file(name));
@@ -201,7 +204,7 @@ TEST_F(HuggingFace, PipesAreNotWaitedFor) {
     }
 }
 
-TEST_F(HuggingFace, SmallFilesHaveALimit) {
+TEST_F(HuggingFaceModel, IsRejectedIfItsTokenizerFileIsTooLarge) {
     write_model(folder_, config_, tensors_);
     folder_.write("tokenizer.json", "{");
     std::filesystem::resize_file(folder_.file("tokenizer.json"), std::uintmax_t{1} << 40);
@@ -210,7 +213,7 @@ TEST_F(HuggingFace, SmallFilesHaveALimit) {
         says(refusal(), "tokenizer.json has 1099511627776 bytes; no file of its kind has more than 268435"));
 }
 
-TEST_F(HuggingFace, ATruncatedShardIsNamed) {
+TEST_F(HuggingFaceModel, NamesATruncatedShard) {
     write_shards("two.safetensors");
     std::filesystem::resize_file(folder_.file("one.safetensors"),
                                  std::filesystem::file_size(folder_.file("one.safetensors")) - 1);
@@ -219,16 +222,16 @@ TEST_F(HuggingFace, ATruncatedShardIsNamed) {
     EXPECT_TRUE(says(refusal(), "it is cut short"));
 }
 
-TEST_F(HuggingFace, PlacesWithoutAModelAreNamed) {
+TEST_F(HuggingFaceModel, SaysWhyAPathHoldsNoModel) {
     EXPECT_TRUE(says(refusal(), "holds no model: there is neither a checkpoint nor model.safetensors in it"));
     folder_.write("pytorch_model.bin", "");
     EXPECT_TRUE(says(refusal(), "pytorch_model.bin is in PyTorch's own format"));
-    EXPECT_TRUE(says(message_of<ConfigError>([] { StoredModel::open("/nowhere"); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([] { StoredModel::open("/nowhere"); }),
                      "the model /nowhere does not exist"));
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { StoredModel::open(folder_.file("pytorch_model.bin")); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { StoredModel::open(folder_.file("pytorch_model.bin")); }),
                      "pytorch_model.bin is no model"));
     write_safetensors(folder_.file("model.safetensors"), tensors_);
-    EXPECT_TRUE(says(refusal(), "there is no config.json beside"));
+    EXPECT_TRUE(says(refusal(), "there is no config.json next to"));
 }
 
 }  // namespace

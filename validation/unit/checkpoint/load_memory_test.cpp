@@ -34,7 +34,7 @@ using validation::ScratchFolder;
 using validation::WholeState;
 
 // The table of 20,000 x 64 numbers takes five megabytes. A rank reads a box of 1,000 rows and 32 columns.
-TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
+TEST(LoadMemory, StaysWithinOneBlockInBothFormats) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer allocates memory itself";
 #endif

@@ -14,7 +14,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
@@ -22,16 +22,16 @@ using validation::ScratchFolder;
 // The state of two projections with five channels in all, and one stored vector of each type.
 struct Remembered {
     model::ParameterTensors weights{
-        {model::matrix_spec("weights", 3, 7, 0)}, device::DType::f32, device::MemorySpace::host};
+        {model::make_matrix_spec("weights", 3, 7, 0)}, device::DType::f32, device::MemorySpace::host};
     model::ParameterTensors gradients{
-        {model::matrix_spec("gradients", 5, 2, 0)}, device::DType::f64, device::MemorySpace::host};
+        {model::make_matrix_spec("gradients", 5, 2, 0)}, device::DType::f64, device::MemorySpace::host};
     model::ResizingState state{.variation = std::vector<double>(5),
                                .kept = std::vector<std::uint8_t>(5),
                                .last_rows = {0, 0},
                                .memory = {weights.all(), gradients.all()}};
 };
 
-Remembered something() {
+Remembered example_state() {
     Remembered made;
     made.state.period = 12;
     made.state.variation = {0.1, 1, 1.0 / 3, 4e-300, 5};
@@ -45,20 +45,21 @@ Remembered something() {
 
 class ResizingFile : public testing::Test {
 protected:
-    void SetUp() override { write_resizing(folder_.file(""), "0123abcd", 3, something().state).sync(); }
+    void SetUp() override { write_resizing(folder_.file(""), "0123abcd", 3, example_state().state).sync(); }
 
     std::string path() const { return folder_.file("resizing-0123abcd-3.h5"); }
     std::string refusal(int rank = 3, std::size_t channels = 5) const {
         Remembered found;
         found.state.variation.resize(channels);
-        return message_of<ConfigError>([&] { read_resizing(folder_.file(""), "0123abcd", rank, found.state); });
+        return catch_message<ConfigError>(
+            [&] { read_resizing(folder_.file(""), "0123abcd", rank, found.state); });
     }
 
     ScratchFolder folder_;
 };
 
-TEST_F(ResizingFile, GivesBackEachNumber) {
-    const Remembered written = something();
+TEST_F(ResizingFile, RestoresTheWrittenState) {
+    const Remembered written = example_state();
     Remembered found;
 
     read_resizing(folder_.file(""), "0123abcd", 3, found.state);
@@ -71,21 +72,21 @@ TEST_F(ResizingFile, GivesBackEachNumber) {
     EXPECT_EQ(found.gradients[0].as<double>()(4, 1), 1.0 / 7);
 }
 
-TEST_F(ResizingFile, ThatDoesNotFitIsRefusedInASentence) {
+TEST_F(ResizingFile, IsRejectedIfItIsOfADifferentRunOrRank) {
     EXPECT_TRUE(says(refusal(2), "resizing-0123abcd-2.h5"));
     EXPECT_TRUE(says(refusal(3, 4), path() + " is of a run that remembered something else: /variation has 40"));
     std::filesystem::copy_file(path(), folder_.file("resizing-0123abcd-2.h5"));
     EXPECT_TRUE(says(refusal(2), "is of another save or rank than its name says; copy the checkpoint again"));
 }
 
-TEST_F(ResizingFile, ThatIsDamagedIsRefusedInASentence) {
+TEST_F(ResizingFile, IsRejectedIfDamagedTruncatedOrMissing) {
     const std::string whole = read_whole(path());
 
     std::string bytes = whole;
     bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 1);
-    archive::write_whole_file(path(), bytes);
+    archive::write_file_atomically(path(), bytes);
     EXPECT_TRUE(says(refusal(), path() + " is damaged: what it holds does not fit its SHA-256"));
-    archive::write_whole_file(path(), whole.substr(0, whole.size() / 2));
+    archive::write_file_atomically(path(), whole.substr(0, whole.size() / 2));
     EXPECT_TRUE(says(refusal(), "cut short or damaged"));
     std::filesystem::remove(path());
     EXPECT_TRUE(says(refusal(), path()));

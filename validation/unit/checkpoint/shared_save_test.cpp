@@ -22,7 +22,7 @@ namespace trireme::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
@@ -32,7 +32,7 @@ class SharedSave : public testing::Test {
 protected:
     fs::path checkpoints() const { return folder_.file("checkpoints"); }
 
-    fs::path write(std::uint64_t step, std::size_t ranks = 3, const BeforeStage& before = {}) const {
+    fs::path write(std::uint64_t step, std::size_t ranks = 3, const PhaseObserver& before = {}) const {
         return validation::write_shared(checkpoints(), config_, whole_, shared(step, ranks), before);
     }
     CheckpointState shared(std::uint64_t step, std::size_t ranks, bool columns = false) const {
@@ -71,7 +71,7 @@ protected:
     WholeState whole_{specs_of(config_), 2};
 };
 
-TEST_F(SharedSave, ComesBackWhoeverHasWrittenIt) {
+TEST_F(SharedSave, IsReadBackForAnyNumberOfRanks) {
     for (const std::size_t ranks : {1, 2, 3, 8}) {
         for (const bool columns : {false, true}) {
             SCOPED_TRACE(cat(ranks, " ranks, columns cut: ", columns));
@@ -82,14 +82,14 @@ TEST_F(SharedSave, ComesBackWhoeverHasWrittenIt) {
             EXPECT_EQ(stored.step(), ranks);
             EXPECT_EQ(parts(ranks).size(), ranks);
             for (const int threads : {1, 2, 8}) expect_all(stored, threads);
-            EXPECT_EQ(stored.updates_behind(whole_.views()), ranks);
+            EXPECT_EQ(stored.read_update_count(whole_.views()), ranks);
             stored.verify();
         }
     }
 }
 
 // Reads columns 6 to 9 of rows 1 and 2 across the borders of the parts, into memory with gaps.
-TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
+TEST_F(SharedSave, ReadsABoxAcrossPartBoundaries) {
     validation::write_shared(checkpoints(), config_, whole_, shared(3, 3, true));
     const std::string name = "transformer.h.0.mlp.c_fc.weight";
     const auto spec = std::ranges::find(whole_.specs, name, &model::ParameterSpec::name);
@@ -105,7 +105,7 @@ TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
         for (std::size_t c = 0; c < 6; ++c) EXPECT_EQ(memory[6 * r + c], c < 4 ? all(1 + r, 6 + c) : 0);
 }
 
-TEST_F(SharedSave, ModelFileShowsMomentsOfAllPartsToo) {
+TEST_F(SharedSave, ShowsCompleteMomentsInTheModelFile) {
     write(3);
 
     const archive::hdf5::Handle file =
@@ -120,9 +120,9 @@ TEST_F(SharedSave, ModelFileShowsMomentsOfAllPartsToo) {
 }
 
 // Tensors of a vision transformer have further axes, before the columns or after the rows.
-TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
+TEST_F(SharedSave, ShowsTensorsOfMoreThanTwoAxesInTheModelFile) {
     const model::ModelConfig vit = [] {
-        model::ModelConfig config = model::model_named("vit-tiny");
+        model::ModelConfig config = model::find_named_model("vit-tiny");
         config.layers = 1;
         config.width = 6;
         config.heads = 2;
@@ -146,41 +146,41 @@ TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
 }
 
 // Each child process is killed one stage later than the one before, until one completes the save.
-TEST_F(SharedSave, KilledAtAnyStageLeavesTheLastOneThatWasDone) {
+TEST_F(SharedSave, LeavesTheLastCompleteCheckpointIfKilledAtAnyStage) {
     write(3);
     int stages = 0;
-    for (bool came_through = false; !came_through; ++stages) {
+    for (bool survived = false; !survived; ++stages) {
         SCOPED_TRACE(cat("killed before stage ", stages));
         fs::remove_all(checkpoints() / "step-4");
         folder_.write("checkpoints/latest", "step-3\n");
         const pid_t child = ::fork();
         if (child == 0) {
             int left = stages;
-            write(4, 2, [&](SaveStage) {
+            write(4, 2, [&](SavePhase) {
                 if (left-- == 0) ::raise(SIGKILL);
             });
             ::_exit(0);
         }
         int status = 0;
         ASSERT_EQ(::waitpid(child, &status, 0), child);
-        came_through = WIFEXITED(status);
+        survived = WIFEXITED(status);
 
         const StoredModel stored = StoredModel::open(checkpoints());
-        EXPECT_EQ(stored.step(), came_through ? 4U : 3U);
+        EXPECT_EQ(stored.step(), survived ? 4U : 3U);
         expect_all(stored);
         stored.verify();
-        archive::remove_partial(checkpoints());
+        archive::remove_partial_entries(checkpoints());
         for (const std::string& name : names()) EXPECT_FALSE(name.starts_with(".")) << name;
     }
     EXPECT_EQ(stages, 2 * 5 + 5 + 1);  // 5 per part, 5 for the rest, and the child that completes
 }
 
-TEST_F(SharedSave, DamagedPartsAreNamedWithTheTensor) {
+TEST_F(SharedSave, NamesADamagedPart) {
     write(3);
     const fs::path last = parts(3).back();
     const std::string whole = read_whole(last.string());
     const auto refusal = [&] {
-        return message_of<ConfigError>([&] { expect_all(StoredModel::open(checkpoints())); });
+        return catch_message<ConfigError>([&] { expect_all(StoredModel::open(checkpoints())); });
     };
     const float value = whole_.fields[1][0].flattened().as<float>()[19];  // in its last row
     std::string bytes = whole;
@@ -199,55 +199,56 @@ TEST_F(SharedSave, DamagedPartsAreNamedWithTheTensor) {
     EXPECT_TRUE(says(refusal(), last.string() + " is of another save than its name and state.json say"));
 }
 
-TEST_F(SharedSave, PartsThatWereUpdatedUnlikeOftenAreNotJoined) {
+TEST_F(SharedSave, RejectsPartsWithDifferentUpdateCounts) {
     CheckpointState state = shared(3, 2);
     for (std::size_t p = 0; p < 2; ++p) {
         const PartLayout layout(state, p);
-        const PartWriter writer(save_folder(checkpoints(), state), state, layout, 5 + p);
+        const PartWriter writer(make_save_folder(checkpoints(), state), state, layout, 5 + p);
         writer.write([&, bytes = std::vector<std::byte>()](std::size_t b, layout::Range rows) mutable {
-            const StateBox box = boxes_of(state, state.parts[p])[b];
-            bytes.resize(bytes_of(state, {box.tensor, box.field, {rows, box.box.columns}}));
+            const StateBox box = list_boxes(state, state.parts[p])[b];
+            bytes.resize(byte_size(state, {box.tensor, box.field, {rows, box.box.columns}}));
             return std::span<const std::byte>(bytes);
         });
     }
-    complete(checkpoints(), state, WholeTensors(state), validation::description_of(config_, whole_));
+    complete_checkpoint(checkpoints(), state, VirtualModelFile(state),
+                        validation::description_of(config_, whole_));
 
-    const auto updates = [&] { StoredModel::open(checkpoints()).updates_behind(whole_.views()); };
-    EXPECT_TRUE(says(message_of<ConfigError>(updates), "were updated 5 and 6 times"));
+    const auto updates = [&] { StoredModel::open(checkpoints()).read_update_count(whole_.views()); };
+    EXPECT_TRUE(says(catch_message<ConfigError>(updates), "were updated 5 and 6 times"));
 }
 
-TEST_F(SharedSave, KeepsTheNewestAndTheOneThatLatestNames) {
+TEST_F(SharedSave, KeepsTheNewestAndTheOneNamedByLatest) {
     for (const std::uint64_t step : {2, 10, 4, 6}) write(step);
 
-    keep_newest(checkpoints(), 0);
+    remove_old_checkpoints(checkpoints(), 0);
     EXPECT_EQ(names().size(), 5U);
-    keep_newest(checkpoints(), 2);
+    remove_old_checkpoints(checkpoints(), 2);
 
     EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-10", "step-6"}));
     EXPECT_EQ(StoredModel::open(checkpoints()).step(), 6U);
 }
 
 // A process may end while it removes the oldest checkpoint. The hidden remains are no checkpoint.
-TEST_F(SharedSave, WhatIsLeftOfARemovedOneIsNoCheckpoint) {
+TEST_F(SharedSave, RemovesTheRemainsOfAPartlyRemovedCheckpoint) {
     write(2);
     write(4);
     fs::rename(checkpoints() / "step-2", checkpoints() / ".step-2.partial-0123abcd");
 
-    archive::remove_partial(checkpoints());
+    archive::remove_partial_entries(checkpoints());
 
     EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-4"}));
 }
 
 // A limit on the size of files stands for a full disk. The disk is full at different stages of the save.
-TEST_F(SharedSave, AFullDiskIsSaidWhereverItIsMet) {
+TEST_F(SharedSave, ReportsAFullDiskAndKeepsThePreviousCheckpoint) {
     write(3);
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
     const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    for (const SaveStage full_at : {SaveStage::layout, SaveStage::data, SaveStage::model, SaveStage::latest}) {
-        const std::string message = message_of<ResourceError>([&] {
-            write(4, 2, [&](SaveStage stage) {
-                const rlim_t most = stage == SaveStage::latest ? 1 : 8192;
+    for (const SavePhase full_at : {SavePhase::layout, SavePhase::data, SavePhase::model, SavePhase::latest}) {
+        const std::string message = catch_message<ResourceError>([&] {
+            write(4, 2, [&](SavePhase stage) {
+                const rlim_t most = stage == SavePhase::latest ? 1 : 8192;
                 const rlimit full{.rlim_cur = most, .rlim_max = before.rlim_max};
                 if (stage == full_at) {
                     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);

@@ -27,7 +27,7 @@ inline model::ModelConfig small_config() {
 }
 
 inline std::vector<model::ParameterSpec> specs_of(const model::ModelConfig& config) {
-    return unique_parameters(build_layers(config));
+    return list_unique_parameters(build_layers(config));
 }
 
 struct FileTensor {
@@ -66,7 +66,7 @@ inline void write_safetensors(const std::string& path, const std::vector<FileTen
 // Writes config.json and model.safetensors into `folder`.
 inline void write_model(const validation::ScratchFolder& folder, const model::ModelConfig& config,
                         const std::vector<FileTensor>& tensors) {
-    folder.write("config.json", config_json_of(config));
+    folder.write("config.json", to_config_json(config));
     write_safetensors(folder.file("model.safetensors"), tensors);
 }
 

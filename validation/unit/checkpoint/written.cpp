@@ -50,7 +50,7 @@ std::vector<checkpoint::StateView> WholeState::views() const {
     std::vector<checkpoint::StateView> views;
     for (std::size_t f = 0; f < fields.size(); ++f)
         for (std::size_t p = 0; p < specs.size(); ++p)
-            checkpoint::add_views(views, specs[p], checkpoint::state_field(f),
+            checkpoint::add_views(views, specs[p], checkpoint::to_state_field(f),
                                   {{0, specs[p].rows}, {0, specs[p].columns}}, fields[f][p]);
     return views;
 }
@@ -60,20 +60,20 @@ std::vector<checkpoint::CheckpointTensor> tensors_of(const WholeState& whole, ar
         whole.fields[0][0].dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
     std::vector<checkpoint::CheckpointTensor> tensors;
     for (const model::ParameterSpec& spec : whole.specs)
-        tensors.push_back(checkpoint::checkpoint_tensor(spec, type, source));
+        tensors.push_back(checkpoint::make_checkpoint_tensor(spec, type, source));
     return tensors;
 }
 
 checkpoint::ModelDescription description_of(const model::ModelConfig& config, const WholeState& whole) {
-    return {.config = config_text_of(config, tensors_of(whole, archive::StoredType::f32))};
+    return {.config = make_config_text(config, tensors_of(whole, archive::StoredType::f32))};
 }
 
 fs::path write_values(const fs::path& checkpoints, const model::ModelConfig& config, const WholeState& whole,
                       std::uint64_t step, const std::string& tokenizer, archive::StoredType source,
-                      archive::Existing existing) {
+                      archive::ExistingFolder existing) {
     checkpoint::ModelDescription description = description_of(config, whole);
     description.tokenizer = tokenizer;
-    checkpoint::CheckpointState state = state_of(description, tensors_of(whole, source));
+    checkpoint::CheckpointState state = make_checkpoint_state(description, tensors_of(whole, source));
     state.step = step;
     const auto rows = [&](std::size_t tensor, layout::Range range) {
         const device::Tensor part = whole.fields[0][tensor].row_range(range.begin, range.count);
@@ -85,34 +85,35 @@ fs::path write_values(const fs::path& checkpoints, const model::ModelConfig& con
 checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const WholeState& whole,
                                          std::uint64_t step, std::size_t ranks, bool columns) {
     checkpoint::CheckpointState state =
-        state_of(description_of(config, whole), tensors_of(whole, archive::StoredType::f32));
+        make_checkpoint_state(description_of(config, whole), tensors_of(whole, archive::StoredType::f32));
     state.step = step;
     state.moments = whole.fields.size() - 1;
-    for (std::size_t r = 0; r < ranks; ++r) state.parts.push_back({.number = 2 * r});
+    for (std::size_t r = 0; r < ranks; ++r) state.parts.push_back({.rank = 2 * r});
     for (std::size_t t = 0; t < state.tensors.size(); ++t) add_boxes(state, t, columns);
     return state;
 }
 
 fs::path write_shared(const fs::path& checkpoints, const model::ModelConfig& config, const WholeState& whole,
-                      const checkpoint::CheckpointState& state, const checkpoint::BeforeStage& before) {
+                      const checkpoint::CheckpointState& state, const checkpoint::PhaseObserver& before) {
     const checkpoint::StateViews views(whole.views());
     checkpoint::CheckpointState earlier = state;  // an earlier save with the same layout
-    earlier.save = "01234567";
+    earlier.save_id = "01234567";
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
-        const std::vector<checkpoint::StateBox> boxes = checkpoint::boxes_of(state, state.parts[p]);
+        const std::vector<checkpoint::StateBox> boxes = checkpoint::list_boxes(state, state.parts[p]);
         const checkpoint::PartLayout layout(earlier, p);
-        const checkpoint::PartWriter writer(save_folder(checkpoints, state), state, layout, state.step, before);
+        const checkpoint::PartWriter writer(make_save_folder(checkpoints, state), state, layout, state.step,
+                                            before);
         std::vector<std::byte> bytes;
         writer.write([&](std::size_t b, layout::Range rows) {
             const auto& [tensor, field, box] = boxes[b];
             const layout::Box part{{box.rows.begin + rows.begin, rows.count}, box.columns};
-            bytes.resize(bytes_of(state, {tensor, field, part}));
+            bytes.resize(byte_size(state, {tensor, field, part}));
             views.copy(state.tensors[tensor].name, field, part, bytes);
             return std::span<const std::byte>(bytes);
         });
     }
-    return checkpoint::complete(checkpoints, state, checkpoint::WholeTensors(earlier),
-                                description_of(config, whole), before);
+    return checkpoint::complete_checkpoint(checkpoints, state, checkpoint::VirtualModelFile(earlier),
+                                           description_of(config, whole), before);
 }
 
 }  // namespace trireme::validation

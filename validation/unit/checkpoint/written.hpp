@@ -1,4 +1,4 @@
-// Small checkpoints, written by one process alone or part by part as several ranks write them.
+// Small checkpoints, written by one process or part by part as several ranks write them.
 #pragma once
 
 #include <filesystem>
@@ -26,12 +26,12 @@ struct WholeState {
 
 std::vector<checkpoint::CheckpointTensor> tensors_of(const WholeState& whole, archive::StoredType source);
 
-// Writes a checkpoint of the values alone, as one part by one process. Returns its folder.
+// Writes a checkpoint of the values only, as one part by one process. Returns its folder.
 std::filesystem::path write_values(const std::filesystem::path& checkpoints, const model::ModelConfig& config,
                                    const WholeState& whole, std::uint64_t step,
                                    const std::string& tokenizer = "",
                                    archive::StoredType source = archive::StoredType::bf16,
-                                   archive::Existing existing = archive::Existing::replaced);
+                                   archive::ExistingFolder existing = archive::ExistingFolder::replace);
 
 // Cuts the rows of each parameter over `ranks` parts. If `columns` is set, also cuts the columns in halves.
 checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const WholeState& whole,
@@ -41,6 +41,6 @@ checkpoint::ModelDescription description_of(const model::ModelConfig& config, co
 // Writes all parts one after the other, then the rest of the checkpoint. Returns its folder.
 std::filesystem::path write_shared(const std::filesystem::path& checkpoints, const model::ModelConfig& config,
                                    const WholeState& whole, const checkpoint::CheckpointState& state,
-                                   const checkpoint::BeforeStage& before = {});
+                                   const checkpoint::PhaseObserver& before = {});
 
 }  // namespace trireme::validation

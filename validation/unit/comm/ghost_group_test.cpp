@@ -17,8 +17,8 @@ std::string bug(const std::function<void()>& action) {
     return "nothing";
 }
 
-TEST(GhostGroup, IsDoneWithMessagesAtOnce) {
-    const auto group = ghost_group("pipe", 1, 3);
+TEST(GhostGroup, CompletesMessagesAtOnce) {
+    const auto group = make_ghost_group("pipe", 1, 3);
     std::array<float, 4> values{1, 2, 3, 4};
     const device::Tensor view{values.data(), device::DType::f32, 2, 2, 2};
 
@@ -31,41 +31,41 @@ TEST(GhostGroup, IsDoneWithMessagesAtOnce) {
     EXPECT_EQ(values, (std::array<float, 4>{1, 2, 3, 4}));
 }
 
-TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
-    const auto group = ghost_group("tensor", 0, 4);
+TEST(GhostGroup, RunsCollectivesOnTensorsWithoutMemory) {
+    const auto group = make_ghost_group("tensor", 0, 4);
     device::Arena arena("walk", 0, device::MemorySpace::ghost);
     const device::Tensor values = arena.tensor(device::DType::f64, 6, 16);
     const std::vector<layout::Range> ranges{{0, 3}, {3, 0}, {3, 2}, {5, 1}};
     device::Arena scratch("scratch", 0, device::MemorySpace::ghost);
 
-    gather_rows(*group, values, ranges);
-    sum_in_rank_order(*group, values, scratch);
-    sum_rows(*group, values, ranges, scratch);
+    all_gather_rows(*group, values, ranges);
+    all_reduce(*group, values, scratch);
+    reduce_scatter_rows(*group, values, ranges, scratch);
     barrier(*group);
 
     EXPECT_EQ(scratch.peak(), 3 * 3 * 16 * sizeof(double));  // rank 0 receives its three rows from three peers
 }
 
-TEST(GhostGroup, CountsTheScratchThatASumIsSaidToNeed) {
-    const auto group = ghost_group("data", 2, 3);
+TEST(GhostGroup, CountsTheScratchMemoryOfASum) {
+    const auto group = make_ghost_group("data", 2, 3);
     device::Arena scratch("scratch", 0, device::MemorySpace::ghost);
     const device::Tensor values =
         device::Arena("walk", 0, device::MemorySpace::ghost).tensor(device::DType::f32, 5, 20);
 
-    sum_in_rank_order(*group, values, scratch);
+    all_reduce(*group, values, scratch);
 
     EXPECT_EQ(scratch.peak(), 2 * 34 * sizeof(float));
-    EXPECT_LE(scratch.peak(), sum_scratch_bytes(*group, values));
+    EXPECT_LE(scratch.peak(), count_all_reduce_scratch_bytes(*group, values));
 }
 
-TEST(GhostGroup, FindsWhatARunWouldFind) {
-    const auto group = ghost_group("pipe", 1, 3);
+TEST(GhostGroup, RejectsInvalidPeersRanksAndMessages) {
+    const auto group = make_ghost_group("pipe", 1, 3);
     const device::Tensor cut{nullptr, device::DType::f32, 4, 2, 8};
 
     EXPECT_EQ(bug([&] { group->start_send({}, 3); }), "rank 1 has no peer 3 in the pipe group of 3 ranks");
     EXPECT_EQ(bug([&] { group->start_receive({}, 1); }), "rank 1 has no peer 1 in the pipe group of 3 ranks");
     EXPECT_EQ(bug([&] { group->start_send(cut, 2); }), "a message must be contiguous");
-    EXPECT_EQ(bug([&] { ghost_group("pipe", 3, 3); }), "there is no rank 3 in the pipe group of 3 ranks");
+    EXPECT_EQ(bug([&] { make_ghost_group("pipe", 3, 3); }), "there is no rank 3 in the pipe group of 3 ranks");
 }
 
 }  // namespace

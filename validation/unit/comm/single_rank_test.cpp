@@ -7,38 +7,38 @@
 namespace trireme::comm {
 namespace {
 
-TEST(SingleRank, IsItsOwnSum) {
-    const auto group = single_rank("data");
+TEST(SingleRank, SumsToItsOwnValues) {
+    const auto group = make_single_rank_group("data");
     std::array<float, 3> values{1, 2, 3};
     const device::Tensor view{values.data(), device::DType::f32, 1, 3, 3};
-    device::Arena scratch("scratch", sum_scratch_bytes(*group, view), device::MemorySpace::host);
+    device::Arena scratch("scratch", count_all_reduce_scratch_bytes(*group, view), device::MemorySpace::host);
 
-    sum_in_rank_order(*group, view, scratch);
+    all_reduce(*group, view, scratch);
 
     EXPECT_EQ(values, (std::array<float, 3>{1, 2, 3}));
-    EXPECT_EQ(gather_all(*group, std::array{4.0}), std::vector<double>{4.0});
+    EXPECT_EQ(all_gather(*group, std::array{4.0}), std::vector<double>{4.0});
     EXPECT_EQ(scratch.peak(), 0U);
 }
 
-TEST(SingleRank, HasAllRowsAlready) {
-    const auto group = single_rank("tensor");
+TEST(SingleRank, LeavesRowsUnchangedInGatherAndSum) {
+    const auto group = make_single_rank_group("tensor");
     std::array<double, 6> values{1, 2, 3, 4, 5, 6};
     const device::Tensor view{values.data(), device::DType::f64, 3, 2, 2};
     device::Arena scratch("scratch", 0, device::MemorySpace::host);
 
-    gather_rows(*group, view, {{0, 3}});
-    sum_rows(*group, view, {{0, 3}}, scratch);
+    all_gather_rows(*group, view, {{0, 3}});
+    reduce_scatter_rows(*group, view, {{0, 3}}, scratch);
 
     EXPECT_EQ(values, (std::array<double, 6>{1, 2, 3, 4, 5, 6}));
 }
 
-TEST(SingleRank, RefusesRangesThatDoNotCutTheRows) {
-    const auto group = single_rank("tensor");
+TEST(SingleRank, RejectsRangesThatDoNotPartitionTheRows) {
+    const auto group = make_single_rank_group("tensor");
     std::array<double, 6> values{};
     const device::Tensor view{values.data(), device::DType::f64, 3, 2, 2};
     const auto refusal = [&](const std::vector<layout::Range>& ranges) -> std::string {
         try {
-            gather_rows(*group, view, ranges);
+            all_gather_rows(*group, view, ranges);
         } catch (const BugError& error) {
             return error.what();
         }
@@ -51,8 +51,8 @@ TEST(SingleRank, RefusesRangesThatDoNotCutTheRows) {
     EXPECT_EQ(refusal({{0, 2}, {2, 1}}), "the tensor group of 1 ranks got 2" + end);
 }
 
-TEST(SingleRank, HasNobodyToSendTo) {
-    const auto group = single_rank("data");
+TEST(SingleRank, RejectsMessagesToOtherRanks) {
+    const auto group = make_single_rank_group("data");
     const auto refusal = [&](const auto& action) -> std::string {
         try {
             action();

@@ -12,8 +12,8 @@ namespace {
 
 using validation::bert_bytes;
 using validation::corpus_of;
+using validation::describe_image_corpus;
 using validation::described;
-using validation::described_images;
 using validation::image_row;
 using validation::labelled_row;
 using validation::question_row;
@@ -31,7 +31,7 @@ constexpr std::int32_t mask = 259;
 constexpr plan::LengthPolicy policies[] = {plan::LengthPolicy::fixed, plan::LengthPolicy::pad,
                                            plan::LengthPolicy::pack};
 
-// Builds a batch. Also expects that count_targets() counts as many targets as the batch has.
+// Builds a batch. Also expects that count_targets() returns the number of its targets.
 Batch built(const Corpus& corpus, const std::vector<Sample>& samples, const BatchRules& rules, Visits visits,
             plan::LengthPolicy policy = plan::LengthPolicy::pad, std::size_t longest = 40) {
     const std::size_t counted = count_targets(corpus, samples, rules, visits);
@@ -69,7 +69,7 @@ private:
     Corpus corpus_ = small_corpus(folder_, {counted(30, 60), counted(12, 160)}, bert_bytes());
 };
 
-TEST_F(MaskedRows, AreTheTextBetweenSpecialTokensWhereNothingIsHidden) {
+TEST_F(MaskedRows, EncloseTextInSpecialTokensAndTargetHiddenTokens) {
     for (std::uint64_t epoch = 0; epoch < 50; ++epoch) {
         const Batch batch = masked({{epoch, 1}});
         ASSERT_EQ(batch.rows(), 14U);
@@ -91,7 +91,7 @@ TEST_F(MaskedRows, AreTheTextBetweenSpecialTokensWhereNothingIsHidden) {
     }
 }
 
-TEST_F(MaskedRows, BeginWhereTheirPieceDoes) {
+TEST_F(MaskedRows, StartAtTheFirstTokenOfTheirSample) {
     const Batch batch = masked({{0, 2}});
 
     for (std::size_t row = 1; row <= 10; ++row) {
@@ -100,18 +100,18 @@ TEST_F(MaskedRows, BeginWhereTheirPieceDoes) {
     }
 }
 
-TEST_F(MaskedRows, HideTheSameInEveryBatchAndLayout) {
-    const Batch alone = masked({{7, 1}}, plan::LengthPolicy::pack);
+TEST_F(MaskedRows, HideTheSameTokensInEveryBatchAndLengthPolicy) {
+    const Batch single = masked({{7, 1}}, plan::LengthPolicy::pack);
     for (const plan::LengthPolicy policy : policies) {
         const Batch batch = masked({{7, 0}, {7, 2}, {7, 1}}, policy);
 
-        EXPECT_EQ(part(batch.tokens, batch.spans[2]), alone.tokens);
-        EXPECT_EQ(part(batch.targets, batch.spans[2]), alone.targets);
-        EXPECT_EQ(batch.spans[2].visit, alone.spans[0].visit);
+        EXPECT_EQ(part(batch.tokens, batch.spans[2]), single.tokens);
+        EXPECT_EQ(part(batch.targets, batch.spans[2]), single.targets);
+        EXPECT_EQ(batch.spans[2].visit, single.spans[0].visit);
     }
 }
 
-TEST_F(MaskedRows, HideOtherTokensInEveryEpochAndForEveryKey) {
+TEST_F(MaskedRows, HideDifferentTokensInEachEpochAndForEachKey) {
     const BatchRules other_key{.task = Task::masked, .mask_key = RandomKey{4}};
     const ScratchFolder folder;
     const Corpus corpus = small_corpus(folder, {counted(30, 60), counted(12, 160)}, bert_bytes());
@@ -123,18 +123,18 @@ TEST_F(MaskedRows, HideOtherTokensInEveryEpochAndForEveryKey) {
     EXPECT_EQ(built(corpus, samples_, rules_, {{0, 0}}).targets, first.targets);
 }
 
-TEST_F(MaskedRows, ListTheRowsWhereTheyAreHidden) {
+TEST_F(MaskedRows, ListTheRowsOfHiddenTokensAsPredicted) {
     const Batch batch = masked({{2, 1}, {2, 0}});
 
-    ASSERT_EQ(batch.predicted.size(), batch.target_count);
+    ASSERT_EQ(batch.predicted_rows.size(), batch.target_count);
     std::size_t hidden = 0;
     for (const std::int32_t target : batch.targets) hidden += target >= 0 ? 1 : 0;
     EXPECT_EQ(hidden, batch.target_count);
-    for (const std::int32_t row : batch.predicted)
+    for (const std::int32_t row : batch.predicted_rows)
         EXPECT_GE(batch.targets[static_cast<std::size_t>(row)], 0) << row;
 }
 
-TEST_F(MaskedRows, ShowTheMaskAtMostHiddenPlaces) {
+TEST_F(MaskedRows, ShowTheMaskTokenAtEightyPercentOfHiddenPlaces) {
     std::size_t hidden = 0;
     std::size_t masks = 0;
     for (std::uint64_t epoch = 0; epoch < 200; ++epoch) {
@@ -148,7 +148,7 @@ TEST_F(MaskedRows, ShowTheMaskAtMostHiddenPlaces) {
 }
 
 // Two questions of two tokens and one token, with contexts of four and three tokens.
-class SpanRowsOfTwo : public ::testing::Test {
+class TwoQuestions : public ::testing::Test {
 protected:
     Batch spans(const std::vector<Sample>& samples, plan::LengthPolicy policy = plan::LengthPolicy::pad) const {
         Visits visits;
@@ -166,7 +166,7 @@ private:
                                 {.context_begin = 1, .answer_first = 1, .answer_last = 1, .answers = {"b"}})});
 };
 
-TEST_F(SpanRowsOfTwo, HoldTheQuestionAndTheContext) {
+TEST_F(TwoQuestions, HoldTheQuestionAndTheContext) {
     const Batch batch = spans({{0, 0, 9}, {1, 0, 7}});
 
     EXPECT_EQ(batch.tokens, (Ints{cls, 11, 12, sep, 21, 22, 23, 24, sep, cls, 31, sep, 41, 42, 43, sep, 0, 0}));
@@ -176,10 +176,10 @@ TEST_F(SpanRowsOfTwo, HoldTheQuestionAndTheContext) {
     EXPECT_EQ(batch.answers, (Ints{5, 6, 3, 3}));
     EXPECT_EQ(batch.target_count, 2U);
     EXPECT_EQ(batch.targets, Ints(18, -1));
-    EXPECT_TRUE(batch.predicted.empty());
+    EXPECT_TRUE(batch.predicted_rows.empty());
 }
 
-TEST_F(SpanRowsOfTwo, CountPlacesFromTheirOwnFirstRow) {
+TEST_F(TwoQuestions, CountAnswerPositionsFromTheStartOfTheirSample) {
     for (const plan::LengthPolicy policy : policies) {
         const Batch batch = spans({{0, 0, 9}, {1, 0, 7}}, policy);
 
@@ -190,7 +190,7 @@ TEST_F(SpanRowsOfTwo, CountPlacesFromTheirOwnFirstRow) {
     }
 }
 
-TEST_F(SpanRowsOfTwo, KeepAnAnswerThatEndsWithTheSample) {
+TEST_F(TwoQuestions, KeepAnAnswerThatEndsWithTheSample) {
     const Batch batch = spans({{0, 0, 8}});
 
     EXPECT_EQ(batch.tokens, (Ints{cls, 11, 12, sep, 21, 22, 23, sep}));
@@ -198,7 +198,7 @@ TEST_F(SpanRowsOfTwo, KeepAnAnswerThatEndsWithTheSample) {
     EXPECT_EQ(batch.answers, (Ints{5, 6}));
 }
 
-TEST_F(SpanRowsOfTwo, HaveNoAnswerWhereItIsCutOff) {
+TEST_F(TwoQuestions, HaveNoAnswerIfTruncationRemovesIt) {
     const Batch batch = spans({{0, 0, 7}, {1, 0, 5}});
 
     EXPECT_EQ(batch.tokens, (Ints{cls, 11, 12, sep, 21, 22, sep, cls, 31, sep, 41, sep, 0, 0}));
@@ -207,9 +207,9 @@ TEST_F(SpanRowsOfTwo, HaveNoAnswerWhereItIsCutOff) {
     EXPECT_EQ(batch.target_count, 1U);
 }
 
-TEST_F(SpanRowsOfTwo, RefuseASampleWithoutAContext) { EXPECT_THROW(spans({{0, 0, 5}}), BugError); }
+TEST_F(TwoQuestions, RejectASampleWithoutAContext) { EXPECT_THROW(spans({{0, 0, 5}}), BugError); }
 
-TEST(ClassifiedTexts, HaveTheirClassAtTheFirstRow) {
+TEST(ClassifiedTexts, HaveTheirClassAsTargetOfTheFirstRow) {
     const ScratchFolder folder;
     const Corpus corpus = corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
                                     {labelled_row({11, 12, 13}, 2), labelled_row({21}, 0)});
@@ -219,17 +219,18 @@ TEST(ClassifiedTexts, HaveTheirClassAtTheFirstRow) {
 
     EXPECT_EQ(batch.tokens, (Ints{cls, 21, sep, 0, cls, 11, 12, sep}));
     EXPECT_EQ(batch.targets, (Ints{0, -1, -1, -1, 2, -1, -1, -1}));
-    EXPECT_EQ(batch.predicted, (Ints{0, 4}));
+    EXPECT_EQ(batch.predicted_rows, (Ints{0, 4}));
     EXPECT_EQ(batch.target_count, 2U);
 }
 
-TEST(ClassifiedTexts, TakeTheModelsNumberForTheirClass) {
+TEST(ClassifiedTexts, MapTheirClassToTheModelsLabel) {
     const ScratchFolder folder;
     const Corpus corpus = corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
                                     {labelled_row({11}, 2), labelled_row({21}, 0)});
     const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 3}};
 
-    const Batch batch = built(corpus, samples, {.task = Task::classify, .labels = {7, 3, 0}}, {{0, 0}, {0, 1}});
+    const Batch batch =
+        built(corpus, samples, {.task = Task::classify, .model_labels = {7, 3, 0}}, {{0, 0}, {0, 1}});
 
     EXPECT_EQ(batch.targets, (Ints{0, -1, -1, 7, -1, -1}));
 }
@@ -238,7 +239,7 @@ TEST(ClassifiedTexts, TakeTheModelsNumberForTheirClass) {
 //
 //   channel 0   0  1 |  2  3      channel 1    8  9 | 10 11
 //               4  5 |  6  7                  12 13 | 14 15
-class SixteenPixels : public ::testing::Test {
+class ImagePatches : public ::testing::Test {
 protected:
     static std::vector<std::uint8_t> pixels(std::uint8_t first) {
         std::vector<std::uint8_t> numbers(16);
@@ -252,11 +253,11 @@ protected:
     }
 
     ScratchFolder folder_;
-    Corpus corpus_ =
-        corpus_of(folder_, described_images({2, 2, 4}), {image_row(pixels(0), 1), image_row(pixels(240), 0)});
+    Corpus corpus_ = corpus_of(folder_, describe_image_corpus({2, 2, 4}),
+                               {image_row(pixels(0), 1), image_row(pixels(240), 0)});
 };
 
-TEST_F(SixteenPixels, BecomePatchesChannelByChannel) {
+TEST_F(ImagePatches, StoreTheirPixelsChannelByChannel) {
     const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 3}};
 
     const Batch batch = built(corpus_, samples, {.task = Task::classify, .patch = 2}, {{0, 0}});
@@ -265,10 +266,10 @@ TEST_F(SixteenPixels, BecomePatchesChannelByChannel) {
     EXPECT_EQ(batch.tokens, (Ints{0, 0, 0}));
     EXPECT_EQ(batch.positions, (Ints{0, 1, 2}));
     EXPECT_EQ(batch.targets, (Ints{1, -1, -1}));
-    EXPECT_EQ(batch.predicted, Ints{0});
+    EXPECT_EQ(batch.predicted_rows, Ints{0});
 }
 
-TEST_F(SixteenPixels, LieOneSampleAfterTheOther) {
+TEST_F(ImagePatches, FollowTheOrderOfTheVisits) {
     const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 3}};
     for (const plan::LengthPolicy policy : policies) {
         const Batch batch =
@@ -282,7 +283,7 @@ TEST_F(SixteenPixels, LieOneSampleAfterTheOther) {
     }
 }
 
-TEST_F(SixteenPixels, InPatchesOfOnePixelAreReadPlaceByPlace) {
+TEST_F(ImagePatches, HoldAllChannelsOfAPixelAtSizeOne) {
     const std::vector<Sample> samples{{0, 0, 9}};
 
     const Batch batch = built(corpus_, samples, {.task = Task::classify, .patch = 1}, {{0, 0}});
@@ -290,7 +291,7 @@ TEST_F(SixteenPixels, InPatchesOfOnePixelAreReadPlaceByPlace) {
     EXPECT_EQ(batch.pixels, brightness({0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15}));
 }
 
-TEST_F(SixteenPixels, RefuseOtherPatchesThanTheSampleHas) {
+TEST_F(ImagePatches, RejectASizeThatContradictsTheSample) {
     const std::vector<Sample> samples{{0, 0, 3}};
     const auto build = [&](std::size_t patch) {
         built(corpus_, samples, {.task = Task::classify, .patch = patch}, {{0, 0}});

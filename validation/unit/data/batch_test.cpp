@@ -18,10 +18,10 @@ using Ints = std::vector<std::int32_t>;
 
 constexpr auto end = static_cast<std::int32_t>(end_of_bytes);
 
-// Three rows of 4, 2 and 3 tokens. With the end token they have as many predictions as tokens.
+// Three rows of 4, 2 and 3 tokens. With the end token, the numbers of predictions and tokens are equal.
 class ThreeRows : public ::testing::Test {
 protected:
-    static std::vector<Sample> whole_rows() { return {{0, 0, 4}, {1, 0, 2}, {2, 0, 3}}; }
+    static std::vector<Sample> full_rows() { return {{0, 0, 4}, {1, 0, 2}, {2, 0, 3}}; }
 
     Batch built(const std::vector<Sample>& samples, std::vector<plan::SampleVisit> visits,
                 plan::LengthPolicy policy, std::size_t longest = 4) const {
@@ -53,8 +53,8 @@ void expect_spans(const Batch& batch, const std::vector<std::pair<std::size_t, s
     }
 }
 
-TEST_F(ThreeRows, PackedLieOneAfterTheOther) {
-    const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::pack);
+TEST_F(ThreeRows, FollowEachOtherWithoutPaddingIfPacked) {
+    const Batch batch = built(full_rows(), second_and_third, plan::LengthPolicy::pack);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 31, 32, 33}));
     EXPECT_EQ(batch.targets, (Ints{22, end, 32, 33, end}));
@@ -62,8 +62,8 @@ TEST_F(ThreeRows, PackedLieOneAfterTheOther) {
     expect_spans(batch, {{0, 2}, {2, 3}});
 }
 
-TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicrobatch) {
-    const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::pad);
+TEST_F(ThreeRows, ArePaddedToTheLongestSampleOfTheMicrobatch) {
+    const Batch batch = built(full_rows(), second_and_third, plan::LengthPolicy::pad);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 0, 31, 32, 33}));
     EXPECT_EQ(batch.targets, (Ints{22, end, -1, 32, 33, end}));
@@ -71,13 +71,15 @@ TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicrobatch) {
     expect_spans(batch, {{0, 2}, {3, 3}});
 }
 
-TEST_F(ThreeRows, ListTheRowsThatPredict) {
-    EXPECT_EQ(built(whole_rows(), second_and_third, plan::LengthPolicy::pad).predicted, (Ints{0, 1, 3, 4, 5}));
-    EXPECT_EQ(built(whole_rows(), second_and_third, plan::LengthPolicy::pack).predicted, (Ints{0, 1, 2, 3, 4}));
+TEST_F(ThreeRows, ListTheBatchRowsThatHaveATarget) {
+    EXPECT_EQ(built(full_rows(), second_and_third, plan::LengthPolicy::pad).predicted_rows,
+              (Ints{0, 1, 3, 4, 5}));
+    EXPECT_EQ(built(full_rows(), second_and_third, plan::LengthPolicy::pack).predicted_rows,
+              (Ints{0, 1, 2, 3, 4}));
 }
 
-TEST_F(ThreeRows, FixedAreAsLongAsTheLongestOfTheRun) {
-    const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::fixed, 5);
+TEST_F(ThreeRows, ArePaddedToTheLongestSampleOfTheRunIfFixed) {
+    const Batch batch = built(full_rows(), second_and_third, plan::LengthPolicy::fixed, 5);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 0, 0, 0, 31, 32, 33, 0, 0}));
     EXPECT_EQ(batch.targets, (Ints{22, end, -1, -1, -1, 32, 33, end, -1, -1}));
@@ -87,12 +89,12 @@ TEST_F(ThreeRows, FixedAreAsLongAsTheLongestOfTheRun) {
 
 TEST_F(ThreeRows, KeepTheOrderOfTheVisits) {
     const Batch batch =
-        built(whole_rows(), {{.epoch = 1, .sample = 2}, {.epoch = 1, .sample = 0}}, plan::LengthPolicy::pack);
+        built(full_rows(), {{.epoch = 1, .sample = 2}, {.epoch = 1, .sample = 0}}, plan::LengthPolicy::pack);
 
     EXPECT_EQ(batch.tokens, (Ints{31, 32, 33, 11, 12, 13, 14}));
 }
 
-TEST_F(ThreeRows, InPiecesPredictTheFirstTokenOfTheNextPiece) {
+TEST_F(ThreeRows, PredictTheFirstTokenOfTheNextPieceIfSplit) {
     const std::vector<Sample> pieces{{0, 0, 2}, {0, 2, 2}};
 
     const Batch batch =
@@ -104,7 +106,7 @@ TEST_F(ThreeRows, InPiecesPredictTheFirstTokenOfTheNextPiece) {
     EXPECT_NE(batch.spans[0].visit, batch.spans[1].visit);
 }
 
-TEST_F(ThreeRows, WithoutTheEndTokenPredictTheirLastToken) {
+TEST_F(ThreeRows, PredictTheirLastTokenIfThereIsNoEndToken) {
     const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 1}, {2, 0, 2}};
 
     const Batch batch = built(samples, second_and_third, plan::LengthPolicy::pad);
@@ -114,10 +116,10 @@ TEST_F(ThreeRows, WithoutTheEndTokenPredictTheirLastToken) {
     EXPECT_EQ(batch.target_count, 3U);
 }
 
-TEST_F(ThreeRows, HaveOneEntryOfEverythingForEachRowOfTheBatch) {
+TEST_F(ThreeRows, HaveOneEntryOfEachFieldPerBatchRow) {
     for (const plan::LengthPolicy policy :
          {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack}) {
-        const Batch batch = built(whole_rows(), second_and_third, policy);
+        const Batch batch = built(full_rows(), second_and_third, policy);
 
         EXPECT_EQ(batch.targets.size(), batch.rows());
         EXPECT_EQ(batch.positions.size(), batch.rows());
@@ -130,12 +132,12 @@ TEST_F(ThreeRows, HaveOneEntryOfEverythingForEachRowOfTheBatch) {
     }
 }
 
-TEST_F(ThreeRows, HaveAVisitOfTheirOwnInEachEpoch) {
+TEST_F(ThreeRows, HaveADistinctVisitIdInEachEpoch) {
     std::vector<plan::SampleVisit> visits;
     for (std::uint64_t epoch = 0; epoch < 50; ++epoch)
         for (std::uint64_t sample = 0; sample < 3; ++sample) visits.push_back({epoch, sample});
 
-    const Batch batch = built(whole_rows(), visits, plan::LengthPolicy::pack);
+    const Batch batch = built(full_rows(), visits, plan::LengthPolicy::pack);
 
     std::set<std::int64_t> seen;
     for (const TokenSpan& span : batch.spans) seen.insert(span.visit);
@@ -143,19 +145,19 @@ TEST_F(ThreeRows, HaveAVisitOfTheirOwnInEachEpoch) {
 }
 
 // Dropout is keyed by the visit, so the visit must not depend on neighbouring samples or on padding.
-TEST_F(ThreeRows, HaveTheSameVisitInEveryMicrobatchAndLayout) {
+TEST_F(ThreeRows, HaveTheSameVisitIdInEveryMicrobatchAndLengthPolicy) {
     const plan::SampleVisit visit{.epoch = 7, .sample = 2};
-    const std::int64_t alone = built(whole_rows(), {visit}, plan::LengthPolicy::pack).spans[0].visit;
+    const std::int64_t in_single_batch = built(full_rows(), {visit}, plan::LengthPolicy::pack).spans[0].visit;
 
     for (const plan::LengthPolicy policy :
          {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack})
-        EXPECT_EQ(built(whole_rows(), {{7, 0}, visit}, policy).spans[1].visit, alone);
+        EXPECT_EQ(built(full_rows(), {{7, 0}, visit}, policy).spans[1].visit, in_single_batch);
 }
 
-TEST_F(ThreeRows, GiveNoRowsToAMicroBatchWithoutSamples) {
+TEST_F(ThreeRows, GiveNoBatchRowsToAMicrobatchWithoutSamples) {
     for (const plan::LengthPolicy policy :
          {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack}) {
-        const Batch batch = built(whole_rows(), {}, policy);
+        const Batch batch = built(full_rows(), {}, policy);
 
         EXPECT_EQ(batch.rows(), 0U);
         EXPECT_EQ(batch.target_count, 0U);
@@ -163,14 +165,14 @@ TEST_F(ThreeRows, GiveNoRowsToAMicroBatchWithoutSamples) {
     }
 }
 
-TEST_F(ThreeRows, RefuseASampleThatReachesBeyondItsRow) {
+TEST_F(ThreeRows, RejectASampleThatReachesBeyondItsRow) {
     const std::vector<Sample> beyond{{1, 0, 3}};  // two tokens and the end token give two predictions
     const std::vector<plan::SampleVisit> visit{{.epoch = 0, .sample = 0}};
 
     EXPECT_THROW(built(beyond, visit, plan::LengthPolicy::pack), BugError);
 }
 
-TEST(Microbatch, IsAsLongAsItsPolicySays) {
+TEST(Microbatch, HasThePaddedLengthOfItsPolicy) {
     const std::vector<Sample> samples{{0, 0, 4}, {1, 0, 2}, {2, 0, 3}};
 
     EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::fixed, 9).padded_length, 9U);
@@ -179,11 +181,11 @@ TEST(Microbatch, IsAsLongAsItsPolicySays) {
     EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pad, 9).samples, second_and_third);
 }
 
-TEST_F(ThreeRows, CountTheirTargetsWithoutABatch) {
+TEST_F(ThreeRows, CountTheirTargetsWithoutBuildingABatch) {
     const std::vector<plan::SampleVisit> visits{{0, 0}, {0, 2}, {1, 0}};
 
-    EXPECT_EQ(counted(whole_rows(), visits), 4U + 3U + 4U);
-    EXPECT_EQ(counted(whole_rows(), {}), 0U);
+    EXPECT_EQ(counted(full_rows(), visits), 4U + 3U + 4U);
+    EXPECT_EQ(counted(full_rows(), {}), 0U);
 }
 
 }  // namespace

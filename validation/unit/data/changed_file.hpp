@@ -12,7 +12,7 @@
 namespace trireme::validation {
 
 inline archive::hdf5::Handle opened_to_change(const std::string& path) {
-    archive::hdf5::silence();
+    archive::hdf5::silence_errors();
     return {H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose};
 }
 

@@ -10,8 +10,8 @@
 namespace trireme::data {
 namespace {
 
+using validation::catch_message;
 using validation::described;
-using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 using validation::set_element;
@@ -23,7 +23,7 @@ using Row = std::vector<std::uint32_t>;
 const Row marked = {77, 11, 77, 22, 77, 33, 77, 44};  // its bytes occur nowhere else in the file
 
 std::string write_corpus(const ScratchFolder& folder) {
-    CorpusWriter writer(folder.file("c.h5"), described(RowKind::text, Tokenizer::bytes()));
+    CorpusWriter writer(folder.file("c.h5"), described(RowKind::text, Tokenizer::make_raw_bytes()));
     writer.add(text_row({1, 2, 3}));
     writer.add(text_row(marked));
     writer.finish();
@@ -31,7 +31,7 @@ std::string write_corpus(const ScratchFolder& folder) {
 }
 
 std::string open_message(const std::string& path) {
-    return message_of<ConfigError>([&] { Corpus::open(path); });
+    return catch_message<ConfigError>([&] { Corpus::open(path); });
 }
 
 // Opens the corpus, reads all rows and the tokenizer, and verifies it.
@@ -39,23 +39,23 @@ void use(const std::string& path) {
     const Corpus corpus = Corpus::open(path);
     Row out;
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) corpus.read(row, out);
-    corpus.tokenizer();
+    corpus.read_tokenizer();
     corpus.verify();
 }
 
-TEST(CorpusDamage, SaysThatTheFileIsMissing) {
+TEST(CorpusDamage, IsReportedForAMissingFile) {
     EXPECT_TRUE(says(open_message("/nowhere/c.h5"),
                      "the corpus /nowhere/c.h5 does not exist; make it with `trireme prepare INPUT"));
 }
 
-TEST(CorpusDamage, SaysThatTheFileIsAFolderOrEmpty) {
+TEST(CorpusDamage, IsReportedForAFolderAndForAnEmptyFile) {
     const ScratchFolder folder;
 
     EXPECT_TRUE(says(open_message(folder.file("")), "is a folder; name the .h5 file in it"));
     EXPECT_TRUE(says(open_message(folder.write("empty.h5", "")), "empty.h5 is empty; copy it again"));
 }
 
-TEST(CorpusDamage, SaysHowTextBecomesACorpus) {
+TEST(CorpusDamage, IsReportedForATextFileWithAHintToPrepareIt) {
     const ScratchFolder folder;
     const std::string path = folder.write("rows.jsonl", "{\"text\": \"a\"}\n");
 
@@ -65,7 +65,7 @@ TEST(CorpusDamage, SaysHowTextBecomesACorpus) {
     EXPECT_TRUE(says(message, "`trireme prepare " + path + " --output corpus.h5`"));
 }
 
-TEST(CorpusDamage, TellsAForeignHdf5File) {
+TEST(CorpusDamage, IsReportedForAForeignHdf5File) {
     const ScratchFolder folder;
     const std::string path = folder.file("foreign.h5");
     H5Fclose(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
@@ -75,7 +75,7 @@ TEST(CorpusDamage, TellsAForeignHdf5File) {
                      "missing, not 'trireme-corpus')"));
 }
 
-TEST(CorpusDamage, TellsATruncatedFile) {
+TEST(CorpusDamage, IsReportedForATruncatedFile) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
@@ -87,7 +87,7 @@ TEST(CorpusDamage, TellsATruncatedFile) {
     EXPECT_TRUE(says(message, "copy it again, or make it again with `trireme prepare`"));
 }
 
-TEST(CorpusDamage, TellsANewerSchema) {
+TEST(CorpusDamage, IsReportedForANewerSchema) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
     set_number(path, "/", "schema_version", 3);
@@ -96,7 +96,7 @@ TEST(CorpusDamage, TellsANewerSchema) {
         says(open_message(path), "written by a newer Trireme (corpus schema 3; this program reads up to 2)"));
 }
 
-TEST(CorpusDamage, TellsAChangedAttribute) {
+TEST(CorpusDamage, IsReportedForAChangedAttribute) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
     set_number(path, "/", "rows", 1);
@@ -104,7 +104,7 @@ TEST(CorpusDamage, TellsAChangedAttribute) {
     EXPECT_TRUE(says(open_message(path), "c.h5 is damaged: its attributes give the checksum "));
 }
 
-TEST(CorpusDamage, TellsABitFlippedInTheTokens) {
+TEST(CorpusDamage, IsReportedForAFlippedBitInTheTokens) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
     std::string bytes = validation::read_whole(path);
@@ -115,25 +115,25 @@ TEST(CorpusDamage, TellsABitFlippedInTheTokens) {
 
     const Corpus corpus = Corpus::open(path);
     Row out;
-    const std::string message = message_of<ConfigError>([&] { corpus.read(1, out); });
+    const std::string message = catch_message<ConfigError>([&] { corpus.read(1, out); });
 
     EXPECT_TRUE(says(message, "/tokens of " + path + " is damaged between elements 3 and 10"));
     EXPECT_TRUE(says(message, "Fletcher32"));
     EXPECT_TRUE(says(message, "copy the file again, or make it again"));
 }
 
-TEST(CorpusDamage, VerifyFindsAChangeThatPassesTheChunkSums) {
+TEST(CorpusDamage, IsFoundByVerifyEvenIfChunkChecksumsMatch) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
     set_element(path, "/tokens", 1, 9);
 
     const Corpus corpus = Corpus::open(path);
 
-    EXPECT_TRUE(
-        says(message_of<ConfigError>([&] { corpus.verify(); }), "c.h5 is damaged: the SHA-256 of /tokens is "));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { corpus.verify(); }),
+                     "c.h5 is damaged: the SHA-256 of /tokens is "));
 }
 
-TEST(CorpusDamage, NamesATokenBeyondTheVocabulary) {
+TEST(CorpusDamage, IsReportedForATokenBeyondTheVocabulary) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
     set_element(path, "/tokens", 5, 300);
@@ -142,19 +142,19 @@ TEST(CorpusDamage, NamesATokenBeyondTheVocabulary) {
     Row out;
 
     EXPECT_TRUE(
-        says(message_of<ConfigError>([&] { corpus.read(1, out); }),
+        says(catch_message<ConfigError>([&] { corpus.read(1, out); }),
              "c.h5: token 300 at position 2 of row 1 is beyond the vocabulary of 257 (tokenizer bytes)"));
 }
 
-// HDF5 trusts much of what it reads. In the form of our files it detects a changed byte and does not follow it.
-TEST(CorpusDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
+// HDF5 checks little of what it reads. With the layout of our files it must report a changed byte, not use it.
+TEST(CorpusDamage, IsRejectedOrHarmlessForAnyFlippedByte) {
     const ScratchFolder folder;
-    const std::string whole = validation::read_whole(write_corpus(folder));
+    const std::string intact = validation::read_whole(write_corpus(folder));
     const std::string path = folder.file("flipped.h5");
     int refused = 0;
 
-    for (std::size_t at = 0; at < whole.size(); at += at < 6'000 ? 29 : 2'003) {
-        std::string bytes = whole;
+    for (std::size_t at = 0; at < intact.size(); at += at < 6'000 ? 29 : 2'003) {
+        std::string bytes = intact;
         bytes[at] ^= 0x20;
         folder.write("flipped.h5", bytes);
         try {

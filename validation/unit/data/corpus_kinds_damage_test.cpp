@@ -10,12 +10,12 @@ namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
+using validation::catch_message;
 using validation::corpus_of;
+using validation::describe_image_corpus;
 using validation::described;
-using validation::described_images;
 using validation::image_row;
 using validation::labelled_row;
-using validation::message_of;
 using validation::question_row;
 using validation::remove_attribute;
 using validation::remove_dataset;
@@ -40,7 +40,7 @@ std::string question_file(const ScratchFolder& folder) {
 }
 
 std::string image_file(const ScratchFolder& folder) {
-    corpus_of(folder, described_images({1, 2, 3}),
+    corpus_of(folder, describe_image_corpus({1, 2, 3}),
               {image_row({1, 2, 3, 4, 5, 6}, 0), image_row({7, 8, 9, 10, 11, 12}, 1)});
     return folder.file("corpus.h5");
 }
@@ -54,15 +54,15 @@ void use_by_kind(const std::string& path) {
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
         if (kind != RowKind::image) corpus.read(row, tokens);
         if (kind == RowKind::image) corpus.read_image(row, pixels);
-        if (kind == RowKind::question) corpus.question(row);
+        if (kind == RowKind::question) corpus.read_question(row);
         if (kind != RowKind::question) corpus.label(row);
     }
-    if (kind != RowKind::image) corpus.tokenizer();
+    if (kind != RowKind::image) corpus.read_tokenizer();
     corpus.verify();
 }
 
 std::string use_message(const std::string& path) {
-    return message_of<ConfigError>([&] { use_by_kind(path); });
+    return catch_message<ConfigError>([&] { use_by_kind(path); });
 }
 
 // Expects a message that has `sentence` and names the file.
@@ -72,7 +72,7 @@ void expect_refusal(const std::string& path, const std::string& sentence) {
     EXPECT_TRUE(says(message, path));
 }
 
-TEST(CorpusKindsDamage, NamesADatasetThatIsMissing) {
+TEST(CorpusKindsDamage, IsReportedForAMissingDataset) {
     const ScratchFolder folder;
     const std::vector<std::pair<std::string (*)(const ScratchFolder&), std::vector<const char*>>> datasets{
         {labelled_file, {"/tokens", "/offsets", "/tokenizer", "/labels"}},
@@ -87,7 +87,7 @@ TEST(CorpusKindsDamage, NamesADatasetThatIsMissing) {
         }
 }
 
-TEST(CorpusKindsDamage, NamesAnAttributeThatIsMissing) {
+TEST(CorpusKindsDamage, IsReportedForAMissingAttribute) {
     const ScratchFolder folder;
     for (const char* name : {"classes", "class_names", "tokenizer_name", "vocabulary_size", "rows"}) {
         const std::string path = labelled_file(folder);
@@ -101,7 +101,7 @@ TEST(CorpusKindsDamage, NamesAnAttributeThatIsMissing) {
     }
 }
 
-TEST(CorpusKindsDamage, FindsAChangedAttributeByTheChecksum) {
+TEST(CorpusKindsDamage, IsReportedForAChangedAttribute) {
     const ScratchFolder folder;
     const std::string checksum = "corpus.h5 is damaged: its attributes give the checksum ";
     for (const char* name : {"classify_token", "separator_token", "mask_token", "end_token"}) {
@@ -121,7 +121,7 @@ TEST(CorpusKindsDamage, FindsAChangedAttributeByTheChecksum) {
     expect_refusal(images, checksum);
 }
 
-TEST(CorpusKindsDamage, RefusesAttributesThatNoCorpusHas) {
+TEST(CorpusKindsDamage, IsReportedForAttributesWithInvalidValues) {
     const ScratchFolder folder;
     const std::string images = image_file(folder);
     set_number(images, "/", "image_height", 0);
@@ -141,7 +141,7 @@ TEST(CorpusKindsDamage, RefusesAttributesThatNoCorpusHas) {
     }
 }
 
-TEST(CorpusKindsDamage, FindsDatasetsOfAnotherSize) {
+TEST(CorpusKindsDamage, IsReportedForDatasetsOfTheWrongSize) {
     const ScratchFolder folder;
     const auto resized = [&](std::string (*make)(const ScratchFolder&), const char* name, hsize_t elements) {
         const std::string path = make(folder);
@@ -167,7 +167,7 @@ TEST(CorpusKindsDamage, FindsDatasetsOfAnotherSize) {
 }
 
 // A false size must not lead to an allocation of that size.
-TEST(CorpusKindsDamage, RefusesASizeThatTheFileCannotHold) {
+TEST(CorpusKindsDamage, IsReportedForADatasetLargerThanItsFile) {
     const ScratchFolder folder;
     const std::string path = question_file(folder);
     resize_dataset(path, "/places", hsize_t{1} << 50);
@@ -175,7 +175,7 @@ TEST(CorpusKindsDamage, RefusesASizeThatTheFileCannotHold) {
     expect_refusal(path, "/places says it holds 1125899906842624 elements of 4 bytes, more than the ");
 }
 
-TEST(CorpusKindsDamage, FindsALabelThatIsNoClass) {
+TEST(CorpusKindsDamage, IsReportedForALabelThatIsNoClass) {
     const ScratchFolder folder;
     const std::string path = labelled_file(folder);
     set_element(path, "/labels", 1, 2);
@@ -183,7 +183,7 @@ TEST(CorpusKindsDamage, FindsALabelThatIsNoClass) {
     expect_refusal(path, "corpus.h5: label 2 of row 1 is no class of its 2");
 }
 
-TEST(CorpusKindsDamage, FindsPlacesOutsideOfTheRow) {
+TEST(CorpusKindsDamage, IsReportedForAnAnswerOutsideItsContext) {
     const ScratchFolder folder;
     const std::vector<std::pair<hsize_t, std::uint32_t>> changes{
         {0, 3}, {1, 0}, {1, 3}, {2, 3}, {2, 0xFFFFFFFF}};
@@ -198,7 +198,7 @@ TEST(CorpusKindsDamage, FindsPlacesOutsideOfTheRow) {
     expect_refusal(path, "the answer of row 1, tokens 2 to 4, lies outside of its context, tokens 1 to 4");
 }
 
-TEST(CorpusKindsDamage, FindsAnswersWithoutOrder) {
+TEST(CorpusKindsDamage, IsReportedForMalformedAnswerLists) {
     const ScratchFolder folder;
     const std::string falling = question_file(folder);
     set_element(falling, "/answer_offsets", 1, 17);
@@ -213,7 +213,7 @@ TEST(CorpusKindsDamage, FindsAnswersWithoutOrder) {
     expect_refusal(endless, "corpus.h5: the last answer of row 0 has no end in /answers");
 }
 
-TEST(CorpusKindsDamage, VerifyFindsAChangedByteOfEveryDataset) {
+TEST(CorpusKindsDamage, IsFoundByVerifyInLabelsImagesAndAnswers) {
     const ScratchFolder folder;
     const std::vector<std::pair<std::string (*)(const ScratchFolder&), const char*>> datasets{
         {labelled_file, "/labels"},
@@ -229,15 +229,15 @@ TEST(CorpusKindsDamage, VerifyFindsAChangedByteOfEveryDataset) {
 }
 
 // The same test as for texts, with fewer positions to be quick.
-TEST(CorpusKindsDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
+TEST(CorpusKindsDamage, IsRejectedOrHarmlessForAnyFlippedByte) {
     const ScratchFolder folder;
     const ScratchFolder copies;
     for (const auto make : {labelled_file, question_file, image_file}) {
-        const std::string whole = validation::read_whole(make(folder));
+        const std::string intact = validation::read_whole(make(folder));
         const std::string path = copies.file("flipped.h5");
         int refused = 0;
-        for (std::size_t at = 0; at < whole.size(); at += at < 12'000 ? 61 : 4'001) {
-            std::string bytes = whole;
+        for (std::size_t at = 0; at < intact.size(); at += at < 12'000 ? 61 : 4'001) {
+            std::string bytes = intact;
             bytes[at] ^= 0x20;
             copies.write("flipped.h5", bytes);
             try {

@@ -11,12 +11,12 @@ namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
+using validation::catch_message;
 using validation::corpus_of;
+using validation::describe_image_corpus;
 using validation::described;
-using validation::described_images;
 using validation::image_row;
 using validation::labelled_row;
-using validation::message_of;
 using validation::question_row;
 using validation::says;
 using validation::ScratchFolder;
@@ -50,14 +50,14 @@ Pixels counted_pixels(const ImageSize& size, std::uint8_t first) {
     return pixels;
 }
 
-TEST(CorpusKinds, HaveNamesInWords) {
-    EXPECT_STREQ(name_of(RowKind::text), "text");
-    EXPECT_STREQ(name_of(RowKind::labelled_text), "labelled text");
-    EXPECT_STREQ(name_of(RowKind::question), "question");
-    EXPECT_STREQ(name_of(RowKind::image), "image");
+TEST(CorpusKinds, HaveReadableNames) {
+    EXPECT_STREQ(to_string(RowKind::text), "text");
+    EXPECT_STREQ(to_string(RowKind::labelled_text), "labelled text");
+    EXPECT_STREQ(to_string(RowKind::question), "question");
+    EXPECT_STREQ(to_string(RowKind::image), "image");
 }
 
-TEST(LabelledTexts, ComeBackWithTheirClasses) {
+TEST(LabelledTexts, AreReadBackWithTheirClasses) {
     const ScratchFolder folder;
     const Corpus corpus =
         corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
@@ -73,7 +73,7 @@ TEST(LabelledTexts, ComeBackWithTheirClasses) {
     EXPECT_NO_THROW(corpus.verify());
 }
 
-TEST(LabelledTexts, HaveAsManyClassesAsTheLargestLabelSays) {
+TEST(LabelledTexts, HaveOneClassMoreThanTheLargestLabel) {
     const ScratchFolder folder;
 
     const Corpus corpus = corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
@@ -83,7 +83,7 @@ TEST(LabelledTexts, HaveAsManyClassesAsTheLargestLabelSays) {
     EXPECT_TRUE(corpus.info().class_names.empty());
 }
 
-TEST(LabelledTexts, MayHaveClassesThatNoRowIsOf) {
+TEST(LabelledTexts, MayHaveClassesWithoutRows) {
     const ScratchFolder folder;
 
     const Corpus corpus =
@@ -93,7 +93,7 @@ TEST(LabelledTexts, MayHaveClassesThatNoRowIsOf) {
 }
 
 // The names have more than 64 KiB, and one name has every character that could be a separator.
-TEST(LabelledTexts, KeepManyAndStrangeNames) {
+TEST(LabelledTexts, KeepManyClassNamesWithAnyCharacters) {
     const ScratchFolder folder;
     Names names(9'000, "a class of no importance");
     names[1] = std::string("\n\",\\ \t\0\xce\xbc", 9);
@@ -105,14 +105,14 @@ TEST(LabelledTexts, KeepManyAndStrangeNames) {
     EXPECT_EQ(corpus.label(0), 8'999U);
 }
 
-TEST(Questions, ComeBackWithPlacesAndAnswers) {
+TEST(Questions, AreReadBackWithPositionsAndAnswers) {
     const ScratchFolder folder;
     const Corpus corpus =
         corpus_of(folder, described(RowKind::question, bert_bytes()),
                   {question_row({1, 2, 3, 4, 5}, first_question), question_row({9}, second_question)});
 
-    const Question first = corpus.question(0);
-    const Question second = corpus.question(1);
+    const Question first = corpus.read_question(0);
+    const Question second = corpus.read_question(1);
 
     EXPECT_EQ(first.context_begin, 2U);
     EXPECT_EQ(first.answer_first, 3U);
@@ -123,7 +123,7 @@ TEST(Questions, ComeBackWithPlacesAndAnswers) {
     EXPECT_NO_THROW(corpus.verify());
 }
 
-TEST(Questions, KeepEmptyAnswersAndRowsWithoutAny) {
+TEST(Questions, KeepEmptyAnswersAndRowsWithoutAnswers) {
     const ScratchFolder folder;
     const auto with = [](Names answers) {
         return question_row(
@@ -133,26 +133,26 @@ TEST(Questions, KeepEmptyAnswersAndRowsWithoutAny) {
     const Corpus corpus = corpus_of(folder, described(RowKind::question, bert_bytes()),
                                     {with({}), with({"", "a", ""}), with({})});
 
-    EXPECT_EQ(corpus.question(0).answers, Names());
-    EXPECT_EQ(corpus.question(1).answers, (Names{"", "a", ""}));
-    EXPECT_EQ(corpus.question(2).answers, Names());
+    EXPECT_EQ(corpus.read_question(0).answers, Names());
+    EXPECT_EQ(corpus.read_question(1).answers, (Names{"", "a", ""}));
+    EXPECT_EQ(corpus.read_question(2).answers, Names());
 }
 
-TEST(Questions, GivePlacesAloneWithoutTheTexts) {
+TEST(Questions, GivePositionsWithoutAnswerTexts) {
     const ScratchFolder folder;
     const Corpus corpus = corpus_of(folder, described(RowKind::question, bert_bytes()),
                                     {question_row({1, 2, 3, 4, 5}, first_question)});
 
-    EXPECT_EQ(corpus.places(0).answer_last, 4U);
-    EXPECT_TRUE(corpus.places(0).answers.empty());
+    EXPECT_EQ(corpus.find_question_positions(0).answer_last, 4U);
+    EXPECT_TRUE(corpus.find_question_positions(0).answers.empty());
 }
 
-TEST(Images, ComeBackByteForByteInAnyOrder) {
+TEST(Images, AreReadBackByteForByteInAnyOrder) {
     const ScratchFolder folder;
     const ImageSize size{.channels = 3, .height = 4, .width = 5};
 
     const Corpus corpus =
-        corpus_of(folder, described_images(size),
+        corpus_of(folder, describe_image_corpus(size),
                   {image_row(counted_pixels(size, 0), 1), image_row(counted_pixels(size, 200), 0)}, {"a", "b"});
 
     EXPECT_EQ(corpus.info().kind, RowKind::image);
@@ -167,10 +167,10 @@ TEST(Images, ComeBackByteForByteInAnyOrder) {
     EXPECT_NO_THROW(corpus.verify());
 }
 
-TEST(Images, ComeBackFromManyChunks) {
+TEST(Images, AreReadBackFromManyChunks) {
     const ScratchFolder folder;
     const ImageSize size{.channels = 1, .height = 100, .width = 300};  // two images per chunk
-    CorpusWriter writer(folder.file("c.h5"), described_images(size));
+    CorpusWriter writer(folder.file("c.h5"), describe_image_corpus(size));
     for (std::uint8_t image = 0; image < 21; ++image) writer.add(image_row(counted_pixels(size, image), image));
     writer.finish();
 
@@ -180,39 +180,40 @@ TEST(Images, ComeBackFromManyChunks) {
         EXPECT_EQ(pixels_of(corpus, image), counted_pixels(size, image)) << int{image};
 }
 
-TEST(CorpusKinds, WithoutRowsCanBeOpened) {
+TEST(CorpusKinds, CanBeOpenedWithoutRows) {
     const ScratchFolder folder;
 
     EXPECT_EQ(corpus_of(folder, described(RowKind::labelled_text, bert_bytes()), {}).rows(), 0U);
     EXPECT_EQ(corpus_of(folder, described(RowKind::question, bert_bytes()), {}).rows(), 0U);
-    EXPECT_EQ(corpus_of(folder, described_images({1, 2, 2}), {}).rows(), 0U);
+    EXPECT_EQ(corpus_of(folder, describe_image_corpus({1, 2, 2}), {}).rows(), 0U);
 }
 
-TEST(CorpusKinds, KnowTheSpecialTokensOfTheirTokenizer) {
+TEST(CorpusKinds, StoreTheSpecialTokensOfTheirTokenizer) {
     const ScratchFolder folder;
 
-    const SpecialTokens bert = corpus_of(folder, described(RowKind::text, bert_bytes()), {}).info().special;
+    const SpecialTokens bert =
+        corpus_of(folder, described(RowKind::text, bert_bytes()), {}).info().special_tokens;
     const SpecialTokens plain =
-        corpus_of(folder, described(RowKind::text, Tokenizer::bytes()), {}).info().special;
+        corpus_of(folder, described(RowKind::text, Tokenizer::make_raw_bytes()), {}).info().special_tokens;
 
-    EXPECT_EQ(bert.end, 256U);
+    EXPECT_EQ(bert.end_of_text, 256U);
     EXPECT_EQ(bert.classify, 257U);
     EXPECT_EQ(bert.separator, 258U);
     EXPECT_EQ(bert.mask, 259U);
-    EXPECT_EQ(plain.end, 256U);
+    EXPECT_EQ(plain.end_of_text, 256U);
     EXPECT_EQ(plain.classify, std::nullopt);
     EXPECT_EQ(plain.mask, std::nullopt);
 }
 
-TEST(CorpusKinds, AreAllPartOfTheChecksum) {
+TEST(CorpusKinds, HaveEqualChecksumsOnlyForEqualContents) {
     const ScratchFolder folder;
     const auto sum = [&](const CorpusDescription& description, const CorpusRow& row, Names names = {}) {
         return corpus_of(folder, description, {row}, std::move(names)).info().checksum;
     };
     const CorpusDescription labelled = described(RowKind::labelled_text, bert_bytes());
     const CorpusDescription questions = described(RowKind::question, bert_bytes());
-    const CorpusDescription wide = described_images({1, 2, 3});
-    const CorpusDescription high = described_images({1, 3, 2});
+    const CorpusDescription wide = describe_image_corpus({1, 2, 3});
+    const CorpusDescription high = describe_image_corpus({1, 3, 2});
     Question other_answer = second_question;
     other_answer.answers = {"m"};
 
@@ -232,26 +233,26 @@ TEST(CorpusKinds, AreAllPartOfTheChecksum) {
     EXPECT_EQ(sum(wide, image_row(Pixels(6, 1), 0)), sums[7]);
 }
 
-TEST(CorpusKinds, GiveNothingThatTheyDoNotHave) {
+TEST(CorpusKinds, RejectReadsOfDataThatTheyDoNotHold) {
     const ScratchFolder folder;
     const Corpus texts = corpus_of(folder, described(RowKind::text, bert_bytes()), {text_row({1})});
     const ScratchFolder other_folder;
-    const Corpus images = corpus_of(other_folder, described_images({1, 1, 1}), {image_row({7}, 0)});
+    const Corpus images = corpus_of(other_folder, describe_image_corpus({1, 1, 1}), {image_row({7}, 0)});
     Pixels pixels;
     TokenRow tokens;
 
-    EXPECT_TRUE(says(message_of<BugError>([&] { texts.label(0); }), "the label of a row that is text"));
-    EXPECT_THROW(texts.question(0), BugError);
+    EXPECT_TRUE(says(catch_message<BugError>([&] { texts.label(0); }), "the label of a row that is text"));
+    EXPECT_THROW(texts.read_question(0), BugError);
     EXPECT_THROW(texts.read_image(0, pixels), BugError);
-    EXPECT_THROW(images.question(0), BugError);
+    EXPECT_THROW(images.read_question(0), BugError);
     EXPECT_THROW(images.read(0, tokens), BugError);
-    EXPECT_THROW(images.tokenizer(), BugError);
+    EXPECT_THROW(images.read_tokenizer(), BugError);
     EXPECT_THROW(images.label(1), BugError);
 }
 
-TEST(CorpusWriter, RefusesRowsThatDoNotFitTheirKind) {
+TEST(CorpusWriter, RejectsRowsThatDoNotFitTheirKind) {
     const ScratchFolder folder;
-    CorpusWriter images(folder.file("i.h5"), described_images({1, 2, 2}));
+    CorpusWriter images(folder.file("i.h5"), describe_image_corpus({1, 2, 2}));
     CorpusWriter questions(folder.file("q.h5"), described(RowKind::question, bert_bytes()));
     CorpusWriter labelled(folder.file("l.h5"), described(RowKind::labelled_text, bert_bytes()));
     labelled.add(labelled_row({1}, 2));
@@ -260,7 +261,7 @@ TEST(CorpusWriter, RefusesRowsThatDoNotFitTheirKind) {
             {1, 2, 3}, {.context_begin = context, .answer_first = first, .answer_last = last, .answers = {}});
     };
 
-    EXPECT_TRUE(says(message_of<BugError>([&] {
+    EXPECT_TRUE(says(catch_message<BugError>([&] {
                          images.add(image_row({1, 2, 3}, 0));
                      }),
                      "an image of 3 bytes, not 4"));
@@ -269,16 +270,16 @@ TEST(CorpusWriter, RefusesRowsThatDoNotFitTheirKind) {
     EXPECT_THROW(questions.add(places(0, 1, 3)), BugError);
     EXPECT_THROW(labelled.add(labelled_row({1}, 0xFFFFFFFF)), BugError);
     EXPECT_THROW(labelled.finish({"a", "b"}), BugError);
-    EXPECT_THROW(CorpusWriter(folder.file("n.h5"), described_images({})), BugError);
+    EXPECT_THROW(CorpusWriter(folder.file("n.h5"), describe_image_corpus({})), BugError);
 }
 
-TEST(CorpusWriter, RefusesAnAnswerWithAZeroByte) {
+TEST(CorpusWriter, RejectsAnAnswerWithAZeroByte) {
     const ScratchFolder folder;
     CorpusWriter questions(folder.file("q.h5"), described(RowKind::question, bert_bytes()));
     Question question = second_question;
     question.answers = {std::string("a\0b", 3)};
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { questions.add(question_row({1}, question)); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { questions.add(question_row({1}, question)); }),
                      "an answer holds a zero byte, which ends the texts of a corpus (row 0)"));
 }
 

@@ -13,18 +13,18 @@
 namespace trireme::data {
 namespace {
 
+using validation::catch_message;
 using validation::described;
-using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 using validation::text_row;
 
 using Row = std::vector<std::uint32_t>;
 
-const CorpusDescription of_bytes = described(RowKind::text, Tokenizer::bytes());
+const CorpusDescription of_bytes = described(RowKind::text, Tokenizer::make_raw_bytes());
 
 CorpusInfo write_corpus(const std::string& path, const std::vector<Row>& rows) {
-    CorpusDescription description = described(RowKind::text, Tokenizer::bytes());
+    CorpusDescription description = described(RowKind::text, Tokenizer::make_raw_bytes());
     description.source = "rows.jsonl";
     description.filter = "repo~spark";
     description.licence = "Apache-2.0";
@@ -67,28 +67,28 @@ TEST(Corpus, RemembersWhereItsRowsCameFrom) {
     EXPECT_EQ(read.filter, "repo~spark");
     EXPECT_EQ(read.licence, "Apache-2.0");
     EXPECT_EQ(read.tokenizer_name, "bytes");
-    EXPECT_EQ(read.tokenizer_hash, Tokenizer::bytes().hash());
+    EXPECT_EQ(read.tokenizer_hash, Tokenizer::make_raw_bytes().compute_hash());
     EXPECT_EQ(read.vocabulary_size, 257U);
-    EXPECT_EQ(read.special.end, 256U);
+    EXPECT_EQ(read.special_tokens.end_of_text, 256U);
     EXPECT_EQ(read.tokens, 3U);
     EXPECT_EQ(read.checksum, written.checksum);
 }
 
-TEST(Corpus, BringsItsTokenizer) {
+TEST(Corpus, ContainsItsTokenizer) {
     const ScratchFolder folder;
     const std::vector<std::string> texts = {"low lower lowest low low lower"};
-    const Tokenizer tokenizer = Tokenizer::trained(texts, 262);
+    const Tokenizer tokenizer = Tokenizer::train(texts, 262);
 
     CorpusWriter writer(folder.file("c.h5"), described(RowKind::text, tokenizer));
     writer.add(text_row(tokenizer.encode(texts[0])));
     writer.finish();
     const Corpus corpus = Corpus::open(folder.file("c.h5"));
 
-    EXPECT_EQ(corpus.tokenizer().hash(), tokenizer.hash());
-    EXPECT_EQ(corpus.tokenizer().decode(read_row(corpus, 0)), texts[0]);
+    EXPECT_EQ(corpus.read_tokenizer().compute_hash(), tokenizer.compute_hash());
+    EXPECT_EQ(corpus.read_tokenizer().decode(read_row(corpus, 0)), texts[0]);
 }
 
-TEST(Corpus, HasOneChecksumForOneContent) {
+TEST(Corpus, HasTheSameChecksumOnlyForTheSameRows) {
     const ScratchFolder folder;
 
     const std::string first = write_corpus(folder.file("a.h5"), {{1, 2}, {3}}).checksum;
@@ -99,7 +99,7 @@ TEST(Corpus, HasOneChecksumForOneContent) {
     EXPECT_NE(first, other_rows);
 }
 
-TEST(Corpus, RefusesARowBeyondItsLast) {
+TEST(Corpus, RejectsARowNumberBeyondItsLast) {
     const ScratchFolder folder;
     write_corpus(folder.file("c.h5"), {{1}});
     const Corpus corpus = Corpus::open(folder.file("c.h5"));
@@ -107,7 +107,7 @@ TEST(Corpus, RefusesARowBeyondItsLast) {
     EXPECT_THROW(corpus.row_length(1), BugError);
 }
 
-TEST(CorpusWriter, ShowsItsFileOnlyWhenItIsWhole) {
+TEST(CorpusWriter, CreatesItsFileOnlyWhenItIsComplete) {
     const ScratchFolder folder;
     CorpusWriter writer(folder.file("c.h5"), of_bytes);
     writer.add(text_row(Row{1, 2, 3}));
@@ -119,7 +119,7 @@ TEST(CorpusWriter, ShowsItsFileOnlyWhenItIsWhole) {
     EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});
 }
 
-TEST(CorpusWriter, LeavesNothingBehindUnfinished) {
+TEST(CorpusWriter, KeepsTheOldFileAndNoOtherIfNotFinished) {
     const ScratchFolder folder;
     folder.write("c.h5", "as it was");
 
@@ -132,7 +132,7 @@ TEST(CorpusWriter, LeavesNothingBehindUnfinished) {
     EXPECT_EQ(validation::read_whole(folder.file("c.h5")), "as it was");
 }
 
-TEST(CorpusWriter, RefusesATokenBeyondTheVocabulary) {
+TEST(CorpusWriter, RejectsATokenBeyondTheVocabulary) {
     const ScratchFolder folder;
     CorpusWriter writer(folder.file("c.h5"), of_bytes);
 
@@ -143,16 +143,17 @@ TEST(CorpusWriter, SaysWhichFolderIsMissing) {
     const ScratchFolder folder;
     const std::string path = folder.file("none/c.h5");
 
-    const std::string message = message_of<ConfigError>([&] { CorpusWriter(path, of_bytes); });
+    const std::string message = catch_message<ConfigError>([&] { CorpusWriter(path, of_bytes); });
 
     EXPECT_TRUE(says(message, folder.file("none") + " does not exist; create it (mkdir -p"));
 }
 
-TEST(CorpusWriter, RefusesAFolderAsItsFile) {
+TEST(CorpusWriter, RejectsAFolderAsItsFile) {
     const ScratchFolder folder;
     std::filesystem::create_directory(folder.file("c.h5"));
 
-    const std::string message = message_of<ConfigError>([&] { CorpusWriter(folder.file("c.h5"), of_bytes); });
+    const std::string message =
+        catch_message<ConfigError>([&] { CorpusWriter(folder.file("c.h5"), of_bytes); });
 
     EXPECT_TRUE(says(message, "c.h5 is a folder; name a file in it"));
 }
@@ -162,7 +163,7 @@ TEST(CorpusWriter, RefusesAFolderAsItsFile) {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit size{limit, limit};
     setrlimit(RLIMIT_FSIZE, &size);
-    const std::string message = message_of<ResourceError>([&] {
+    const std::string message = catch_message<ResourceError>([&] {
         CorpusWriter writer(folder.file("c.h5"), of_bytes);
         for (int row = 0; row < 2'000; ++row) writer.add(text_row(Row(1000, 65)));
         writer.finish();
@@ -171,7 +172,7 @@ TEST(CorpusWriter, RefusesAFolderAsItsFile) {
     std::exit(folder.names().empty() ? 3 : 4);  // runs HDF5's exit handler
 }
 
-TEST(CorpusWriter, SaysThatTheDiskIsFullAndLeavesNothing) {
+TEST(CorpusWriter, ReportsAFullDiskAndLeavesNoFile) {
     const ScratchFolder folder;
 
     for (const rlim_t limit : {1'000, 500'000, 1'600'000, 2'000'000, 3'500'000, 4'000'000})

@@ -10,7 +10,7 @@
 namespace trireme::data {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::recorded_sum;
 using validation::remove_attribute;
 using validation::says;
@@ -22,10 +22,11 @@ using validation::TokenRow;
 
 // Returns the checksum as version 1 computed it, for two rows of five tokens in all.
 std::string first_checksum(const std::string& path) {
-    return sha256_hex(cat("schema_version=1\ntokenizer_name=bytes\ntokenizer_hash=", Tokenizer::bytes().hash(),
-                          "\nvocabulary_size=257\nend_token=256\nsource=rows\nfilter=\nlicence=\nrows=2",
-                          "\ntokens=5\n/offsets=", recorded_sum(path, "/offsets"), "\n/tokenizer=",
-                          recorded_sum(path, "/tokenizer"), "\n/tokens=", recorded_sum(path, "/tokens"), "\n"));
+    return sha256_hex(cat(
+        "schema_version=1\ntokenizer_name=bytes\ntokenizer_hash=", Tokenizer::make_raw_bytes().compute_hash(),
+        "\nvocabulary_size=257\nend_token=256\nsource=rows\nfilter=\nlicence=\nrows=2",
+        "\ntokens=5\n/offsets=", recorded_sum(path, "/offsets"),
+        "\n/tokenizer=", recorded_sum(path, "/tokenizer"), "\n/tokens=", recorded_sum(path, "/tokens"), "\n"));
 }
 
 std::string first_version(const ScratchFolder& folder) {
@@ -37,7 +38,7 @@ std::string first_version(const ScratchFolder& folder) {
     return path;
 }
 
-TEST(CorpusOfVersion1, IsRowsOfText) {
+TEST(CorpusVersion1, IsReadAsRowsOfText) {
     const ScratchFolder folder;
     const Corpus corpus = Corpus::open(first_version(folder));
     TokenRow row;
@@ -45,32 +46,32 @@ TEST(CorpusOfVersion1, IsRowsOfText) {
 
     EXPECT_EQ(corpus.info().schema_version, 1);
     EXPECT_EQ(corpus.info().kind, RowKind::text);
-    EXPECT_EQ(corpus.info().special.end, 256U);
+    EXPECT_EQ(corpus.info().special_tokens.end_of_text, 256U);
     EXPECT_EQ(row, (TokenRow{4, 5}));
-    EXPECT_EQ(corpus.tokenizer().hash(), Tokenizer::bytes().hash());
+    EXPECT_EQ(corpus.read_tokenizer().compute_hash(), Tokenizer::make_raw_bytes().compute_hash());
     EXPECT_NO_THROW(corpus.verify());
 }
 
-TEST(CorpusOfVersion1, KeepsItsChecksum) {
+TEST(CorpusVersion1, RevealsAChangedAttributeByItsChecksum) {
     const ScratchFolder folder;
     const std::string path = first_version(folder);
     set_number(path, "/", "vocabulary_size", 300);
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { Corpus::open(path); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { Corpus::open(path); }),
                      "corpus.h5 is damaged: its attributes give the checksum "));
 }
 
-TEST(CorpusOfVersion2, SaysWhatARowIs) {
+TEST(CorpusVersion2, NeedsAKnownRowKind) {
     const ScratchFolder folder;
     small_corpus(folder, {{1}});
     const std::string path = folder.file("corpus.h5");
     set_text(path, "row_kind", "sound");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { Corpus::open(path); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { Corpus::open(path); }),
                      "corpus.h5 is damaged: its attribute 'row_kind' is 'sound', which is no kind of rows"));
 
     remove_attribute(path, "row_kind");
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { Corpus::open(path); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { Corpus::open(path); }),
                      "corpus.h5 is damaged: its attribute 'row_kind' is missing"));
 }
 

@@ -7,7 +7,7 @@
 
 namespace trireme::validation {
 
-inline std::string gzipped(const std::string& text) {
+inline std::string compress_gzip(const std::string& text) {
     z_stream stream{};
     deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
     std::string packed(deflateBound(&stream, text.size()) + 32, '\0');

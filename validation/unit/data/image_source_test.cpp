@@ -13,11 +13,11 @@
 namespace trireme::data {
 namespace {
 
+using validation::catch_message;
 using validation::cifar_image;
-using validation::gzipped;
+using validation::compress_gzip;
 using validation::idx_images;
 using validation::idx_labels;
-using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -25,7 +25,8 @@ RowReader reader_of(std::vector<std::string> inputs, SourceFormat format = Sourc
     return RowReader({.inputs = std::move(inputs), .format = format, .synthetic = ""});
 }
 
-std::vector<SourceRow> rows_of(std::vector<std::string> inputs, SourceFormat format = SourceFormat::automatic) {
+std::vector<SourceRow> read_rows(std::vector<std::string> inputs,
+                                 SourceFormat format = SourceFormat::automatic) {
     RowReader reader = reader_of(std::move(inputs), format);
     std::vector<SourceRow> rows;
     SourceRow row;
@@ -34,7 +35,7 @@ std::vector<SourceRow> rows_of(std::vector<std::string> inputs, SourceFormat for
 }
 
 std::string refusal(std::vector<std::string> inputs, SourceFormat format = SourceFormat::automatic) {
-    return message_of<ConfigError>([&] { rows_of(inputs, format); });
+    return catch_message<ConfigError>([&] { read_rows(inputs, format); });
 }
 
 std::string data_folder() {
@@ -47,7 +48,7 @@ TEST(Cifar, GivesImagesAndLabels) {
     const std::string path = folder.write("a.bin", cifar_image(3, 7) + cifar_image(9, 255));
     const RowReader reader = reader_of({path});
 
-    const std::vector<SourceRow> rows = rows_of({path});
+    const std::vector<SourceRow> rows = read_rows({path});
 
     EXPECT_EQ(reader.kind(), RowKind::image);
     EXPECT_EQ(reader.image_size(), (ImageSize{3, 32, 32}));
@@ -56,24 +57,24 @@ TEST(Cifar, GivesImagesAndLabels) {
     EXPECT_EQ(rows[0].image.label, 3U);
     EXPECT_EQ(rows[0].image.pixels, std::vector<std::uint8_t>(3072, 7));
     EXPECT_EQ(rows[1].image.label, 9U);
-    EXPECT_EQ(rows[1].place, path + ", image 1");
+    EXPECT_EQ(rows[1].location, path + ", image 1");
 }
 
-TEST(Cifar, NamesALabelBeyondTheClasses) {
+TEST(Cifar, ReportsALabelBeyondItsClasses) {
     const ScratchFolder folder;
 
     const std::vector<SourceRow> rows =
-        rows_of({folder.write("a.bin", cifar_image(10, 0) + cifar_image(1, 0))});
+        read_rows({folder.write("a.bin", cifar_image(10, 0) + cifar_image(1, 0))});
 
     EXPECT_EQ(rows.at(0).fault, "its label is 10, but CIFAR-10 has 10 classes, 0 to 9");
     EXPECT_EQ(rows.at(1).fault, "");
 }
 
-TEST(Cifar, RefusesAFileThatIsCutShort) {
+TEST(Cifar, RejectsATruncatedFile) {
     const ScratchFolder folder;
     const std::string cut = (cifar_image(1, 0) + cifar_image(2, 0)).substr(0, 5000);
     const std::string named = folder.write("a.bin", cut);
-    const std::string packed = folder.write("b.bin.gz", gzipped(cut));
+    const std::string packed = folder.write("b.bin.gz", compress_gzip(cut));
 
     EXPECT_TRUE(says(refusal({named}), "a.bin has 5000 bytes: no multiple of 3073, so it is no CIFAR-10 file"));
     EXPECT_TRUE(says(refusal({packed}), "b.bin.gz, image 1 is cut short: it has 1927 of 3073 bytes"));
@@ -84,10 +85,10 @@ TEST(Mnist, PairsImagesWithTheirLabels) {
     const ScratchFolder folder;
     const std::string images = folder.write("x-images-idx3-ubyte", idx_images(2, 2, 3, "abcdefghijkl"));
     const std::string labels =
-        folder.write("x-labels-idx1-ubyte.gz", gzipped(idx_labels(2, std::string("\4\0", 2))));
+        folder.write("x-labels-idx1-ubyte.gz", compress_gzip(idx_labels(2, std::string("\4\0", 2))));
     const RowReader reader = reader_of({labels, images});
 
-    const std::vector<SourceRow> rows = rows_of({labels, images});
+    const std::vector<SourceRow> rows = read_rows({labels, images});
 
     EXPECT_EQ(reader.kind(), RowKind::image);
     EXPECT_EQ(reader.image_size(), (ImageSize{1, 2, 3}));
@@ -98,12 +99,12 @@ TEST(Mnist, PairsImagesWithTheirLabels) {
     EXPECT_EQ(rows[1].image.pixels, (std::vector<std::uint8_t>{'g', 'h', 'i', 'j', 'k', 'l'}));
 }
 
-TEST(Mnist, TellsOfLabelsThatAreNoDigits) {
+TEST(Mnist, ReportsLabelsThatAreNotDigits) {
     const ScratchFolder folder;
     const std::string images = folder.write("i-ubyte", idx_images(3, 1, 1, "abc"));
     const std::string labels = folder.write("l-ubyte", idx_labels(3, "\x09\xC8\x01"));
 
-    const std::vector<SourceRow> rows = rows_of({images, labels});
+    const std::vector<SourceRow> rows = read_rows({images, labels});
 
     ASSERT_EQ(rows.size(), 3U);
     EXPECT_EQ(rows[0].fault, "");
@@ -111,7 +112,7 @@ TEST(Mnist, TellsOfLabelsThatAreNoDigits) {
     EXPECT_EQ(rows[2].fault, "");
 }
 
-TEST(Mnist, RefusesFilesThatDoNotBelongTogether) {
+TEST(Mnist, RejectsFilesThatDoNotBelongTogether) {
     const ScratchFolder folder;
     const std::string images = folder.write("i-ubyte", idx_images(2, 1, 1, "ab"));
     const std::string one_label = folder.write("l-ubyte", idx_labels(1, "a"));
@@ -128,7 +129,7 @@ TEST(Mnist, RefusesFilesThatDoNotBelongTogether) {
                          large + " 1 x 2 x 1; prepare them one by one"));
 }
 
-TEST(Mnist, IsNotTakenInByItsHeader) {
+TEST(Mnist, RejectsAnInvalidHeader) {
     const ScratchFolder folder;
     const std::string labels = folder.write("l-ubyte", idx_labels(2, "ab"));
     const auto message = [&](const std::string& bytes) {
@@ -146,11 +147,11 @@ TEST(Mnist, IsNotTakenInByItsHeader) {
     EXPECT_TRUE(says(message(""), "is cut short: it ends within its header"));
 }
 
-TEST(Mnist, NoticesWhereAPackedFileEnds) {
+TEST(Mnist, RejectsACompressedFileOfTheWrongLength) {
     const ScratchFolder folder;
     const std::string labels = folder.write("l-ubyte", idx_labels(2, "ab"));
     const auto message = [&](const std::string& bytes) {
-        return refusal({folder.write("i-ubyte.gz", gzipped(bytes)), labels});
+        return refusal({folder.write("i-ubyte.gz", compress_gzip(bytes)), labels});
     };
 
     EXPECT_TRUE(says(message(idx_images(2, 1, 2, "abc")),
@@ -158,7 +159,7 @@ TEST(Mnist, NoticesWhereAPackedFileEnds) {
     EXPECT_TRUE(says(message(idx_images(2, 1, 1, "abc")), "i-ubyte.gz is longer than its header says"));
 }
 
-TEST(Images, AreNotMixedWithOtherRows) {
+TEST(Images, CannotBeMixedWithTextsOrOtherSizes) {
     const ScratchFolder folder;
     const std::string text = folder.write("a.txt", "one");
     const std::string cifar = folder.write("a.bin", cifar_image(0, 0));
@@ -178,7 +179,7 @@ TEST(Images, AreReadFromRealFiles) {
     std::array<int, 10> cifar_classes{};
     std::array<int, 10> mnist_classes{};
 
-    for (const SourceRow& row : rows_of({folder + "cifar10_train_2000.bin"}))
+    for (const SourceRow& row : read_rows({folder + "cifar10_train_2000.bin"}))
         ++cifar_classes.at(row.image.label);
     RowReader mnist = reader_of({folder + "t10k-images-idx3-ubyte.gz", folder + "t10k-labels-idx1-ubyte.gz"});
     SourceRow row;
@@ -189,23 +190,23 @@ TEST(Images, AreReadFromRealFiles) {
     EXPECT_EQ(images, 2000);
     EXPECT_EQ(mnist_classes, (std::array<int, 10>{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}));
     EXPECT_EQ(mnist.image_size(), (ImageSize{1, 28, 28}));
-    EXPECT_EQ(mnist.share_done(), 1.0);
+    EXPECT_EQ(mnist.fraction_read(), 1.0);
 }
 
-TEST(SourceFormat, IsRefusedForSyntheticRows) {
-    EXPECT_TRUE(says(message_of<ConfigError>([] {
+TEST(SourceFormat, IsRejectedForSyntheticRows) {
+    EXPECT_TRUE(says(catch_message<ConfigError>([] {
                          RowReader(
                              {.inputs = {}, .format = SourceFormat::squad, .synthetic = "csn", .count = 1});
                      }),
                      "--format squad tells what inputs hold, but --synthetic has none"));
 }
 
-TEST(SourceFormat, IsThatOfTheOptionWhateverTheName) {
+TEST(SourceFormat, FollowsTheOptionRegardlessOfTheFileName) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.json", "{\"text\": \"one\"}\n");
 
-    EXPECT_EQ(rows_of({path}, SourceFormat::text).at(0).text(), "{\"text\": \"one\"}");
-    EXPECT_EQ(rows_of({path}, SourceFormat::jsonl).at(0).text(), "one");
+    EXPECT_EQ(read_rows({path}, SourceFormat::text).at(0).text(), "{\"text\": \"one\"}");
+    EXPECT_EQ(read_rows({path}, SourceFormat::jsonl).at(0).text(), "one");
 }
 
 }  // namespace

@@ -18,27 +18,27 @@ constexpr std::uint32_t mask = 7;
 CorpusInfo twenty_tokens() {
     CorpusInfo info;
     info.vocabulary_size = 20;
-    info.special = {.end = 0, .classify = 8, .separator = 19, .mask = mask};
+    info.special_tokens = {.end_of_text = 0, .classify = 8, .separator = 19, .mask = mask};
     return info;
 }
 
 double count_of(const std::vector<std::size_t>& places) { return static_cast<double>(places.size()); }
 
-TEST(Masking, HidesTheShareAskedFor) {
+TEST(Masking, HidesTheRequestedShare) {
     constexpr double tokens = 100'000;
     for (const double share : {0.15, 0.4, 1.0}) {
         const Masking masking(twenty_tokens(), key, share);
 
         const double deviation = std::sqrt(tokens * share * (1 - share));  // of a binomial count
-        EXPECT_NEAR(count_of(masking.places(3, 100'000)), tokens * share, 5 * deviation);
+        EXPECT_NEAR(count_of(masking.select_positions(3, 100'000)), tokens * share, 5 * deviation);
     }
 }
 
-TEST(Masking, HidesPlacesOfTheTextOnlyAndInOrder) {
+TEST(Masking, HidesOnlyPlacesOfTheTextInAscendingOrder) {
     const Masking masking(twenty_tokens(), key, 0.5);
 
     for (std::int64_t visit = 0; visit < 200; ++visit) {
-        const std::vector<std::size_t> places = masking.places(visit, 9);
+        const std::vector<std::size_t> places = masking.select_positions(visit, 9);
 
         ASSERT_FALSE(places.empty());
         EXPECT_GE(places.front(), 1U);
@@ -48,28 +48,28 @@ TEST(Masking, HidesPlacesOfTheTextOnlyAndInOrder) {
 }
 
 // Every visit must hide at least one place, even with a share of 0.
-TEST(Masking, HidesOnePlaceAtLeastAndNotAlwaysTheSame) {
+TEST(Masking, HidesAtLeastOnePlaceChosenUniformly) {
     const Masking masking(twenty_tokens(), key, 0);
     std::vector<int> times(6);
 
     for (std::int64_t visit = 0; visit < 5'000; ++visit) {
-        const std::vector<std::size_t> places = masking.places(visit, 5);
+        const std::vector<std::size_t> places = masking.select_positions(visit, 5);
         ASSERT_EQ(places.size(), 1U);
         ++times[places[0]];
     }
 
     for (std::size_t place = 1; place <= 5; ++place) EXPECT_NEAR(times[place], 1'000, 5 * std::sqrt(800));
-    EXPECT_EQ(masking.places(0, 1), std::vector<std::size_t>{1});
-    EXPECT_TRUE(masking.places(0, 0).empty());
+    EXPECT_EQ(masking.select_positions(0, 1), std::vector<std::size_t>{1});
+    EXPECT_TRUE(masking.select_positions(0, 0).empty());
 }
 
-TEST(Masking, ShowsTheMaskAtEightOfTenAndAnyTokenOrTheOwnAtOne) {
+TEST(Masking, ReplacesEightyPercentByTheMaskAndTenByRandomTokens) {
     const Masking masking(twenty_tokens(), key, 0.15);
     constexpr double trials = 50'000;
     constexpr std::uint32_t own = 5;
     std::vector<double> shown(20);
 
-    for (std::size_t place = 1; place <= 50'000; ++place) ++shown[masking.shown(11, place, own)];
+    for (std::size_t place = 1; place <= 50'000; ++place) ++shown[masking.choose_replacement(11, place, own)];
 
     EXPECT_NEAR(shown[mask], 0.8 * trials, 5 * std::sqrt(trials * 0.16));
     for (std::uint32_t token = 0; token < 20; ++token) {
@@ -80,22 +80,22 @@ TEST(Masking, ShowsTheMaskAtEightOfTenAndAnyTokenOrTheOwnAtOne) {
     }
 }
 
-TEST(Masking, DependsOnKeyVisitAndPlaceAlone) {
+TEST(Masking, DependsOnlyOnKeyVisitAndPlace) {
     const Masking masking(twenty_tokens(), key, 0.3);
     const Masking again(twenty_tokens(), key, 0.3);
     const Masking other_key(twenty_tokens(), RandomKey{2020}, 0.3);
 
-    const std::vector<std::size_t> places = masking.places(4, 400);
+    const std::vector<std::size_t> places = masking.select_positions(4, 400);
     std::vector<std::size_t> of_fewer = places;
     std::erase_if(of_fewer, [](std::size_t place) { return place > 100; });
 
-    EXPECT_EQ(again.places(4, 400), places);
-    EXPECT_EQ(masking.places(4, 100), of_fewer);
-    EXPECT_NE(masking.places(5, 400), places);
-    EXPECT_NE(other_key.places(4, 400), places);
+    EXPECT_EQ(again.select_positions(4, 400), places);
+    EXPECT_EQ(masking.select_positions(4, 100), of_fewer);
+    EXPECT_NE(masking.select_positions(5, 400), places);
+    EXPECT_NE(other_key.select_positions(4, 400), places);
 }
 
-TEST(Masking, NeedsATokenThatIsNotSpecial) {
+TEST(Masking, RejectsAVocabularyOfOnlySpecialTokens) {
     CorpusInfo only_special = twenty_tokens();
     only_special.vocabulary_size = 4;
 

@@ -8,37 +8,37 @@
 namespace trireme::data {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 
-SourceRow row_of(std::string_view line) {
+SourceRow parse_row(std::string_view line) {
     SourceRow row;
     parse_json_row(line, row);
     return row;
 }
 
-TEST(RowFilter, KeepsRowsThatContainOrAreTheText) {
-    const SourceRow spark = row_of(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
+TEST(RowFilter, KeepsRowsWhoseFieldContainsOrEqualsTheText) {
+    const SourceRow spark = parse_row(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
 
-    EXPECT_TRUE(RowFilter("").keeps(spark));
-    EXPECT_TRUE(RowFilter("repo~spark").keeps(spark));
-    EXPECT_TRUE(RowFilter("repo=apache/spark").keeps(spark));
-    EXPECT_FALSE(RowFilter("repo=spark").keeps(spark));
-    EXPECT_TRUE(RowFilter("repo~apache&stars=5").keeps(spark));
-    EXPECT_FALSE(RowFilter("repo~apache&stars=4").keeps(spark));
+    EXPECT_TRUE(RowFilter("").select(spark));
+    EXPECT_TRUE(RowFilter("repo~spark").select(spark));
+    EXPECT_TRUE(RowFilter("repo=apache/spark").select(spark));
+    EXPECT_FALSE(RowFilter("repo=spark").select(spark));
+    EXPECT_TRUE(RowFilter("repo~apache&stars=5").select(spark));
+    EXPECT_FALSE(RowFilter("repo~apache&stars=4").select(spark));
 }
 
-TEST(RowFilter, FindsAFieldUnderBothNamings) {
-    const SourceRow original = row_of(R"({"repo": "apache/spark", "text": "t"})");
-    const SourceRow hub = row_of(R"({"repository_name": "apache/spark", "text": "t"})");
+TEST(RowFilter, FindsAFieldUnderBothOfItsNames) {
+    const SourceRow original = parse_row(R"({"repo": "apache/spark", "text": "t"})");
+    const SourceRow hub = parse_row(R"({"repository_name": "apache/spark", "text": "t"})");
 
-    EXPECT_TRUE(RowFilter("repository_name~spark").keeps(original));
-    EXPECT_TRUE(RowFilter("repo~spark").keeps(hub));
+    EXPECT_TRUE(RowFilter("repository_name~spark").select(original));
+    EXPECT_TRUE(RowFilter("repo~spark").select(hub));
 }
 
-TEST(RowFilter, RefusesWhatIsNoCondition) {
+TEST(RowFilter, RejectsMalformedConditions) {
     const auto message = [](const char* where) {
-        return message_of<ConfigError>([where] { RowFilter filter(where); });
+        return catch_message<ConfigError>([where] { RowFilter filter(where); });
     };
 
     EXPECT_TRUE(
@@ -46,20 +46,20 @@ TEST(RowFilter, RefusesWhatIsNoCondition) {
     EXPECT_TRUE(says(message("repo~a&~b"), "'~b' is no condition"));
 }
 
-TEST(RowFilter, NamesTheFieldsThereAre) {
+TEST(RowFilter, ListsTheExistingFieldsIfAFieldIsUnknown) {
     RowFilter filter("owner~spark");
-    filter.keeps(row_of(R"({"repo": "a", "text": "t"})"));
+    filter.select(parse_row(R"({"repo": "a", "text": "t"})"));
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { filter.check_selection(); }),
                      "--where 'owner~spark': no row has the field 'owner'; the first row has repo, text"));
 }
 
-TEST(RowFilter, SaysWhatTheRowsHaveWhenNothingMatches) {
+TEST(RowFilter, ShowsValuesOfTheFieldIfNoRowMatches) {
     RowFilter filter("repo~x");
-    filter.keeps(row_of(R"({"repo": "apache/spark", "text": "t"})"));
-    filter.keeps(row_of(R"({"repo": "other", "text": "t"})"));
+    filter.select(parse_row(R"({"repo": "apache/spark", "text": "t"})"));
+    filter.select(parse_row(R"({"repo": "other", "text": "t"})"));
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { filter.check_selection(); }),
                      "0 of 2 rows match --where 'repo~x'; repo is 'apache/spark', 'other' in the first rows;"));
 }
 

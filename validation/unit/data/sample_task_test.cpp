@@ -10,13 +10,13 @@ namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
+using validation::catch_message;
 using validation::corpus_of;
-using validation::corpus_of_lengths;
+using validation::describe_image_corpus;
 using validation::described;
-using validation::described_images;
 using validation::image_row;
 using validation::labelled_row;
-using validation::message_of;
+using validation::make_corpus_with_lengths;
 using validation::question_row;
 using validation::says;
 using validation::ScratchFolder;
@@ -32,31 +32,31 @@ Names spans_of(const std::vector<Sample>& samples) {
 }
 
 SampleRules rules_of(Task task, std::size_t max_length, LongRows long_rows = LongRows::split) {
-    return {.task = task, .max_length = max_length, .long_rows = long_rows, .validation_share = 0};
+    return {.task = task, .max_length = max_length, .long_rows = long_rows, .validation_fraction = 0};
 }
 
 std::string refusal(const Corpus& corpus, const SampleRules& rules) {
-    return message_of<ConfigError>([&] { index_samples(corpus, rules); });
+    return catch_message<ConfigError>([&] { index_samples(corpus, rules); });
 }
 
 Names masked_samples(const std::vector<std::size_t>& lengths, const SampleRules& rules) {
     const ScratchFolder folder;
-    return spans_of(index_samples(corpus_of_lengths(folder, lengths, bert_bytes()), rules).train);
+    return spans_of(index_samples(make_corpus_with_lengths(folder, lengths, bert_bytes()), rules).train);
 }
 
-TEST(MaskedSamples, AreTheTokensBetweenTwoSpecialOnes) {
+TEST(MaskedSamples, HaveTwoSpecialTokensAroundTheRow) {
     EXPECT_EQ(masked_samples({3, 0, 1}, rules_of(Task::masked, 8)), (Names{"0:0+5", "2:0+3"}));
 }
 
-TEST(MaskedSamples, AreCutWithRoomForTheSpecialTokens) {
+TEST(MaskedSamples, AreShortenedSoThatTheSpecialTokensFit) {
     EXPECT_EQ(masked_samples({10}, rules_of(Task::masked, 6)), (Names{"0:0+6", "0:4+6", "0:8+4"}));
     EXPECT_EQ(masked_samples({10}, rules_of(Task::masked, 6, LongRows::truncate)), (Names{"0:0+6"}));
     EXPECT_EQ(masked_samples({10, 4}, rules_of(Task::masked, 6, LongRows::drop)), (Names{"1:0+6"}));
 }
 
-TEST(MaskedSamples, ThatAreTooLongAreRefusedWithTheirNumbers) {
+TEST(MaskedSamples, AreRejectedWithRowNumberAndLengthIfTooLong) {
     const ScratchFolder folder;
-    const Corpus corpus = corpus_of_lengths(folder, {4, 5}, bert_bytes());
+    const Corpus corpus = make_corpus_with_lengths(folder, {4, 5}, bert_bytes());
 
     const std::string message = refusal(corpus, rules_of(Task::masked, 6, LongRows::refuse));
 
@@ -65,7 +65,7 @@ TEST(MaskedSamples, ThatAreTooLongAreRefusedWithTheirNumbers) {
                      "--long split, truncate or drop, or a larger --max-length"));
 }
 
-TEST(ClassifySamples, AreOneForEachRowWithATokenOfText) {
+TEST(ClassifySamples, ExistOnceForEachRowWithText) {
     const ScratchFolder folder;
     const Corpus corpus =
         corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
@@ -82,7 +82,7 @@ TEST(ClassifySamples, AreOneForEachRowWithATokenOfText) {
 class OneQuestion : public ::testing::Test {
 protected:
     SampleIndex indexed(SampleRules rules, double share) const {
-        rules.validation_share = share;
+        rules.validation_fraction = share;
         return index_samples(corpus_, rules);
     }
     Names train(std::size_t max_length) const {
@@ -92,7 +92,7 @@ protected:
         return spans_of(indexed(rules_of(Task::span, max_length), 1).validation);
     }
     std::string message(std::size_t max_length, LongRows long_rows, double share) const {
-        return message_of<ConfigError>([&] { indexed(rules_of(Task::span, max_length, long_rows), share); });
+        return catch_message<ConfigError>([&] { indexed(rules_of(Task::span, max_length, long_rows), share); });
     }
 
 private:
@@ -108,20 +108,20 @@ TEST_F(OneQuestion, IsASampleWithThreeSpecialTokens) {
     EXPECT_EQ(train(9), (Names{"0:0+9"}));
 }
 
-TEST_F(OneQuestion, LosesTheEndOfItsContext) { EXPECT_EQ(train(8), (Names{"0:0+8"})); }
+TEST_F(OneQuestion, LosesTheEndOfItsContextIfTooLong) { EXPECT_EQ(train(8), (Names{"0:0+8"})); }
 
-TEST_F(OneQuestion, WhoseAnswerIsCutOffIsValidatedButNotTrainedOn) {
+TEST_F(OneQuestion, IsUsedOnlyForValidationIfItsAnswerIsCutOff) {
     EXPECT_TRUE(says(message(7, LongRows::split, 0), "leaves no sample to train on"));
     EXPECT_EQ(validation(7), (Names{"0:0+7"}));
     EXPECT_EQ(validation(6), (Names{"0:0+6"}));
 }
 
-TEST_F(OneQuestion, WithoutRoomForAContextIsDropped) {
+TEST_F(OneQuestion, IsDroppedIfNoContextFits) {
     EXPECT_TRUE(says(message(5, LongRows::split, 1), "leaves no sample to validate on"));
     EXPECT_TRUE(says(message(4, LongRows::truncate, 1), "leaves no sample to validate on"));
 }
 
-TEST_F(OneQuestion, ThatIsTooLongIsDroppedOrRefusedWhereThatIsAsked) {
+TEST_F(OneQuestion, IsDroppedOrRejectedOnRequestIfTooLong) {
     EXPECT_TRUE(says(message(8, LongRows::drop, 0), "leaves no sample to train on"));
     EXPECT_TRUE(says(message(8, LongRows::refuse, 0),
                      "row 0 has 6 tokens, more than 5 (--max-length less 3 special tokens); use --long "
@@ -129,7 +129,7 @@ TEST_F(OneQuestion, ThatIsTooLongIsDroppedOrRefusedWhereThatIsAsked) {
     EXPECT_TRUE(says(message(5, LongRows::refuse, 0), "row 0 has 6 tokens, more than 2"));
 }
 
-TEST_F(OneQuestion, ServesLanguageToo) {
+TEST_F(OneQuestion, CanAlsoServeLanguageModelling) {
     EXPECT_EQ(spans_of(indexed(rules_of(Task::language, 20), 0).train), (Names{"0:0+6"}));
 }
 
@@ -143,20 +143,20 @@ protected:
 
     ScratchFolder folder_;
     Corpus corpus_ = corpus_of(
-        folder_, described_images({1, 4, 8}),
+        folder_, describe_image_corpus({1, 4, 8}),
         {image_row(std::vector<std::uint8_t>(32, 1), 0), image_row(std::vector<std::uint8_t>(32, 2), 1)});
 };
 
-TEST_F(TwoImages, AreSamplesOfThePatchesAndTheClassToken) {
+TEST_F(TwoImages, HaveARowForEachPatchAndForTheClassToken) {
     for (const std::size_t rows : {1 + 32, 1 + 8, 1 + 2}) {
         const SampleIndex index = index_samples(corpus_, rules(rows));
 
         EXPECT_EQ(spans_of(index.train), (Names{cat("0:0+", rows), cat("1:0+", rows)}));
-        EXPECT_EQ(index.longest, rows);
+        EXPECT_EQ(index.max_length, rows);
     }
 }
 
-TEST_F(TwoImages, AreRefusedWhereNoPatchesMakeTheModelsRows) {
+TEST_F(TwoImages, AreRejectedIfNoPatchSizeGivesTheModelsRows) {
     for (const std::size_t rows : {0, 1, 2, 17, 65})
         EXPECT_TRUE(says(refusal(corpus_, rules(rows)),
                          cat("corpus.h5 holds images of 1 x 4 x 8 pixels, which no square patches cut into the "
@@ -165,13 +165,13 @@ TEST_F(TwoImages, AreRefusedWhereNoPatchesMakeTheModelsRows) {
     EXPECT_TRUE(says(refusal(corpus_, rules(33, 32)), "takes 33 rows, more than --max-length 32"));
 }
 
-TEST(SampleTask, ThatACorpusCannotServeIsNamedWithThoseItCan) {
+TEST(SampleTask, IsRejectedWithAListOfTasksThatTheCorpusServes) {
     const ScratchFolder folder;
     const auto message = [&](const CorpusDescription& description, Task task) {
         return refusal(corpus_of(folder, description, {}), rules_of(task, 16));
     };
 
-    EXPECT_TRUE(says(message(described_images({1, 2, 2}), Task::language),
+    EXPECT_TRUE(says(message(describe_image_corpus({1, 2, 2}), Task::language),
                      "corpus.h5 holds rows of the kind \"image\", which serve the task classify, not language; "
                      "choose another task, or another corpus"));
     EXPECT_TRUE(says(message(described(RowKind::text, bert_bytes()), Task::classify),
@@ -185,9 +185,10 @@ TEST(SampleTask, ThatACorpusCannotServeIsNamedWithThoseItCan) {
 TEST(SampleTask, NamesTheSpecialTokensThatTheTokenizerLacks) {
     const ScratchFolder folder;
     const std::vector<std::string> two{"[CLS]", "[SEP]"};
-    const Corpus plain = corpus_of_lengths(folder, {3});
+    const Corpus plain = make_corpus_with_lengths(folder, {3});
     const std::string none = refusal(plain, rules_of(Task::masked, 16));
-    const Corpus framed = corpus_of_lengths(folder, {3}, Tokenizer::bytes().with_special_tokens(two));
+    const Corpus framed =
+        make_corpus_with_lengths(folder, {3}, Tokenizer::make_raw_bytes().with_special_tokens(two));
     const std::string no_mask = refusal(framed, rules_of(Task::masked, 16));
 
     EXPECT_TRUE(says(none, "the tokenizer bytes of "));
@@ -197,33 +198,34 @@ TEST(SampleTask, NamesTheSpecialTokensThatTheTokenizerLacks) {
     EXPECT_TRUE(says(no_mask, "has no token [MASK], which"));
 }
 
-TEST(SampleTask, NeedsRoomForATokenBesideTheSpecialOnes) {
+TEST(SampleTask, RejectsAMaxLengthThatFitsOnlySpecialTokens) {
     const ScratchFolder folder;
-    const Corpus corpus = corpus_of_lengths(folder, {3}, bert_bytes());
+    const Corpus corpus = make_corpus_with_lengths(folder, {3}, bert_bytes());
 
-    EXPECT_TRUE(says(refusal(corpus, rules_of(Task::masked, 2)),
-                     "--max-length 2 leaves no room for a token beside the 2 special ones of the task masked; "
-                     "give at least 3"));
+    EXPECT_TRUE(
+        says(refusal(corpus, rules_of(Task::masked, 2)),
+             "--max-length 2 leaves no space for a token besides the 2 special ones of the task masked; "
+             "give at least 3"));
     EXPECT_EQ(spans_of(index_samples(corpus, rules_of(Task::masked, 3)).train),
               (Names{"0:0+3", "0:1+3", "0:2+3"}));
     EXPECT_TRUE(says(refusal(corpus, rules_of(Task::language, 0)), "give at least 1"));
 }
 
-TEST(ValidationShare, OfOneKeepsAllRows) {
+TEST(ValidationShare, ReservesAllRowsIfOne) {
     const ScratchFolder folder;
-    const Corpus corpus = corpus_of_lengths(folder, std::vector<std::size_t>(300, 3));
+    const Corpus corpus = make_corpus_with_lengths(folder, std::vector<std::size_t>(300, 3));
 
-    const SampleIndex index = index_samples(corpus, {.validation_share = 1});
+    const SampleIndex index = index_samples(corpus, {.validation_fraction = 1});
 
     EXPECT_TRUE(index.train.empty());
     EXPECT_EQ(index.validation.size(), 300U);
-    EXPECT_EQ(index.longest, 3U);
+    EXPECT_EQ(index.max_length, 3U);
 }
 
-TEST(ValidationShare, OfOneNeedsSomethingToValidateOn) {
+TEST(ValidationShare, RejectsACorpusWithoutValidationSamplesIfOne) {
     const ScratchFolder folder;
 
-    EXPECT_TRUE(says(refusal(corpus_of_lengths(folder, {0, 0}), {.validation_share = 1}),
+    EXPECT_TRUE(says(refusal(make_corpus_with_lengths(folder, {0, 0}), {.validation_fraction = 1}),
                      "corpus.h5 leaves no sample to validate on: 2 rows"));
 }
 

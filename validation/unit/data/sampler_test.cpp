@@ -7,16 +7,16 @@
 namespace trireme::data {
 namespace {
 
-class SamplerOf : public ::testing::TestWithParam<std::uint64_t> {};
+class SamplerWithCount : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(SamplerOf, VisitsEverySampleOncePerEpoch) {
+TEST_P(SamplerWithCount, VisitsEverySampleOncePerEpoch) {
     const std::uint64_t count = GetParam();
     const Sampler sampler(count, 3);
 
     for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
         std::set<std::uint64_t> seen;
         for (std::uint64_t i = 0; i < count; ++i) {
-            const plan::SampleVisit visit = sampler.visit(epoch * count + i);
+            const plan::SampleVisit visit = sampler.find_visit(epoch * count + i);
             EXPECT_EQ(visit.epoch, epoch);
             EXPECT_LT(visit.sample, count);
             seen.insert(visit.sample);
@@ -25,23 +25,23 @@ TEST_P(SamplerOf, VisitsEverySampleOncePerEpoch) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Counts, SamplerOf, ::testing::Values(1, 2, 3, 4, 5, 16, 17, 255, 1000, 4097));
+INSTANTIATE_TEST_SUITE_P(Counts, SamplerWithCount, ::testing::Values(1, 2, 3, 4, 5, 16, 17, 255, 1000, 4097));
 
-TEST(Sampler, GoesOnAtAnyOrdinal) {
+TEST(Sampler, ContinuesFromAnyOrdinal) {
     const Sampler sampler(100, 7);
 
-    const auto whole = sampler.visits(0, 250);
-    const auto rest = Sampler(100, 7).visits(130, 120);
+    const auto all = sampler.list_visits(0, 250);
+    const auto rest = Sampler(100, 7).list_visits(130, 120);
 
-    EXPECT_EQ(std::vector<plan::SampleVisit>(whole.begin() + 130, whole.end()), rest);
+    EXPECT_EQ(std::vector<plan::SampleVisit>(all.begin() + 130, all.end()), rest);
 }
 
-TEST(Sampler, ShufflesEveryEpochAndEverySeedInItsOwnWay) {
+TEST(Sampler, ShufflesDifferentlyForEachEpochAndSeed) {
     const Sampler sampler(64, 1);
 
     const auto order = [](const Sampler& s, std::uint64_t epoch) {
         std::vector<std::uint64_t> samples;
-        for (const plan::SampleVisit& visit : s.visits(epoch * 64, 64)) samples.push_back(visit.sample);
+        for (const plan::SampleVisit& visit : s.list_visits(epoch * 64, 64)) samples.push_back(visit.sample);
         return samples;
     };
 

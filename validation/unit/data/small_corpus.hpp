@@ -12,19 +12,19 @@ namespace trireme::validation {
 
 using TokenRow = std::vector<std::uint32_t>;
 
-constexpr std::uint32_t end_of_bytes = 256;  // the end token of Tokenizer::bytes()
+constexpr std::uint32_t end_of_bytes = 256;  // the end token of Tokenizer::make_raw_bytes()
 
 // Returns the tokenizer of bytes with its end token 256, and [CLS] 257, [SEP] 258 and [MASK] 259.
 inline data::Tokenizer bert_bytes() {
     const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
-    return data::Tokenizer::bytes().with_special_tokens(specials);
+    return data::Tokenizer::make_raw_bytes().with_special_tokens(specials);
 }
 
 inline data::CorpusDescription described(data::RowKind kind, const data::Tokenizer& tokenizer) {
     return {.kind = kind, .tokenizer = tokenizer, .image = {}, .source = "rows", .filter = "", .licence = ""};
 }
 
-inline data::CorpusDescription described_images(const data::ImageSize& size) {
+inline data::CorpusDescription describe_image_corpus(const data::ImageSize& size) {
     return {.kind = data::RowKind::image,
             .tokenizer = std::nullopt,
             .image = size,
@@ -72,15 +72,16 @@ inline data::Corpus corpus_of(const ScratchFolder& folder, const data::CorpusDes
 
 // Writes and opens a corpus of text rows.
 inline data::Corpus small_corpus(const ScratchFolder& folder, const std::vector<TokenRow>& rows,
-                                 const data::Tokenizer& tokenizer = data::Tokenizer::bytes()) {
+                                 const data::Tokenizer& tokenizer = data::Tokenizer::make_raw_bytes()) {
     std::vector<data::CorpusRow> texts;
     for (const TokenRow& row : rows) texts.push_back(text_row(row));
     return corpus_of(folder, described(data::RowKind::text, tokenizer), texts);
 }
 
 // Writes and opens a corpus of text rows of these lengths; every token is 1.
-inline data::Corpus corpus_of_lengths(const ScratchFolder& folder, const std::vector<std::size_t>& lengths,
-                                      const data::Tokenizer& tokenizer = data::Tokenizer::bytes()) {
+inline data::Corpus make_corpus_with_lengths(
+    const ScratchFolder& folder, const std::vector<std::size_t>& lengths,
+    const data::Tokenizer& tokenizer = data::Tokenizer::make_raw_bytes()) {
     std::vector<TokenRow> rows;
     for (const std::size_t length : lengths) rows.emplace_back(length, 1U);
     return small_corpus(folder, rows, tokenizer);

@@ -11,8 +11,8 @@
 namespace trireme::data {
 namespace {
 
-using validation::gzipped;
-using validation::message_of;
+using validation::catch_message;
+using validation::compress_gzip;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -37,7 +37,7 @@ RowReader reader_of(std::vector<std::string> inputs) {
 
 using Texts = std::vector<std::string>;
 
-TEST(JsonRow, TakesTheWholeFunctionOfBothNamings) {
+TEST(JsonRow, ReadsTheFullFunctionUnderBothFieldNamings) {
     const SourceRow original =
         parsed(R"({"repo": "a/b", "original_string": "whole", "code": "part", "docstring": "d"})");
     const SourceRow hub =
@@ -51,7 +51,7 @@ TEST(JsonRow, TakesTheWholeFunctionOfBothNamings) {
     EXPECT_EQ(parsed(R"({"text": "t"})").text(), "t");
 }
 
-TEST(JsonRow, PassesOverNestedValues) {
+TEST(JsonRow, SkipsNestedValues) {
     const SourceRow row =
         parsed(R"({"code_tokens": ["a", {"text": "no"}], "meta": {"code": "no"}, "n": 3, "text": "yes"})");
 
@@ -61,19 +61,19 @@ TEST(JsonRow, PassesOverNestedValues) {
     EXPECT_EQ(row.text(), "yes");
 }
 
-TEST(JsonRow, UnpacksEscapes) {
+TEST(JsonRow, DecodesEscapes) {
     EXPECT_EQ(parsed(R"({"text": "a\n\"\u00e9\ud83d\ude00"})").text(), "a\n\"\u00e9\U0001F600");
 }
 
 TEST(JsonRow, ReadsIds) {
     const SourceRow row = parsed(R"({"url": "u", "n": 3, "ids": [4299, 0, 4294967295]})");
 
-    EXPECT_TRUE(row.is_ids);
-    EXPECT_EQ(row.ids, (std::vector<std::uint32_t>{4299, 0, 4294967295U}));
+    EXPECT_TRUE(row.has_ids);
+    EXPECT_EQ(row.token_ids, (std::vector<std::uint32_t>{4299, 0, 4294967295U}));
     EXPECT_EQ(row.fault, "");
 }
 
-TEST(JsonRow, SaysWhatIsWrong) {
+TEST(JsonRow, DescribesEachFault) {
     EXPECT_TRUE(says(parsed(R"({"text": "a)").fault, "broken JSON at byte 12: syntax error"));
     EXPECT_TRUE(says(parsed(R"({"text": "a"} {)").fault, "broken JSON at byte 15"));
     EXPECT_TRUE(says(parsed("{\"text\": \"\xFF\"}").fault, "ill-formed UTF-8"));
@@ -94,16 +94,16 @@ TEST(JsonRow, SaysWhatIsWrong) {
     EXPECT_EQ(parsed(R"({"ids": null, "ids": [2]})").fault, "the row has `ids` twice");
 }
 
-TEST(RowReader, NamesTheLineOfABadRowAndGoesOn) {
+TEST(RowReader, NamesTheLineOfABadRowAndContinues) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.jsonl", "{\"text\": \"one\"}\n\n{\"text\n{\"text\": \"four\"}");
     RowReader reader = reader_of({path});
     SourceRow row;
 
     ASSERT_TRUE(reader.next(row));
-    EXPECT_EQ(row.place, path + ":1");
+    EXPECT_EQ(row.location, path + ":1");
     ASSERT_TRUE(reader.next(row));
-    EXPECT_EQ(row.place, path + ":3");
+    EXPECT_EQ(row.location, path + ":3");
     EXPECT_TRUE(says(row.fault, "broken JSON"));
     ASSERT_TRUE(reader.next(row));
     EXPECT_EQ(row.fault, "");
@@ -111,14 +111,14 @@ TEST(RowReader, NamesTheLineOfABadRowAndGoesOn) {
     EXPECT_FALSE(reader.next(row));
 }
 
-TEST(RowReader, KnowsGzipByItsContent) {
+TEST(RowReader, RecognizesGzipByItsContent) {
     const ScratchFolder folder;
     const std::string lines = "{\"text\": \"one\"}\r\n{\"text\": \"two\"}\n";
 
-    EXPECT_EQ(texts_of(folder.write("a.jsonl.gz", gzipped(lines))), Texts({"one", "two"}));
-    EXPECT_EQ(texts_of(folder.write("packed.jsonl", gzipped(lines))), Texts({"one", "two"}));
+    EXPECT_EQ(texts_of(folder.write("a.jsonl.gz", compress_gzip(lines))), Texts({"one", "two"}));
+    EXPECT_EQ(texts_of(folder.write("packed.jsonl", compress_gzip(lines))), Texts({"one", "two"}));
     EXPECT_EQ(texts_of(folder.write("plain.jsonl.gz", lines)), Texts({"one", "two"}));
-    EXPECT_EQ(texts_of(folder.write("no_extension", gzipped(lines))), Texts({"one", "two"}));
+    EXPECT_EQ(texts_of(folder.write("no_extension", compress_gzip(lines))), Texts({"one", "two"}));
 }
 
 TEST(RowReader, ReadsLinesLongerThanItsBuffer) {
@@ -130,7 +130,7 @@ TEST(RowReader, ReadsLinesLongerThanItsBuffer) {
     EXPECT_EQ(texts, Texts({text, "b"}));
 }
 
-TEST(InputFile, RefusesALineThatIsTooLong) {
+TEST(InputFile, RejectsALineThatIsTooLong) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.txt", "one\ntwelve");
     const std::string long_line = folder.write("b.txt", std::string(1'000'000, 'x'));  // in several portions
@@ -139,24 +139,24 @@ TEST(InputFile, RefusesALineThatIsTooLong) {
     InputFile file(path);
     EXPECT_TRUE(file.next_line(line, 5));
     EXPECT_EQ(line, "one");
-    EXPECT_EQ(message_of<ConfigError>([&] { file.next_line(line, 5); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { file.next_line(line, 5); }),
               path +
-                  ":2 is a line of more than 5 bytes, which would have to lie in memory as a whole; is it the "
-                  "right file?");
+                  ":2 is a line of more than 5 bytes, all of which would have to be in memory at once; is it "
+                  "the right file?");
     InputFile fits(long_line);
     EXPECT_TRUE(fits.next_line(line, 1'000'000));
     EXPECT_EQ(line.size(), 1'000'000U);
     InputFile beyond(long_line);
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { beyond.next_line(line, 999'999); }), "more than 999999"));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { beyond.next_line(line, 999'999); }), "more than 999999"));
 }
 
-TEST(PlainText, RefusesARowThatIsTooLong) {
+TEST(PlainText, RejectsARowThatIsTooLong) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.txt", "one\n\none\ntwo\nthree\n");
     const auto refusal = [&](RowUnit unit) {
         PlainText text(InputFile(path), unit, 7);
         SourceRow row;
-        return message_of<ConfigError>([&] {
+        return catch_message<ConfigError>([&] {
             while (text.next(row)) {
             }
         });
@@ -169,21 +169,21 @@ TEST(PlainText, RefusesARowThatIsTooLong) {
     EXPECT_EQ(refusal(RowUnit::line), "(no error)");
 }
 
-TEST(RowReader, TellsAGzipFileThatIsCutShort) {
+TEST(RowReader, ReportsATruncatedGzipFile) {
     const ScratchFolder folder;
     std::string lines;
     for (int line = 0; line < 1000; ++line)
         lines += "{\"text\": \"line " + std::to_string(line * 7919) + "\"}\n";
-    const std::string packed = gzipped(lines);
+    const std::string packed = compress_gzip(lines);
     const std::string path = folder.write("a.jsonl.gz", packed.substr(0, packed.size() / 2));
 
-    const std::string message = message_of<ConfigError>([&] { texts_of(path); });
+    const std::string message = catch_message<ConfigError>([&] { texts_of(path); });
 
     EXPECT_TRUE(says(message, path + " cannot be read after "));
     EXPECT_TRUE(says(message, "unexpected end of file); copy it again"));
 }
 
-TEST(RowReader, CutsPlainTextIntoLinesParagraphsOrFiles) {
+TEST(RowReader, SplitsPlainTextIntoLinesParagraphsOrFiles) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.txt", "{a\nb\r\n\n \t\n\nc\xFF\n");
 
@@ -192,17 +192,17 @@ TEST(RowReader, CutsPlainTextIntoLinesParagraphsOrFiles) {
     EXPECT_EQ(texts_of(path, RowUnit::file), Texts({"{a\nb\r\n\n \t\n\nc\xFF\n"}));
 }
 
-TEST(RowReader, PassesOverAByteOrderMark) {
+TEST(RowReader, SkipsAByteOrderMark) {
     const ScratchFolder folder;
 
     EXPECT_EQ(texts_of(folder.write("a.jsonl", "\xEF\xBB\xBF{\"text\": \"one\"}")), Texts({"one"}));
 }
 
-TEST(RowReader, SaysWhyAnInputIsNotRead) {
+TEST(RowReader, SaysWhyAnInputCannotBeRead) {
     const ScratchFolder folder;
     const std::string parquet = folder.write("a.parquet", "PAR1....");
     const auto message = [](const std::string& path) {
-        return message_of<ConfigError>([&] {
+        return catch_message<ConfigError>([&] {
             SourceRow row;
             reader_of({path}).next(row);
         });
@@ -211,28 +211,28 @@ TEST(RowReader, SaysWhyAnInputIsNotRead) {
     EXPECT_TRUE(says(message("/nowhere/a.jsonl"), "the input /nowhere/a.jsonl does not exist"));
     EXPECT_TRUE(says(message(folder.file("")), "is a folder; name its files"));
     EXPECT_TRUE(says(message(parquet), "is a Parquet file, which is not read; write its rows as JSON lines"));
-    EXPECT_TRUE(says(message_of<ConfigError>([] { reader_of({}); }), "there is nothing to prepare"));
+    EXPECT_TRUE(says(catch_message<ConfigError>([] { reader_of({}); }), "there is nothing to prepare"));
 }
 
-TEST(RowReader, MissesAnInputBeforeReadingAnother) {
+TEST(RowReader, ReportsAMissingInputBeforeReadingAny) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.jsonl", "{\"text\": \"one\"}");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] {
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] {
                          reader_of({path, "/nowhere/b.jsonl"});
                      }),
                      "/nowhere/b.jsonl"));
 }
 
-TEST(RowReader, KnowsHowFarItIs) {
+TEST(RowReader, ReportsItsProgress) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.jsonl", "{\"text\": \"one\"}\n");
     RowReader reader = reader_of({path, path});
     SourceRow row;
 
-    while (reader.next(row)) EXPECT_LE(reader.share_done(), 1.0);
+    while (reader.next(row)) EXPECT_LE(reader.fraction_read(), 1.0);
 
-    EXPECT_EQ(reader.share_done(), 1.0);
+    EXPECT_EQ(reader.fraction_read(), 1.0);
     EXPECT_EQ(reader.bytes_read(), 32U);
 }
 

@@ -11,8 +11,8 @@
 namespace trireme::data {
 namespace {
 
-using validation::gzipped;
-using validation::message_of;
+using validation::catch_message;
+using validation::compress_gzip;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -20,7 +20,7 @@ RowReader squad_reader(const std::string& path) {
     return RowReader({.inputs = {path}, .format = SourceFormat::squad, .synthetic = ""});
 }
 
-std::vector<SourceRow> rows_of(const std::string& path) {
+std::vector<SourceRow> read_rows(const std::string& path) {
     RowReader reader = squad_reader(path);
     std::vector<SourceRow> rows;
     SourceRow row;
@@ -44,7 +44,7 @@ std::string answer(const std::string& text, int start) {
 
 SourceRow only_row(const std::string& json) {
     const ScratchFolder folder;
-    const std::vector<SourceRow> rows = rows_of(folder.write("a.json", json));
+    const std::vector<SourceRow> rows = read_rows(folder.write("a.json", json));
     return rows.size() == 1 ? rows[0] : SourceRow{};
 }
 
@@ -59,10 +59,10 @@ TEST(Squad, GivesARowForEveryQuestion) {
         "a.json",
         squad("one two three", question(answer("two", 4)) + "," + question(answer("one", 0), "First?")));
 
-    const std::vector<SourceRow> rows = rows_of(path);
+    const std::vector<SourceRow> rows = read_rows(path);
 
     ASSERT_EQ(rows.size(), 2U);
-    EXPECT_EQ(rows[0].place, path + ", question q1");
+    EXPECT_EQ(rows[0].location, path + ", question q1");
     EXPECT_EQ(rows[0].question.text, "Who?");
     EXPECT_EQ(rows[0].question.context, "one two three");
     EXPECT_EQ(rows[0].question.answer_begin, 4U);
@@ -94,18 +94,18 @@ TEST(Squad, KeepsDistinctAnswers) {
     EXPECT_EQ(row.question.answers, (std::vector<std::string>{"two", "one two"}));
 }
 
-TEST(Squad, FindsAnAnswerNearWhereItShouldBe) {
+TEST(Squad, FindsTheOccurrenceNearestToTheAnswerStart) {
     const std::string context = "one two one two one";
 
     EXPECT_EQ(only_row(squad(context, question(answer("one", 7)))).question.answer_begin, 8U);
     EXPECT_EQ(only_row(squad(context, question(answer("one", 10)))).question.answer_begin, 8U);
     EXPECT_EQ(only_row(squad(context, question(answer("one", 18)))).question.answer_begin, 16U);
-    EXPECT_TRUE(only_row(squad(context, question(answer("one", 18)))).question.is_moved);
-    EXPECT_FALSE(only_row(squad(context, question(answer("one", 16)))).question.is_moved);
-    EXPECT_FALSE(only_row(squad(context, question(answer(" one", 15)))).question.is_moved);
+    EXPECT_TRUE(only_row(squad(context, question(answer("one", 18)))).question.is_answer_moved);
+    EXPECT_FALSE(only_row(squad(context, question(answer("one", 16)))).question.is_answer_moved);
+    EXPECT_FALSE(only_row(squad(context, question(answer(" one", 15)))).question.is_answer_moved);
 }
 
-TEST(Squad, PassesOverQuestionsWithoutAnAnswerAndCountsThem) {
+TEST(Squad, SkipsAndCountsQuestionsWithoutAnAnswer) {
     const ScratchFolder folder;
     const std::string impossible = R"({"id": "q0", "question": "Why?", "is_impossible": true, "answers": [],
                                        "plausible_answers": [{"text": "no", "answer_start": 0}]})";
@@ -115,13 +115,13 @@ TEST(Squad, PassesOverQuestionsWithoutAnAnswerAndCountsThem) {
     SourceRow row;
 
     ASSERT_TRUE(reader.next(row));
-    EXPECT_EQ(row.place, path + ", question q1");
+    EXPECT_EQ(row.location, path + ", question q1");
     EXPECT_FALSE(reader.next(row));
-    EXPECT_EQ(reader.unanswerable(), 1U);
-    EXPECT_EQ(reader.share_done(), 1.0);
+    EXPECT_EQ(reader.unanswerable_questions(), 1U);
+    EXPECT_EQ(reader.fraction_read(), 1.0);
 }
 
-TEST(Squad, TakesAContextThatStandsBehindItsQuestions) {
+TEST(Squad, AcceptsAContextAfterItsQuestions) {
     const SourceRow row = only_row(R"({"data": [{"paragraphs": [{"qas": [)" + question(answer("two", 4)) +
                                    R"(], "context": "one two"}], "title": "T"}]})");
 
@@ -147,12 +147,12 @@ TEST(Squad, SaysWhatIsWrongWithAQuestion) {
 
 TEST(Squad, NamesTheNumberOfAQuestionWithoutId) {
     EXPECT_TRUE(
-        says(only_row(R"({"data": [{"paragraphs": [{"qas": [{}]}]}]})").place, "a.json, question number 1"));
+        says(only_row(R"({"data": [{"paragraphs": [{"qas": [{}]}]}]})").location, "a.json, question number 1"));
 }
 
-TEST(Squad, RefusesWhatIsNoSquad) {
+TEST(Squad, RejectsFilesThatAreNotSquad) {
     const auto refusal = [](const std::string& json) {
-        return message_of<ConfigError>([&] { only_row(json); });
+        return catch_message<ConfigError>([&] { only_row(json); });
     };
 
     EXPECT_TRUE(
@@ -164,7 +164,7 @@ TEST(Squad, RefusesWhatIsNoSquad) {
     EXPECT_TRUE(says(refusal(R"({"data": )" + std::string(1'000'000, '[')), "in each other, more than 200"));
 }
 
-TEST(Squad, IsToldByItsContent) {
+TEST(Squad, IsRecognizedByTheContentOfJsonFiles) {
     const ScratchFolder folder;
     const std::string json = squad("one two", question(answer("two", 4)));
     const auto kind = [](const std::string& path) {
@@ -172,7 +172,7 @@ TEST(Squad, IsToldByItsContent) {
     };
 
     EXPECT_EQ(kind(folder.write("a.json", json)), RowKind::question);
-    EXPECT_EQ(kind(folder.write("b.json.gz", gzipped("\n" + json))), RowKind::question);
+    EXPECT_EQ(kind(folder.write("b.json.gz", compress_gzip("\n" + json))), RowKind::question);
     EXPECT_EQ(kind(folder.write("marked.json", "\xEF\xBB\xBF" + json)), RowKind::question);
     EXPECT_EQ(kind(folder.write("c.json", R"({"data": []})")), RowKind::question);
     EXPECT_EQ(kind(folder.write("d.json", R"({"data": [1, 2], "text": "a"})")), RowKind::text);
@@ -184,12 +184,12 @@ TEST(Squad, ReadsEveryQuestionOfARealFile) {
     const char* data = std::getenv("TRIREME_TEST_DATA");
     if (data == nullptr) GTEST_SKIP() << "TRIREME_TEST_DATA is not set: squad/xquad.en.json is not there";
 
-    const std::vector<SourceRow> rows = rows_of(std::string(data) + "/squad/xquad.en.json");
+    const std::vector<SourceRow> rows = read_rows(std::string(data) + "/squad/xquad.en.json");
 
     ASSERT_EQ(rows.size(), 1190U);
     for (const SourceRow& row : rows) {
-        ASSERT_EQ(row.fault, "") << row.place;
-        ASSERT_EQ(answered(row), row.question.answers.front()) << row.place;
+        ASSERT_EQ(row.fault, "") << row.location;
+        ASSERT_EQ(answered(row), row.question.answers.front()) << row.location;
     }
 }
 

@@ -38,7 +38,7 @@ TEST(Synthetic, IsTheSameTextOnEveryMachine) {
 
 TEST(Synthetic, DependsOnTheSeed) { EXPECT_NE(sample(1, 1)[0].text(), sample(1, 2)[0].text()); }
 
-TEST(Synthetic, GivesARowWhateverTheirNumber) { EXPECT_EQ(sample(20)[7].text(), sample(500)[7].text()); }
+TEST(Synthetic, GivesTheSameRowsForAnyCount) { EXPECT_EQ(sample(20)[7].text(), sample(500)[7].text()); }
 
 TEST(Synthetic, HasTheFieldsOfCodeSearchNet) {
     for (const SourceRow& row : sample(50)) {
@@ -50,7 +50,7 @@ TEST(Synthetic, HasTheFieldsOfCodeSearchNet) {
     }
 }
 
-TEST(Synthetic, HasSeveralRepositoriesAndSparkAmongThem) {
+TEST(Synthetic, HasSeveralRepositoriesIncludingSpark) {
     std::map<std::string, int> rows;
 
     for (const SourceRow& row : sample(700)) ++rows[field(row, "repo")];
@@ -103,7 +103,7 @@ double unigram_bits(const std::vector<SourceRow>& rows) {
 }
 
 // A model must have many words to learn, in texts that differ from each other.
-TEST(Synthetic, IsVaried) {
+TEST(Synthetic, HasVariedCharactersAndFunctionNames) {
     const std::vector<SourceRow> rows = sample(300);
     std::set<std::string> names;
     for (const SourceRow& row : rows) names.insert(field(row, "func_name"));

@@ -17,7 +17,7 @@ using nlohmann::json;
 // Returns a tokenizer of 256 bytes; "ab" 256, "aab" 257 and " aab" 258 by three merges; "<|endoftext|>" 259.
 json small_file() {
     const std::vector<std::string> texts{"aab aab aab ab"};
-    return json::parse(Tokenizer::trained(texts, 260).to_bytes());
+    return json::parse(Tokenizer::train(texts, 260).to_bytes());
 }
 
 std::string refusal_of(const std::string& text) {
@@ -40,8 +40,8 @@ json changed(const char* pointer, const json& value) {
 constexpr const char* only_gpt2 = "; Trireme reads GPT-2 style byte-level BPE only";
 constexpr const char* fetch_again = "; fetch the tokenizer's files again, all from one place";
 
-TEST(TokenizerJson, IsAcceptedInTheFormsThatHuggingFaceHasWritten) {
-    const std::string hash = Tokenizer::from_bytes(small_file().dump()).hash();
+TEST(TokenizerJson, IsAcceptedInEachFormThatHuggingFaceWrites) {
+    const std::string hash = Tokenizer::from_bytes(small_file().dump()).compute_hash();
     json pairs = small_file();
     pairs["model"]["merges"] = json::parse(R"([["a", "b"], ["a", "ab"], ["\u0120", "aab"]])");
     json indented = small_file();
@@ -53,10 +53,10 @@ TEST(TokenizerJson, IsAcceptedInTheFormsThatHuggingFaceHasWritten) {
     json with_template = small_file();
     with_template["post_processor"] = {{"type", "TemplateProcessing"}, {"special_tokens", json::object()}};
 
-    EXPECT_EQ(Tokenizer::from_bytes(pairs.dump()).hash(), hash);
-    EXPECT_EQ(Tokenizer::from_bytes(indented.dump(2)).hash(), hash);
-    EXPECT_EQ(Tokenizer::from_bytes(added_only.dump()).hash(), hash);
-    EXPECT_EQ(Tokenizer::from_bytes(with_template.dump()).hash(), hash);
+    EXPECT_EQ(Tokenizer::from_bytes(pairs.dump()).compute_hash(), hash);
+    EXPECT_EQ(Tokenizer::from_bytes(indented.dump(2)).compute_hash(), hash);
+    EXPECT_EQ(Tokenizer::from_bytes(added_only.dump()).compute_hash(), hash);
+    EXPECT_EQ(Tokenizer::from_bytes(with_template.dump()).compute_hash(), hash);
 }
 
 TEST(TokenizerJson, MayHaveMoreSpecialTokens) {
@@ -70,15 +70,15 @@ TEST(TokenizerJson, MayHaveMoreSpecialTokens) {
     EXPECT_EQ(Tokenizer::from_bytes(tokenizer.to_bytes()).to_bytes(), tokenizer.to_bytes());
 }
 
-TEST(TokenizerJson, WithoutAnEndTokenHasNone) {
+TEST(TokenizerJson, MayHaveNoEndToken) {
     json file = small_file();
     file["model"]["vocab"].erase("<|endoftext|>");
     file["added_tokens"] = json::array();
 
-    EXPECT_EQ(Tokenizer::from_bytes(file.dump()).end_token(), std::nullopt);
+    EXPECT_EQ(Tokenizer::from_bytes(file.dump()).find_end_token(), std::nullopt);
 }
 
-TEST(TokenizerJson, OfAnotherKindIsRefusedByName) {
+TEST(TokenizerJson, IsRejectedWithTheNameOfAnUnsupportedFeature) {
     const std::vector<std::pair<json, std::string>> refusals{
         {changed("/model/type", "WordPiece"), " is a WordPiece tokenizer"},
         {changed("/model/type", "Unigram"), " is a Unigram tokenizer"},
@@ -102,7 +102,7 @@ TEST(TokenizerJson, OfAnotherKindIsRefusedByName) {
         EXPECT_EQ(refusal_of(file), "the stored tokenizer" + sentence + only_gpt2);
 }
 
-TEST(TokenizerJson, ThatIsMalformedIsRefused) {
+TEST(TokenizerJson, IsRejectedIfMalformed) {
     const std::vector<std::pair<json, std::string>> refusals{
         {json::array(), " has no \"model\": it is no tokenizer.json"},
         {changed("/model", "BPE"), " has no \"model\": it is no tokenizer.json"},
@@ -124,20 +124,21 @@ TEST(TokenizerJson, ThatIsMalformedIsRefused) {
               "file again");
 }
 
-TEST(TokenizerJson, CutShortIsRefusedWithThePlaceWhereItEnds) {
-    const std::string whole = small_file().dump();
+TEST(TokenizerJson, IsRejectedWithTheBytePositionIfTruncated) {
+    const std::string complete = small_file().dump();
 
-    EXPECT_EQ(refusal_of(whole.substr(0, 1000)),
-              "the stored tokenizer is not whole JSON: it breaks at byte 1001 of 1000; correct it there, or "
-              "copy it again");
     EXPECT_EQ(
-        refusal_of(std::string()),
-        "the stored tokenizer is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
+        refusal_of(complete.substr(0, 1000)),
+        "the stored tokenizer is not complete JSON: it breaks off at byte 1001 of 1000; correct it there, or "
+        "copy it again");
+    EXPECT_EQ(refusal_of(std::string()),
+              "the stored tokenizer is not complete JSON: it breaks off at byte 1 of 0; correct it there, or "
+              "copy it again");
     EXPECT_EQ(refusal_of(std::string(R"({"model": 1e999})")),
               "the stored tokenizer is not JSON that can be read: a number in it is too large");
 }
 
-TEST(Vocabulary, WithHolesOrIdsGivenTwiceIsRefused) {
+TEST(Vocabulary, IsRejectedIfIdsHaveHolesOrDuplicates) {
     EXPECT_EQ(
         refusal_of(changed("/model/vocab/ab", 300)),
         cat("the stored tokenizer: token \"ab\" has id 300, but there are only 260 tokens: the ids have holes",
@@ -148,24 +149,23 @@ TEST(Vocabulary, WithHolesOrIdsGivenTwiceIsRefused) {
               cat("the stored tokenizer: token \"<|endoftext|>\" has two ids, 259 and 5", fetch_again));
 }
 
-TEST(Vocabulary, WithoutAByteIsRefused) {
+TEST(Vocabulary, IsRejectedIfAByteIsMissing) {
     json file = small_file();
     file["model"]["vocab"].erase("Z");
     file["model"]["vocab"]["<pad>"] = 'Z';
 
-    EXPECT_EQ(refusal_of(file),
-              cat("the stored tokenizer: no token stands for byte 90, so it is no byte-level vocabulary "
-                  "or not a whole one",
-                  fetch_again));
+    EXPECT_EQ(refusal_of(file), cat("the stored tokenizer: no token represents byte 90, so it is not a "
+                                    "byte-level vocabulary or it is incomplete",
+                                    fetch_again));
 }
 
-TEST(Vocabulary, WithATokenOutsideTheByteAlphabetIsRefused) {
+TEST(Vocabulary, IsRejectedIfATokenIsNotInTheByteAlphabet) {
     EXPECT_EQ(refusal_of(changed("/model/vocab/a b", 260)),
               cat("the stored tokenizer: token \"a b\" (id 260) is not spelled in GPT-2's byte alphabet",
                   fetch_again));
 }
 
-TEST(Merges, OfUnknownTokensAreRefused) {
+TEST(Merges, AreRejectedIfUnknownSpecialOrDuplicate) {
     EXPECT_EQ(refusal_of(changed("/model/merges/1", "a cd")),
               cat("the stored tokenizer: merge 2, \"a cd\", needs the token \"cd\", which the vocabulary lacks",
                   fetch_again));
@@ -180,7 +180,7 @@ TEST(Merges, OfUnknownTokensAreRefused) {
               cat("the stored tokenizer: merge 2, \"a b\", is in the list twice", fetch_again));
 }
 
-TEST(Merges, CutShortAreRefused) {
+TEST(Merges, AreRejectedIfTruncated) {
     json file = small_file();
     file["model"]["merges"].erase(1);
     file["model"]["merges"].erase(1);
@@ -205,7 +205,7 @@ protected:
 
     std::string refusal() const {
         try {
-            Tokenizer::gpt2(folder_);
+            Tokenizer::read_gpt2(folder_);
         } catch (const ConfigError& error) {
             return error.what();
         }
@@ -215,28 +215,28 @@ protected:
     fs::path folder_;
 };
 
-TEST_F(TokenizerFolder, MayHoldOpenAisFilesOrHuggingFaces) {
+TEST_F(TokenizerFolder, MayHoldFilesOfOpenAiOrHuggingFace) {
     const std::string tokens = small_file()["model"]["vocab"].dump();
-    const std::string hash = Tokenizer::from_bytes(small_file().dump()).hash();
+    const std::string hash = Tokenizer::from_bytes(small_file().dump()).compute_hash();
 
     write("encoder.json", tokens);
     write("vocab.bpe", "#version: 0.2\na b\na ab\n\xc4\xa0 aab\n");
-    EXPECT_EQ(Tokenizer::gpt2(folder_).hash(), hash);
+    EXPECT_EQ(Tokenizer::read_gpt2(folder_).compute_hash(), hash);
 
     fs::remove(folder_ / "encoder.json");
     fs::remove(folder_ / "vocab.bpe");
     write("vocab.json", tokens);
     write("merges.txt", "a b\r\na ab\r\n\xc4\xa0 aab\r\n\r\n");
-    EXPECT_EQ(Tokenizer::gpt2(folder_).hash(), hash);
+    EXPECT_EQ(Tokenizer::read_gpt2(folder_).compute_hash(), hash);
 
     fs::remove(folder_ / "vocab.json");
     fs::remove(folder_ / "merges.txt");
     write("tokenizer.json", small_file().dump(2));
-    EXPECT_EQ(Tokenizer::gpt2(folder_).hash(), hash);
-    EXPECT_EQ(Tokenizer::gpt2(folder_ / "tokenizer.json").hash(), hash);
+    EXPECT_EQ(Tokenizer::read_gpt2(folder_).compute_hash(), hash);
+    EXPECT_EQ(Tokenizer::read_gpt2(folder_ / "tokenizer.json").compute_hash(), hash);
 }
 
-TEST_F(TokenizerFolder, WithoutATokenizerIsRefused) {
+TEST_F(TokenizerFolder, IsRejectedWithoutATokenizer) {
     EXPECT_EQ(refusal(),
               "the folder " + folder_.string() +
                   " holds no GPT-2 tokenizer: neither encoder.json and vocab.bpe, nor vocab.json and "
@@ -267,12 +267,12 @@ TEST_F(TokenizerFolder, NamesTheFileThatIsWrong) {
     write("encoder.json", "{\"a\": 1");
     EXPECT_EQ(refusal(),
               (folder_ / "encoder.json").string() +
-                  " is not whole JSON: it breaks at byte 8 of 7; correct it there, or copy it again");
+                  " is not complete JSON: it breaks off at byte 8 of 7; correct it there, or copy it again");
 }
 
-TEST(TokenizerPath, ThatDoesNotExistIsNamed) {
+TEST(TokenizerPath, IsNamedIfItDoesNotExist) {
     try {
-        tokenizer_from_option("/no/such/tokenizer.json");
+        parse_tokenizer_option("/no/such/tokenizer.json");
         FAIL() << "a missing file was read";
     } catch (const ConfigError& error) {
         EXPECT_STREQ(error.what(),

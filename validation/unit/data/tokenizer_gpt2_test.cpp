@@ -25,8 +25,8 @@ protected:
     fs::path data_;
 };
 
-TEST_F(Gpt2, MakesTheIdsOfTheReferenceInEveryCase) {
-    const Tokenizer tokenizer = Tokenizer::gpt2(data_ / "gpt2_bpe");
+TEST_F(Gpt2, MatchesTheReferenceIdsInEveryCase) {
+    const Tokenizer tokenizer = Tokenizer::read_gpt2(data_ / "gpt2_bpe");
     std::ifstream cases(data_ / "tokenizer_cases.jsonl");
     std::size_t count = 0;
     for (std::string line; std::getline(cases, line); ++count) {
@@ -40,32 +40,32 @@ TEST_F(Gpt2, MakesTheIdsOfTheReferenceInEveryCase) {
     EXPECT_EQ(count, 380u);
 }
 
-TEST_F(Gpt2, KnowsItsNameSizeAndEnd) {
-    const Tokenizer tokenizer = tokenizer_from_option("gpt2:" + (data_ / "gpt2_bpe").string());
+TEST_F(Gpt2, HasItsNameVocabularySizeAndEndToken) {
+    const Tokenizer tokenizer = parse_tokenizer_option("gpt2:" + (data_ / "gpt2_bpe").string());
 
     EXPECT_EQ(tokenizer.name(), "gpt2");
     EXPECT_EQ(tokenizer.vocabulary_size(), 50257u);
-    EXPECT_EQ(tokenizer.end_token(), 50256u);
+    EXPECT_EQ(tokenizer.find_end_token(), 50256u);
 }
 
 TEST_F(Gpt2, IsTheSameTokenizerFromEveryKindOfFile) {
-    const Tokenizer tokenizer = Tokenizer::gpt2(data_ / "gpt2_bpe");
+    const Tokenizer tokenizer = Tokenizer::read_gpt2(data_ / "gpt2_bpe");
     const fs::path folder = fs::path(testing::TempDir()) / "trireme_gpt2_kinds";
     fs::create_directories(folder / "hugging_face");
     fs::copy_file(data_ / "gpt2_bpe/encoder.json", folder / "vocab.json", fs::copy_options::overwrite_existing);
     fs::copy_file(data_ / "gpt2_bpe/vocab.bpe", folder / "merges.txt", fs::copy_options::overwrite_existing);
     std::ofstream(folder / "hugging_face/tokenizer.json") << tokenizer.to_bytes();
 
-    EXPECT_EQ(Tokenizer::gpt2(folder).hash(), tokenizer.hash());
-    EXPECT_EQ(Tokenizer::gpt2(folder / "hugging_face").hash(), tokenizer.hash());
-    EXPECT_EQ(tokenizer_from_option((folder / "hugging_face/tokenizer.json").string()).hash(),
-              tokenizer.hash());
+    EXPECT_EQ(Tokenizer::read_gpt2(folder).compute_hash(), tokenizer.compute_hash());
+    EXPECT_EQ(Tokenizer::read_gpt2(folder / "hugging_face").compute_hash(), tokenizer.compute_hash());
+    EXPECT_EQ(parse_tokenizer_option((folder / "hugging_face/tokenizer.json").string()).compute_hash(),
+              tokenizer.compute_hash());
     EXPECT_EQ(Tokenizer::from_bytes(tokenizer.to_bytes()).name(), "gpt2");
     fs::remove_all(folder);
 }
 
-TEST_F(Gpt2, EncodesAMegabyteWithoutABreak) {
-    const Tokenizer tokenizer = Tokenizer::gpt2(data_ / "gpt2_bpe");
+TEST_F(Gpt2, EncodesAMegabyteWithoutWordBoundaries) {
+    const Tokenizer tokenizer = Tokenizer::read_gpt2(data_ / "gpt2_bpe");
     const std::string text(1 << 20, 'a');
 
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);

@@ -46,7 +46,7 @@ std::vector<Merge> drawn_merges(std::uint32_t letters, std::size_t count, unsign
     return merges;
 }
 
-TEST(MergeRules, MergeTheEarliestRuleFirstAndFromTheLeft) {
+TEST(MergeRules, ApplyTheEarliestRuleFirstFromLeftToRight) {
     const std::vector<Merge> merges{{1, 2, 10}, {0, 1, 11}, {10, 10, 12}};
     const MergeRules rules(merges);
 
@@ -57,7 +57,7 @@ TEST(MergeRules, MergeTheEarliestRuleFirstAndFromTheLeft) {
     EXPECT_EQ(applied(rules, {}), Tokens{});
 }
 
-TEST(MergeRules, DoWhatTheDefinitionSaysAtEveryLength) {
+TEST(MergeRules, MatchAReferenceImplementationAtEveryLength) {
     for (unsigned seed = 0; seed < 30; ++seed) {
         const std::vector<Merge> merges = drawn_merges(2 + seed % 4, 12, seed);
         const MergeRules rules(merges);
@@ -72,7 +72,7 @@ TEST(MergeRules, DoWhatTheDefinitionSaysAtEveryLength) {
     }
 }
 
-TEST(WordIndex, FindsTheWordsThatWereIndexedOnly) {
+TEST(WordIndex, FindsOnlyIndexedWords) {
     const std::vector<std::string> tokens{"a", "value", " value", "eightbyt", "ninebytes", "not indexed"};
     const WordIndex index(tokens, Tokens{0, 1, 2, 3, 4});
 

@@ -33,7 +33,7 @@ TEST(TokenizerRoundTrip, KeepsRandomBytesOfEveryLength) {
             expect_round_trip(tokenizer, drawn_bytes(length, length));
 }
 
-TEST(TokenizerRoundTrip, KeepsMixturesOfScriptsSpacesAndBrokenSequences) {
+TEST(TokenizerRoundTrip, KeepsMixturesOfScriptsSpacesAndMalformedSequences) {
     const std::vector<std::string> parts{"a",
                                          "the",
                                          " value",
@@ -68,7 +68,7 @@ TEST(TokenizerRoundTrip, KeepsMixturesOfScriptsSpacesAndBrokenSequences) {
         for (unsigned seed = 0; seed < 400; ++seed) expect_round_trip(tokenizer, drawn(parts, seed % 97, seed));
 }
 
-TEST(TokenizerRoundTrip, KeepsAMegabyteWithoutABreak) {
+TEST(TokenizerRoundTrip, KeepsAMegabyteWithoutWordBoundaries) {
     constexpr std::size_t megabyte = 1 << 20;
     std::string letters = drawn({"a", "e", "h", "l", "s", "t", "u", "v"}, megabyte, 1);
     for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges()) {
@@ -79,13 +79,13 @@ TEST(TokenizerRoundTrip, KeepsAMegabyteWithoutABreak) {
     }
 }
 
-TEST(Tokenizer, OfBytesGivesTheBytes) {
-    const Tokenizer tokenizer = Tokenizer::bytes();
+TEST(Tokenizer, EncodesBytesAsTheirValuesIfItHasNoMerges) {
+    const Tokenizer tokenizer = Tokenizer::make_raw_bytes();
 
     EXPECT_EQ(tokenizer.encode(std::string_view("a\0\xff", 3)), (std::vector<std::uint32_t>{97, 0, 255}));
     EXPECT_EQ(tokenizer.name(), "bytes");
     EXPECT_EQ(tokenizer.vocabulary_size(), 257u);
-    EXPECT_EQ(tokenizer.end_token(), 256u);
+    EXPECT_EQ(tokenizer.find_end_token(), 256u);
 }
 
 TEST(Tokenizer, EncodesSpecialTokensInATextAsText) {
@@ -93,22 +93,22 @@ TEST(Tokenizer, EncodesSpecialTokensInATextAsText) {
         const std::vector<std::uint32_t> ids = tokenizer.encode("<|endoftext|>");
 
         EXPECT_GT(ids.size(), 1u);
-        for (const std::uint32_t id : ids) EXPECT_NE(id, tokenizer.end_token());
-        EXPECT_EQ(tokenizer.decode({{*tokenizer.end_token()}}), "<|endoftext|>");
+        for (const std::uint32_t id : ids) EXPECT_NE(id, tokenizer.find_end_token());
+        EXPECT_EQ(tokenizer.decode({{*tokenizer.find_end_token()}}), "<|endoftext|>");
     }
 }
 
-TEST(Tokenizer, AppendsToWhatWasThere) {
+TEST(Tokenizer, AppendsToExistingIds) {
     std::vector<std::uint32_t> ids{7};
 
-    Tokenizer::bytes().encode("ab", ids);
+    Tokenizer::make_raw_bytes().encode("ab", ids);
 
     EXPECT_EQ(ids, (std::vector<std::uint32_t>{7, 97, 98}));
 }
 
 TEST(Tokenizer, NamesAnIdBeyondTheVocabulary) {
     try {
-        Tokenizer::bytes().decode({{97, 257}});
+        Tokenizer::make_raw_bytes().decode({{97, 257}});
         FAIL() << "id 257 was decoded";
     } catch (const ConfigError& error) {
         EXPECT_STREQ(error.what(),
@@ -117,24 +117,24 @@ TEST(Tokenizer, NamesAnIdBeyondTheVocabulary) {
     }
 }
 
-TEST(Tokenizer, ComesBackFromItsBytesUnchanged) {
+TEST(Tokenizer, IsUnchangedBySerialization) {
     for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges()) {
         const Tokenizer again = Tokenizer::from_bytes(tokenizer.to_bytes());
 
         EXPECT_EQ(again.to_bytes(), tokenizer.to_bytes());
-        EXPECT_EQ(again.hash(), tokenizer.hash());
+        EXPECT_EQ(again.compute_hash(), tokenizer.compute_hash());
         EXPECT_EQ(again.name(), tokenizer.name());
         EXPECT_EQ(again.vocabulary_size(), tokenizer.vocabulary_size());
-        EXPECT_EQ(again.end_token(), tokenizer.end_token());
+        EXPECT_EQ(again.find_end_token(), tokenizer.find_end_token());
         EXPECT_EQ(again.encode(tokenizer_sample::text), tokenizer.encode(tokenizer_sample::text));
     }
 }
 
-TEST(Tokenizer, OfOptionKnowsBytesAndExplainsTheRest) {
-    EXPECT_EQ(tokenizer_from_option("bytes").hash(), Tokenizer::bytes().hash());
+TEST(Tokenizer, IsParsedFromAnOptionOrRejectedWithTheChoices) {
+    EXPECT_EQ(parse_tokenizer_option("bytes").compute_hash(), Tokenizer::make_raw_bytes().compute_hash());
     for (const std::string option : {"gpt2", "gpt2:", "words", "train:4096", ""}) {
         try {
-            tokenizer_from_option(option);
+            parse_tokenizer_option(option);
             FAIL() << option << " was accepted";
         } catch (const ConfigError& error) {
             EXPECT_EQ(
@@ -146,14 +146,14 @@ TEST(Tokenizer, OfOptionKnowsBytesAndExplainsTheRest) {
     }
 }
 
-TEST(Utf8Prefix, EndsAtTheFirstSequenceThatIsNotWellFormed) {
-    EXPECT_EQ(utf8_prefix(""), 0u);
-    EXPECT_EQ(utf8_prefix("plain ascii of some length"), 26u);
-    EXPECT_EQ(utf8_prefix("\xc2\x80\xe0\xa0\x80\xed\x9f\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"), 16u);
+TEST(Utf8Prefix, EndsAtTheFirstMalformedSequence) {
+    EXPECT_EQ(find_utf8_prefix(""), 0u);
+    EXPECT_EQ(find_utf8_prefix("plain ascii of some length"), 26u);
+    EXPECT_EQ(find_utf8_prefix("\xc2\x80\xe0\xa0\x80\xed\x9f\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"), 16u);
     for (const std::string broken :
          {"\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
           "\xf5\x80\x80\x80", "\xc2", "\xe6\xbc", "\xf0\x9f\x9a", "\xc2z"})
-        EXPECT_EQ(utf8_prefix("123456789" + broken), 9u) << testing::PrintToString(broken);
+        EXPECT_EQ(find_utf8_prefix("123456789" + broken), 9u) << testing::PrintToString(broken);
 }
 
 }  // namespace

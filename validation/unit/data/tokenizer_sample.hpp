@@ -30,10 +30,10 @@ inline constexpr std::string_view text =
 
 inline Tokenizer trained(std::size_t vocabulary_size = 320) {
     const std::vector<std::string> texts{std::string(text)};
-    return Tokenizer::trained(texts, vocabulary_size);
+    return Tokenizer::train(texts, vocabulary_size);
 }
 
-inline std::vector<Tokenizer> with_and_without_merges() { return {Tokenizer::bytes(), trained()}; }
+inline std::vector<Tokenizer> with_and_without_merges() { return {Tokenizer::make_raw_bytes(), trained()}; }
 
 // Returns `count` random draws from `parts`, joined. Equal seeds give equal texts on every machine.
 inline std::string drawn(const std::vector<std::string>& parts, std::size_t count, unsigned seed) {

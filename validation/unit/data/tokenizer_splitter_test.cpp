@@ -22,20 +22,20 @@ TEST(Splitter, KeepsASpaceWithTheWordAfterIt) {
     EXPECT_EQ(pieces(""), Pieces{});
 }
 
-TEST(Splitter, CutsOffLowerCaseContractionsOnly) {
+TEST(Splitter, SplitsOffOnlyLowerCaseContractions) {
     EXPECT_EQ(pieces("it's IT'S we'll'"), (Pieces{"it", "'s", " IT", "'", "S", " we", "'ll", "'"}));
 }
 
-TEST(Splitter, LeavesTheLastOfSeveralSpacesToTheWord) {
+TEST(Splitter, AttachesTheLastOfSeveralSpacesToTheNextWord) {
     EXPECT_EQ(pieces("a   b\n\n c  "), (Pieces{"a", "  ", " b", "\n\n", " c", "  "}));
 }
 
-TEST(Splitter, TakesUnicodeLettersAndNumbers) {
+TEST(Splitter, RecognizesUnicodeLettersAndNumbers) {
     EXPECT_EQ(pieces("\xce\xbc\xce\xb5 \xe6\xbc\xa2x \xd9\xa3\xc2\xb2"),
               (Pieces{"\xce\xbc\xce\xb5", " \xe6\xbc\xa2x", " \xd9\xa3\xc2\xb2"}));
 }
 
-TEST(Splitter, TakesForSpacesWhatUnicodeCallsWhiteSpace) {
+TEST(Splitter, TreatsUnicodeWhiteSpaceAsSpaces) {
     const std::vector<std::string> spaces{"\t",           "\n",           "\v",           "\f",
                                           "\r",           "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80",
                                           "\xe2\x80\x80", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
@@ -47,27 +47,27 @@ TEST(Splitter, TakesForSpacesWhatUnicodeCallsWhiteSpace) {
         EXPECT_EQ(pieces("." + other + "."), Pieces{"." + other + "."}) << testing::PrintToString(other);
 }
 
-TEST(Splitter, MakesEveryByteOfABrokenSequenceAPiece) {
+TEST(Splitter, MakesEachByteOfAMalformedSequenceAPiece) {
     EXPECT_EQ(pieces("ab\xe6\xbc\xff cd"), (Pieces{"ab", "\xe6", "\xbc", "\xff", " cd"}));
 }
 
 TEST(ByteAlphabet, SpellsBytesAsGpt2Does) {
-    EXPECT_EQ(spelled("a b\n\x7f\xad\xff"),
+    EXPECT_EQ(spell_bytes("a b\n\x7f\xad\xff"),
               "a\xc4\xa0"
               "b\xc4\x8a\xc4\xa1\xc5\x83\xc3\xbf");  // aĠbĊġŃÿ
-    EXPECT_EQ(spelled(std::string(1, '\0')), "\xc4\x80");
+    EXPECT_EQ(spell_bytes(std::string(1, '\0')), "\xc4\x80");
 }
 
 TEST(ByteAlphabet, ReadsItsOwnSpellingOfEveryByte) {
     std::string all;
     for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
 
-    EXPECT_EQ(unspelled(spelled(all)), all);
+    EXPECT_EQ(parse_spelling(spell_bytes(all)), all);
 }
 
-TEST(ByteAlphabet, KnowsNoOtherCharacter) {
+TEST(ByteAlphabet, RejectsOtherCharacters) {
     for (const std::string other : {" ", "a b", "\n", "\xc5\x84", "\xe6\xbc\xa2", "\xc4", "\xff"})
-        EXPECT_EQ(unspelled(other), std::nullopt) << testing::PrintToString(other);
+        EXPECT_EQ(parse_spelling(other), std::nullopt) << testing::PrintToString(other);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using Texts = std::vector<std::string>;
 
 // Returns the tokens that were learned after the bytes, in order, including the end token.
 Texts learned(const Texts& texts, std::size_t vocabulary_size) {
-    const std::vector<std::string> tokens = learn_merges(texts, vocabulary_size).tokens;
+    const std::vector<std::string> tokens = learn_vocabulary(texts, vocabulary_size).tokens;
     return {tokens.begin() + byte_values, tokens.end()};
 }
 
@@ -66,7 +66,7 @@ private:
     std::vector<Texts> words_;
 };
 
-TEST(Training, MergesTheMostFrequentPairFirst) {
+TEST(TokenizerTraining, MergesTheMostFrequentPairFirst) {
     // The pieces are "aab", " aab" twice, and " ab". Counts: ab 4; then a+ab 3; then " "+aab 2, " "+ab 1.
     const Texts texts{"aab aab aab ab"};
 
@@ -74,23 +74,23 @@ TEST(Training, MergesTheMostFrequentPairFirst) {
     EXPECT_EQ(learned(texts, 258), (Texts{"ab", "<|endoftext|>"}));
 }
 
-TEST(Training, DecidesTiesByTheBytesOfThePair) {
+TEST(TokenizerTraining, BreaksTiesByTheBytesOfThePair) {
     // The pieces are "xy", " ab", " xy" and " ab". Twice each: " "+a, a+b and x+y; then " a"+b and x+y.
     EXPECT_EQ(learned({"xy ab xy ab"}, 1000), (Texts{" a", " ab", "xy", "<|endoftext|>"}));
 }
 
-TEST(Training, CountsOverlappingPairsOnceTheyAreMerged) {
+TEST(TokenizerTraining, UpdatesCountsOfOverlappingPairsAfterAMerge) {
     EXPECT_EQ(learned({"aaaa aaaa"}, 1000), (Texts{"aa", "aaaa", "<|endoftext|>"}));
     EXPECT_EQ(learned({"aaa aaa"}, 1000), (Texts{"aa", "aaa", "<|endoftext|>"}));
 }
 
-TEST(Training, NeverMergesAcrossPiecesOrTexts) {
+TEST(TokenizerTraining, NeverMergesAcrossPiecesOrTexts) {
     EXPECT_EQ(learned({"a", "b", "a", "b"}, 1000), Texts{"<|endoftext|>"});
     EXPECT_EQ(learned({"a1a1a1"}, 1000), Texts{"<|endoftext|>"});
     EXPECT_EQ(learned({}, 1000), Texts{"<|endoftext|>"});
 }
 
-TEST(Training, LearnsWhatCountingAnewForEachMergeLearns) {
+TEST(TokenizerTraining, MatchesATrainerThatRecountsForEachMerge) {
     const Texts sample{std::string(tokenizer_sample::text)};
     const Texts expected = SlowTrainer(sample).learn(200);
     const Texts found = learned(sample, byte_values + expected.size() + 1);
@@ -98,7 +98,7 @@ TEST(Training, LearnsWhatCountingAnewForEachMergeLearns) {
     EXPECT_EQ(Texts(found.begin(), found.end() - 1), expected);
 }
 
-TEST(Training, LearnsTheSameOnWordsOfFewLettersWhereTokensAreMadeInSeveralWays) {
+TEST(TokenizerTraining, MatchesTheRecountingTrainerOnSmallAlphabets) {
     for (unsigned seed = 0; seed < 60; ++seed) {
         const Texts texts{tokenizer_sample::drawn({"a", "b", "c", " "}, 40 + 5 * seed, seed)};
         const Texts expected = SlowTrainer(texts).learn(100000);
@@ -109,41 +109,42 @@ TEST(Training, LearnsTheSameOnWordsOfFewLettersWhereTokensAreMadeInSeveralWays) 
     }
 }
 
-TEST(Training, ListsEveryMergeOnce) {
+TEST(TokenizerTraining, ListsEveryMergeOnce) {
     for (unsigned seed = 0; seed < 60; ++seed) {
         const Texts texts{tokenizer_sample::drawn({"a", "b", "c", " "}, 300, seed)};
-        const Tokenizer tokenizer = Tokenizer::trained(texts, 100000);
+        const Tokenizer tokenizer = Tokenizer::train(texts, 100000);
 
         // Reading back refuses a merge that is listed twice and a token that no merge makes.
-        EXPECT_EQ(Tokenizer::from_bytes(tokenizer.to_bytes()).hash(), tokenizer.hash()) << "seed " << seed;
+        EXPECT_EQ(Tokenizer::from_bytes(tokenizer.to_bytes()).compute_hash(), tokenizer.compute_hash())
+            << "seed " << seed;
     }
 }
 
-TEST(Training, GivesEqualTokenizersForEqualTexts) {
+TEST(TokenizerTraining, GivesEqualTokenizersForEqualTexts) {
     EXPECT_EQ(tokenizer_sample::trained().to_bytes(), tokenizer_sample::trained().to_bytes());
-    EXPECT_EQ(tokenizer_sample::trained().hash(),
+    EXPECT_EQ(tokenizer_sample::trained().compute_hash(),
               "a092e67d7ea761e6f1183f2b950848e2434a7ec293fcf41fd7ca6ad3925a1b34");  // equal on every machine
 }
 
-TEST(Training, PutsTheEndTokenLast) {
+TEST(TokenizerTraining, PutsTheEndTokenLast) {
     const Tokenizer tokenizer = tokenizer_sample::trained(300);
 
     EXPECT_EQ(tokenizer.name(), "bpe-300");
     EXPECT_EQ(tokenizer.vocabulary_size(), 300u);
-    EXPECT_EQ(tokenizer.end_token(), 299u);
+    EXPECT_EQ(tokenizer.find_end_token(), 299u);
 }
 
-TEST(Training, ShortensTheTextItLearnedFrom) {
+TEST(TokenizerTraining, EncodesItsTextInFewerThanHalfAsManyTokensAsBytes) {
     const std::size_t tokens = tokenizer_sample::trained(400).encode(tokenizer_sample::text).size();
 
     EXPECT_LT(tokens, tokenizer_sample::text.size() / 2);
 }
 
-TEST(Training, WithoutRoomForAMergeGivesTheBytes) {
-    EXPECT_EQ(tokenizer_sample::trained(257).hash(), Tokenizer::bytes().hash());
+TEST(TokenizerTraining, GivesTheByteTokenizerIfNoMergeFits) {
+    EXPECT_EQ(tokenizer_sample::trained(257).compute_hash(), Tokenizer::make_raw_bytes().compute_hash());
 }
 
-TEST(Training, RefusesAVocabularySmallerThanTheBytes) {
+TEST(TokenizerTraining, RejectsAVocabularySmallerThanTheBytes) {
     try {
         tokenizer_sample::trained(256);
         FAIL() << "256 tokens were accepted";

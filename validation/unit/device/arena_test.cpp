@@ -5,7 +5,7 @@
 namespace trireme::device {
 namespace {
 
-TEST(Arena, CountsAsAGhostWhatItNeedsAsMemory) {
+TEST(Arena, HasTheSamePeakWithAndWithoutMemory) {
     const auto use = [](Arena& arena) {
         arena.tensor(DType::f32, 3, 5);
         {
@@ -24,7 +24,7 @@ TEST(Arena, CountsAsAGhostWhatItNeedsAsMemory) {
     EXPECT_EQ(real.peak(), ghost.peak());
 }
 
-TEST(Arena, SaysWhichOneOverflows) {
+TEST(Arena, NamesItselfWhenItOverflows) {
     Arena arena("activation", 64, MemorySpace::host);
     arena.tensor(DType::f32, 1, 16);
 
@@ -37,7 +37,7 @@ TEST(Arena, SaysWhichOneOverflows) {
     }
 }
 
-TEST(Tensor, CutsRowsAndColumnsOutOfTheSameMemory) {
+TEST(Tensor, SlicesRowsAndColumnsWithoutCopying) {
     float cells[6] = {0, 1, 2, 3, 4, 5};
     const Tensor matrix{cells, DType::f32, 2, 3, 3};
 

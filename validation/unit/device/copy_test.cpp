@@ -10,10 +10,10 @@ namespace {
 
 template <class T, std::size_t size>
 Tensor matrix_in(std::array<T, size>& memory, std::size_t rows, std::size_t columns, std::size_t stride) {
-    return {memory.data(), dtype_of<T>(), rows, columns, stride};
+    return {memory.data(), to_dtype<T>(), rows, columns, stride};
 }
 
-TEST(CopyRows, CopiesAsManyBytesAsThereAreElements) {
+TEST(CopyRows, CopiesExactlyTheElementsOfTheTensor) {
     std::array<double, 5> from{1, 2, 3, 4, 5};
     std::array<double, 5> to{};
 
@@ -22,7 +22,7 @@ TEST(CopyRows, CopiesAsManyBytesAsThereAreElements) {
     EXPECT_EQ(to, (std::array<double, 5>{1, 2, 3, 4, 0}));
 }
 
-TEST(CopyRows, LeavesWhatLiesBetweenTheRows) {
+TEST(CopyRows, LeavesGapsBetweenRowsUnchanged) {
     std::array<float, 6> from{1, 2, 10, 3, 4, 20};
     std::array<float, 8> to{9, 9, 9, 9, 9, 9, 9, 9};
 
@@ -31,7 +31,7 @@ TEST(CopyRows, LeavesWhatLiesBetweenTheRows) {
     EXPECT_EQ(to, (std::array<float, 8>{1, 2, 9, 9, 3, 4, 9, 9}));
 }
 
-TEST(CopyRows, CopiesNumbersOf16BitsAsTheyAre) {
+TEST(CopyRows, CopiesBf16ValuesUnchanged) {
     std::array<Bf16, 2> from{1.5F, -3.0F};
     std::array<Bf16, 2> to{};
 
@@ -42,7 +42,7 @@ TEST(CopyRows, CopiesNumbersOf16BitsAsTheyAre) {
 }
 
 // A ghost has no memory; reading or writing at its address would end the program.
-TEST(CopyRows, CopiesNothingOfAGhostOrToOne) {
+TEST(CopyRows, CopiesNothingFromOrToAGhost) {
     std::array<float, 2> memory{1, 2};
     const Tensor own = matrix_in(memory, 1, 2, 2);
     Tensor ghost{nullptr, DType::f32, 1, 2, 2, MemorySpace::ghost};
@@ -54,7 +54,7 @@ TEST(CopyRows, CopiesNothingOfAGhostOrToOne) {
     EXPECT_EQ(memory, (std::array<float, 2>{1, 2}));
 }
 
-TEST(CopyRows, RefusesAnotherTypeOrShape) {
+TEST(CopyRows, RejectsDifferentTypesOrShapes) {
     std::array<float, 6> floats{};
     std::array<double, 6> doubles{};
     const auto refusal = [](const Tensor& from, const Tensor& to) -> std::string {

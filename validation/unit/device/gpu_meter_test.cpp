@@ -9,20 +9,20 @@
 namespace trireme::device {
 namespace {
 
+using validation::catch_message;
 using validation::first_gpu;
-using validation::message_of;
 using validation::nvml_stand_in;
-using validation::NvmlPlay;
+using validation::NvmlStandIn;
 using validation::says;
 using validation::second_gpu;
 
-TEST(GpuMeter, ReadsWhatTheDriverTells) {
-    const NvmlPlay play;
+TEST(GpuMeter, ReadsTheValuesOfTheDriver) {
+    const NvmlStandIn play;
     const GpuMeter meter(first_gpu, nvml_stand_in);
 
     const GpuReading reading = meter.read();
 
-    EXPECT_EQ(meter.driver(), "550.54.15");
+    EXPECT_EQ(meter.find_driver_version(), "550.54.15");
     EXPECT_EQ(reading.watts, 115.5);
     EXPECT_EQ(reading.clock_mhz, 1755);
     EXPECT_EQ(reading.memory_clock_mhz, 2619);
@@ -30,51 +30,51 @@ TEST(GpuMeter, ReadsWhatTheDriverTells) {
     EXPECT_EQ(reading.used_bytes, 600e6);
     EXPECT_EQ(reading.total_bytes, 80e9);
     EXPECT_EQ(reading.power_limit_watts, 700);
-    EXPECT_EQ(meter.limits(), (GpuLimits{.default_power_limit_watts = 700, .highest_clock_mhz = 1980}));
+    EXPECT_EQ(meter.read_limits(), (GpuLimits{.default_power_limit_watts = 700, .highest_clock_mhz = 1980}));
 }
 
 TEST(GpuMeter, CountsJoulesOfItsOwnGpu) {
-    const NvmlPlay play;
+    const NvmlStandIn play;
     const GpuMeter first(first_gpu, nvml_stand_in);
     const GpuMeter second(second_gpu, nvml_stand_in);
 
-    const double before = first.joules().value();
-    EXPECT_EQ(first.joules().value() - before, 2);
-    const double before_of_second = second.joules().value();
-    EXPECT_EQ(second.joules().value() - before_of_second, 3);
+    const double before = first.read_joules().value();
+    EXPECT_EQ(first.read_joules().value() - before, 2);
+    const double before_of_second = second.read_joules().value();
+    EXPECT_EQ(second.read_joules().value() - before_of_second, 3);
     EXPECT_GT(before, 5000);
 }
 
-TEST(GpuMeter, LeavesOutWhatIsNotTold) {
-    const NvmlPlay play("not_supported");
+TEST(GpuMeter, OmitsUnsupportedValues) {
+    const NvmlStandIn play("not_supported");
     const GpuMeter meter(first_gpu, nvml_stand_in);
 
     EXPECT_EQ(meter.read(), (GpuReading{.clock_mhz = 1755, .memory_clock_mhz = 2619, .celsius = 41}));
-    EXPECT_EQ(meter.limits(), GpuLimits());
-    EXPECT_TRUE(meter.clocks().empty());
+    EXPECT_EQ(meter.read_limits(), GpuLimits());
+    EXPECT_TRUE(meter.list_clocks().empty());
 }
 
-TEST(GpuMeter, OfALostGpuReadsNothing) {
-    NvmlPlay play;
+TEST(GpuMeter, ReadsNothingFromALostGpu) {
+    NvmlStandIn play;
     const GpuMeter meter(first_gpu, nvml_stand_in);
     play.change("lost");
 
     EXPECT_EQ(meter.read(), GpuReading());
-    EXPECT_FALSE(meter.give_clock_back());
-    const std::string message = message_of<ResourceError>([&] { meter.hold_clock(1200); });
+    EXPECT_FALSE(meter.unlock_clock());
+    const std::string message = catch_message<ResourceError>([&] { meter.lock_clock(1200); });
     EXPECT_TRUE(says(message, "--gpu-clock 1200: the GPU at 0000:01:00.0 does not answer: GPU is lost"));
 }
 
-TEST(GpuMeter, StaysWhenAnotherGoes) {
-    const NvmlPlay play;
+TEST(GpuMeter, KeepsWorkingAfterADifferentMeterCloses) {
+    const NvmlStandIn play;
     const GpuMeter meter(first_gpu, nvml_stand_in);
     { const GpuMeter other(second_gpu, nvml_stand_in); }
 
     EXPECT_EQ(meter.read().celsius, 41);
 }
 
-TEST(GpuMeterSearch, SaysWhyThereIsNone) {
-    const NvmlPlay play("none");
+TEST(GpuMeterSearch, SaysWhyItFindsNoMeter) {
+    const NvmlStandIn play("none");
 
     const GpuMeterSearch without_library = find_gpu_meter(first_gpu, "/nowhere/libnvidia-ml.so.1");
     EXPECT_FALSE(without_library.meter);
@@ -83,30 +83,30 @@ TEST(GpuMeterSearch, SaysWhyThereIsNone) {
                      "does not start: Driver Not Loaded; see whether nvidia-smi works here"));
 }
 
-TEST(GpuMeterSearch, NamesAGpuThatIsNotThere) {
-    const NvmlPlay play;
+TEST(GpuMeterSearch, NamesAMissingGpu) {
+    const NvmlStandIn play;
 
     EXPECT_TRUE(says(find_gpu_meter("0000:99:00.0", nvml_stand_in).complaint,
                      "finds no GPU at 0000:99:00.0: Not Found"));
 }
 
-TEST(GpuClock, IsHeldAndGivenBack) {
-    const NvmlPlay play;
+TEST(GpuClock, IsLockedAndReleased) {
+    const NvmlStandIn play;
     const GpuMeter meter(second_gpu, nvml_stand_in);
 
-    meter.hold_clock(1200);
-    EXPECT_TRUE(meter.give_clock_back());
+    meter.lock_clock(1200);
+    EXPECT_TRUE(meter.unlock_clock());
 
     EXPECT_EQ(play.log(), "hold 0000:65:00.0 1200 1200\ngive back 0000:65:00.0\n");
 }
 
-TEST(GpuClock, IsOneOfThoseThatItHas) {
-    const NvmlPlay play;
+TEST(GpuClock, IsRejectedIfTheGpuDoesNotSupportIt) {
+    const NvmlStandIn play;
     const GpuMeter meter(first_gpu, nvml_stand_in);
-    const auto complaint = [&](int mhz) { return message_of<ConfigError>([&] { meter.hold_clock(mhz); }); };
+    const auto complaint = [&](int mhz) { return catch_message<ConfigError>([&] { meter.lock_clock(mhz); }); };
 
-    EXPECT_EQ(meter.clocks().size(), 119U);
-    EXPECT_EQ(meter.clocks().front(), 1980);
+    EXPECT_EQ(meter.list_clocks().size(), 119U);
+    EXPECT_EQ(meter.list_clocks().front(), 1980);
     EXPECT_EQ(
         complaint(1203),
         "the GPU at 0000:01:00.0 does not support --gpu-clock 1203: the nearest of its 119 clocks, 210 to 1980 "
@@ -116,22 +116,22 @@ TEST(GpuClock, IsOneOfThoseThatItHas) {
     EXPECT_EQ(play.log(), "");
 }
 
-TEST(GpuClock, SaysWhoMayAllowIt) {
-    const NvmlPlay play("no_permission");
+TEST(GpuClock, IsRejectedWithoutPermission) {
+    const NvmlStandIn play("no_permission");
     const GpuMeter meter(first_gpu, nvml_stand_in);
 
-    const std::string message = message_of<ConfigError>([&] { meter.hold_clock(1200); });
+    const std::string message = catch_message<ConfigError>([&] { meter.lock_clock(1200); });
 
     EXPECT_TRUE(
         says(message, "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may"));
     EXPECT_TRUE(says(message, "without --gpu-clock the run leaves clocks as they are"));
 }
 
-TEST(GpuClock, OfAGpuThatHasNoneToSetIsRefused) {
-    const NvmlPlay play("not_supported");
+TEST(GpuClock, IsRejectedIfTheGpuHasNoClocksToSet) {
+    const NvmlStandIn play("not_supported");
     const GpuMeter meter(first_gpu, nvml_stand_in);
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { meter.hold_clock(1200); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { meter.lock_clock(1200); }),
                      "the GPU at 0000:01:00.0 does not support --gpu-clock 1200: Not Supported"));
 }
 

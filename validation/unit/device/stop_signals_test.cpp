@@ -12,8 +12,8 @@ namespace trireme::device {
 namespace {
 
 bool has_received(const StopSignals& signals, int signal) {
-    for (int i = 0; i < 10'000 && signals.received() == 0; ++i) ::usleep(1000);
-    return signals.received() == signal;
+    for (int i = 0; i < 10'000 && signals.first_signal() == 0; ++i) ::usleep(1000);
+    return signals.first_signal() == signal;
 }
 
 // Sets the action of SIGHUP and restores it afterwards. A test program under nohup would ignore the signal.
@@ -38,26 +38,26 @@ TEST(StopSignals, LeaveHangUpIgnoredUnderNohup) {
     EXPECT_TRUE(has_received(signals, SIGTERM));
 }
 
-TEST(StopSignals, AreKeptUntilSomebodyLooks) {
+TEST(StopSignals, AreKeptUntilRead) {
     const HangUp usual(SIG_DFL);
-    for (const int signal : StopSignals::numbers) {
+    for (const int signal : StopSignals::signal_numbers) {
         StopSignals signals;
-        EXPECT_EQ(signals.received(), 0);
+        EXPECT_EQ(signals.first_signal(), 0);
         ::kill(::getpid(), signal);
         EXPECT_TRUE(has_received(signals, signal)) << signal;
     }
 }
 
-TEST(StopSignals, AreTheFirstThatCame) {
+TEST(StopSignals, ReportOnlyTheFirstSignal) {
     StopSignals signals;
     ::kill(::getpid(), SIGUSR1);
     EXPECT_TRUE(has_received(signals, SIGUSR1));
     ::kill(::getpid(), SIGTERM);
     ::usleep(20'000);
-    EXPECT_EQ(signals.received(), SIGUSR1);
+    EXPECT_EQ(signals.first_signal(), SIGUSR1);
 }
 
-TEST(StopSignals, ReachThreadsThatOthersStartedBefore) {
+TEST(StopSignals, AreCaughtInThreadsStartedBefore) {
     std::atomic<bool> is_over = false;
     std::thread early([&] {
         while (!is_over) ::usleep(1000);
@@ -72,7 +72,7 @@ TEST(StopSignals, ReachThreadsThatOthersStartedBefore) {
 }
 
 // The test replaces a handler, as an MPI library may do while it starts.
-TEST(StopSignals, AreTakenBack) {
+TEST(StopSignals, ReclaimReplacedHandlers) {
     std::atomic<bool> is_over = false;
     std::thread early([&] {
         while (!is_over) ::usleep(1000);
@@ -80,7 +80,7 @@ TEST(StopSignals, AreTakenBack) {
     {
         StopSignals signals;
         std::signal(SIGUSR1, SIG_IGN);
-        signals.take_back();
+        signals.install_handlers();
         ::pthread_kill(early.native_handle(), SIGUSR1);
         EXPECT_TRUE(has_received(signals, SIGUSR1));
     }
@@ -88,11 +88,11 @@ TEST(StopSignals, AreTakenBack) {
     early.join();
 }
 
-TEST(StopSignals, DoAfterwardsWhatTheyDidBefore) {
+TEST(StopSignals, RestoreHandlersAndMaskAtTheEnd) {
     const HangUp usual(SIG_DFL);
     struct sigaction action {};
     { StopSignals signals; }
-    for (const int signal : StopSignals::numbers) {
+    for (const int signal : StopSignals::signal_numbers) {
         sigaction(signal, nullptr, &action);
         EXPECT_EQ(action.sa_handler, SIG_DFL);
     }
@@ -101,30 +101,30 @@ TEST(StopSignals, DoAfterwardsWhatTheyDidBefore) {
     EXPECT_FALSE(sigismember(&blocked, SIGTERM));
 }
 
-TEST(StopSignals, HaveSomethingDoneAtOnce) {
+TEST(StopSignals, RunCallbacksAtOnce) {
     StopSignals signals;
     std::atomic<int> calls = 0;
-    const SignalCall one(signals, [&] { ++calls; });
-    const SignalCall another(signals, [&] { calls += 10; });
+    const SignalCallback one(signals, [&] { ++calls; });
+    const SignalCallback other(signals, [&] { calls += 10; });
     EXPECT_EQ(calls, 0);
     ::kill(::getpid(), SIGUSR1);
     for (int i = 0; i < 10'000 && calls < 11; ++i) ::usleep(1000);
     EXPECT_EQ(calls, 11);
 
-    const SignalCall late(signals, [&] { calls += 100; });  // a signal has come already
+    const SignalCallback late(signals, [&] { calls += 100; });  // a signal has come already
     EXPECT_EQ(calls, 111);
 }
 
-TEST(StopSignals, DoNothingThatWasTakenBack) {
+TEST(StopSignals, DoNotRunRemovedCallbacks) {
     StopSignals signals;
     std::atomic<int> calls = 0;
     {
-        const SignalCall over(signals, [&] { ++calls; });
+        const SignalCallback removed(signals, [&] { ++calls; });
     }
     ::kill(::getpid(), SIGTERM);
     EXPECT_TRUE(has_received(signals, SIGTERM));
     {
-        const SignalCall waits(signals, [] {});
+        const SignalCallback waits(signals, [] {});
     }  // waits for running callbacks
     EXPECT_EQ(calls, 0);
 }

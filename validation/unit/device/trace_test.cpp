@@ -15,7 +15,7 @@ std::vector<std::string> names_in(const Trace& trace) {
 
 using Names = std::vector<std::string>;
 
-TEST(Trace, NotesWhatBelongsToItsSteps) {
+TEST(Trace, RecordsEventsOfItsStepsOnly) {
     Trace trace({2, 3});
 
     for (std::size_t step = 1; step <= 4; ++step) {
@@ -27,7 +27,7 @@ TEST(Trace, NotesWhatBelongsToItsSteps) {
     EXPECT_EQ(trace.events()[1].step, 3U);
 }
 
-TEST(Trace, OfNoStepsNotesNothing) {
+TEST(Trace, RecordsNothingWithoutSteps) {
     Trace trace({});
     trace.begin_step(1, 0);
 
@@ -37,27 +37,27 @@ TEST(Trace, OfNoStepsNotesNothing) {
     EXPECT_TRUE(trace.events().empty());
 }
 
-TEST(Trace, CountsWhatItHasNoRoomFor) {
+TEST(Trace, CountsEventsBeyondItsCapacity) {
     Trace trace({1, 1}, 2);
     trace.begin_step(1, 0);
 
     for (const char* name : {"a", "b", "c", "d"}) const TraceSpan span(&trace, TraceLane::compute, name);
 
     EXPECT_EQ(names_in(trace), (Names{"a", "b"}));
-    EXPECT_EQ(trace.left_out(), 2U);
+    EXPECT_EQ(trace.count_dropped(), 2U);
 }
 
-TEST(Trace, KnowsWhichStepAStretchCounts) {
+TEST(Trace, NumbersStepsByTheirPositionInTheSegment) {
     Trace trace({1, 100});
 
     trace.begin_step(12, 2);  // the third step of its segment
 
     EXPECT_EQ(trace.step(), 12U);
-    EXPECT_EQ(trace.step_of_stretch(2), 12U);
-    EXPECT_EQ(trace.step_of_stretch(3), 13U);
+    EXPECT_EQ(trace.find_step_number(2), 12U);
+    EXPECT_EQ(trace.find_step_number(3), 13U);
 }
 
-TEST(TraceSpan, LastsFromItsBeginningToItsEnd) {
+TEST(TraceSpan, RecordsItsBeginEndLaneAndBytes) {
     Trace trace({1, 1});
     trace.begin_step(1, 0);
     const double before = now_seconds();
@@ -81,14 +81,14 @@ TEST(TraceSpan, LastsFromItsBeginningToItsEnd) {
     EXPECT_EQ(events[1].lane, TraceLane::state);
 }
 
-// A job that is created in a traced step belongs to this step, even if it runs later.
-TEST(TracedJob, BelongsToTheStepInWhichItWasGiven) {
+// A job that is created in a make_traced_job step belongs to this step, even if it runs later.
+TEST(TracedJob, BelongsToTheStepInWhichItWasCreated) {
     Trace trace({4, 4});
     int done = 0;
     trace.begin_step(4, 0);
-    const auto job = traced(&trace, TraceLane::checkpoint, "write", [&] { ++done; });
+    const auto job = make_traced_job(&trace, TraceLane::checkpoint, "write", [&] { ++done; });
     trace.begin_step(5, 0);
-    const auto later = traced(&trace, TraceLane::checkpoint, "later", [&] { ++done; });
+    const auto later = make_traced_job(&trace, TraceLane::checkpoint, "later", [&] { ++done; });
 
     job();
     later();

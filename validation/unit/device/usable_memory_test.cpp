@@ -36,8 +36,8 @@ protected:
     using Row = std::tuple<std::string, std::size_t, std::size_t>;
     std::vector<Row> rows() const {
         std::vector<Row> rows;
-        for (const UsableMemory& room : usable_memory(folder_.file("")))
-            rows.emplace_back(room.group, room.bytes, room.left);
+        for (const UsableMemory& limit : find_usable_memory(folder_.file("")))
+            rows.emplace_back(limit.cgroup, limit.total_bytes, limit.available_bytes);
         return rows;
     }
 
@@ -45,14 +45,14 @@ protected:
     const Row node_{"", 1000 * kibi, 800 * kibi};
 };
 
-TEST_F(MemoryLimits, AreTheNodeAloneWithoutGroups) { EXPECT_EQ(rows(), std::vector<Row>({node_})); }
+TEST_F(MemoryLimits, AreThoseOfTheNodeWithoutControlGroups) { EXPECT_EQ(rows(), std::vector<Row>({node_})); }
 
-TEST_F(MemoryLimits, AreNoneWhereTheSystemDoesNotSay) {
+TEST_F(MemoryLimits, AreEmptyIfTheSystemReportsNone) {
     const ScratchFolder empty;
-    EXPECT_TRUE(usable_memory(empty.file("")).empty());
+    EXPECT_TRUE(find_usable_memory(empty.file("")).empty());
 }
 
-TEST_F(MemoryLimits, HaveTheGroupOfVersion2AndItsParents) {
+TEST_F(MemoryLimits, IncludeTheVersion2GroupAndItsParents) {
     write("proc/self/cgroup", "0::/slurm/job_7/task_1\n");
     group_2("sys/fs/cgroup/slurm", "max", 500);
     group_2("sys/fs/cgroup/slurm/job_7", "400000", 100000, 30000);
@@ -62,7 +62,7 @@ TEST_F(MemoryLimits, HaveTheGroupOfVersion2AndItsParents) {
                           {node_, {"/slurm/job_7/task_1", 90000, 70000}, {"/slurm/job_7", 400000, 330000}}));
 }
 
-TEST_F(MemoryLimits, HaveTheGroupOfVersion1AndItsParents) {
+TEST_F(MemoryLimits, IncludeTheVersion1GroupAndItsParents) {
     write("proc/self/cgroup", "9:cpu,cpuacct:/other\n4:memory:/slurm/job_7/step_0\n1:name=systemd:/x\n");
     group_1("sys/fs/cgroup/memory", "9223372036854771712", 500);
     group_1("sys/fs/cgroup/memory/slurm/job_7", "400000", 100000, 30000);
@@ -81,7 +81,7 @@ TEST_F(MemoryLimits, AreThoseOfVersion1OnAHybridSystem) {
 }
 
 // The path is one outside of the container. The container's limit is that of the topmost group that it sees.
-TEST_F(MemoryLimits, HaveTheLimitOfAContainer) {
+TEST_F(MemoryLimits, IncludeTheLimitOfAContainer) {
     for (const std::string path : {"/docker/0123", "/../../docker/0123", "/"}) {
         write("proc/self/cgroup", "0::" + path + "\n");
         group_2("sys/fs/cgroup", "500000", 600000, 200000);
@@ -90,7 +90,7 @@ TEST_F(MemoryLimits, HaveTheLimitOfAContainer) {
     }
 }
 
-TEST_F(MemoryLimits, LeaveOutLimitsThatTheNodeDoesNotReach) {
+TEST_F(MemoryLimits, OmitLimitsAboveTheNodesMemory) {
     write("proc/self/cgroup", "0::/job\n");
     group_2("sys/fs/cgroup/job", "2000000", 0);
 
@@ -98,21 +98,21 @@ TEST_F(MemoryLimits, LeaveOutLimitsThatTheNodeDoesNotReach) {
 }
 
 // The group uses more than its limit, and its processes are about to be killed.
-TEST_F(MemoryLimits, HaveNothingLeftAboveTheLimit) {
+TEST_F(MemoryLimits, HaveNothingLeftIfUsageExceedsThem) {
     write("proc/self/cgroup", "0::/job\n");
     group_2("sys/fs/cgroup/job", "1000", 2000);
 
     EXPECT_EQ(rows(), std::vector<Row>({node_, {"/job", 1000, 0}}));
 }
 
-TEST_F(MemoryLimits, AreTheSameForProcessesOfAGroup) {
+TEST_F(MemoryLimits, HaveOneIdentityPerGroup) {
     group_2("sys/fs/cgroup/job", "90000", 0);
     group_2("sys/fs/cgroup/job/task_0", "40000", 0);
     group_2("sys/fs/cgroup/job/task_1", "40000", 0);
     write("proc/self/cgroup", "0::/job/task_0\n");
-    const auto first = usable_memory(folder_.file(""));
+    const auto first = find_usable_memory(folder_.file(""));
     write("proc/self/cgroup", "0::/job/task_1\n");
-    const auto second = usable_memory(folder_.file(""));
+    const auto second = find_usable_memory(folder_.file(""));
 
     ASSERT_EQ(first.size(), 3U);
     ASSERT_EQ(second.size(), 3U);

@@ -13,7 +13,7 @@
 namespace trireme::device {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 
 constexpr double soon = 0.01;  // seconds; longer than the phase of polls without sleep
 
@@ -21,76 +21,76 @@ std::string something() { return "something"; }
 
 bool never() { return false; }
 
-// Counts the calls of `look` and keeps the last message of `tell`.
+// Counts the calls of `look` and keeps the last message of `report`.
 struct Listener {
     int looks = 0;
     std::string heard;
-    Lookout lookout{.look = [this](double) { ++looks; },
-                    .tell = [this](const std::string& stall) { heard = stall; }};
+    WaitObserver observer{.on_poll = [this](double) { ++looks; },
+                          .on_stall = [this](const std::string& stall) { heard = stall; }};
 };
 
-TEST(Wait, DoesWhatIsToBeDoneMeanwhileBetweenPolls) {
+TEST(Wait, CallsMeanwhileBetweenPolls) {
     int polls = 0;
     int turns = 0;
-    const std::function<void()> meanwhile = [&] { ++turns; };
+    const std::function<void()> between_polls = [&] { ++turns; };
 
-    wait_until([&] { return ++polls == 4; }, {.stall_seconds = 20, .meanwhile = &meanwhile}, something);
+    wait_until([&] { return ++polls == 4; }, {.stall_seconds = 20, .between_polls = &between_polls}, something);
 
     EXPECT_EQ(turns, 2);
 }
 
-TEST(Wait, EndsWhenWhatItWaitsForIsThere) {
+TEST(Wait, EndsWhenItsConditionHolds) {
     Listener listener;
     int polls = 0;
 
-    wait_until([&] { return ++polls == 3; }, {.stall_seconds = 20, .lookout = &listener.lookout}, something);
+    wait_until([&] { return ++polls == 3; }, {.stall_seconds = 20, .observer = &listener.observer}, something);
 
     EXPECT_EQ(polls, 3);
     EXPECT_EQ(listener.heard, "");
 }
 
-TEST(Wait, ThatStallsIsAnError) {
+TEST(Wait, FailsWhenItStalls) {
     const std::string message =
-        message_of<ResourceError>([] { wait_until(never, {.stall_seconds = soon}, something); });
+        catch_message<ResourceError>([] { wait_until(never, {.stall_seconds = soon}, something); });
 
     EXPECT_EQ(message, "waited 0.01 s for something; a rank is dead or stuck, or --stall-timeout is too short");
 }
 
-TEST(Wait, ThatIsLongLooksOut) {
+TEST(Wait, CallsItsObserverWhileItLasts) {
     Listener listener;
 
-    wait_until([&] { return listener.looks == 3; }, {.stall_seconds = 20, .lookout = &listener.lookout},
+    wait_until([&] { return listener.looks == 3; }, {.stall_seconds = 20, .observer = &listener.observer},
                something);
 
     EXPECT_EQ(listener.looks, 3);
 }
 
-TEST(Wait, ThatStallsIsToldOf) {
+TEST(Wait, ReportsAStallToItsObserver) {
     Listener listener;
-    const auto is_told_of = [&] { return !listener.heard.empty(); };
+    const auto is_reported = [&] { return !listener.heard.empty(); };
 
-    wait_until(is_told_of, {.stall_seconds = soon, .lookout = &listener.lookout}, something);
+    wait_until(is_reported, {.stall_seconds = soon, .observer = &listener.observer}, something);
 
     EXPECT_EQ(listener.heard, "waited 0.01 s for something");
 }
 
-TEST(Wait, IsToldOfAgainWhereTheLookoutLetsItGoOn) {
+TEST(Wait, ReportsEachFurtherStallToItsObserver) {
     std::vector<std::string> heard;
-    const Lookout lookout{.look = [](double) {},
-                          .tell = [&](const std::string& stall) { heard.push_back(stall); }};
+    const WaitObserver observer{.on_poll = [](double) {},
+                                .on_stall = [&](const std::string& stall) { heard.push_back(stall); }};
 
-    wait_until([&] { return heard.size() == 3; }, {.stall_seconds = 0.25, .lookout = &lookout}, something);
+    wait_until([&] { return heard.size() == 3; }, {.stall_seconds = 0.25, .observer = &observer}, something);
 
     EXPECT_EQ(heard, (std::vector<std::string>{"waited 0.25 s for something", "waited 0.5 s for something",
                                                "waited 0.75 s for something"}));
 }
 
-TEST(Wait, SaysHowLongItHasLasted) {
+TEST(Wait, PassesTheElapsedTimeToItsObserver) {
     std::vector<double> seconds;
-    const Lookout lookout{.look = [&](double waited) { seconds.push_back(waited); },
-                          .tell = [](const std::string&) {}};
+    const WaitObserver observer{.on_poll = [&](double waited) { seconds.push_back(waited); },
+                                .on_stall = [](const std::string&) {}};
 
-    wait_until([&] { return seconds.size() == 3; }, {.stall_seconds = 20, .lookout = &lookout}, something);
+    wait_until([&] { return seconds.size() == 3; }, {.stall_seconds = 20, .observer = &observer}, something);
 
     EXPECT_GT(seconds[0], 0);
     EXPECT_LT(seconds[0], seconds[1]);
@@ -98,7 +98,7 @@ TEST(Wait, SaysHowLongItHasLasted) {
 }
 
 // As after a suspension, more than `stall_seconds` pass between two polls.
-TEST(Wait, DoesNotCountTimeInWhichItDoesNotRun) {
+TEST(Wait, DoesNotCountTimeWhileSuspended) {
     int polls = 0;
     const auto sleeps_once = [&] {
         if (++polls == 2) std::this_thread::sleep_for(std::chrono::milliseconds(400));
@@ -110,12 +110,12 @@ TEST(Wait, DoesNotCountTimeInWhichItDoesNotRun) {
     EXPECT_EQ(polls, 4);
 }
 
-TEST(Wait, EndsWithWhateverTheLookoutThrows) {
-    const Lookout lookout{.look = [](double) { throw ConfigError("land in sight"); },
-                          .tell = [](const std::string&) {}};
+TEST(Wait, ForwardsExceptionsOfItsObserver) {
+    const WaitObserver observer{.on_poll = [](double) { throw ConfigError("land in sight"); },
+                                .on_stall = [](const std::string&) {}};
 
-    const std::string message = message_of<ConfigError>(
-        [&] { wait_until(never, {.stall_seconds = 20, .lookout = &lookout}, something); });
+    const std::string message = catch_message<ConfigError>(
+        [&] { wait_until(never, {.stall_seconds = 20, .observer = &observer}, something); });
 
     EXPECT_EQ(message, "land in sight");
 }

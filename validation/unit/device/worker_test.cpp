@@ -11,63 +11,63 @@
 namespace trireme::device {
 namespace {
 
-TEST(Worker, DoesWhatItIsGivenInOrder) {
+TEST(Worker, RunsJobsInOrder) {
     std::string done;
     Worker worker;
 
     for (const char letter : {'a', 'b', 'c'}) worker.start([&, letter] { done += letter; });
-    worker.finish(2);
+    worker.wait_for(2);
 
     EXPECT_EQ(done, "abc");
     EXPECT_TRUE(worker.is_done(2));
 }
 
-TEST(Worker, WorksBehindTheOneThatMadeIt) {
+TEST(Worker, RunsJobsInTheBackground) {
     std::atomic<bool> may_end = false;
     Worker worker;
 
-    const Worker::Job job = worker.start([&] {
+    const Worker::JobId job = worker.start([&] {
         while (!may_end) std::this_thread::yield();
     });
     EXPECT_FALSE(worker.is_done(job));
     may_end = true;
-    worker.finish(job);
+    worker.wait_for(job);
 
     EXPECT_TRUE(worker.is_done(job));
 }
 
 // ThreadSanitizer reports a race here if the worker looks for an error without the lock before it begins a job.
 // The caller clears the error of the first job while the second runs. Relaxed flags order nothing else.
-TEST(Worker, LooksForErrorsUnderTheLock) {
+TEST(Worker, ChecksForErrorsUnderItsLock) {
     std::atomic<bool> has_begun = false;
     std::atomic<bool> may_end = false;
     Worker worker;
 
-    const Worker::Job first = worker.start([] {});
-    const Worker::Job second = worker.start([&] {
+    const Worker::JobId first = worker.start([] {});
+    const Worker::JobId second = worker.start([&] {
         has_begun.store(true, std::memory_order_relaxed);
         while (!may_end.load(std::memory_order_relaxed)) std::this_thread::yield();
     });
     while (!has_begun.load(std::memory_order_relaxed)) std::this_thread::yield();
-    worker.finish(first);
+    worker.wait_for(first);
     may_end.store(true, std::memory_order_relaxed);
-    worker.finish(second);
+    worker.wait_for(second);
 
     EXPECT_TRUE(worker.is_done(second));
 }
 
-TEST(Worker, GivesBackWhatAJobThrowsAndLeavesTheNextOut) {
+TEST(Worker, RethrowsAJobsErrorAndSkipsTheNextJob) {
     bool is_reached = false;
     Worker worker;
     worker.start([] { throw std::runtime_error("the disk is full"); });
-    const Worker::Job left_out = worker.start([&] { is_reached = true; });
-    while (!worker.is_done(left_out)) std::this_thread::yield();
+    const Worker::JobId skipped = worker.start([&] { is_reached = true; });
+    while (!worker.is_done(skipped)) std::this_thread::yield();
 
-    EXPECT_THROW(worker.rethrow(), std::runtime_error);
+    EXPECT_THROW(worker.rethrow_exception(), std::runtime_error);
     EXPECT_FALSE(is_reached);
 
-    worker.clear();
-    worker.finish(worker.start([&] { is_reached = true; }));
+    worker.clear_exception();
+    worker.wait_for(worker.start([&] { is_reached = true; }));
     EXPECT_TRUE(is_reached);
 }
 

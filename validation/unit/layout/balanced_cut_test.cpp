@@ -25,85 +25,85 @@ std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
     return layers;
 }
 
-BalanceRules stages(std::size_t count) { return {.stages = std::vector<StagePlace>(count)}; }
+BalanceRules stages(std::size_t count) { return {.stages = std::vector<StagePosition>(count)}; }
 
 template <class Loads>
 std::string refusal(const Loads& loads, const BalanceRules& rules) {
-    return validation::message_of<ConfigError>([&] { balanced_cuts(loads, rules); });
+    return validation::catch_message<ConfigError>([&] { find_balanced_cuts(loads, rules); });
 }
 
-TEST(BalancedCuts, MakeTheSlowestStageFast) {
-    EXPECT_EQ(balanced_cuts(taking({1, 1, 1, 1, 4}), stages(2)), (Counts{4, 1}));
-    EXPECT_EQ(balanced_cuts(taking({9, 1, 1, 1}), stages(2)), (Counts{1, 3}));
-    EXPECT_EQ(balanced_cuts(taking({1, 2, 3}), stages(1)), (Counts{3}));
-    EXPECT_EQ(balanced_cuts(taking({0, 0, 5}), stages(3)), (Counts{1, 1, 1}));
+TEST(BalancedCuts, MinimizeTheTimeOfTheSlowestStage) {
+    EXPECT_EQ(find_balanced_cuts(taking({1, 1, 1, 1, 4}), stages(2)), (Counts{4, 1}));
+    EXPECT_EQ(find_balanced_cuts(taking({9, 1, 1, 1}), stages(2)), (Counts{1, 3}));
+    EXPECT_EQ(find_balanced_cuts(taking({1, 2, 3}), stages(1)), (Counts{3}));
+    EXPECT_EQ(find_balanced_cuts(taking({0, 0, 5}), stages(3)), (Counts{1, 1, 1}));
 }
 
 // Several cuts have a slowest stage of 9.
-TEST(BalancedCuts, AreTheMostEvenOfEqualOnes) {
-    EXPECT_EQ(balanced_cuts(taking({1, 1, 1, 1, 1, 1, 9}), stages(3)), (Counts{3, 3, 1}));
+TEST(BalancedCuts, PreferTheMostEvenOfEquallyFastCuts) {
+    EXPECT_EQ(find_balanced_cuts(taking({1, 1, 1, 1, 1, 1, 9}), stages(3)), (Counts{3, 3, 1}));
 }
 
 // The slowest stage takes 10 either way.
-TEST(BalancedCuts, EndTheStepSoonOfEqualOnes) {
+TEST(BalancedCuts, PreferShorterUpdatesAmongEquallyFastCuts) {
     std::vector<LayerLoad> layers = taking({1, 1, 1, 1, 1, 1, 9});
     layers[0].update_seconds = 3;
     for (std::size_t l = 1; l < layers.size(); ++l) layers[l].update_seconds = 1;
 
-    EXPECT_EQ(balanced_cuts(layers, stages(3)), (Counts{2, 4, 1}));
+    EXPECT_EQ(find_balanced_cuts(layers, stages(3)), (Counts{2, 4, 1}));
 }
 
-TEST(BalancedCuts, ShareTheUpdateAmongTheMicrobatches) {
+TEST(BalancedCuts, SpreadTheUpdateTimeOverTheMicrobatches) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     layers[0].update_seconds = 16;
     BalanceRules rules = stages(2);
 
     rules.microbatches = 1;
-    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
+    EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{1, 3}));
     rules.microbatches = 16;
-    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
+    EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{2, 2}));
 }
 
 // The rows that layer 1 sends onward take three seconds, and so do their gradients.
-TEST(BalancedCuts, AvoidWhatIsDearToSend) {
+TEST(BalancedCuts, AvoidCutsWithExpensiveMessages) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     layers[1].row_bytes = 30;
     BalanceRules rules = stages(2);
-    rules.stages[0].onward.bandwidth = 10;
+    rules.stages[0].link_to_next.bandwidth = 10;
 
-    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
+    EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{1, 3}));
 }
 
-TEST(BalancedCuts, KeepTheLimitOfEveryStage) {
+TEST(BalancedCuts, KeepEveryStageWithinTheMemoryLimit) {
     std::vector<LayerLoad> layers = taking({1, 1, 1, 1});
-    for (LayerLoad& layer : layers) layer.kept_bytes = 10;
+    for (LayerLoad& layer : layers) layer.activation_bytes = 10;
     BalanceRules rules = stages(2);
     rules.stages[0].in_flight = 2;
     rules.memory_limit = 30;
 
-    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
+    EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{1, 3}));
     rules.memory_limit = 29;
     EXPECT_EQ(refusal(layers, rules),
               "no cut of 4 layers into 2 stages keeps each within 29 bytes: the best needs 30; raise "
               "--memory-limit, or use more stages, smaller micro-batches or --recompute");
     rules.stages[0].recomputes = true;  // it keeps only rows to send, of 0 bytes here
-    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
+    EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{2, 2}));
 }
 
-TEST(BalancedCuts, GiveLessToSlowerDevices) {
+TEST(BalancedCuts, GiveFewerLayersToSlowerDevices) {
     const std::vector kinds{taking({2, 2, 2, 2, 2, 2}), taking({4, 4, 4, 4, 4, 4})};
     BalanceRules rules = stages(2);
 
-    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{3, 3}));
+    EXPECT_EQ(find_balanced_cuts(kinds, rules), (Counts{3, 3}));
     rules.stages[1].kinds = {1};
-    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{4, 2}));
+    EXPECT_EQ(find_balanced_cuts(kinds, rules), (Counts{4, 2}));
     rules.stages[0].kinds = {0, 1};  // the slower kind counts
-    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{3, 3}));
+    EXPECT_EQ(find_balanced_cuts(kinds, rules), (Counts{3, 3}));
     rules.stages[1].kinds = {0};
-    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{2, 4}));
+    EXPECT_EQ(find_balanced_cuts(kinds, rules), (Counts{2, 4}));
 }
 
-TEST(BalancedCuts, RefuseMoreStagesThanLayers) {
+TEST(BalancedCuts, RejectMoreStagesThanLayers) {
     const std::string message =
         "--partition measured cannot cut 2 layers into 3 stages; use 1 to 2 stages: change --pipe or --chunks";
 
@@ -111,9 +111,9 @@ TEST(BalancedCuts, RefuseMoreStagesThanLayers) {
 }
 
 // Computes the seconds of a stage layer by layer, as the header defines them; `never` above the memory limit.
-double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rules, std::size_t stage,
-                  std::size_t begin, std::size_t end) {
-    const StagePlace& place = rules.stages[stage];
+double predict_seconds(const std::vector<LayerLoad>& layers, const BalanceRules& rules, std::size_t stage,
+                       std::size_t begin, std::size_t end) {
+    const StagePosition& place = rules.stages[stage];
     double seconds = 0;
     std::size_t held = 0;
     std::size_t kept = 0;
@@ -121,30 +121,32 @@ double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rule
     for (std::size_t l = begin; l < end; ++l) {
         seconds += layers[l].seconds + layers[l].update_seconds / static_cast<double>(rules.microbatches) +
                    (place.recomputes ? layers[l].forward_seconds : 0);
-        held += layers[l].held_bytes;
-        kept += place.recomputes ? layers[l].row_bytes : layers[l].kept_bytes;
+        held += layers[l].state_bytes;
+        kept += place.recomputes ? layers[l].row_bytes : layers[l].activation_bytes;
         workspace = std::max(workspace, layers[l].workspace_bytes);
     }
     const std::size_t rows_in = begin == 0 ? 0 : layers[begin - 1].row_bytes;
     const std::size_t rows_out = layers[end - 1].row_bytes;
-    if (stage > 0) seconds += rules.stages[stage - 1].onward.seconds(static_cast<double>(rows_in));
-    if (stage + 1 < rules.stages.size()) seconds += place.onward.seconds(static_cast<double>(rows_out));
+    if (stage > 0)
+        seconds += rules.stages[stage - 1].link_to_next.predict_seconds(static_cast<double>(rows_in));
+    if (stage + 1 < rules.stages.size())
+        seconds += place.link_to_next.predict_seconds(static_cast<double>(rows_out));
     const std::size_t bytes =
         held + workspace + place.in_flight * kept + place.row_buffers * std::max(rows_in, rows_out);
     return rules.memory_limit > 0 && bytes > rules.memory_limit ? never : seconds;
 }
 
 // Returns the seconds on the slowest kind of device that holds the stage.
-double seconds_of(const Kinds& kinds, const BalanceRules& rules, std::size_t stage, std::size_t begin,
-                  std::size_t end) {
+double predict_seconds(const Kinds& kinds, const BalanceRules& rules, std::size_t stage, std::size_t begin,
+                       std::size_t end) {
     double seconds = 0;
     for (const std::size_t kind : rules.stages[stage].kinds)
-        seconds = std::max(seconds, seconds_of(kinds[kind], rules, stage, begin, end));
+        seconds = std::max(seconds, predict_seconds(kinds[kind], rules, stage, begin, end));
     return seconds;
 }
 
-double update_of(const Kinds& kinds, const BalanceRules& rules, std::size_t stage, std::size_t begin,
-                 std::size_t end) {
+double compute_update_seconds(const Kinds& kinds, const BalanceRules& rules, std::size_t stage,
+                              std::size_t begin, std::size_t end) {
     double longest = 0;
     for (const std::size_t kind : rules.stages[stage].kinds) {
         double update = 0;
@@ -162,14 +164,14 @@ struct Merit {
     friend auto operator<=>(const Merit&, const Merit&) = default;
 };
 
-Merit merit_of(const Kinds& kinds, const BalanceRules& rules, const Counts& cuts) {
+Merit compute_merit(const Kinds& kinds, const BalanceRules& rules, const Counts& cuts) {
     Merit merit;
     std::size_t begin = 0;
     for (std::size_t stage = 0; stage < cuts.size(); ++stage) {
-        const double seconds = seconds_of(kinds, rules, stage, begin, begin + cuts[stage]);
+        const double seconds = predict_seconds(kinds, rules, stage, begin, begin + cuts[stage]);
         merit.slowest = std::max(merit.slowest, seconds);
         merit.squares += seconds * seconds;
-        const double update = update_of(kinds, rules, stage, begin, begin + cuts[stage]);
+        const double update = compute_update_seconds(kinds, rules, stage, begin, begin + cuts[stage]);
         merit.longest_update = std::max(merit.longest_update, update);
         begin += cuts[stage];
     }
@@ -180,7 +182,7 @@ Merit merit_of(const Kinds& kinds, const BalanceRules& rules, const Counts& cuts
 Merit best_merit(const Kinds& kinds, const BalanceRules& rules, Counts& cuts) {
     const std::size_t left = kinds.front().size() - std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
     const std::size_t stages_left = rules.stages.size() - cuts.size();
-    if (stages_left == 0) return merit_of(kinds, rules, cuts);
+    if (stages_left == 0) return compute_merit(kinds, rules, cuts);
     Merit best{never, never, never};
     const std::size_t least = stages_left == 1 ? left : 1;
     for (std::size_t count = least; count + stages_left <= left + 1; ++count) {
@@ -192,7 +194,7 @@ Merit best_merit(const Kinds& kinds, const BalanceRules& rules, Counts& cuts) {
 }
 
 // Returns one of the two kinds, or both.
-std::vector<std::size_t> kinds_by(std::uint32_t number) {
+std::vector<std::size_t> choose_kinds(std::uint32_t number) {
     if (number % 3 == 2) return {0, 1};
     return {number % 3};
 }
@@ -208,11 +210,11 @@ BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
     BalanceRules rules = stages(count);
     for (std::size_t s = 0; s < count; ++s) {
         const RandomBlock block = random_block(RandomKey{seed}.then("rules"), s);
-        rules.stages[s] = {.onward = {.latency = 1, .bandwidth = block[0] % 2 == 0 ? 0.0 : 4.0},
+        rules.stages[s] = {.link_to_next = {.latency = 1, .bandwidth = block[0] % 2 == 0 ? 0.0 : 4.0},
                            .in_flight = count - s,
                            .row_buffers = block[1] % 3,
                            .recomputes = block[2] % 4 == 0,
-                           .kinds = kinds_by(block[3])};
+                           .kinds = choose_kinds(block[3])};
     }
     const RandomBlock block = random_block(RandomKey{seed}.then("limits"), 0);
     rules.microbatches = std::size_t{1} << block[0] % 4;
@@ -220,7 +222,7 @@ BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
     return rules;
 }
 
-TEST(BalancedCuts, AreAsGoodAsTryingAll) {
+TEST(BalancedCuts, AreAsGoodAsAnExhaustiveSearch) {
     std::size_t refused = 0;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         const Kinds kinds = random_kinds(seed);
@@ -234,11 +236,11 @@ TEST(BalancedCuts, AreAsGoodAsTryingAll) {
                 continue;
             }
 
-            const Counts cuts = balanced_cuts(kinds, rules);
+            const Counts cuts = find_balanced_cuts(kinds, rules);
 
             EXPECT_EQ(std::accumulate(cuts.begin(), cuts.end(), std::size_t{0}), 8U);
             EXPECT_EQ(std::ranges::count(cuts, 0U), 0);
-            EXPECT_EQ(merit_of(kinds, rules, cuts), best) << "seed " << seed << ", " << count << " stages";
+            EXPECT_EQ(compute_merit(kinds, rules, cuts), best) << "seed " << seed << ", " << count << " stages";
         }
     }
     EXPECT_GT(refused, 20U);

@@ -33,7 +33,7 @@ void for_all_cases(Check check) {
     for (const BucketRules rules : {BucketRules{}, BucketRules{1, 1}, BucketRules{1, 8}, BucketRules{6, 12},
                                     BucketRules{10, 10}, BucketRules{20, 5}}) {
         for (const auto& held : validation::held_cases()) {
-            SCOPED_TRACE(held.name + ", large " + std::to_string(rules.large));
+            SCOPED_TRACE(held.name + ", large " + std::to_string(rules.large_piece_elements));
             check(filled(held.tensors, rules));
         }
     }
@@ -45,7 +45,7 @@ TEST(Buckets, HoldEveryElementOfAPieceInOneShard) {
             visits;  // visits per element, by piece
         for (const Bucket& bucket : all.buckets) {
             for (const auto& [piece, box, owner] : bucket.shards) {
-                ASSERT_EQ(intersection(box, all.pieces[piece].box), box);
+                ASSERT_EQ(intersect(box, all.pieces[piece].box), box);
                 for (std::size_t row = box.rows.begin; row < box.rows.end(); ++row) {
                     for (std::size_t c = box.columns.begin; c < box.columns.end(); ++c)
                         ++visits[piece][{row, c}];
@@ -60,7 +60,7 @@ TEST(Buckets, HoldEveryElementOfAPieceInOneShard) {
     });
 }
 
-TEST(Buckets, HaveShardsOfWholeRowsOwnedByHolders) {
+TEST(Buckets, HaveShardsOfFullRowsOwnedByHolders) {
     for_all_cases([](const Filled& all) {
         for (const Bucket& bucket : all.buckets) {
             for (const Shard& shard : bucket.shards) {
@@ -74,7 +74,7 @@ TEST(Buckets, HaveShardsOfWholeRowsOwnedByHolders) {
 }
 
 // Each shard continues the rows of its piece or begins the bucket's next piece.
-TEST(Buckets, ListTheirShardsPieceByPieceRowsAscending) {
+TEST(Buckets, ListShardsByPieceWithAscendingRows) {
     for_all_cases([](const Filled& all) {
         for (const Bucket& bucket : all.buckets) {
             std::vector<std::size_t> pieces;
@@ -104,7 +104,7 @@ TEST(Buckets, AreInTheOrderInWhichABackwardPassCompletesThem) {
     });
 }
 
-TEST(Buckets, HaveTheSizesOfTheRules) {
+TEST(Buckets, KeepToTheSizesOfTheRules) {
     for_all_cases([](const Filled& all) {
         for (const Bucket& bucket : all.buckets) {
             std::size_t elements = 0;
@@ -114,9 +114,11 @@ TEST(Buckets, HaveTheSizesOfTheRules) {
                 rows += shard.box.rows.count;
             }
             EXPECT_EQ(bucket.elements, elements);
-            EXPECT_TRUE(elements <= all.rules.largest || rows == 1) << elements << " in " << rows << " rows";
+            EXPECT_TRUE(elements <= all.rules.max_bucket_elements || rows == 1)
+                << elements << " in " << rows << " rows";
             if (bucket.pieces.size() < 2) continue;
-            for (const std::size_t p : bucket.pieces) EXPECT_LT(all.pieces[p].box.size(), all.rules.large);
+            for (const std::size_t p : bucket.pieces)
+                EXPECT_LT(all.pieces[p].box.size(), all.rules.large_piece_elements);
         }
     });
 }
@@ -124,7 +126,7 @@ TEST(Buckets, HaveTheSizesOfTheRules) {
 TEST(Buckets, JoinSmallPiecesOfEqualHolders) {
     const auto all = filled({whole_tensor("a", 1, 4, {0, 1}, 0), whole_tensor("b", 1, 4, {0, 1}, 2),
                              whole_tensor("c", 1, 4, {0, 2}, 1), whole_tensor("d", 1, 4, {0, 1}, 1)},
-                            {.large = 10, .largest = 20});
+                            {.large_piece_elements = 10, .max_bucket_elements = 20});
 
     ASSERT_EQ(all.buckets.size(), 2U);
     EXPECT_EQ(all.buckets[0].pieces, (std::vector<std::size_t>{2}));
@@ -132,10 +134,10 @@ TEST(Buckets, JoinSmallPiecesOfEqualHolders) {
     EXPECT_EQ(all.buckets[1].last_use, 0U);
 }
 
-TEST(Buckets, AreFullOnceTheyAreAsLargeAsALargePiece) {
+TEST(Buckets, AreFullOnceTheyReachTheSizeOfALargePiece) {
     const auto all = filled({whole_tensor("a", 1, 8, {0, 1}, 0), whole_tensor("b", 1, 8, {0, 1}, 1),
                              whole_tensor("c", 1, 8, {0, 1}, 2)},
-                            {.large = 10, .largest = 20});
+                            {.large_piece_elements = 10, .max_bucket_elements = 20});
 
     ASSERT_EQ(all.buckets.size(), 2U);
     EXPECT_EQ(all.buckets[0].pieces, (std::vector<std::size_t>{2, 1}));
@@ -143,7 +145,8 @@ TEST(Buckets, AreFullOnceTheyAreAsLargeAsALargePiece) {
 }
 
 TEST(Buckets, CutLargePiecesByRows) {
-    const auto all = filled({whole_tensor("table", 10, 5, {0, 1})}, {.large = 10, .largest = 20});
+    const auto all =
+        filled({whole_tensor("table", 10, 5, {0, 1})}, {.large_piece_elements = 10, .max_bucket_elements = 20});
 
     ASSERT_EQ(all.buckets.size(), 3U);  // 4, 3 and 3 rows
     EXPECT_EQ(all.buckets[0].elements, 20U);
@@ -152,7 +155,7 @@ TEST(Buckets, CutLargePiecesByRows) {
     EXPECT_EQ(all.buckets[2].shards[1].box, (Box{{9, 1}, {0, 5}}));
 }
 
-TEST(Buckets, GiveMoreRowsToWhoeverHasFewerElements) {
+TEST(Buckets, GiveMoreRowsToTheOwnerWithFewerElements) {
     const auto all =
         filled({whole_tensor("first", 3, 2, {0, 1}, 1), whole_tensor("next", 3, 2, {0, 1}, 0)}, {});
 
@@ -164,7 +167,7 @@ TEST(Buckets, GiveMoreRowsToWhoeverHasFewerElements) {
     EXPECT_EQ(shards[3].owner, 0);
 }
 
-TEST(Buckets, GiveAPieceOfFewRowsWholeToWhoeverHasFewestElements) {
+TEST(Buckets, GiveAPieceOfFewRowsToTheOwnerWithFewestElements) {
     const auto all = filled({whole_tensor("wide", 1, 9, {3, 4, 5}, 3), whole_tensor("gain", 1, 4, {3, 4, 5}, 2),
                              whole_tensor("two", 2, 1, {3, 4, 5}, 1), whole_tensor("bias", 1, 4, {3, 4, 5}, 0)},
                             {});
@@ -201,7 +204,7 @@ TEST(Buckets, BalanceTheirOwnersWithinOneRow) {
 }
 
 // 300 matrices on 128 replicas of teams of eight. On a large cluster each rank computes these buckets itself.
-TEST(Buckets, AreFilledForAThousandRanks) {
+TEST(Buckets, AreBalancedForAThousandRanks) {
     std::vector<HeldTensor> tensors;
     for (std::size_t t = 0; t < 300; ++t) {
         HeldTensor& tensor = tensors.emplace_back(HeldTensor{"weight", 4096, 4096, t, {}});

@@ -14,7 +14,7 @@ constexpr int ranks = 8;
 
 using Element = std::tuple<std::size_t, std::size_t, std::size_t>;  // tensor, row, column
 
-std::multiset<Element> elements_of(const std::vector<TensorBox>& boxes) {
+std::multiset<Element> list_elements(const std::vector<TensorBox>& boxes) {
     std::multiset<Element> all;
     for (const auto& [tensor, box] : boxes) {
         for (std::size_t row = box.rows.begin; row < box.rows.end(); ++row)
@@ -25,24 +25,25 @@ std::multiset<Element> elements_of(const std::vector<TensorBox>& boxes) {
 
 bool is_among(const Element& element, const std::multiset<Element>& all) { return all.contains(element); }
 
-std::vector<HeldState> states_of(const std::vector<HeldTensor>& tensors, bool shards_optimizer) {
+std::vector<HeldState> list_states(const std::vector<HeldTensor>& tensors, bool shards_optimizer) {
     const std::vector<Piece> pieces = cut_in_pieces(tensors);
-    const std::vector<Bucket> buckets = fill_buckets(tensors, pieces, {.large = 6, .largest = 12});
+    const std::vector<Bucket> buckets =
+        fill_buckets(tensors, pieces, {.large_piece_elements = 6, .max_bucket_elements = 12});
     std::vector<HeldState> states;
     for (int rank = 0; rank < ranks; ++rank)
-        states.push_back(held_state(tensors, pieces, buckets, shards_optimizer, rank));
+        states.push_back(make_held_state(tensors, pieces, buckets, shards_optimizer, rank));
     return states;
 }
 
-TEST(HeldState, HasOneOwnerForEachElementAmongThoseThatHoldIt) {
+TEST(HeldState, HasOneOwnerAmongTheHoldersOfEachElement) {
     for (const auto& [name, tensors] : validation::held_cases()) {
         SCOPED_TRACE(name);
         std::set<Element> held;
         std::multiset<Element> owned;
-        for (const HeldState& state : states_of(tensors, true)) {
-            const std::multiset<Element> values = elements_of(state.values);
+        for (const HeldState& state : list_states(tensors, true)) {
+            const std::multiset<Element> values = list_elements(state.values);
             held.insert(values.begin(), values.end());
-            for (const Element& element : elements_of(state.owned)) {
+            for (const Element& element : list_elements(state.owned)) {
                 EXPECT_TRUE(is_among(element, values));
                 owned.insert(element);
             }
@@ -53,10 +54,10 @@ TEST(HeldState, HasOneOwnerForEachElementAmongThoseThatHoldIt) {
     }
 }
 
-TEST(HeldState, KeepsMomentsOfAllThatItHoldsWhereTheOptimizerIsWhole) {
+TEST(HeldState, HasMomentsOfAllValuesIfTheOptimizerIsNotSharded) {
     const HeldTensor tensor = validation::whole_tensor("a", 4, 3, {0, 1});
 
-    const std::vector<HeldState> states = states_of({tensor}, false);
+    const std::vector<HeldState> states = list_states({tensor}, false);
 
     const std::vector<TensorBox> all{{0, {{0, 4}, {0, 3}}}};
     EXPECT_EQ(states[0].moments, all);
@@ -66,11 +67,11 @@ TEST(HeldState, KeepsMomentsOfAllThatItHoldsWhereTheOptimizerIsWhole) {
 }
 
 // Fused projections such as queries and keys are adjacent in memory but apart in the tensor.
-TEST(PlacementsWithin, SayWhereAPartOfMemoryComesFrom) {
+TEST(Placements, MapAPartOfMemoryToItsBoxes) {
     const std::vector<Placement> placements{{.box = {{0, 2}, {4, 3}}, .row = 0, .column = 0},
                                             {.box = {{0, 2}, {20, 3}}, .row = 0, .column = 3}};
 
-    const std::vector<Placement> found = placements_within(placements, {{1, 1}, {2, 3}});
+    const std::vector<Placement> found = find_placements_within(placements, {{1, 1}, {2, 3}});
 
     EXPECT_EQ(found, (std::vector<Placement>{{.box = {{1, 1}, {6, 1}}, .row = 0, .column = 0},
                                              {.box = {{1, 1}, {20, 2}}, .row = 0, .column = 1}}));

@@ -59,7 +59,7 @@ HeldCase tied_case() {
                                   joined(row_slices(11, 3, 0, {5, 3}), row_slices(11, 3, 4, {1, 1, 1}))};
     const layout::HeldTensor first{"first", 4, 6, 1, column_slices(4, 6, 0, {5, 3})};
     const layout::HeldTensor last{"last", 4, 6, 5, column_slices(4, 6, 4, {1, 1, 1})};
-    return {"a tied table on unlike stages", {tied, first, last}};
+    return {"a tied table on stages with different cuts", {tied, first, last}};
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ layout::HeldTensor whole_tensor(const std::string& name, std::size_t rows, std::
 std::vector<layout::Slice> column_slices(std::size_t rows, std::size_t columns, int first,
                                          const std::vector<std::size_t>& shares) {
     std::vector<layout::Slice> slices;
-    for (const layout::Range& share : layout::cut_in_shares(columns, shares, "columns")) {
+    for (const layout::Range& share : layout::cut_by_weights(columns, shares, "columns")) {
         slices.push_back({first + static_cast<int>(slices.size()), {{0, rows}, share}});
     }
     return slices;
@@ -83,7 +83,7 @@ std::vector<layout::Slice> column_slices(std::size_t rows, std::size_t columns, 
 std::vector<layout::Slice> row_slices(std::size_t rows, std::size_t columns, int first,
                                       const std::vector<std::size_t>& shares) {
     std::vector<layout::Slice> slices;
-    for (const layout::Range& share : layout::cut_in_shares(rows, shares, "rows")) {
+    for (const layout::Range& share : layout::cut_by_weights(rows, shares, "rows")) {
         slices.push_back({first + static_cast<int>(slices.size()), {share, {0, columns}}});
     }
     return slices;
@@ -98,13 +98,13 @@ std::vector<HeldCase> held_cases() {
          {whole_tensor("a", 7, 3, {0, 1, 2}, 0), whole_tensor("b", 2, 5, {3, 4, 5}, 3),
           whole_tensor("c", 9, 2, {6, 7}, 6)}},
         {"replicas 2, 1", {whole_tensor("a", 5, 2, {0, 1}, 0), whole_tensor("b", 3, 3, {2}, 1)}},
-        {"replicas cut unlike",
+        {"replicas with different cuts",
          {{"up", 3, 8, 4, joined(column_slices(3, 8, 0, {5, 2, 1}), column_slices(3, 8, 3, {1, 1}))},
           {"gain", 1, 8, 4, whole_tensor("", 1, 8, {0, 1, 2, 3, 4}).slices}}},
         tied_case(),
         {"groups held twice", {{"key", 5, 6, 1, groups_held_twice()}}},
         {"a fused projection", {{"qkv", 2, 24, 1, fused_slices(2, 8, 0, {5, 2, 1})}}},
-        {"fused projections cut unlike",
+        {"fused projections with different cuts",
          {{"qkv", 2, 24, 1, joined(fused_slices(2, 8, 0, {5, 2, 1}), fused_slices(2, 8, 3, {1, 3}))}}},
         random_case(),
     };

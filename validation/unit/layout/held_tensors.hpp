@@ -17,7 +17,7 @@ struct HeldCase {
 // groups held twice and fused projections, and 60 tensors of random boxes.
 std::vector<HeldCase> held_cases();
 
-// Returns a tensor that each of `ranks` holds whole, as replicas of one rank do.
+// Returns a tensor that each of `ranks` holds completely, as replicas of one rank do.
 layout::HeldTensor whole_tensor(const std::string& name, std::size_t rows, std::size_t columns,
                                 const std::vector<int>& ranks, std::size_t last_use = 0);
 

@@ -17,7 +17,7 @@ template <class Change>
 std::string refusal(Change change) {
     Layout layout = sound_layout();
     change(layout);
-    return validation::message_of<ConfigError>([&] { check_layout(layout, 6, 10, "layout.json"); });
+    return validation::catch_message<ConfigError>([&] { check_layout(layout, 6, 10, "layout.json"); });
 }
 
 TEST(LayoutCheck, AcceptsASoundLayout) { EXPECT_NO_THROW(check_layout(sound_layout(), 6, 10, "layout.json")); }
@@ -30,19 +30,19 @@ TEST(LayoutCheck, AcceptsATeamThatHoldsTwoStages) {
               "(no error)");
 }
 
-TEST(LayoutCheck, RefusesALayoutOfAnotherModel) {
+TEST(LayoutCheck, RejectsALayoutForADifferentModel) {
     EXPECT_EQ(
         refusal([](Layout& layout) { layout.layers = 12; }),
         "layout.json is for a model of 12 layers and this one has 10 (halves of blocks count one each); use a "
         "layout made for this model");
 }
 
-TEST(LayoutCheck, RefusesALayoutWithoutStages) {
+TEST(LayoutCheck, RejectsALayoutWithoutStages) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages.clear(); }),
               "layout.json has no stage; name at least one");
 }
 
-TEST(LayoutCheck, RefusesLayersThatAreMissing) {
+TEST(LayoutCheck, RejectsMissingLayers) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[0].layers = {1, 4};
               }),
@@ -57,7 +57,7 @@ TEST(LayoutCheck, RefusesLayersThatAreMissing) {
               "no stage of layout.json holds layer 9; let stage 1 end with layer 9");
 }
 
-TEST(LayoutCheck, RefusesLayersThatAreHeldTwiceOrDoNotExist) {
+TEST(LayoutCheck, RejectsLayersThatAreHeldTwiceOrDoNotExist) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[1].layers = {3, 7};
               }),
@@ -69,19 +69,19 @@ TEST(LayoutCheck, RefusesLayersThatAreHeldTwiceOrDoNotExist) {
               "stage 1 of layout.json ends with layer 11 and the model has 10, 0-9; let it end with layer 9");
 }
 
-TEST(LayoutCheck, RefusesAStageWithoutLayersOrReplicas) {
+TEST(LayoutCheck, RejectsAStageWithoutLayersOrReplicas) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[1].layers.count = 0; }),
               "stage 1 of layout.json has no layer; give it at least one, or leave it out");
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[1].replicas.clear(); }),
               "stage 1 of layout.json has no replica; give it at least one, with its ranks");
 }
 
-TEST(LayoutCheck, RefusesAReplicaWithoutRanks) {
+TEST(LayoutCheck, RejectsAReplicaWithoutRanks) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[1] = {}; }),
               "replica 1 of stage 0 of layout.json has no rank; give it at least one, or leave it out");
 }
 
-TEST(LayoutCheck, RefusesSharesThatDoNotFitTheRanks) {
+TEST(LayoutCheck, RejectsInvalidSharesAndTurns) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[0].turns = 0; }),
               "replica 0 of stage 0 of layout.json takes no turn; let it take at least 1, or leave it out");
     EXPECT_EQ(refusal([](Layout& layout) {
@@ -96,7 +96,7 @@ TEST(LayoutCheck, RefusesSharesThatDoNotFitTheRanks) {
         "out");
 }
 
-TEST(LayoutCheck, RefusesARankInTwoReplicas) {
+TEST(LayoutCheck, RejectsARankInTwoReplicas) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[1].ranks = {1}; }),
               "rank 1 is in replicas 0 and 1 of stage 0 of layout.json; name it in one of them");
     EXPECT_EQ(refusal([](Layout& layout) {
@@ -105,7 +105,7 @@ TEST(LayoutCheck, RefusesARankInTwoReplicas) {
               "rank 1 is twice in replica 0 of stage 0 of layout.json; name it once");
 }
 
-TEST(LayoutCheck, RefusesARankInTwoTeamsOfUnlikeRanks) {
+TEST(LayoutCheck, RejectsARankInTwoDifferentTeams) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[1].replicas[0].ranks = {1, 3};
               }),
@@ -120,7 +120,7 @@ TEST(LayoutCheck, RefusesARankInTwoTeamsOfUnlikeRanks) {
               "in one of them, or the same ranks in the same order in both");
 }
 
-TEST(LayoutCheck, RefusesARankThatIsIdleAndWorking) {
+TEST(LayoutCheck, RejectsARankThatIsIdleAndWorking) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.idle = {5, 2};
               }),
@@ -131,16 +131,16 @@ TEST(LayoutCheck, RefusesARankThatIsIdleAndWorking) {
               "rank 5 is idle twice in layout.json; name it once");
 }
 
-TEST(LayoutCheck, RefusesRanksThatAreNowhere) {
+TEST(LayoutCheck, RejectsRanksThatAreNotInTheLayout) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.idle.clear(); }),
               "rank 5 of 6 is nowhere in layout.json; use every rank, call these idle, or start 5 ranks");
-    EXPECT_EQ(validation::message_of<ConfigError>([] {
-                  check_layout(grid_layout({.pipe = 2, .data = 3}, {5, 5}), 8, 10, "the grid");
+    EXPECT_EQ(validation::catch_message<ConfigError>([] {
+                  check_layout(make_grid_layout({.pipe = 2, .data = 3}, {5, 5}), 8, 10, "the grid");
               }),
               "ranks 6,7 of 8 are nowhere in the grid; use every rank, call these idle, or start 6 ranks");
 }
 
-TEST(LayoutCheck, RefusesRanksThatDoNotExist) {
+TEST(LayoutCheck, RejectsRanksThatDoNotExist) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[1].replicas[0].ranks = {3, 9};
               }),

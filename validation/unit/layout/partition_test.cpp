@@ -31,29 +31,29 @@ std::vector<LayerFacts> items(const Counts& parameters) {
 }
 
 std::string refusal(const std::vector<LayerFacts>& layers, std::size_t stages, const std::string& wish) {
-    return validation::message_of<ConfigError>([&] { cut_layers(layers, stages, wish); });
+    return validation::catch_message<ConfigError>([&] { cut_layers(layers, stages, wish); });
 }
 
 TEST(Partition, FollowsAList) { EXPECT_EQ(cut_layers(model(12), 4, "4,3,3,4"), (Counts{7, 6, 6, 8})); }
 
-TEST(Partition, UniformCountsItems) {
+TEST(Partition, CutsEqualNumbersOfItemsForUniform) {
     EXPECT_EQ(cut_layers(model(12), 4, "uniform"), (Counts{7, 8, 6, 6}));
     EXPECT_EQ(cut_layers(model(12), 1, "uniform"), (Counts{27}));
     EXPECT_EQ(cut_layers(model(2), 4, "uniform"), (Counts{1, 2, 2, 2}));
 }
 
-TEST(Partition, TypeCountsBlocks) {
+TEST(Partition, CutsEqualNumbersOfBlocksForType) {
     EXPECT_EQ(cut_layers(model(12), 4, "type"), (Counts{7, 6, 6, 8}));
     EXPECT_EQ(cut_layers(model(5), 3, "type"), (Counts{5, 4, 4}));
     EXPECT_EQ(cut_layers(model(4), 1, "type"), (Counts{11}));
 }
 
-TEST(Partition, ParametersMakesTheLargestStageSmall) {
+TEST(Partition, MinimizesTheLargestStageForParameters) {
     EXPECT_EQ(cut_layers(model(12), 4, "parameters"), (Counts{3, 12, 10, 2}));  // 48, 48, 40 and 40 parameters
     EXPECT_EQ(cut_layers(items({9, 1, 1, 1}), 2, "parameters"), (Counts{1, 3}));
 }
 
-TEST(Partition, ParametersFillsEarlierStagesOfEqualAnswers) {
+TEST(Partition, FillsEarlierStagesAmongEqualCutsForParameters) {
     EXPECT_EQ(cut_layers(items({1, 1, 1, 5}), 3, "parameters"), (Counts{2, 1, 1}));
     EXPECT_EQ(cut_layers(items({5, 1, 1, 1, 1, 1}), 3, "parameters"), (Counts{1, 4, 1}));
     EXPECT_EQ(cut_layers(items({0, 0, 0}), 2, "parameters"), (Counts{2, 1}));
@@ -83,7 +83,7 @@ std::size_t smallest_largest_sum(const Counts& parameters, std::size_t stages) {
     return best;
 }
 
-TEST(Partition, ParametersIsAsGoodAsTryingAllCuts) {
+TEST(Partition, IsAsGoodAsAnExhaustiveSearchForParameters) {
     for (std::uint64_t number = 0; number < 40; ++number) {
         Counts parameters;
         for (std::uint64_t i = 0; i < 7; ++i) {
@@ -99,7 +99,7 @@ TEST(Partition, ParametersIsAsGoodAsTryingAllCuts) {
     }
 }
 
-TEST(Partition, RefusesMoreStagesThanItems) {
+TEST(Partition, RejectsMoreStagesThanItems) {
     EXPECT_EQ(
         refusal(model(12), 20, "uniform"),
         "--partition uniform cannot cut 14 items (embedding, blocks and head) into 20 stages; use 1 to 14 "
@@ -109,14 +109,14 @@ TEST(Partition, RefusesMoreStagesThanItems) {
     EXPECT_TRUE(validation::says(refusal(model(12), 0, "uniform"), "into 0 stages; use 1 to 14"));
 }
 
-TEST(Partition, RefusesATypeWithoutABlockForEachStage) {
+TEST(Partition, RejectsTypeWithoutABlockForEachStage) {
     EXPECT_EQ(
         refusal(model(4), 5, "type"),
         "--partition type cannot give each of 5 stages a block, for the model has 4; use at most 4 stages or "
         "--partition uniform");
 }
 
-TEST(Partition, RefusesAListThatDoesNotFit) {
+TEST(Partition, RejectsAListThatDoesNotFit) {
     EXPECT_EQ(refusal(model(12), 4, "4,3,7"),
               "--partition 4,3,7 names 3 stages and there are 4; name the items of each stage, 14 in all");
     EXPECT_EQ(
@@ -127,7 +127,7 @@ TEST(Partition, RefusesAListThatDoesNotFit) {
               "--partition 7,0,3,4 gives stage 1 no item; give every stage at least one");
 }
 
-TEST(Partition, RefusesAnotherWish) {
+TEST(Partition, RejectsAnUnknownValue) {
     EXPECT_EQ(
         refusal(model(12), 4, "unifrom"),
         "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "

@@ -17,7 +17,7 @@ using validation::column_slices;
 using validation::row_slices;
 
 bool holds(const Box& box, std::size_t row, std::size_t column) {
-    return !intersection(box, Box{{row, 1}, {column, 1}}).is_empty();
+    return !intersect(box, Box{{row, 1}, {column, 1}}).is_empty();
 }
 
 std::vector<int> holders_of(const HeldTensor& tensor, std::size_t row, std::size_t column) {
@@ -63,7 +63,7 @@ TEST(Pieces, CoverEveryHeldElementOnceWithItsHolders) {
     }
 }
 
-TEST(Pieces, AreInTheOrderOfTensorsRowsAndColumns) {
+TEST(Pieces, AreSortedByTensorRowAndColumn) {
     for (const auto& held : validation::held_cases()) {
         SCOPED_TRACE(held.name);
 
@@ -74,12 +74,12 @@ TEST(Pieces, AreInTheOrderOfTensorsRowsAndColumns) {
 }
 
 bool form_a_box(const Piece& a, const Piece& b) {
-    const bool beside = a.box.rows == b.box.rows && a.box.columns.end() == b.box.columns.begin;
+    const bool side_by_side = a.box.rows == b.box.rows && a.box.columns.end() == b.box.columns.begin;
     const bool below = a.box.columns == b.box.columns && a.box.rows.end() == b.box.rows.begin;
-    return a.tensor == b.tensor && a.holders == b.holders && (beside || below);
+    return a.tensor == b.tensor && a.holders == b.holders && (side_by_side || below);
 }
 
-TEST(Pieces, OfEqualHoldersAreJoinedWhereTheyFormABox) {
+TEST(Pieces, AreJoinedIfTheyFormABoxWithEqualHolders) {
     for (const auto& held : validation::held_cases()) {
         SCOPED_TRACE(held.name);
         const std::vector<Piece> pieces = cut_in_pieces(held.tensors);
@@ -99,7 +99,7 @@ void expect_piece(const Piece& piece, const Box& box, const std::vector<int>& ho
     EXPECT_EQ(piece.holders, holders);
 }
 
-TEST(Pieces, OfReplicasCutUnlikeHaveTheCutsOfBoth) {
+TEST(Pieces, FollowTheCutsOfAllReplicas) {
     auto slices = column_slices(2, 8, 0, {5, 3});
     for (const Slice& slice : column_slices(2, 8, 2, {1, 1})) slices.push_back(slice);
 
@@ -111,7 +111,7 @@ TEST(Pieces, OfReplicasCutUnlikeHaveTheCutsOfBoth) {
     expect_piece(pieces[2], {{0, 2}, {5, 3}}, {1, 3});
 }
 
-TEST(Pieces, OfATiedTableBelongToRanksOfBothStages) {
+TEST(Pieces, HaveHoldersInBothStagesForATiedTable) {
     auto slices = row_slices(6, 4, 0, {1, 1});
     for (const Slice& slice : row_slices(6, 4, 5, {1, 1, 1})) slices.push_back(slice);
 
@@ -124,7 +124,7 @@ TEST(Pieces, OfATiedTableBelongToRanksOfBothStages) {
     expect_piece(pieces[3], {{4, 2}, {0, 4}}, {1, 7});
 }
 
-TEST(Pieces, OfAFusedProjectionJoinTheBoxesOfARank) {
+TEST(Pieces, JoinTheBoxesOfARankInAFusedProjection) {
     const std::vector<Slice> q_k_v{{0, {{0, 2}, {0, 3}}}, {0, {{0, 2}, {3, 3}}}, {0, {{0, 2}, {6, 3}}}};
 
     const auto pieces = pieces_of(2, 9, q_k_v);
@@ -133,7 +133,7 @@ TEST(Pieces, OfAFusedProjectionJoinTheBoxesOfARank) {
     expect_piece(pieces[0], {{0, 2}, {0, 9}}, {0});
 }
 
-TEST(Pieces, LeaveOutWhatNobodyHolds) {
+TEST(Pieces, OmitElementsThatNoRankHolds) {
     const auto pieces = pieces_of(4, 4, {{0, {{0, 1}, {0, 4}}}, {1, {{3, 1}, {1, 2}}}, {2, {{2, 0}, {0, 4}}}});
 
     ASSERT_EQ(pieces.size(), 2U);
@@ -141,8 +141,8 @@ TEST(Pieces, LeaveOutWhatNobodyHolds) {
     expect_piece(pieces[1], {{3, 1}, {1, 2}}, {1});
 }
 
-TEST(Pieces, RefuseASliceOutsideItsTensor) {
-    EXPECT_EQ(validation::message_of<BugError>([] {
+TEST(Pieces, RejectASliceOutsideItsTensor) {
+    EXPECT_EQ(validation::catch_message<BugError>([] {
                   pieces_of(2, 4, {{3, {{1, 2}, {0, 4}}}});
               }),
               "rank 3 holds rows up to 3 and columns up to 4 of weight, which is 2 x 4");

@@ -24,11 +24,11 @@ std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
 }
 
 std::string refusal(const std::vector<LayerLoad>& layers, const PipedreamRules& rules) {
-    return validation::message_of<ConfigError>([&] { share_layers(layers, rules); });
+    return validation::catch_message<ConfigError>([&] { plan_pipedream_layout(layers, rules); });
 }
 
 // Describes the layers and the ranks of each stage: "0-0: 0 1 2, 1-2: 3".
-std::string shown(const SharedLayers& shared) {
+std::string shown(const PipedreamPlan& shared) {
     std::string text;
     for (const StageLayout& stage : shared.layout.stages) {
         text += cat(text.empty() ? "" : ", ", stage.layers.begin, '-', stage.layers.end() - 1, ':');
@@ -40,57 +40,60 @@ std::string shown(const SharedLayers& shared) {
 // All-reduces of gradients are free within a rank and expensive among several.
 const std::vector<LinkLevel> slow_link{{.link = {.bandwidth = 1}}};
 
-TEST(PipeDream, GivesAHeavyFirstLayerReplicas) {
+TEST(PipeDream, ReplicatesAHeavyFirstLayer) {
     std::vector<LayerLoad> layers = taking({30, 5, 5});
     layers[1].parameter_bytes = layers[2].parameter_bytes = 1000;
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .microbatches = 12});
+    const PipedreamPlan shared =
+        plan_pipedream_layout(layers, {.ranks = 4, .links = slow_link, .microbatches = 12});
 
     EXPECT_EQ(shown(shared), "0-0: 0 1 2, 1-2: 3");
     EXPECT_EQ(shared.seconds, 120);
 }
 
-TEST(PipeDream, MakesAStraightPipelineWhereSumsAreDear) {
+TEST(PipeDream, MakesAStraightPipelineIfAllReducesAreExpensive) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .microbatches = 8});
+    const PipedreamPlan shared =
+        plan_pipedream_layout(layers, {.ranks = 4, .links = slow_link, .microbatches = 8});
 
     EXPECT_EQ(shown(shared), "0-0: 0, 1-1: 1, 2-2: 2, 3-3: 3");
     EXPECT_EQ(shared.seconds, 16);
 }
 
-TEST(PipeDream, MakesReplicasWhereMessagesAreDear) {
+TEST(PipeDream, MakesReplicasIfMessagesAreExpensive) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.row_bytes = 1000;
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .microbatches = 8});
+    const PipedreamPlan shared =
+        plan_pipedream_layout(layers, {.ranks = 4, .links = slow_link, .microbatches = 8});
 
     EXPECT_EQ(shown(shared), "0-3: 0 1 2 3");
     EXPECT_EQ(shared.seconds, 16);
 }
 
 // A micro-batch is never split, so a second replica would have nothing to do.
-TEST(PipeDream, CountsWholeMicrobatches) {
-    EXPECT_EQ(shown(share_layers(taking({4, 4}), {.ranks = 2, .microbatches = 1})), "0-0: 0, 1-1: 1");
-    EXPECT_EQ(share_layers(taking({4, 5}), {.ranks = 2, .microbatches = 3}).seconds,
+TEST(PipeDream, NeverSplitsAMicrobatch) {
+    EXPECT_EQ(shown(plan_pipedream_layout(taking({4, 4}), {.ranks = 2, .microbatches = 1})), "0-0: 0, 1-1: 1");
+    EXPECT_EQ(plan_pipedream_layout(taking({4, 5}), {.ranks = 2, .microbatches = 3}).seconds,
               15);  // 5 * 3, and not 9 * 2
 }
 
 // The first layer needs 5 bytes, and 10 per stored micro-batch: the one that it computes, and ceil(b / r) more
 // for r replicas and b ranks in later stages.
-TEST(PipeDream, KeepsTheLimitOfEveryRank) {
+TEST(PipeDream, KeepsEveryRankWithinTheMemoryLimit) {
     std::vector<LayerLoad> layers = taking({12, 3, 3});
-    layers[0].kept_bytes = 10;
-    layers[0].held_bytes = 5;
+    layers[0].activation_bytes = 10;
+    layers[0].state_bytes = 5;
     layers[0].parameter_bytes = 4;
     PipedreamRules rules{.ranks = 3, .microbatches = 6, .memory_limit = 35};
 
-    EXPECT_EQ(shown(share_layers(layers, rules)), "0-2: 0 1 2");  // 15 bytes
-    layers[1].held_bytes = layers[2].held_bytes = 15;
-    EXPECT_EQ(shown(share_layers(layers, rules)), "0-0: 0 1, 1-2: 2");  // 25 bytes and 30
+    EXPECT_EQ(shown(plan_pipedream_layout(layers, rules)), "0-2: 0 1 2");  // 15 bytes
+    layers[1].state_bytes = layers[2].state_bytes = 15;
+    EXPECT_EQ(shown(plan_pipedream_layout(layers, rules)), "0-0: 0 1, 1-2: 2");  // 25 bytes and 30
     rules.stashes_weights = true;
-    EXPECT_EQ(shown(share_layers(layers, rules)), "0-0: 0 1, 1-2: 2");  // 29 bytes and 30
+    EXPECT_EQ(shown(plan_pipedream_layout(layers, rules)), "0-0: 0 1, 1-2: 2");  // 29 bytes and 30
     rules.memory_limit = 28;
     EXPECT_EQ(refusal(layers, rules),
               "no way to share 3 layers among 3 ranks keeps each within 28 bytes; raise --memory-limit, or use "
@@ -98,12 +101,12 @@ TEST(PipeDream, KeepsTheLimitOfEveryRank) {
 }
 
 // All-reduces are free within a node and expensive between nodes, so each half of the layers gets a node.
-TEST(PipeDream, KeepsSumsWithinANode) {
+TEST(PipeDream, KeepsAllReducesWithinANode) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
     const std::vector<LinkLevel> nodes{{.ranks = 2, .link = {}}, {.link = {.bandwidth = 1}}};
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = nodes, .microbatches = 8});
+    const PipedreamPlan shared = plan_pipedream_layout(layers, {.ranks = 4, .links = nodes, .microbatches = 8});
 
     EXPECT_EQ(shown(shared), "0-1: 0 1, 2-3: 2 3");
 }
@@ -112,18 +115,18 @@ TEST(PipeDream, KeepsSumsWithinANode) {
 // pipeline. The replicas of a stage take turns, so that a micro-batch stays in its node.
 TEST(PipeDream, PutsAPipelineIntoEachNode) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
-    for (LayerLoad& layer : layers) layer.held_bytes = 10;
+    for (LayerLoad& layer : layers) layer.state_bytes = 10;
     layers[1].row_bytes = 1000;
     const std::vector<LinkLevel> nodes{{.ranks = 2, .link = {.bandwidth = 1000}}, {.link = {.bandwidth = 10}}};
 
-    const SharedLayers shared =
-        share_layers(layers, {.ranks = 4, .links = nodes, .microbatches = 8, .memory_limit = 20});
+    const PipedreamPlan shared =
+        plan_pipedream_layout(layers, {.ranks = 4, .links = nodes, .microbatches = 8, .memory_limit = 20});
 
     EXPECT_EQ(shown(shared), "0-1: 0 2, 2-3: 1 3");
     EXPECT_EQ(shared.seconds, 16);
 }
 
-TEST(PipeDream, RefusesMoreRanksThanItSearchesFor) {
+TEST(PipeDream, RejectsMoreRanksThanItSearchesFor) {
     EXPECT_EQ(
         refusal(taking({1, 1}), {.ranks = 1025}),
         "--partition pipedream shares layers among up to 1024 ranks, not 1025; use a grid, or a layout file");
@@ -136,47 +139,47 @@ struct Structure {
         int ranks = 1;
     };
     std::vector<Stage> stages;
-    double dearest = 0;  // seconds of its slowest all-reduce or messages
+    double slowest_communication = 0;  // seconds of its slowest all-reduce or messages
 };
 
 // Tries every structure for nested groups of ranks.
 class AllStructures {
 public:
     AllStructures(const std::vector<LayerLoad>& layers, const PipedreamRules& rules)
-        : layers_(layers), rules_(rules), levels_(group_levels(rules.links, rules.ranks)) {}
+        : layers_(layers), rules_(rules), levels_(make_group_levels(rules.links, rules.ranks)) {}
 
-    double least_seconds() const {
+    double min_seconds() const {
         double least = never;
-        for (const Structure& each : of_parts(levels_.size(), {0, layers_.size()}, levels_.back().parts, 1)) {
-            least = std::min(least, seconds_of(each));
+        for (const Structure& each : of_parts(levels_.size(), {0, layers_.size()}, levels_.back().subgroups, 1)) {
+            least = std::min(least, predict_seconds(each));
         }
         return least;
     }
 
-    double seconds_of(const Structure& structure) const {
-        double seconds = structure.dearest;
-        int behind = 0;
+    double predict_seconds(const Structure& structure) const {
+        double seconds = structure.slowest_communication;
+        int ranks_after = 0;
         for (auto stage = structure.stages.rbegin(); stage != structure.stages.rend(); ++stage) {
-            seconds = std::max(seconds, seconds_of_stage(*stage, behind));
-            behind += stage->ranks;
+            seconds = std::max(seconds, seconds_of_stage(*stage, ranks_after));
+            ranks_after += stage->ranks;
         }
         return seconds;
     }
 
 private:
-    double seconds_of_stage(const Structure::Stage& stage, int behind) const {
+    double seconds_of_stage(const Structure::Stage& stage, int ranks_after) const {
         double pass = 0;
         double update = 0;
         std::size_t bytes = 0;
         std::size_t workspace = 0;
-        const auto waiting = static_cast<std::size_t>((behind + stage.ranks - 1) / stage.ranks);
+        const auto waiting = static_cast<std::size_t>((ranks_after + stage.ranks - 1) / stage.ranks);
         const int passes = (rules_.microbatches + stage.ranks - 1) / stage.ranks;
         for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
             const LayerLoad& layer = layers_[l];
             const std::size_t version = rules_.stashes_weights ? layer.parameter_bytes : 0;
             pass += layer.seconds;
             update += layer.update_seconds;
-            bytes += layer.held_bytes + layer.kept_bytes + waiting * (layer.kept_bytes + version);
+            bytes += layer.state_bytes + layer.activation_bytes + waiting * (layer.activation_bytes + version);
             workspace = std::max(workspace, layer.workspace_bytes);
         }
         const bool fits = rules_.memory_limit == 0 || bytes + workspace <= rules_.memory_limit;
@@ -191,13 +194,13 @@ private:
 
     // Returns the structures of `run` on `parts` groups of level `level` - 1, with `copies` copies of each.
     std::vector<Structure> of_parts(std::size_t level, Range run, int parts, int copies) const {
-        std::vector<Structure> all = of_equal_parts(level, run, parts, copies);
+        std::vector<Structure> all = list_replicated_structures(level, run, parts, copies);
         for (std::size_t first = 1; first < run.count; ++first) {
             const Range head{run.begin, first};
             const Range tail{run.begin + first, run.count - first};
             for (int held = 1; held < parts; ++held) {
                 const auto tails = of_parts(level, tail, parts - held, copies);
-                for (const Structure& one : of_equal_parts(level, head, held, copies)) {
+                for (const Structure& one : list_replicated_structures(level, head, held, copies)) {
                     for (const Structure& other : tails) all.push_back(joined(level, one, other, copies));
                 }
             }
@@ -205,19 +208,21 @@ private:
         return all;
     }
 
-    std::vector<Structure> of_equal_parts(std::size_t level, Range run, int parts, int copies) const {
+    std::vector<Structure> list_replicated_structures(std::size_t level, Range run, int parts,
+                                                      int copies) const {
         std::vector<Structure> all{{.stages = {{run, parts * copies}}}};
-        if (level > 1) all = of_parts(level - 1, run, levels_[level - 2].parts, parts * copies);
-        const double summed = sum_seconds(levels_[level - 1].link, parts, bytes_of_parameters(run));
-        for (Structure& each : all) each.dearest = std::max(each.dearest, summed);
+        if (level > 1) all = of_parts(level - 1, run, levels_[level - 2].subgroups, parts * copies);
+        const double summed =
+            predict_all_reduce_seconds(levels_[level - 1].link, parts, bytes_of_parameters(run));
+        for (Structure& each : all) each.slowest_communication = std::max(each.slowest_communication, summed);
         return all;
     }
 
     Structure joined(std::size_t level, Structure one, const Structure& other, int copies) const {
         const auto rows = static_cast<double>(layers_[other.stages.front().layers.begin - 1].row_bytes);
         const int passes = (rules_.microbatches + copies - 1) / copies;
-        const double message = 2 * passes * levels_[level - 1].link.seconds(rows);
-        one.dearest = std::max({one.dearest, other.dearest, message});
+        const double message = 2 * passes * levels_[level - 1].link.predict_seconds(rows);
+        one.slowest_communication = std::max({one.slowest_communication, other.slowest_communication, message});
         one.stages.insert(one.stages.end(), other.stages.begin(), other.stages.end());
         return one;
     }
@@ -246,18 +251,18 @@ std::vector<LinkLevel> random_links(int inner, std::uint64_t seed) {
 
 // Expects that the layout has all layers and ranks once, and that its computed time is at most the stated one.
 // The computed time omits all-reduces and messages, which a layout does not show for several levels.
-void expect_whole(const std::vector<LayerLoad>& layers, const PipedreamRules& rules,
-                  const SharedLayers& shared) {
+void expect_complete(const std::vector<LayerLoad>& layers, const PipedreamRules& rules,
+                     const PipedreamPlan& shared) {
     EXPECT_NO_THROW(check_layout(shared.layout, rules.ranks, layers.size(), "it"));
     EXPECT_TRUE(shared.layout.idle.empty());
     Structure structure;
     for (const StageLayout& stage : shared.layout.stages) {
         structure.stages.push_back({stage.layers, static_cast<int>(stage.replicas.size())});
     }
-    EXPECT_LE(AllStructures(layers, rules).seconds_of(structure), shared.seconds);
+    EXPECT_LE(AllStructures(layers, rules).predict_seconds(structure), shared.seconds);
 }
 
-TEST(PipeDream, IsAsGoodAsTryingAllStructures) {
+TEST(PipeDream, IsAsGoodAsAnExhaustiveSearch) {
     struct Case {
         std::size_t layers;
         int ranks;
@@ -268,17 +273,17 @@ TEST(PipeDream, IsAsGoodAsTryingAllStructures) {
         for (std::uint64_t seed = 0; seed < 25; ++seed) {
             const std::vector<LayerLoad> layers = random_loads(each.layers, seed);
             const PipedreamRules rules = random_rules(each.ranks, random_links(each.inner, seed), seed);
-            const double least = AllStructures(layers, rules).least_seconds();
+            const double least = AllStructures(layers, rules).min_seconds();
             if (least == never) {
                 ++refused;
                 EXPECT_TRUE(validation::says(refusal(layers, rules), "no way to share"));
                 continue;
             }
 
-            const SharedLayers shared = share_layers(layers, rules);
+            const PipedreamPlan shared = plan_pipedream_layout(layers, rules);
 
             EXPECT_EQ(shared.seconds, least) << each.ranks << " ranks, seed " << seed;
-            expect_whole(layers, rules, shared);
+            expect_complete(layers, rules, shared);
         }
     }
     EXPECT_GT(refused, 5U);

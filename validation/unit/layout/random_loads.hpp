@@ -19,8 +19,8 @@ inline std::vector<layout::LayerLoad> random_loads(std::size_t layers, std::uint
                          .update_seconds = 16.0 * (first[2] % 16),
                          .row_bytes = 8 * (first[3] % 8),
                          .parameter_bytes = 16 * (second[0] % 64),
-                         .kept_bytes = second[1] % 32,
-                         .held_bytes = second[2] % 128,
+                         .activation_bytes = second[1] % 32,
+                         .state_bytes = second[2] % 128,
                          .workspace_bytes = second[3] % 16});
     }
     return loads;

@@ -25,32 +25,32 @@ List all_of(std::size_t channels) {
     return list;
 }
 
-TEST(KeptCount, LeavesOutTheNearestNumberOfTilesAndKeepsOne) {
-    EXPECT_EQ(kept_count(64, 0), 64);
-    EXPECT_EQ(kept_count(64, 0.5), 32);
-    EXPECT_EQ(kept_count(64, 0.06), 64);  // 3.84 channels are nearer to 0 than to 8
-    EXPECT_EQ(kept_count(64, 0.07), 56);
-    EXPECT_EQ(kept_count(64, 0.99), 8);
-    EXPECT_EQ(kept_count(20, 0.5), 12);
-    EXPECT_EQ(kept_count(20, 0.9), 12);  // the last 4 channels are not a whole tile
-    EXPECT_EQ(kept_count(8, 0.9), 8);
-    EXPECT_EQ(kept_count(5, 0.9), 5);
+TEST(KeptCount, RoundsSkippedChannelsToTilesAndKeepsATile) {
+    EXPECT_EQ(count_kept_channels(64, 0), 64);
+    EXPECT_EQ(count_kept_channels(64, 0.5), 32);
+    EXPECT_EQ(count_kept_channels(64, 0.06), 64);  // 3.84 channels are nearer to 0 than to 8
+    EXPECT_EQ(count_kept_channels(64, 0.07), 56);
+    EXPECT_EQ(count_kept_channels(64, 0.99), 8);
+    EXPECT_EQ(count_kept_channels(20, 0.5), 12);
+    EXPECT_EQ(count_kept_channels(20, 0.9), 12);  // the last 4 channels are not a whole tile
+    EXPECT_EQ(count_kept_channels(8, 0.9), 8);
+    EXPECT_EQ(count_kept_channels(5, 0.9), 5);
 }
 
-TEST(ChannelChoice, ByPriorityTakesThoseThatVaryMostAndOfEqualsTheLower) {
+TEST(ChannelChoice, TakesTheLargestVariationThenLowestIndexForPriority) {
     EXPECT_EQ(chosen(ChannelPolicy::priority, {1, 4, 2, 4, 3}, 3), (List{1, 3, 4}));
     EXPECT_EQ(chosen(ChannelPolicy::priority, {1, 1, 1, 1}, 2), (List{0, 1}));
     EXPECT_EQ(chosen(ChannelPolicy::priority, {1, 2, 1, 2, 1}, 4), (List{0, 1, 2, 3}));
 }
 
-TEST(ChannelChoice, ByWindowTakesThoseThatVaryMostTogether) {
+TEST(ChannelChoice, TakesTheWindowWithTheLargestVariation) {
     EXPECT_EQ(chosen(ChannelPolicy::window, {9, 0, 0, 4, 4, 4, 0}, 3), (List{3, 4, 5}));
     EXPECT_EQ(chosen(ChannelPolicy::window, {9, 0, 0, 4, 4, 4, 0}, 1), (List{0}));
     EXPECT_EQ(chosen(ChannelPolicy::window, {1, 2, 1, 2, 1}, 2), (List{0, 1}));
     EXPECT_EQ(chosen(ChannelPolicy::window, {1, 2, 3}, 3), (List{0, 1, 2}));
 }
 
-TEST(ChannelChoice, AtRandomIsASubsetThatItsKeyAloneDecides) {
+TEST(ChannelChoice, IsASubsetDeterminedByTheKeyAloneIfRandom) {
     const Scores any(64, 1.0), other(64, 2.0);
     const RandomKey key = RandomKey{7}.then("weight").then(1);
     const List list = chosen(ChannelPolicy::random, any, 24, key);
@@ -65,7 +65,7 @@ TEST(ChannelChoice, AtRandomIsASubsetThatItsKeyAloneDecides) {
 }
 
 // Each channel is expected in 50 of 200 draws of 16 of 64 channels, with a standard deviation of 6.1.
-TEST(ChannelChoice, AtRandomTakesEachChannelAlikeOften) {
+TEST(ChannelChoice, TakesEachChannelEquallyOftenIfRandom) {
     std::vector<int> times(64, 0);
     for (std::uint64_t period = 0; period < 200; ++period) {
         for (const std::int32_t c : chosen(ChannelPolicy::random, Scores(64), 16, RandomKey{3}.then(period)))
@@ -75,13 +75,13 @@ TEST(ChannelChoice, AtRandomTakesEachChannelAlikeOften) {
     EXPECT_LT(std::ranges::max(times), 50 + 5 * 6);
 }
 
-TEST(ChannelChoice, OfAllIsAllByEveryPolicy) {
+TEST(ChannelChoice, ReturnsAllChannelsIfAllAreRequested) {
     for (const auto policy : {ChannelPolicy::priority, ChannelPolicy::random, ChannelPolicy::window})
         EXPECT_EQ(chosen(policy, {3, 1, 2}, 3), all_of(3));
 }
 
-TEST(ChannelChoice, RefusesMoreThanThereAre) {
-    EXPECT_EQ(validation::message_of<BugError>([] {
+TEST(ChannelChoice, RejectsMoreChannelsThanExist) {
+    EXPECT_EQ(validation::catch_message<BugError>([] {
                   chosen(ChannelPolicy::random, {1, 2}, 3);
               }),
               "3 channels were to be chosen of 2");
@@ -91,11 +91,11 @@ TEST(ChannelChoice, RefusesMoreThanThereAre) {
 //   change 5 1 4 2   all were kept       scores 5 1 4 2        kept 0 2
 //   change 1 9 3 9   0 and 2 were kept   scores 1 1 3 2        kept 2 3: channel 3, with score 2, comes back
 //   change 9 9 0 1   2 and 3 were kept   scores 1 1 0 1        kept 0 1
-TEST(ChannelChoice, ByPriorityBringsStarvedChannelsBack) {
+TEST(ChannelChoice, BringsSkippedChannelsBackForPriority) {
     Scores variation(4, 1.0);
     List kept = all_of(4);
     const auto end_period = [&](const Scores& change) {
-        note_change(kept, change, variation);
+        update_variation(kept, change, variation);
         return kept = chosen(ChannelPolicy::priority, variation, 2);
     };
 
@@ -108,37 +108,37 @@ TEST(ChannelChoice, ByPriorityBringsStarvedChannelsBack) {
 
 // The second projection varies half as much as the third, so the skipped fractions are 1 : 1/2 : 0. A quarter
 // of all work (3 x 64) is 48: the first skips 2/3 of it and the second 1/3.
-TEST(KeptCounts, LeaveOutLessOfWhatVariesMore) {
+TEST(KeptCounts, SkipLessOfProjectionsThatVaryMore) {
     const std::vector<ResizableWork> all{{64, 64, 0}, {64, 64, 1}, {64, 64, 2}};
 
-    EXPECT_EQ(kept_counts(all, 0.25, 0.75), (Counts{64 - 32, 64 - 16, 64}));
+    EXPECT_EQ(plan_kept_channels(all, 0.25, 0.75), (Counts{64 - 32, 64 - 16, 64}));
 }
 
 // No projection skips more than the limit. The second skips what the first may not, and then the third.
-TEST(KeptCounts, HandOnWhatTheLimitForbids) {
+TEST(KeptCounts, SkipMoreElsewhereIfTheLimitCapsAProjection) {
     const std::vector<ResizableWork> all{{64, 64, 0}, {64, 64, 1}, {64, 64, 2}};
 
-    EXPECT_EQ(kept_counts(all, 0.25, 0.375), (Counts{64 - 24, 64 - 24, 64}));
-    EXPECT_EQ(kept_counts(all, 0.4375, 0.5), (Counts{32, 32, 64 - 24}));
-    EXPECT_EQ(kept_counts(all, 0.9, 0.5), (Counts{32, 32, 32}));
+    EXPECT_EQ(plan_kept_channels(all, 0.25, 0.375), (Counts{64 - 24, 64 - 24, 64}));
+    EXPECT_EQ(plan_kept_channels(all, 0.4375, 0.5), (Counts{32, 32, 64 - 24}));
+    EXPECT_EQ(plan_kept_channels(all, 0.9, 0.5), (Counts{32, 32, 32}));
 }
 
-TEST(KeptCounts, AreTheSameWhereAllVaryAlike) {
+TEST(KeptCounts, AreEqualIfAllProjectionsVaryEqually) {
     for (const double variation : {0.0, 3.0}) {
         const std::vector<ResizableWork> all{{64, 5, variation}, {64, 1, variation}};
-        EXPECT_EQ(kept_counts(all, 0.5, 0.75), (Counts{32, 32}));
-        EXPECT_EQ(kept_counts(all, 0, 0.75), (Counts{64, 64}));
+        EXPECT_EQ(plan_kept_channels(all, 0.5, 0.75), (Counts{32, 32}));
+        EXPECT_EQ(plan_kept_channels(all, 0, 0.75), (Counts{64, 64}));
     }
 }
 
-TEST(KeptCounts, KeepATileOfEachAndAllOfWhatHasNone) {
+TEST(KeptCounts, KeepATileOfEachAndAllChannelsOfNarrowProjections) {
     const std::vector<ResizableWork> all{{5, 5, 0}, {8, 8, 0}, {24, 24, 0}};
 
-    EXPECT_EQ(kept_counts(all, 0.95, 0.99), (Counts{5, 8, 8}));
+    EXPECT_EQ(plan_kept_channels(all, 0.95, 0.99), (Counts{5, 8, 8}));
 }
 
 // Projections differ in size and variation. The skipped work is right to within a tile.
-TEST(KeptCounts, LeaveOutTheWantedWorkToWithinATile) {
+TEST(KeptCounts, SkipTheRequestedWorkToWithinATile) {
     for (std::uint64_t trial = 0; trial < 200; ++trial) {
         const RandomKey key = RandomKey{1}.then(trial);
         std::vector<ResizableWork> all;
@@ -148,27 +148,29 @@ TEST(KeptCounts, LeaveOutTheWantedWorkToWithinATile) {
             const std::size_t channels = 16 + block[0] % 300;
             all.push_back({.channels = channels,
                            .work = static_cast<double>(channels * (1 + block[1] % 9)),
-                           .variation = unit_interval(block[2])});
+                           .variation = to_unit_interval(block[2])});
             total += all.back().work;
             largest_tile = std::max(largest_tile, 8 * all.back().work / static_cast<double>(channels));
         }
         for (const double ratio : {0.05, 0.2, 0.35}) {
-            const Counts kept = kept_counts(all, ratio, 0.7);
+            const Counts kept = plan_kept_channels(all, ratio, 0.7);
 
-            double left_out = 0;
+            double skipped = 0;
             for (std::size_t i = 0; i < all.size(); ++i) {
                 const std::size_t cut = all[i].channels - kept[i];
-                left_out += all[i].work * static_cast<double>(cut) / static_cast<double>(all[i].channels);
+                skipped += all[i].work * static_cast<double>(cut) / static_cast<double>(all[i].channels);
                 EXPECT_EQ(cut % channel_tile, 0);
                 EXPECT_LE(static_cast<double>(cut), 0.7 * static_cast<double>(all[i].channels));
             }
-            EXPECT_NEAR(left_out, ratio * total, largest_tile) << "trial " << trial << ", ratio " << ratio;
+            EXPECT_NEAR(skipped, ratio * total, largest_tile) << "trial " << trial << ", ratio " << ratio;
         }
     }
 }
 
-TEST(LentCounts, AreWholeTilesNearestToTheParts) {
-    const auto counts = [](std::size_t channels, const Scores& parts) { return lent_counts(channels, parts); };
+TEST(OffloadedCounts, AreTheNearestWholeTiles) {
+    const auto counts = [](std::size_t channels, const Scores& parts) {
+        return count_offloaded_channels(channels, parts);
+    };
 
     EXPECT_EQ(counts(64, {0.25, 0.5}), (Counts{16, 32}));
     EXPECT_EQ(counts(64, {0.5, 0, 0.125}), (Counts{32, 0, 8}));
@@ -179,28 +181,28 @@ TEST(LentCounts, AreWholeTilesNearestToTheParts) {
 }
 
 // Each fraction alone would round to zero; together they are 1.6 tiles.
-TEST(LentCounts, AddUpBeforeTheyAreRounded) {
-    const Counts counts = lent_counts(64, Scores(4, 0.05));
+TEST(OffloadedCounts, RoundTheSumInsteadOfEachPart) {
+    const Counts counts = count_offloaded_channels(64, Scores(4, 0.05));
 
     EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), 16);
     EXPECT_EQ(std::ranges::max(counts), 8);
 }
 
-TEST(LentCounts, LeaveATile) {
-    const auto lent = [](std::size_t channels, const Scores& parts) {
-        const Counts counts = lent_counts(channels, parts);
+TEST(OffloadedCounts, LeaveAtLeastOneTileToTheOwner) {
+    const auto offloaded = [](std::size_t channels, const Scores& parts) {
+        const Counts counts = count_offloaded_channels(channels, parts);
         return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
     };
 
-    EXPECT_EQ(lent(64, {1}), 56);
-    EXPECT_EQ(lent(64, {0.5, 0.5}), 56);
-    EXPECT_EQ(lent(20, {0.9}), 8);  // the last 4 channels are not a whole tile, and 12 are left
-    EXPECT_EQ(lent(16, {0.5, 0.4}), 8);
-    for (std::size_t narrow = 1; narrow < 16; ++narrow) EXPECT_EQ(lent(narrow, {0.5, 0.49}), 0) << narrow;
+    EXPECT_EQ(offloaded(64, {1}), 56);
+    EXPECT_EQ(offloaded(64, {0.5, 0.5}), 56);
+    EXPECT_EQ(offloaded(20, {0.9}), 8);  // the last 4 channels are not a whole tile, and 12 are left
+    EXPECT_EQ(offloaded(16, {0.5, 0.4}), 8);
+    for (std::size_t narrow = 1; narrow < 16; ++narrow) EXPECT_EQ(offloaded(narrow, {0.5, 0.49}), 0) << narrow;
 }
 
 // Random fractions of a rank's channels for up to seven helpers; some fractions are zero.
-TEST(LentCounts, AreRightOfWhateverParts) {
+TEST(OffloadedCounts, AreNearestToTheRequestForRandomParts) {
     for (std::uint64_t trial = 0; trial < 2000; ++trial) {
         SCOPED_TRACE(cat("trial ", trial));
         const RandomKey key = RandomKey{5}.then(trial);
@@ -209,15 +211,15 @@ TEST(LentCounts, AreRightOfWhateverParts) {
         Scores parts(block[1] % 8);
         for (std::size_t i = 0; i < parts.size(); ++i) {
             const RandomBlock drawn = random_block(key, i + 1);
-            parts[i] = drawn[1] % 4 == 0 ? 0 : unit_interval(drawn[0]) / static_cast<double>(parts.size());
+            parts[i] = drawn[1] % 4 == 0 ? 0 : to_unit_interval(drawn[0]) / static_cast<double>(parts.size());
         }
-        const Counts counts = lent_counts(channels, parts);
+        const Counts counts = count_offloaded_channels(channels, parts);
 
         ASSERT_EQ(counts.size(), parts.size());
-        std::size_t lent = 0;
+        std::size_t offloaded = 0;
         double wanted = 0;
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            lent += counts[i];
+            offloaded += counts[i];
             wanted += parts[i] * static_cast<double>(channels);
             EXPECT_EQ(counts[i] % channel_tile, 0);
             EXPECT_LT(static_cast<double>(counts[i]),
@@ -225,8 +227,8 @@ TEST(LentCounts, AreRightOfWhateverParts) {
         }
         const std::size_t most = channels < channel_tile ? 0 : (channels / channel_tile - 1) * channel_tile;
         const double nearest = std::min(wanted, static_cast<double>(most));
-        EXPECT_LE(lent, most);
-        EXPECT_NEAR(static_cast<double>(lent), nearest, channel_tile / 2.0);
+        EXPECT_LE(offloaded, most);
+        EXPECT_NEAR(static_cast<double>(offloaded), nearest, channel_tile / 2.0);
     }
 }
 

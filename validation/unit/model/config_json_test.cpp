@@ -13,14 +13,14 @@ namespace trireme::model {
 namespace {
 
 using nlohmann::json;
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 using validation::ScratchFolder;
 
-ModelConfig read(const std::string& text) { return model_from_config_json(text, "config.json"); }
+ModelConfig read(const std::string& text) { return parse_config_json(text, "config.json"); }
 
 std::string complaint(const std::string& text) {
-    return message_of<ConfigError>([&] { read(text); });
+    return catch_message<ConfigError>([&] { read(text); });
 }
 
 // Returns `text` with changed settings. A null counts as an absent setting.
@@ -37,26 +37,26 @@ ModelConfig renamed(ModelConfig config, const char* name) {
     return config;
 }
 
-TEST(ConfigJson, OfPublishedModelsIsThatOfTheNamedOnes) {
-    ModelConfig vit = renamed(model_named("vit-base"), "vit");
+TEST(ConfigJson, ReadsPublishedFilesAsTheNamedModels) {
+    ModelConfig vit = renamed(find_named_model("vit-base"), "vit");
     vit.labels = 3;
     vit.label_names = {"cat", "dog", "ship"};
 
-    EXPECT_EQ(read(texts::gpt2_before), model_named("gpt2"));
-    EXPECT_EQ(read(texts::llama_before), renamed(model_named("llama-1b"), "llama"));
-    EXPECT_EQ(read(texts::bert_before), renamed(model_named("bert-base"), "bert"));
+    EXPECT_EQ(read(texts::gpt2_before), find_named_model("gpt2"));
+    EXPECT_EQ(read(texts::llama_before), renamed(find_named_model("llama-1b"), "llama"));
+    EXPECT_EQ(read(texts::bert_before), renamed(find_named_model("bert-base"), "bert"));
     EXPECT_EQ(read(texts::vit_before), vit);
 }
 
-TEST(ConfigJson, OfTheFifthTransformersIsReadToo) {
-    ModelConfig gpt2 = model_named("gpt2");
+TEST(ConfigJson, IsReadFromTransformersVersion5) {
+    ModelConfig gpt2 = find_named_model("gpt2");
     gpt2.layers = 2;
     gpt2.width = 16;
     gpt2.heads = 2;
     gpt2.mlp_width = 64;
     gpt2.positions = 24;
     gpt2.vocabulary = 61;
-    ModelConfig llama = renamed(model_named("llama-160m"), "llama");
+    ModelConfig llama = renamed(find_named_model("llama-160m"), "llama");
     llama.layers = 2;
     llama.width = 16;
     llama.heads = 4;
@@ -75,42 +75,42 @@ TEST(ConfigJson, OfTheFifthTransformersIsReadToo) {
 }
 
 TEST(ConfigJson, IsReadBackAsItWasWritten) {
-    for (const std::string& name : known_models()) {
-        ModelConfig config = model_named(name);
+    for (const std::string& name : list_model_names()) {
+        ModelConfig config = find_named_model(name);
         if (!config.reads_images() && config.vocabulary == 0) config.vocabulary = 300;
         if (config.task == Task::classify) config.labels = 10;
 
-        const ModelConfig again = read(config_json_of(config));
+        const ModelConfig again = read(to_config_json(config));
 
-        EXPECT_EQ(again.name, name_of(config.family)) << name;
+        EXPECT_EQ(again.name, to_string(config.family)) << name;
         EXPECT_EQ(renamed(again, name.c_str()), config) << name;
     }
 }
 
 TEST(ConfigJson, KeepsEveryTaskOfAFamily) {
-    for (const Task task : tasks_of(Family::bert)) {
-        ModelConfig config = renamed(model_named("bert-base"), "bert");
+    for (const Task task : list_tasks(Family::bert)) {
+        ModelConfig config = renamed(find_named_model("bert-base"), "bert");
         config.task = task;
         config.tied = false;
         if (task == Task::classify) config.labels = 3;
 
-        EXPECT_EQ(read(config_json_of(config)), config) << name_of(task);
+        EXPECT_EQ(read(to_config_json(config)), config) << to_string(task);
     }
 }
 
 TEST(ConfigJson, KeepsTheNamesOfLabels) {
-    ModelConfig config = renamed(model_named("vit-tiny"), "vit");
+    ModelConfig config = renamed(find_named_model("vit-tiny"), "vit");
     for (int label = 0; label < 12; ++label) config.label_names.push_back(cat("name ", 12 - label));
     config.labels = config.label_names.size();
 
-    const std::string text = config_json_of(config);
+    const std::string text = to_config_json(config);
 
     EXPECT_EQ(read(text), config);
     EXPECT_EQ(json::parse(text).at("id2label").at("10"), "name 2");
     EXPECT_EQ(json::parse(text).at("label2id").at("name 2"), 10);
 }
 
-TEST(ConfigJson, TakesNamesOnlyOfEveryLabelOfAHead) {
+TEST(ConfigJson, TakesLabelNamesOnlyIfAHeadNamesEveryLabel) {
     const auto names_of = [](const json& changes) {
         return read(with(texts::vit_before, changes)).label_names;
     };
@@ -122,30 +122,30 @@ TEST(ConfigJson, TakesNamesOnlyOfEveryLabelOfAHead) {
     EXPECT_EQ(names_of({{"id2label", {{"0", "LABEL_1"}, {"1", "LABEL_0"}}}}).size(), 2U);
 }
 
-TEST(ConfigJson, KeepsStretchedPositions) {
-    ModelConfig config = renamed(model_named("llama-7b"), "llama");
-    config.rotary = {.base = 20000.5, .stretch = RotaryConfig::Stretch::linear, .factor = 2.5};
+TEST(ConfigJson, KeepsRotaryScaling) {
+    ModelConfig config = renamed(find_named_model("llama-7b"), "llama");
+    config.rotary = {.base = 20000.5, .scaling = RotaryConfig::Scaling::linear, .factor = 2.5};
 
-    EXPECT_EQ(read(config_json_of(config)), config);
+    EXPECT_EQ(read(to_config_json(config)), config);
 }
 
-TEST(ConfigJson, NamesTextEndsOnlyWhereTheVocabularyIsKnownToHaveThem) {
-    ModelConfig bytes = model_named("gpt2-tiny");
+TEST(ConfigJson, WritesEndTokensOnlyForKnownVocabularies) {
+    ModelConfig bytes = find_named_model("gpt2-tiny");
     bytes.vocabulary = 257;
 
-    EXPECT_EQ(json::parse(config_json_of(model_named("gpt2")))["eos_token_id"], 50256);
-    EXPECT_EQ(json::parse(config_json_of(model_named("llama-8b")))["bos_token_id"], 128000);
-    EXPECT_TRUE(json::parse(config_json_of(bytes)).at("eos_token_id").is_null());
+    EXPECT_EQ(json::parse(to_config_json(find_named_model("gpt2")))["eos_token_id"], 50256);
+    EXPECT_EQ(json::parse(to_config_json(find_named_model("llama-8b")))["bos_token_id"], 128000);
+    EXPECT_TRUE(json::parse(to_config_json(bytes)).at("eos_token_id").is_null());
 }
 
-TEST(ConfigJson, SaysTheTypeOfTheWeightsInBothWords) {
-    const json file = json::parse(config_json_of(model_named("gpt2"), "bfloat16"));
+TEST(ConfigJson, WritesTheDataTypeUnderBothKeys) {
+    const json file = json::parse(to_config_json(find_named_model("gpt2"), "bfloat16"));
 
     EXPECT_EQ(file["dtype"], "bfloat16");
     EXPECT_EQ(file["torch_dtype"], "bfloat16");
 }
 
-TEST(ConfigJson, TakesTheArchitecturesTask) {
+TEST(ConfigJson, ReadsTheTaskFromTheArchitecture) {
     const auto task_of = [](const char* text, const char* name) {
         return read(with(text, {{"architectures", {name}}})).task;
     };
@@ -158,13 +158,13 @@ TEST(ConfigJson, TakesTheArchitecturesTask) {
     EXPECT_EQ(task_of(texts::vit_since, "ViTModel"), Task::classify);
 }
 
-TEST(ConfigJson, TakesTheFamilysOwnTaskWhereNoArchitectureIsSaid) {
+TEST(ConfigJson, UsesTheFamilysDefaultTaskWithoutAnArchitecture) {
     EXPECT_EQ(read(with(texts::bert_since, {{"architectures", nullptr}})).task, Task::masked);
     EXPECT_EQ(read(with(texts::bert_since, {{"architectures", json::array()}})).task, Task::masked);
     EXPECT_EQ(read(with(texts::gpt2_since, {{"model_type", nullptr}})).name, "gpt2");
 }
 
-TEST(ConfigJson, LeavesTheLabelsOfABaseToTheCorpus) {
+TEST(ConfigJson, LeavesTheLabelsOfABaseModelToTheCorpus) {
     const json no_labels{{"architectures", {"ViTModel"}}, {"id2label", nullptr}};
 
     EXPECT_EQ(read(with(texts::vit_since, no_labels)).labels, 0U);
@@ -172,19 +172,20 @@ TEST(ConfigJson, LeavesTheLabelsOfABaseToTheCorpus) {
     EXPECT_EQ(read(with(texts::vit_since, {{"id2label", nullptr}, {"num_labels", 7}})).labels, 7U);
 }
 
-TEST(ConfigJson, TakesTransformersDefaultsForWhatIsNotSaid) {
-    ModelConfig llama = renamed(model_named("llama-7b"), "llama");
+TEST(ConfigJson, UsesTransformersDefaultsForMissingSettings) {
+    ModelConfig llama = renamed(find_named_model("llama-7b"), "llama");
     llama.positions = 2048;
     llama.norm_epsilon = 1e-6;
-    ModelConfig vit = renamed(model_named("vit-base"), "vit");
+    ModelConfig vit = renamed(find_named_model("vit-base"), "vit");
 
-    EXPECT_EQ(read(R"({"model_type": "gpt2", "n_embd": 768})"), model_named("gpt2"));
+    EXPECT_EQ(read(R"({"model_type": "gpt2", "n_embd": 768})"), find_named_model("gpt2"));
     EXPECT_EQ(read(R"({"model_type": "llama", "hidden_size": 4096})"), llama);
-    EXPECT_EQ(read(R"({"model_type": "bert", "hidden_size": 768})"), renamed(model_named("bert-base"), "bert"));
+    EXPECT_EQ(read(R"({"model_type": "bert", "hidden_size": 768})"),
+              renamed(find_named_model("bert-base"), "bert"));
     EXPECT_EQ(read(R"({"model_type": "vit", "hidden_size": 768})"), vit);
 }
 
-TEST(ConfigJson, OfGpt2MayUseTheWordsOfTheOthers) {
+TEST(ConfigJson, AcceptsTheKeysOfOtherFamiliesForGpt2) {
     const json alias{{"n_embd", nullptr}, {"hidden_size", 32}, {"n_inner", 40}};
 
     EXPECT_EQ(read(with(texts::gpt2_since, alias)).width, 32U);
@@ -193,16 +194,16 @@ TEST(ConfigJson, OfGpt2MayUseTheWordsOfTheOthers) {
 }
 
 TEST(ConfigJson, KnowsTheSpellingsOfGelu) {
-    const auto kind_of = [](const char* name) {
+    const auto find_kind = [](const char* name) {
         return read(with(texts::gpt2_since, {{"activation_function", name}})).activation;
     };
 
-    EXPECT_EQ(kind_of("gelu"), kernels::ActivationKind::gelu);
-    EXPECT_EQ(kind_of("gelu_new"), kernels::ActivationKind::gelu_tanh);
-    EXPECT_EQ(kind_of("gelu_pytorch_tanh"), kernels::ActivationKind::gelu_tanh);
+    EXPECT_EQ(find_kind("gelu"), kernels::ActivationKind::gelu);
+    EXPECT_EQ(find_kind("gelu_new"), kernels::ActivationKind::gelu_tanh);
+    EXPECT_EQ(find_kind("gelu_pytorch_tanh"), kernels::ActivationKind::gelu_tanh);
 }
 
-TEST(ConfigJson, ReadsEveryWayToSayRotaryPositions) {
+TEST(ConfigJson, ReadsEveryFormOfRotarySettings) {
     const auto rotary_of = [](const json& changes) { return read(with(texts::llama_since, changes)).rotary; };
     const json none{{"rope_parameters", nullptr}, {"rope_theta", 5000}};
     const json linear{{"rope_scaling", {{"type", "linear"}, {"factor", 2}}}, {"rope_theta", 5000}};
@@ -215,16 +216,16 @@ TEST(ConfigJson, ReadsEveryWayToSayRotaryPositions) {
 
     EXPECT_EQ(rotary_of(none), (RotaryConfig{.base = 5000}));
     EXPECT_EQ(rotary_of(linear),
-              (RotaryConfig{.base = 5000, .stretch = RotaryConfig::Stretch::linear, .factor = 2}));
+              (RotaryConfig{.base = 5000, .scaling = RotaryConfig::Scaling::linear, .factor = 2}));
     EXPECT_EQ(rotary_of(unsaid_length), (RotaryConfig{.base = 7000,
-                                                      .stretch = RotaryConfig::Stretch::llama3,
+                                                      .scaling = RotaryConfig::Scaling::llama3,
                                                       .factor = 8,
                                                       .low_frequency = 2,
                                                       .high_frequency = 3,
                                                       .original_positions = 24}));
 }
 
-TEST(ConfigJson, RefusesArchitecturesThatAreNotOurs) {
+TEST(ConfigJson, RejectsUnsupportedArchitectures) {
     EXPECT_EQ(
         complaint_about(texts::llama_since, {{"architectures", {"MistralForCausalLM"}}}),
         "config.json: architectures is [\"MistralForCausalLM\"]; Trireme knows GPT2LMHeadModel, GPT2Model, "
@@ -238,21 +239,21 @@ TEST(ConfigJson, RefusesArchitecturesThatAreNotOurs) {
     EXPECT_TRUE(says(complaint(R"({"model_type": "gpt2"})"), "config.json: n_embd is missing"));
 }
 
-struct Refusal {
+struct Rejection {
     const char* text;
     json changes;
     const char* message;  // a substring of the message
 };
 
-void expect_refusals(const std::vector<Refusal>& refusals) {
-    for (const auto& [text, changes, message] : refusals) {
+void expect_rejections(const std::vector<Rejection>& rejections) {
+    for (const auto& [text, changes, message] : rejections) {
         EXPECT_TRUE(says(complaint_about(text, changes), message));
     }
 }
 
-TEST(ConfigJson, OfGpt2RefusesWhatComputesSomethingElse) {
+TEST(ConfigJson, RejectsUnsupportedSettingsOfGpt2) {
     const char* text = texts::gpt2_since;
-    expect_refusals({
+    expect_rejections({
         {text, {{"activation_function", "relu"}}, "activation_function is \"relu\"; Trireme knows gelu_new"},
         {text, {{"embd_pdrop", 0.0}}, "embd_pdrop is 0.0; Trireme drops as much everywhere"},
         {text, {{"scale_attn_weights", false}}, "scale_attn_weights is false"},
@@ -263,10 +264,10 @@ TEST(ConfigJson, OfGpt2RefusesWhatComputesSomethingElse) {
     });
 }
 
-TEST(ConfigJson, OfLlamaRefusesWhatComputesSomethingElse) {
+TEST(ConfigJson, RejectsUnsupportedSettingsOfLlama) {
     const char* text = texts::llama_since;
     const auto rope = [](const json& settings) { return json{{"rope_parameters", settings}}; };
-    expect_refusals({
+    expect_rejections({
         {text, {{"hidden_act", "gelu"}}, "hidden_act is \"gelu\"; Trireme computes with \"silu\" only"},
         {text, {{"attention_bias", true}}, "attention_bias is true"},
         {text, {{"mlp_bias", true}}, "mlp_bias is true"},
@@ -278,14 +279,15 @@ TEST(ConfigJson, OfLlamaRefusesWhatComputesSomethingElse) {
         {text, rope({{"rope_type", "dynamic"}, {"factor", 2}}), "rope_type is \"dynamic\""},
         {text, rope({{"rope_type", "longrope"}, {"factor", 2}}), "rope_type is \"longrope\""},
         {text, rope({{"rope_type", "linear"}}), "config.json, rope_parameters: factor is missing"},
-        {text, rope({{"full_attention", {{"rope_type", "default"}}}}), "turns positions alike in every layer"},
+        {text, rope({{"full_attention", {{"rope_type", "default"}}}}),
+         "rotates positions equally in every layer"},
     });
 }
 
-TEST(ConfigJson, OfBertAndVitRefusesWhatComputesSomethingElse) {
+TEST(ConfigJson, RejectsUnsupportedSettingsOfBertAndVit) {
     const char* bert = texts::bert_since;
     const char* vit = texts::vit_since;
-    expect_refusals({
+    expect_rejections({
         {bert, {{"position_embedding_type", "relative_key"}}, "position_embedding_type is \"relative_key\""},
         {bert, {{"is_decoder", true}}, "is_decoder is true"},
         {bert, {{"classifier_dropout", 0.3}}, "classifier_dropout is 0.3; Trireme drops as much everywhere"},
@@ -301,9 +303,9 @@ TEST(ConfigJson, OfBertAndVitRefusesWhatComputesSomethingElse) {
     EXPECT_EQ(read(with(vit, {{"image_size", {16, 16}}})).image.size, 16U);
 }
 
-TEST(ConfigJson, RefusesSettingsOfAnotherKind) {
+TEST(ConfigJson, RejectsSettingsOfTheWrongTypeOrRange) {
     const char* gpt2 = texts::gpt2_since;
-    expect_refusals({
+    expect_rejections({
         {gpt2, {{"n_layer", "2"}}, "n_layer is \"2\"; it must be a whole number from 1 to 16777216"},
         {gpt2, {{"n_layer", -2}}, "n_layer is -2; it must be a whole number"},
         {gpt2, {{"n_layer", 0}}, "n_layer is 0; it must be a whole number"},
@@ -324,7 +326,7 @@ TEST(ConfigJson, RefusesSettingsOfAnotherKind) {
     });
 }
 
-TEST(ConfigJson, CutsLongValuesShortBetweenLetters) {
+TEST(ConfigJson, ShortensLongValuesInMessagesBetweenCharacters) {
     std::string beams;
     for (int i = 0; i < 100; ++i) beams += "\u00e9";
 
@@ -334,34 +336,35 @@ TEST(ConfigJson, CutsLongValuesShortBetweenLetters) {
     EXPECT_LT(message.size(), 200U);
 }
 
-TEST(ConfigJson, RefusesSizesThatContradictEachOther) {
+TEST(ConfigJson, RejectsContradictorySizes) {
     EXPECT_EQ(
         complaint_about(texts::gpt2_since, {{"n_head", 3}}),
         "config.json describes no model that can be built: --width 16 is not a multiple of --heads 3; every "
         "head needs the same number of channels");
 }
 
-TEST(ConfigJson, RefusesTextThatIsNoObjectOfJson) {
-    EXPECT_EQ(complaint(""),
-              "config.json is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
-    EXPECT_TRUE(says(complaint(R"({"n_layer": )"), "config.json is not whole JSON: it breaks at byte"));
+TEST(ConfigJson, RejectsTextThatIsNoJsonObject) {
+    EXPECT_EQ(
+        complaint(""),
+        "config.json is not complete JSON: it breaks off at byte 1 of 0; correct it there, or copy it again");
+    EXPECT_TRUE(says(complaint(R"({"n_layer": )"), "config.json is not complete JSON: it breaks off at byte"));
     EXPECT_TRUE(says(complaint(R"({"n_layer": 1e999})"), "a number in it is too large"));
     EXPECT_TRUE(says(complaint("[1]"), "config.json is not an object of settings"));
     EXPECT_TRUE(says(complaint(std::string(1'000'000, '[')), "nested deeper than 64 levels"));
 }
 
-TEST(ConfigJson, KeepsWhatAnEarlierOneSaysBeside) {
-    ModelConfig model = model_named("vit-tiny");
+TEST(ConfigJson, KeepsOtherSettingsOfAnEarlierFile) {
+    ModelConfig model = find_named_model("vit-tiny");
     model.labels = 2;
     const std::string base =
         R"({"id2label": {"0": "cat", "1": "dog"}, "num_labels": 2, "eos_token_id": 7, "hidden_size": 5})";
 
-    const auto kept = json::parse(config_json_of(model, "float32", base));
+    const auto kept = json::parse(to_config_json(model, "float32", base));
     model.label_names = {"dog", "cat"};
-    const auto renamed_labels = json::parse(config_json_of(model, "float32", base));
+    const auto renamed_labels = json::parse(to_config_json(model, "float32", base));
     model.labels = 3;
     model.label_names.clear();
-    const auto replaced = json::parse(config_json_of(model, "float32", base));
+    const auto replaced = json::parse(to_config_json(model, "float32", base));
 
     EXPECT_EQ(kept.at("id2label").at("1"), "dog");
     EXPECT_EQ(kept.at("eos_token_id"), 7);
@@ -377,12 +380,13 @@ TEST(ConfigJson, IsReadFromAFile) {
     const std::string file = folder.write("config.json", texts::gpt2_before);
     const std::string empty = folder.write("empty.json", "");
     const auto complaint_of = [](const std::string& path) {
-        return message_of<ConfigError>([&] { read_config_json(path); });
+        return catch_message<ConfigError>([&] { read_config_json(path); });
     };
 
-    EXPECT_EQ(read_config_json(file), model_named("gpt2"));
-    EXPECT_EQ(complaint_of(empty),
-              empty + " is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
+    EXPECT_EQ(read_config_json(file), find_named_model("gpt2"));
+    EXPECT_EQ(
+        complaint_of(empty),
+        empty + " is not complete JSON: it breaks off at byte 1 of 0; correct it there, or copy it again");
     EXPECT_TRUE(says(complaint_of(folder.file("absent.json")), "No such file or directory; check its name"));
     EXPECT_TRUE(says(complaint_of(folder.file("")), "is not a regular file (it is a directory)"));
 }

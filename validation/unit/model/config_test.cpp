@@ -11,83 +11,83 @@
 namespace trireme::model {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 
 // Returns a known model, with the vocabulary and the labels that a corpus would determine.
-ModelConfig whole(const std::string& name) {
-    ModelConfig config = model_named(name);
+ModelConfig complete_model(const std::string& name) {
+    ModelConfig config = find_named_model(name);
     if (!config.reads_images() && config.vocabulary == 0) config.vocabulary = 300;
     if (config.task == Task::classify) config.labels = 10;
     return config;
 }
 
 std::string complaint(const std::string& name, const std::function<void(ModelConfig&)>& change) {
-    ModelConfig config = whole(name);
+    ModelConfig config = complete_model(name);
     change(config);
-    return message_of<ConfigError>([&] { check_model(config); });
+    return catch_message<ConfigError>([&] { check_model(config); });
 }
 
 TEST(Model, HasHuggingFacesParameterCounts) {
-    ModelConfig gpt2 = model_named("gpt2");
-    EXPECT_EQ(parameter_count(gpt2), 124'439'808U);
+    ModelConfig gpt2 = find_named_model("gpt2");
+    EXPECT_EQ(count_parameters(gpt2), 124'439'808U);
 
     gpt2.tied = false;
-    EXPECT_EQ(parameter_count(gpt2), 163'037'184U);
-    EXPECT_EQ(parameter_count(model_named("gpt2-medium")), 354'823'168U);
-    EXPECT_EQ(parameter_count(model_named("gpt2-large")), 774'030'080U);
-    EXPECT_EQ(parameter_count(model_named("gpt2-xl")), 1'557'611'200U);
+    EXPECT_EQ(count_parameters(gpt2), 163'037'184U);
+    EXPECT_EQ(count_parameters(find_named_model("gpt2-medium")), 354'823'168U);
+    EXPECT_EQ(count_parameters(find_named_model("gpt2-large")), 774'030'080U);
+    EXPECT_EQ(count_parameters(find_named_model("gpt2-xl")), 1'557'611'200U);
 }
 
-TEST(Model, CutsIntoHalvesOfBlocks) { EXPECT_EQ(build_layers(model_named("gpt2")).size(), 27U); }
+TEST(Model, SplitsEachBlockIntoTwoLayers) { EXPECT_EQ(build_layers(find_named_model("gpt2")).size(), 27U); }
 
-TEST(Model, NamesTheNearestKnownOne) {
-    const std::string message = message_of<ConfigError>([] { model_named("gtp2"); });
-    const std::string other_family = message_of<ConfigError>([] { model_named("llama1b"); });
+TEST(Model, SuggestsTheNearestNameForAnUnknownModel) {
+    const std::string message = catch_message<ConfigError>([] { find_named_model("gtp2"); });
+    const std::string other_family = catch_message<ConfigError>([] { find_named_model("llama1b"); });
 
     EXPECT_NE(message.find("did you mean gpt2?"), std::string::npos) << message;
     EXPECT_NE(other_family.find("did you mean llama-1b?"), std::string::npos) << other_family;
 }
 
-TEST(Model, OfEveryKnownNameIsWhole) {
-    for (const std::string& name : known_models()) {
-        EXPECT_EQ(model_named(name).name, name);
-        EXPECT_NO_THROW(check_model(whole(name))) << name;
-        EXPECT_EQ(model_named(name).task, tasks_of(model_named(name).family).front()) << name;
+TEST(Model, IsCompleteForEveryKnownName) {
+    for (const std::string& name : list_model_names()) {
+        EXPECT_EQ(find_named_model(name).name, name);
+        EXPECT_NO_THROW(check_model(complete_model(name))) << name;
+        EXPECT_EQ(find_named_model(name).task, list_tasks(find_named_model(name).family).front()) << name;
     }
 }
 
-TEST(Model, LeavesToTheCorpusWhatOnlyItKnows) {
+TEST(Model, LeavesVocabularyAndLabelsToTheCorpus) {
     for (const char* name : {"gpt2-tiny", "llama-tiny", "bert-tiny"}) {
-        EXPECT_EQ(model_named(name).vocabulary, 0U) << name;
-        EXPECT_EQ(model_named(name).dropout, 0) << name;
-        EXPECT_EQ(model_named(name).attention_dropout, 0) << name;
+        EXPECT_EQ(find_named_model(name).vocabulary, 0U) << name;
+        EXPECT_EQ(find_named_model(name).dropout, 0) << name;
+        EXPECT_EQ(find_named_model(name).attention_dropout, 0) << name;
     }
-    EXPECT_EQ(model_named("vit-tiny").labels, 0U);
+    EXPECT_EQ(find_named_model("vit-tiny").labels, 0U);
 }
 
-TEST(Model, OfLlama3HasGroupsAndStretchedPositions) {
-    const ModelConfig model = model_named("llama-1b");
+TEST(Model, HasGroupsAndRotaryScalingForLlama3) {
+    const ModelConfig model = find_named_model("llama-1b");
 
     EXPECT_EQ(model.head_size(), 64U);
-    EXPECT_EQ(model.key_groups(), 8U);
+    EXPECT_EQ(model.key_value_heads(), 8U);
     EXPECT_EQ(model.positions, 131072U);
     EXPECT_TRUE(model.tied);
-    EXPECT_EQ(model.rotary.stretch, RotaryConfig::Stretch::llama3);
+    EXPECT_EQ(model.rotary.scaling, RotaryConfig::Scaling::llama3);
     EXPECT_EQ(model.rotary.base, 500000);
     EXPECT_EQ(model.rotary.factor, 32);
-    EXPECT_EQ(model_named("llama-8b").rotary.factor, 8);
+    EXPECT_EQ(find_named_model("llama-8b").rotary.factor, 8);
 }
 
-TEST(Model, OfImagesHasAPositionForEachPatchAndTheClass) {
-    EXPECT_EQ(model_named("vit-tiny").positions, 65U);
-    EXPECT_EQ(model_named("vit-base").positions, 197U);
+TEST(Model, HasAPositionForEachPatchAndTheClassToken) {
+    EXPECT_EQ(find_named_model("vit-tiny").positions, 65U);
+    EXPECT_EQ(find_named_model("vit-base").positions, 197U);
 }
 
 TEST(Model, HasHeadsForTheTasksOfItsFamily) {
-    EXPECT_EQ(tasks_of(Family::gpt2), std::vector{Task::language});
-    EXPECT_EQ(tasks_of(Family::llama), std::vector{Task::language});
-    EXPECT_EQ(tasks_of(Family::bert), (std::vector{Task::masked, Task::span, Task::classify}));
-    EXPECT_EQ(tasks_of(Family::vit), std::vector{Task::classify});
+    EXPECT_EQ(list_tasks(Family::gpt2), std::vector{Task::language});
+    EXPECT_EQ(list_tasks(Family::llama), std::vector{Task::language});
+    EXPECT_EQ(list_tasks(Family::bert), (std::vector{Task::masked, Task::span, Task::classify}));
+    EXPECT_EQ(list_tasks(Family::vit), std::vector{Task::classify});
 
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.task = Task::span; }),
               "a gpt2 model has no head for the task span; it has heads for: language; choose another --model");
@@ -97,7 +97,7 @@ TEST(Model, HasHeadsForTheTasksOfItsFamily) {
         "another --model");
 }
 
-TEST(Model, RefusesSizesThatContradictEachOther) {
+TEST(Model, RejectsContradictorySizes) {
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.heads = 7; }),
               "--width 768 is not a multiple of --heads 7; every head needs the same number of channels");
     EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.groups = 3; }),
@@ -108,12 +108,12 @@ TEST(Model, RefusesSizesThatContradictEachOther) {
               "--groups 4 does not fit a gpt2 model with 12 heads: heads of this family do not share keys; "
               "leave it out");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.patch = 5; }),
-              "--image-size 32 is not a multiple of --patch 5; an image is cut into whole patches");
+              "--image-size 32 is not a multiple of --patch 5; an image must consist of whole patches");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.positions = 64; }),
               "--positions 64 is not 65: the class token and the 64 patches of --image-size 32 and --patch 4");
 }
 
-TEST(Model, RefusesSizesThatAreNone) {
+TEST(Model, RejectsSizesOfZero) {
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.layers = 0; }), "--layers is 0; a model needs at least 1");
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.width = 0; }), "--width is 0; a model needs at least 1");
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.heads = 0; }), "--heads is 0; a model needs at least 1");
@@ -128,7 +128,7 @@ TEST(Model, RefusesSizesThatAreNone) {
               "the number of token types is 0; a model needs at least 1");
 }
 
-TEST(Model, RefusesSizesBeyondCounting) {
+TEST(Model, RejectsSizesBeyondTheLimits) {
     constexpr std::size_t huge = (std::size_t{1} << 24) + 1;
 
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.mlp_width = huge; }),
@@ -139,7 +139,7 @@ TEST(Model, RefusesSizesBeyondCounting) {
               "--patch 16384 makes patches of 805306368 values, which is beyond 16777216");
 }
 
-TEST(Model, RefusesSharesAndScalesOutOfTheirRange) {
+TEST(Model, RejectsFractionsAndScalesOutOfRange) {
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.dropout = 1; }), "--dropout 1 is outside [0, 1)");
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.attention_dropout = -0.5; }),
               "--attention-dropout -0.5 is outside [0, 1)");
@@ -160,8 +160,8 @@ TEST(Model, NeedsTwoTokenTypesToTellQuestionAndContextApart) {
               "the model has 1 token type; to find answers in a context it needs 2");
 }
 
-ModelConfig with_heads_of(std::size_t channels, const RotaryConfig& rotary) {
-    ModelConfig config = model_named("llama-tiny");
+ModelConfig make_model_with_heads(std::size_t channels, const RotaryConfig& rotary) {
+    ModelConfig config = find_named_model("llama-tiny");
     config.width = 8 * channels;
     config.rotary = rotary;
     return config;
@@ -171,7 +171,8 @@ ModelConfig with_heads_of(std::size_t channels, const RotaryConfig& rotary) {
 void expect_near(double value, double expected) { EXPECT_NEAR(value, expected, 1e-14 * expected); }
 
 TEST(RotaryFrequencies, FallFromOneByPowersOfTheBase) {
-    const std::vector<double> frequencies = rotary_frequencies(with_heads_of(8, {.base = 10000}));
+    const std::vector<double> frequencies =
+        compute_rotary_frequencies(make_model_with_heads(8, {.base = 10000}));
 
     ASSERT_EQ(frequencies.size(), 4U);
     expect_near(frequencies[0], 1);
@@ -180,9 +181,9 @@ TEST(RotaryFrequencies, FallFromOneByPowersOfTheBase) {
     expect_near(frequencies[3], 0.001);
 }
 
-TEST(RotaryFrequencies, StretchedLinearlyAreDividedByTheFactor) {
-    const std::vector<double> frequencies = rotary_frequencies(
-        with_heads_of(8, {.base = 10000, .stretch = RotaryConfig::Stretch::linear, .factor = 4}));
+TEST(RotaryFrequencies, AreDividedByTheFactorForLinearScaling) {
+    const std::vector<double> frequencies = compute_rotary_frequencies(
+        make_model_with_heads(8, {.base = 10000, .scaling = RotaryConfig::Scaling::linear, .factor = 4}));
 
     ASSERT_EQ(frequencies.size(), 4U);
     expect_near(frequencies[0], 0.25);
@@ -190,8 +191,8 @@ TEST(RotaryFrequencies, StretchedLinearlyAreDividedByTheFactor) {
 }
 
 // The expected values are those of transformers' formula, computed in float64.
-TEST(RotaryFrequencies, OfLlama3AreStretchedByTheirWaves) {
-    const std::vector<double> frequencies = rotary_frequencies(model_named("llama-1b"));
+TEST(RotaryFrequencies, AreScaledByWavelengthForLlama3) {
+    const std::vector<double> frequencies = compute_rotary_frequencies(find_named_model("llama-1b"));
 
     ASSERT_EQ(frequencies.size(), 32U);
     expect_near(frequencies[0], 1.0);
@@ -200,7 +201,7 @@ TEST(RotaryFrequencies, OfLlama3AreStretchedByTheirWaves) {
     expect_near(frequencies[15], 0.001290547928209264);   // interpolated, as are the next two
     expect_near(frequencies[16], 0.00042955679655936815);
     expect_near(frequencies[17], 9.70828780262767e-05);
-    expect_near(frequencies[18], 1.9461638184831125e-05);  // the first one divided by the whole factor
+    expect_near(frequencies[18], 1.9461638184831125e-05);  // the first one divided by the full factor
     expect_near(frequencies[31], 9.418306725434909e-08);
 }
 

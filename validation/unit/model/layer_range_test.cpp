@@ -11,14 +11,14 @@ using validation::sharable;
 std::vector<std::string> names_of(const std::vector<Layer>& layers) {
     std::vector<std::string> names;
     for (const Layer& layer : layers) {
-        names.emplace_back(kind_of(layer));
-        for (const ParameterSpec& spec : parameters_of(layer))
+        names.emplace_back(find_kind(layer));
+        for (const ParameterSpec& spec : list_parameters(layer))
             names.push_back(cat(spec.name, ' ', spec.rows, " x ", spec.columns));
     }
     return names;
 }
 
-TEST(LayerRange, HasTheSameLayersAsTheWholeModel) {
+TEST(LayerRange, MatchesTheSameRangeOfTheFullModel) {
     const TensorPart part{.rank = 1, .shares = {5, 3}};
     for (const ModelConfig& model :
          {sharable(Family::gpt2, Task::language, true), sharable(Family::bert, Task::masked, true)}) {

@@ -55,7 +55,7 @@ protected:
         const device::Tensor output = zeros(rows, outputs);
         Outcome outcome;
         for (std::size_t r = 0; r < ranks; ++r) {
-            add(product(inputs_[r], weights_[r]), output);
+            add(matmul(inputs_[r], weights_[r]), output);
             outcome.grad_inputs[r] = read(input_gradient(weights_[r]));
         }
         outcome.output = read(output);
@@ -71,13 +71,13 @@ protected:
         std::array<device::Tensor, ranks> grad_inputs;
         grad_inputs[slow] = zeros(rows, channels);
         for (std::size_t r = slow + 1; r < ranks; ++r) {
-            add(product(inputs_[r], weights_[r]), output);
+            add(matmul(inputs_[r], weights_[r]), output);
             grad_inputs[r] = input_gradient(weights_[r]);
         }
         for (const auto& [rank, begin, count] : pieces) {
             const device::Tensor input = inputs_[reads(rank)].column_range(begin, count);
             const device::Tensor weight = weights_[slow].row_range(begin, count);
-            add(product(input, weight), output);
+            add(matmul(input, weight), output);
             add(input_gradient(weight), grad_inputs[gets(rank)].column_range(begin, count));
             add(weight_gradient(input), grad_weight.row_range(begin, count));
         }
@@ -95,7 +95,7 @@ private:
     device::Tensor scattered(std::size_t of_rows, std::size_t of_columns, std::uint64_t seed) {
         const device::Tensor made = zeros(of_rows, of_columns);
         for (std::size_t i = 0; i < made.size(); ++i)
-            made.flattened().as<double>()[i] = 2 * unit_interval(random_block(RandomKey{seed}, i)[0]) - 1;
+            made.flattened().as<double>()[i] = 2 * to_unit_interval(random_block(RandomKey{seed}, i)[0]) - 1;
         return made;
     }
     void add(const device::Tensor& term, const device::Tensor& sum) const {
@@ -105,7 +105,7 @@ private:
     }
     Numbers read(const device::Tensor& tensor) { return kernels::read_values(stream_, tensor); }
 
-    device::Tensor product(const device::Tensor& input, const device::Tensor& weight) {
+    device::Tensor matmul(const device::Tensor& input, const device::Tensor& weight) {
         const device::Tensor output = zeros(rows, outputs);
         launch(stream_, kernels::Linear{.input = input, .weight = weight, .output = output});
         return output;
@@ -133,7 +133,7 @@ private:
 std::size_t own(std::size_t rank) { return rank; }
 std::size_t of_the_slow_rank(std::size_t) { return slow; }
 
-TEST_F(MigratedRows, AreExactWhereTheSlowRanksInputTravelsAndItsGradientComesBack) {
+TEST_F(MigratedRows, AreExactIfInputIsSentAndItsGradientReturned) {
     const Outcome expected = dense(), found = migrated(of_the_slow_rank, of_the_slow_rank);
 
     EXPECT_LE(error_of(found.output, expected.output), 1e-12);

@@ -11,7 +11,7 @@
 namespace trireme::model {
 namespace {
 
-using validation::every_sharable;
+using validation::make_small_models;
 using validation::specs_of;
 
 // Per tensor: the number of times that each element is held.
@@ -43,7 +43,7 @@ bool is_held_by_all(const std::string& name) {
 
 // True for biases that only one rank adds to its partial sums, and for embedding tables other than the token
 // table.
-bool is_of_the_first_alone(const std::string& name) {
+bool is_held_by_first_rank(const std::string& name) {
     return contains_any(
         name, {"c_proj.bias", "output.dense.bias", "wpe", "position_embeddings", "token_type_embeddings"});
 }
@@ -54,7 +54,7 @@ struct SharedModel {
 
     TensorPart part(std::size_t rank) const { return {.rank = static_cast<int>(rank), .shares = shares}; }
     std::string name() const {
-        std::string text = cat(config.name, "_", name_of(config.task), config.tied ? "" : "_untied");
+        std::string text = cat(config.name, "_", to_string(config.task), config.tied ? "" : "_untied");
         for (const std::size_t share : shares) text += cat("_", share);
         return text;
     }
@@ -63,7 +63,7 @@ struct SharedModel {
 
 std::vector<SharedModel> every_shared_model() {
     std::vector<SharedModel> trials;
-    for (const ModelConfig& config : every_sharable()) {
+    for (const ModelConfig& config : make_small_models()) {
         for (const std::vector<std::size_t>& shares :
              std::vector<std::vector<std::size_t>>{{1, 1}, {1, 1, 1}, {5, 2, 1}, {1, 3}, {1, 1, 1, 1}}) {
             trials.push_back({config, shares});
@@ -74,7 +74,7 @@ std::vector<SharedModel> every_shared_model() {
 
 class TensorRanks : public testing::TestWithParam<SharedModel> {};
 
-TEST_P(TensorRanks, HoldEachElementOnceButForWhatAllHold) {
+TEST_P(TensorRanks, HoldEachElementOnceExceptReplicatedTensors) {
     const SharedModel& trial = GetParam();
     ElementCounts counts;
     for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
@@ -89,12 +89,12 @@ TEST_P(TensorRanks, HoldEachElementOnceButForWhatAllHold) {
     EXPECT_EQ(counts, expected);
 }
 
-TEST_P(TensorRanks, LeaveToTheFirstWhatIsAddedOnce) {
+TEST_P(TensorRanks, HoldTensorsAddedOnceOnTheFirstRankOnly) {
     const SharedModel& trial = GetParam();
     for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
         std::size_t found = 0;
         for (const ParameterSpec& spec : specs_of(trial.config, trial.part(rank))) {
-            if (is_held_by_all(spec.name) || !is_of_the_first_alone(spec.name)) continue;
+            if (is_held_by_all(spec.name) || !is_held_by_first_rank(spec.name)) continue;
             EXPECT_EQ(rank, 0U) << spec.name;
             EXPECT_TRUE(spec.is_whole()) << spec.name;
             ++found;
@@ -104,7 +104,7 @@ TEST_P(TensorRanks, LeaveToTheFirstWhatIsAddedOnce) {
     }
 }
 
-TEST_P(TensorRanks, HoldTogetherAllSizesAndWhatIsHeldByAllOnceMoreEach) {
+TEST_P(TensorRanks, HoldTheModelsParametersPlusReplicasInTotal) {
     const SharedModel& trial = GetParam();
     std::size_t sum = 0;
     for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
@@ -120,10 +120,10 @@ TEST_P(TensorRanks, HoldTogetherAllSizesAndWhatIsHeldByAllOnceMoreEach) {
     for (const ParameterSpec& spec : specs_of(trial.config)) {
         if (is_held_by_all(spec.name)) held_by_all += spec.size();
     }
-    EXPECT_EQ(sum, parameter_count(trial.config) + (trial.shares.size() - 1) * held_by_all);
+    EXPECT_EQ(sum, count_parameters(trial.config) + (trial.shares.size() - 1) * held_by_all);
 }
 
-// Expects each element of a rank's part to equal, bit for bit, the same element on a lone rank.
+// Expects each element of a rank's part to equal, bit for bit, the same element on a single rank.
 void expect_boxes_of(const ParameterSpec& spec, const device::Tensor& part, const device::Tensor& whole) {
     const auto own = part.as<float>();
     const auto all = whole.as<float>();
@@ -137,19 +137,19 @@ void expect_boxes_of(const ParameterSpec& spec, const device::Tensor& part, cons
     }
 }
 
-TEST_P(TensorRanks, BeginWithTheValuesThatALoneRankWouldGive) {
+TEST_P(TensorRanks, InitialiseParametersAsASingleRankDoes) {
     const SharedModel& trial = GetParam();
     const std::vector<ParameterSpec> whole = specs_of(trial.config);
     const ParameterTensors all(whole, device::DType::f32, device::MemorySpace::host);
     for (const device::Stream& backend : {device::Stream{.backend = device::ReferenceStream{}},
                                           device::Stream{.backend = device::CpuStream{}}}) {
         device::Stream stream = backend;
-        initialise(stream, whole, all, 3);
+        initialize_parameters(stream, whole, all, 3);
         for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
             const std::vector<ParameterSpec> specs = specs_of(trial.config, trial.part(rank));
             const ParameterTensors own(specs, device::DType::f32, device::MemorySpace::host);
 
-            initialise(stream, specs, own, 3);
+            initialize_parameters(stream, specs, own, 3);
 
             for (std::size_t i = 0; i < specs.size(); ++i) {
                 const auto at = std::ranges::find(whole, specs[i].name, &ParameterSpec::name);
@@ -162,10 +162,10 @@ TEST_P(TensorRanks, BeginWithTheValuesThatALoneRankWouldGive) {
 INSTANTIATE_TEST_SUITE_P(Models, TensorRanks, testing::ValuesIn(every_shared_model()),
                          [](const auto& trial) { return trial.param.name(); });
 
-TEST(ParameterTensors, HoldWhatTheRankHasAndNoMore) {
+TEST(ParameterTensors, HoldOnlyTheRanksPart) {
     const std::vector<ParameterSpec> specs{
-        part_of(matrix_spec("matrix", 40, 32, 1), all_channels(40), {32, {{0, 8}, {16, 8}}}),
-        vector_spec("vector", 3, Init::zeros)};
+        cut_parameter(make_matrix_spec("matrix", 40, 32, 1), make_all_channels(40), {32, {{0, 8}, {16, 8}}}),
+        make_vector_spec("vector", 3, Init::zeros)};
 
     const ParameterTensors tensors(specs, device::DType::f32, device::MemorySpace::host);
 

@@ -18,7 +18,7 @@ using Numbers = std::vector<double>;
 using List = std::vector<std::int32_t>;
 using Counts = std::vector<std::size_t>;
 
-const ProjectionPlace place{.block = 1, .product = layout::Product::mlp_in};
+const ProjectionId place{.block = 1, .matmul = layout::Matmul::mlp_in};
 
 // A projection of a family, with its tensors. gpt2 stores weights as (in, out) and has biases; llama stores
 // (out, in) and has none.
@@ -26,8 +26,8 @@ class Bench {
 public:
     Bench(Family family, std::size_t channels, std::vector<std::size_t> outputs,
           device::Stream stream = {device::ReferenceStream{}}, device::DType dtype = device::DType::f64)
-        : projection_(validation::sharable(family, Task::language), all_channels(channels), parts_of(outputs),
-                      0.02),
+        : projection_(validation::sharable(family, Task::language), make_all_channels(channels),
+                      make_parts(outputs), 0.02),
           specs_(projection_.parameters()),
           stream_(std::move(stream)),
           dtype_(dtype),
@@ -40,7 +40,7 @@ public:
     }
 
     const Projection& projection() const { return projection_; }
-    ProjectionShape shape() const { return projection_.shape(place); }
+    ProjectionShape shape() const { return projection_.make_shape(place); }
     const std::vector<ParameterSpec>& specs() const { return specs_; }
     device::Stream& stream() { return stream_; }
 
@@ -52,7 +52,7 @@ public:
     device::Tensor scattered(std::size_t rows, std::size_t columns, std::uint64_t seed) {
         Numbers numbers;
         for (std::size_t i = 0; i < rows * columns; ++i)
-            numbers.push_back(2 * unit_interval(random_block(RandomKey{seed}, i)[0]) - 1);
+            numbers.push_back(2 * to_unit_interval(random_block(RandomKey{seed}, i)[0]) - 1);
         return tensor(rows, columns, numbers);
     }
     // Sets the first elements of parameter i, in storage order.
@@ -66,50 +66,50 @@ public:
     Numbers weight(std::size_t i) { return kernels::read_values(stream_, values_[i]); }
     Numbers gradient(std::size_t i) { return kernels::read_values(stream_, gradients_[i]); }
 
-    Numbers forward(device::Tensor input, const KeptChannels* kept) {
+    Numbers forward(device::Tensor input, const SelectedChannels* kept) {
         const device::Tensor output = tensor(input.rows, projection_.output_width());
         if (kept != nullptr) {
             pruned_.forward_kept(pass(), weights_, input, output, *kept);
         } else {
-            projection_.forward(pass(), weights_, input, output, guests_, memory_);
+            projection_.forward(pass(), weights_, input, output, helper_tasks_, memory_);
         }
         return kernels::read_values(stream_, output);
     }
-    Numbers backward_input(device::Tensor grad_output, KeptChannels* kept) {
+    Numbers backward_input(device::Tensor grad_output, SelectedChannels* kept) {
         const device::Tensor grad_input = tensor(grad_output.rows, shape().channels);
         if (kept != nullptr) {
             pruned_.backward_input_kept(pass(), weights_, grad_output, grad_input, *kept);
         } else {
-            projection_.backward_input(pass(), weights_, grad_output, grad_input, guests_, memory_);
+            projection_.backward_input(pass(), weights_, grad_output, grad_input, helper_tasks_, memory_);
         }
         return kernels::read_values(stream_, grad_input);
     }
-    void backward_weight(device::Tensor input, device::Tensor grad_output, KeptChannels* kept) {
+    void backward_weight(device::Tensor input, device::Tensor grad_output, SelectedChannels* kept) {
         if (kept != nullptr) {
             pruned_.backward_weight_kept(pass(), input, grad_output, sums_, *kept);
         } else {
-            projection_.backward_weight(pass(), input, grad_output, guests_, sums_);
+            projection_.backward_weight(pass(), input, grad_output, helper_tasks_, sums_);
         }
     }
 
     double flops(std::string_view kernel) const {
         double sum = 0;
         for (const device::Ledger::Entry& entry : stream_.ledger.entries())
-            sum += entry.unit.kernel == kernel ? entry.unit.flops : 0;
+            sum += entry.total_cost.kernel == kernel ? entry.total_cost.flops : 0;
         return sum;
     }
 
-    Resizing resizing(Filling filling, const List& list, std::size_t most_rows = 4) {
-        Resizing made({shape()}, filling, dtype_, most_rows, device::MemorySpace::host);
-        made.keep({{place, list}});
+    Resizing resizing(Filling filling, const List& list, std::size_t max_rows = 4) {
+        Resizing made({shape()}, filling, dtype_, max_rows, device::MemorySpace::host);
+        made.begin_period({{place, list}});
         return made;
     }
 
 private:
-    static std::vector<Projection::Part> parts_of(const std::vector<std::size_t>& outputs) {
-        std::vector<Projection::Part> parts;
+    static std::vector<Projection::MatrixSpec> make_parts(const std::vector<std::size_t>& outputs) {
+        std::vector<Projection::MatrixSpec> parts;
         for (const std::size_t width : outputs)
-            parts.push_back({cat("part", parts.size()), all_channels(width)});
+            parts.push_back({cat("part", parts.size()), make_all_channels(width)});
         return parts;
     }
     void set(const device::Tensor& to, const Numbers& numbers) {
@@ -120,8 +120,8 @@ private:
     Pass pass() { return {.stream = stream_, .batch = batch_, .scratch = scratch_, .dtype = dtype_}; }
 
     Projection projection_;
-    RebalancedProjection pruned_{projection_, place, Reads::all, {}};
-    GuestStates guests_;
+    RebalancedProjection pruned_{projection_, place, InputSharding::replicated, {}};
+    HelperStates helper_tasks_;
     std::vector<ParameterSpec> specs_;
     device::Stream stream_;
     device::DType dtype_;
@@ -140,15 +140,15 @@ private:
 const Numbers in_out_weight{1, 2, 3, 4, 5, 6};
 const Numbers out_in_weight{1, 3, 5, 2, 4, 6};
 
-class Orientation : public testing::TestWithParam<Family> {
+class ResizedProjection : public testing::TestWithParam<Family> {
 protected:
-    Orientation() : bench_(GetParam(), 3, {2}) {
+    ResizedProjection() : bench_(GetParam(), 3, {2}) {
         bench_.set_weight(0, is_in_out() ? in_out_weight : out_in_weight);
         if (is_in_out()) bench_.set_weight(1, {10, 20});
     }
     bool is_in_out() const { return GetParam() == Family::gpt2; }
     // Converts numbers in (in, out) order to the storage order of the weight.
-    Numbers lying(const Numbers& in_out) const {
+    Numbers in_storage_order(const Numbers& in_out) const {
         if (is_in_out()) return in_out;
         return {in_out[0], in_out[2], in_out[4], in_out[1], in_out[3], in_out[5]};
     }
@@ -156,7 +156,7 @@ protected:
     Bench bench_;
 };
 
-TEST_P(Orientation, MultipliesTheKeptChannelsAlone) {
+TEST_P(ResizedProjection, MultipliesOnlyTheKeptChannels) {
     Resizing resizing = bench_.resizing(Filling::zero, {0, 2});
 
     const Numbers output = bench_.forward(bench_.tensor(1, 3, {1, 2, 3}), resizing.at(place));
@@ -164,7 +164,7 @@ TEST_P(Orientation, MultipliesTheKeptChannelsAlone) {
     EXPECT_EQ(output, is_in_out() ? (Numbers{26, 40}) : (Numbers{16, 20}));
 }
 
-TEST_P(Orientation, FillsGradientsWithZerosOrMeansAndAddsThoseOfWeights) {
+TEST_P(ResizedProjection, FillsWithZerosOrMeansAndAccumulatesWeightGradients) {
     for (const Filling filling : {Filling::zero, Filling::average}) {
         Bench bench(GetParam(), 3, {2});
         bench.set_weight(0, is_in_out() ? in_out_weight : out_in_weight);
@@ -175,9 +175,11 @@ TEST_P(Orientation, FillsGradientsWithZerosOrMeansAndAddsThoseOfWeights) {
         EXPECT_EQ(bench.backward_input(grad_output, resizing.at(place)), (Numbers{5, is_mean ? 11.0 : 0, 17}));
 
         bench.backward_weight(input, grad_output, resizing.at(place));
-        EXPECT_EQ(bench.gradient(0), lying(is_mean ? Numbers{1, 2, 2, 4, 3, 6} : Numbers{1, 2, 0, 0, 3, 6}));
+        EXPECT_EQ(bench.gradient(0),
+                  in_storage_order(is_mean ? Numbers{1, 2, 2, 4, 3, 6} : Numbers{1, 2, 0, 0, 3, 6}));
         bench.backward_weight(input, grad_output, resizing.at(place));
-        EXPECT_EQ(bench.gradient(0), lying(is_mean ? Numbers{2, 4, 4, 8, 6, 12} : Numbers{2, 4, 0, 0, 6, 12}));
+        EXPECT_EQ(bench.gradient(0),
+                  in_storage_order(is_mean ? Numbers{2, 4, 4, 8, 6, 12} : Numbers{2, 4, 0, 0, 6, 12}));
         if (!is_in_out()) continue;
         EXPECT_EQ(bench.gradient(1), (Numbers{2, 4}));
     }
@@ -185,30 +187,30 @@ TEST_P(Orientation, FillsGradientsWithZerosOrMeansAndAddsThoseOfWeights) {
 
 // The first pass keeps channels 0 and 2 as above. The second one keeps 1 and 2, with X = 2 1 4 and dY = 1 1:
 // dX[1] = 7, dX[2] = 11, dW[1] = 1 1, dW[2] = 4 4. Channel 0 repeats its last gradients, 5 and 1 2.
-TEST_P(Orientation, FillsGradientsWithTheLastOnes) {
+TEST_P(ResizedProjection, FillsGradientsWithThePreviousOnes) {
     Resizing resizing = bench_.resizing(Filling::same, {0, 2});
     const device::Tensor grad_output = bench_.tensor(1, 2, {1, 2}), other_grad = bench_.tensor(1, 2, {1, 1});
 
     EXPECT_EQ(bench_.backward_input(grad_output, resizing.at(place)), (Numbers{5, 0, 17}));
     bench_.backward_weight(bench_.tensor(1, 3, {1, 2, 3}), grad_output, resizing.at(place));
-    EXPECT_EQ(bench_.gradient(0), lying({1, 2, 0, 0, 3, 6}));
+    EXPECT_EQ(bench_.gradient(0), in_storage_order({1, 2, 0, 0, 3, 6}));
 
-    resizing.keep({{place, {1, 2}}});
+    resizing.begin_period({{place, {1, 2}}});
     EXPECT_EQ(bench_.backward_input(other_grad, resizing.at(place)), (Numbers{5, 7, 11}));
     bench_.backward_weight(bench_.tensor(1, 3, {2, 1, 4}), other_grad, resizing.at(place));
-    EXPECT_EQ(bench_.gradient(0), lying({2, 4, 1, 1, 7, 10}));
+    EXPECT_EQ(bench_.gradient(0), in_storage_order({2, 4, 1, 1, 7, 10}));
 
     const device::Tensor two_rows = bench_.tensor(2, 2, {1, 1, 1, 1});  // the last pass had one row
     EXPECT_EQ(bench_.backward_input(two_rows, resizing.at(place)), (Numbers{0, 7, 11, 0, 7, 11}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Orientation, testing::Values(Family::gpt2, model::Family::llama),
-                         [](const auto& family) { return std::string(name_of(family.param)); });
+INSTANTIATE_TEST_SUITE_P(Families, ResizedProjection, testing::Values(Family::gpt2, model::Family::llama),
+                         [](const auto& family) { return std::string(to_string(family.param)); });
 
 struct Machine {
     device::Stream stream;
     device::DType dtype;
-    double bar;
+    double tolerance;
 };
 
 std::vector<Machine> every_machine() {
@@ -217,7 +219,7 @@ std::vector<Machine> every_machine() {
 }
 
 // Returns 24 of 32 channels. The skipped channels are scattered.
-List some_of_32() {
+List choose_24_of_32() {
     List list;
     for (std::int32_t c = 0; c < 32; ++c) {
         if (c * 5 % 32 >= 8) list.push_back(c);
@@ -225,7 +227,7 @@ List some_of_32() {
     return list;
 }
 
-bool is_left_out(std::size_t channel) { return channel * 5 % 32 < 8; }
+bool is_skipped(std::size_t channel) { return channel * 5 % 32 < 8; }
 
 double largest_error(const Numbers& found, const Numbers& expected) {
     double worst = found.size() == expected.size() ? 0 : 1, largest = 0;
@@ -237,42 +239,42 @@ double largest_error(const Numbers& found, const Numbers& expected) {
 }
 
 // The projection has three matrices that read the same input, as queries, keys and values do.
-TEST(Resizing, MakesProductsOfMaskedInputsAndWeights) {
+TEST(Resizing, MatchesMatmulsOfMaskedInputs) {
     for (const Family family : {Family::gpt2, model::Family::llama, model::Family::bert}) {
         for (const Machine& machine : every_machine()) {
-            SCOPED_TRACE(cat(name_of(family), " ", name_of(machine.dtype)));
+            SCOPED_TRACE(cat(to_string(family), " ", to_string(machine.dtype)));
             Bench dense(family, 32, {7, 16, 9}, machine.stream, machine.dtype);
             Bench some(family, 32, {7, 16, 9}, machine.stream, machine.dtype);
             dense.scatter_weights();
             some.scatter_weights();
-            Resizing resizing = some.resizing(Filling::zero, some_of_32());
+            Resizing resizing = some.resizing(Filling::zero, choose_24_of_32());
             const device::Tensor input = some.scattered(13, 32, 1), grad_output = some.scattered(13, 32, 2);
             Numbers masked = kernels::read_values(some.stream(), input);
-            for (std::size_t i = 0; i < masked.size(); ++i) masked[i] *= is_left_out(i % 32) ? 0 : 1;
+            for (std::size_t i = 0; i < masked.size(); ++i) masked[i] *= is_skipped(i % 32) ? 0 : 1;
             const device::Tensor masked_input = dense.tensor(13, 32, masked);
 
             EXPECT_LE(
                 largest_error(some.forward(input, resizing.at(place)), dense.forward(masked_input, nullptr)),
-                machine.bar);
+                machine.tolerance);
             Numbers grad_input = dense.backward_input(grad_output, nullptr);
-            for (std::size_t i = 0; i < grad_input.size(); ++i) grad_input[i] *= is_left_out(i % 32) ? 0 : 1;
+            for (std::size_t i = 0; i < grad_input.size(); ++i) grad_input[i] *= is_skipped(i % 32) ? 0 : 1;
             EXPECT_LE(largest_error(some.backward_input(grad_output, resizing.at(place)), grad_input),
-                      machine.bar);
+                      machine.tolerance);
             some.backward_weight(input, grad_output, resizing.at(place));
             dense.backward_weight(masked_input, grad_output, nullptr);
             for (std::size_t i = 0; i < some.specs().size(); ++i)
-                EXPECT_LE(largest_error(some.gradient(i), dense.gradient(i)), machine.bar)
+                EXPECT_LE(largest_error(some.gradient(i), dense.gradient(i)), machine.tolerance)
                     << some.specs()[i].name;
         }
     }
 }
 
-TEST(Resizing, MultipliesLessByExactlyTheRatio) {
+TEST(Resizing, ReducesFlopsByExactlyTheSkippedFraction) {
     for (const Family family : {Family::gpt2, model::Family::llama}) {
         const auto flops_of = [&](bool is_resized) {
             Bench bench(family, 32, {7, 16, 9}, device::Stream{device::CpuStream{}}, device::DType::f32);
-            Resizing resizing = bench.resizing(Filling::zero, some_of_32());
-            KeptChannels* const kept = is_resized ? resizing.at(place) : nullptr;
+            Resizing resizing = bench.resizing(Filling::zero, choose_24_of_32());
+            SelectedChannels* const kept = is_resized ? resizing.at(place) : nullptr;
             const device::Tensor input = bench.scattered(13, 32, 1), grad_output = bench.scattered(13, 32, 2);
             bench.forward(input, kept);
             bench.backward_input(grad_output, kept);
@@ -287,67 +289,67 @@ TEST(Resizing, MultipliesLessByExactlyTheRatio) {
     }
 }
 
-TEST(Resizing, LeavesOutNothingWhereAllIsKeptOrNothingIsSaid) {
+TEST(Resizing, SkipsNothingIfAllChannelsAreKeptOrNoListIsGiven) {
     Bench bench(Family::gpt2, 3, {2});
     Resizing resizing({bench.shape()}, Filling::zero, device::DType::f64, 4, device::MemorySpace::host);
 
     EXPECT_EQ(resizing.at(place), nullptr);
     EXPECT_EQ(resizing.period(), 0);
-    resizing.keep({{place, {0, 2}}});
+    resizing.begin_period({{place, {0, 2}}});
     EXPECT_NE(resizing.at(place), nullptr);
-    EXPECT_EQ(resizing.at({.block = 1, .product = layout::Product::mlp_out}), nullptr);
-    resizing.keep({{place, {0, 1, 2}}});
+    EXPECT_EQ(resizing.at({.block = 1, .matmul = layout::Matmul::mlp_out}), nullptr);
+    resizing.begin_period({{place, {0, 1, 2}}});
     EXPECT_EQ(resizing.at(place), nullptr);
-    resizing.keep({{place, {1}}});
-    resizing.keep({});
+    resizing.begin_period({{place, {1}}});
+    resizing.begin_period({});
     EXPECT_EQ(resizing.at(place), nullptr);
     EXPECT_EQ(resizing.period(), 4);
 }
 
-TEST(Resizing, RemembersNothingButForTheLastGradients) {
+TEST(Resizing, NeedsMemoryOnlyToRepeatThePreviousGradients) {
     Bench bench(Family::gpt2, 16, {24});
-    const auto bytes_of = [&](Filling filling) {
+    const auto byte_size = [&](Filling filling) {
         return Resizing({bench.shape()}, filling, device::DType::f64, 10, device::MemorySpace::ghost).bytes();
     };
 
-    EXPECT_EQ(bytes_of(Filling::zero), 0);
-    EXPECT_EQ(bytes_of(Filling::average), 0);
-    EXPECT_EQ(bytes_of(Filling::same), 8 * (16 * 24 + 10 * 16));
+    EXPECT_EQ(byte_size(Filling::zero), 0);
+    EXPECT_EQ(byte_size(Filling::average), 0);
+    EXPECT_EQ(byte_size(Filling::same), 8 * (16 * 24 + 10 * 16));
 }
 
-TEST(Resizing, RefusesListsThatAreNotAscendingOnesOfSomeChannels) {
+TEST(Resizing, RejectsListsThatAreNotAscendingChannels) {
     Bench bench(Family::gpt2, 3, {2});
     for (const List& list : {List{}, List{1, 0}, List{1, 1}, List{-1, 2}, List{0, 3}}) {
-        EXPECT_EQ(validation::message_of<BugError>([&] { bench.resizing(Filling::zero, list); }),
+        EXPECT_EQ(validation::catch_message<BugError>([&] { bench.resizing(Filling::zero, list); }),
                   cat("a list of ", list.size(), " channels is not an ascending one of some of 3"));
     }
 }
 
-TEST(Resizing, RefusesMoreRowsThanItRemembers) {
+TEST(Resizing, RejectsMoreRowsThanItCanRemember) {
     Bench bench(Family::gpt2, 3, {2});
     Resizing resizing = bench.resizing(Filling::same, {0, 2}, 1);
 
-    EXPECT_EQ(validation::message_of<BugError>([&] {
+    EXPECT_EQ(validation::catch_message<BugError>([&] {
                   bench.backward_input(bench.tensor(2, 2, {1, 1, 1, 1}), resizing.at(place));
               }),
               "a micro-batch of 2 rows came where at most 1 are remembered");
 }
 
 // Tests the four projections of each block, with their input channels, in a rank's part of every model.
-TEST(Projections, AreThoseOfTheBlocks) {
-    for (const ModelConfig& config : validation::every_sharable()) {
+TEST(Projections, AreTheFourMatmulsOfEachBlock) {
+    for (const ModelConfig& config : validation::make_small_models()) {
         const TensorPart part{.rank = 1, .shares = {1, 1}};
         std::vector<ProjectionShape> all;
         for (const Layer& layer : build_layers(config, part)) {
-            for (const ProjectionShape& projection : projections_of(layer)) all.push_back(projection);
+            for (const ProjectionShape& projection : list_projections(layer)) all.push_back(projection);
         }
 
         ASSERT_EQ(all.size(), 8);
         for (std::size_t p = 0; p < 8; ++p) {
-            EXPECT_EQ(all[p].place, (ProjectionPlace{p / 4, static_cast<layout::Product>(p % 4)}));
+            EXPECT_EQ(all[p].id, (ProjectionId{p / 4, static_cast<layout::Matmul>(p % 4)}));
             EXPECT_EQ(all[p].channels, (Counts{16, 8, 16, 12})[p % 4]);
             for (const ParameterSpec& weight : all[p].weights) {
-                EXPECT_TRUE(weight.decays) << weight.name;
+                EXPECT_TRUE(weight.has_weight_decay) << weight.name;
                 EXPECT_EQ(all[p].axes == kernels::WeightAxes::in_out ? weight.rows : weight.columns,
                           all[p].channels);
             }

@@ -10,7 +10,7 @@ namespace trireme::validation {
 // Returns a model with two blocks, 8 heads of 2 channels, 24 MLP columns and a vocabulary of 19 tokens. A llama
 // has 4 groups of heads; a vit reads images instead of tokens.
 inline model::ModelConfig sharable(model::Family family, Task task, bool tied = true) {
-    model::ModelConfig config{.name = name_of(family),
+    model::ModelConfig config{.name = to_string(family),
                               .family = family,
                               .task = task,
                               .layers = 2,
@@ -35,7 +35,7 @@ inline model::ModelConfig sharable(model::Family family, Task task, bool tied = 
 
 // Returns one model per family and task. Models of language and masked tokens come with a tied and a separate
 // head.
-inline std::vector<model::ModelConfig> every_sharable() {
+inline std::vector<model::ModelConfig> make_small_models() {
     return {
         sharable(model::Family::gpt2, Task::language),  sharable(model::Family::gpt2, Task::language, false),
         sharable(model::Family::llama, Task::language), sharable(model::Family::llama, Task::language, false),
@@ -47,7 +47,7 @@ inline std::vector<model::ModelConfig> every_sharable() {
 // Returns the specs of a rank's parts of all tensors. A tied table appears once.
 inline std::vector<model::ParameterSpec> specs_of(const model::ModelConfig& config,
                                                   const model::TensorPart& part = {}) {
-    return model::unique_parameters(model::build_layers(config, part));
+    return model::list_unique_parameters(model::build_layers(config, part));
 }
 
 }  // namespace trireme::validation

@@ -8,30 +8,30 @@
 namespace trireme::model {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::sharable;
 using validation::specs_of;
 
 const std::vector<std::size_t> uneven{5, 2, 1};
 
-ParameterSpec spec_of(const ModelConfig& config, const TensorPart& part, const std::string& name) {
+ParameterSpec find_spec(const ModelConfig& config, const TensorPart& part, const std::string& name) {
     for (const ParameterSpec& spec : specs_of(config, part)) {
         if (spec.name == name) return spec;
     }
     throw BugError(cat("rank ", part.rank, " has nothing of ", name));
 }
 
-TEST(TensorPart, OfALoneRankIsEverything) {
+TEST(TensorPart, IsTheWholeModelForASingleRank) {
     const ModelConfig config = sharable(Family::llama, Task::language);
     const TensorPart whole;
 
     EXPECT_TRUE(whole.is_whole());
     EXPECT_TRUE(whole.is_first());
-    EXPECT_EQ(whole.groups(config), (layout::Range{0, 4}));
-    EXPECT_EQ(whole.queries(config).own, (std::vector<layout::Range>{{0, 16}}));
-    EXPECT_EQ(whole.keys(config).own, (std::vector<layout::Range>{{0, 8}}));
-    EXPECT_EQ(whole.mlp(config).own, (std::vector<layout::Range>{{0, 24}}));
-    EXPECT_EQ(whole.vocabulary(config), (layout::Range{0, 19}));
+    EXPECT_EQ(whole.find_head_groups(config), (layout::Range{0, 4}));
+    EXPECT_EQ(whole.find_query_channels(config).own_ranges, (std::vector<layout::Range>{{0, 16}}));
+    EXPECT_EQ(whole.find_key_channels(config).own_ranges, (std::vector<layout::Range>{{0, 8}}));
+    EXPECT_EQ(whole.find_mlp_channels(config).own_ranges, (std::vector<layout::Range>{{0, 24}}));
+    EXPECT_EQ(whole.find_vocabulary_rows(config), (layout::Range{0, 19}));
     for (const ParameterSpec& spec : specs_of(config, whole)) EXPECT_TRUE(spec.is_whole()) << spec.name;
 }
 
@@ -43,11 +43,11 @@ TEST(TensorPart, FollowsUnevenShares) {
 
     EXPECT_FALSE(second.is_whole());
     EXPECT_FALSE(second.is_first());
-    EXPECT_EQ(second.groups(config), (layout::Range{5, 2}));
-    EXPECT_EQ(second.queries(config).own, (std::vector<layout::Range>{{10, 4}}));
-    EXPECT_EQ(second.keys(config).own, (std::vector<layout::Range>{{10, 4}}));
-    EXPECT_EQ(second.mlp(config).own, (std::vector<layout::Range>{{15, 6}}));
-    EXPECT_EQ(second.vocabulary(config), (layout::Range{12, 5}));
+    EXPECT_EQ(second.find_head_groups(config), (layout::Range{5, 2}));
+    EXPECT_EQ(second.find_query_channels(config).own_ranges, (std::vector<layout::Range>{{10, 4}}));
+    EXPECT_EQ(second.find_key_channels(config).own_ranges, (std::vector<layout::Range>{{10, 4}}));
+    EXPECT_EQ(second.find_mlp_channels(config).own_ranges, (std::vector<layout::Range>{{15, 6}}));
+    EXPECT_EQ(second.find_vocabulary_rows(config), (layout::Range{12, 5}));
 }
 
 // Each of 4 groups has two heads of 2 channels. Shares 5:2:1 divide the groups into 2, 1 and 1.
@@ -55,16 +55,16 @@ TEST(TensorPart, KeepsHeadsWithTheKeysThatTheyRead) {
     const ModelConfig config = sharable(Family::llama, Task::language);
     const TensorPart second{.rank = 1, .shares = uneven};
 
-    EXPECT_EQ(second.groups(config), (layout::Range{2, 1}));
-    EXPECT_EQ(second.queries(config).own, (std::vector<layout::Range>{{8, 4}}));
-    EXPECT_EQ(second.keys(config).own, (std::vector<layout::Range>{{4, 2}}));
+    EXPECT_EQ(second.find_head_groups(config), (layout::Range{2, 1}));
+    EXPECT_EQ(second.find_query_channels(config).own_ranges, (std::vector<layout::Range>{{8, 4}}));
+    EXPECT_EQ(second.find_key_channels(config).own_ranges, (std::vector<layout::Range>{{4, 2}}));
 }
 
-TEST(TensorPart, HasThreeBoxesOfAFusedProjectionSideBySide) {
+TEST(TensorPart, PlacesTheThreeBoxesOfAFusedProjectionSideBySide) {
     const ModelConfig config = sharable(Family::gpt2, Task::language);
     const TensorPart second{.rank = 1, .shares = uneven};
-    const ParameterSpec weight = spec_of(config, second, "transformer.h.1.attn.c_attn.weight");
-    const ParameterSpec bias = spec_of(config, second, "transformer.h.1.attn.c_attn.bias");
+    const ParameterSpec weight = find_spec(config, second, "transformer.h.1.attn.c_attn.weight");
+    const ParameterSpec bias = find_spec(config, second, "transformer.h.1.attn.c_attn.bias");
 
     EXPECT_EQ(weight.rows, 16U);
     EXPECT_EQ(weight.columns, 12U);
@@ -78,27 +78,27 @@ TEST(TensorPart, HasThreeBoxesOfAFusedProjectionSideBySide) {
                   {{{0, 1}, {10, 4}}, 0, 0}, {{{0, 1}, {26, 4}}, 0, 4}, {{{0, 1}, {42, 4}}, 0, 8}}));
 }
 
-TEST(TensorPart, OfOneRankHasAFusedProjectionInOneBox) {
+TEST(TensorPart, HoldsAFusedProjectionInOneBoxForASingleRank) {
     const ModelConfig config = sharable(Family::gpt2, Task::language);
 
-    const ParameterSpec weight = spec_of(config, {}, "transformer.h.0.attn.c_attn.weight");
+    const ParameterSpec weight = find_spec(config, {}, "transformer.h.0.attn.c_attn.weight");
 
     EXPECT_EQ(weight.placements, (std::vector<layout::Placement>{{{{0, 16}, {0, 48}}, 0, 0}}));
 }
 
 // gpt2 stores matrices as (in, out), llama as (out, in).
-TEST(TensorPart, CutsTheLastMatrixOfABranchByWhatItReads) {
+TEST(TensorPart, SplitsTheSecondMlpMatrixByInputChannels) {
     const TensorPart second{.rank = 1, .shares = uneven};
     const ParameterSpec rows =
-        spec_of(sharable(Family::gpt2, Task::language), second, "transformer.h.0.mlp.c_proj.weight");
+        find_spec(sharable(Family::gpt2, Task::language), second, "transformer.h.0.mlp.c_proj.weight");
     const ParameterSpec columns =
-        spec_of(sharable(Family::llama, Task::language), second, "model.layers.0.mlp.down_proj.weight");
+        find_spec(sharable(Family::llama, Task::language), second, "model.layers.0.mlp.down_proj.weight");
 
     EXPECT_EQ(rows.placements, (std::vector<layout::Placement>{{{{15, 6}, {0, 16}}, 0, 0}}));
     EXPECT_EQ(columns.placements, (std::vector<layout::Placement>{{{{0, 16}, {15, 6}}, 0, 0}}));
 }
 
-TEST(TensorPart, IsRefusedWhereThereAreFewerUnitsThanRanks) {
+TEST(TensorPart, IsRejectedIfThereAreFewerUnitsThanRanks) {
     ModelConfig config = sharable(Family::gpt2, Task::language);
     config.mlp_width = 2;
     config.vocabulary = 1;
@@ -106,26 +106,26 @@ TEST(TensorPart, IsRefusedWhereThereAreFewerUnitsThanRanks) {
     const TensorPart of_five{.rank = 0, .shares = std::vector<std::size_t>(5, 1)};
 
     EXPECT_EQ(
-        message_of<ConfigError>([&] { of_nine.groups(config); }),
+        catch_message<ConfigError>([&] { of_nine.find_head_groups(config); }),
         "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
         "of at most 8 ranks");
     EXPECT_EQ(
-        message_of<ConfigError>([&] { of_five.groups(sharable(Family::llama, Task::language)); }),
+        catch_message<ConfigError>([&] { of_five.find_head_groups(sharable(Family::llama, Task::language)); }),
         "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
         "replicas of at most 4 ranks");
-    EXPECT_EQ(message_of<ConfigError>([&] { of_five.mlp(config); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { of_five.find_mlp_channels(config); }),
               "2 MLP columns cannot be shared by 5 ranks; each needs at least one: use --tensor 2 or less, or "
               "replicas of at most 2 ranks");
     EXPECT_EQ(
-        message_of<ConfigError>([&] { of_five.vocabulary(config); }),
+        catch_message<ConfigError>([&] { of_five.find_vocabulary_rows(config); }),
         "1 vocabulary rows cannot be shared by 5 ranks; each needs at least one: use --tensor 1 or less, or "
         "replicas of at most 1 ranks");
 }
 
-TEST(PartOf, JoinsRangesWithoutAGap) {
-    const ParameterSpec whole = matrix_spec("matrix", 6, 10, 0.5);
+TEST(ParameterPart, JoinsAdjacentRanges) {
+    const ParameterSpec whole = make_matrix_spec("matrix", 6, 10, 0.5);
 
-    const ParameterSpec part = part_of(whole, {6, {{1, 2}, {3, 1}, {5, 1}}}, {10, {{0, 2}, {4, 3}}});
+    const ParameterSpec part = cut_parameter(whole, {6, {{1, 2}, {3, 1}, {5, 1}}}, {10, {{0, 2}, {4, 3}}});
 
     EXPECT_EQ(part.rows, 4U);
     EXPECT_EQ(part.columns, 5U);

@@ -13,12 +13,12 @@
 namespace trireme::mover {
 namespace {
 
+using validation::catch_message;
 using validation::Change;
 using validation::changes;
 using validation::holds;
-using validation::message_of;
 using validation::random_change;
-using validation::small_round;
+using validation::small_round_elements;
 using validation::transfers_of;
 
 constexpr std::size_t ranks = 6;
@@ -32,7 +32,7 @@ bool has(const layout::HeldTensor& tensor, int rank, std::size_t row, std::size_
 template <class Use>
 void for_each_shipment(const Move& move, Use&& use) {
     for (const MoveRound& round : move.rounds) {
-        for (const Shipment& shipment : round) use(shipment);
+        for (const MoveMessage& shipment : round) use(shipment);
     }
 }
 
@@ -51,7 +51,7 @@ void for_each_element(const Change& change, Use&& use) {
 }
 
 // Counts, element by element, what has to be sent.
-std::size_t missing_elements(const Change& change) {
+std::size_t count_missing_elements(const Change& change) {
     std::size_t missing = 0;
     for_each_element(change, [&](std::size_t t, int rank, std::size_t row, std::size_t column) {
         if (has(change.after[t], rank, row, column) && !has(change.before[t], rank, row, column)) ++missing;
@@ -59,11 +59,11 @@ std::size_t missing_elements(const Change& change) {
     return missing;
 }
 
-TEST(Move, BringsEachElementOnceToWhoeverIsToHaveItAndToNobodyElse) {
+TEST(Move, DeliversEachElementOnceToExactlyItsNewHolders) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, ranks);
-        const std::vector<Transfer> transfers =
-            transfers_of(plan_move(change.before, change.after, {.most_elements = small_round}));
+        const std::vector<Transfer> transfers = transfers_of(
+            plan_move(change.before, change.after, {.max_elements_per_round = small_round_elements}));
 
         for_each_element(change, [&](std::size_t t, int rank, std::size_t row, std::size_t column) {
             const auto brings = [&](const Transfer& transfer) {
@@ -75,7 +75,7 @@ TEST(Move, BringsEachElementOnceToWhoeverIsToHaveItAndToNobodyElse) {
     }
 }
 
-TEST(Move, TakesElementsFromWhereTheyAre) {
+TEST(Move, TakesElementsFromTheirOldHolders) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, ranks);
         for (const auto& [tensor, box, source, destination] :
@@ -89,17 +89,18 @@ TEST(Move, TakesElementsFromWhereTheyAre) {
     }
 }
 
-TEST(Move, SendsAsFewElementsAsCanBe) {
+TEST(Move, SendsOnlyMissingElements) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, ranks);
 
-        EXPECT_EQ(plan_move(change.before, change.after).elements_sent(), missing_elements(change));
-        EXPECT_EQ(plan_move(change.before, change.after, {.most_elements = small_round}).elements_sent(),
-                  missing_elements(change));
+        EXPECT_EQ(plan_move(change.before, change.after).count_sent_elements(), count_missing_elements(change));
+        EXPECT_EQ(plan_move(change.before, change.after, {.max_elements_per_round = small_round_elements})
+                      .count_sent_elements(),
+                  count_missing_elements(change));
     }
 }
 
-TEST(Move, SendsNothingToStay) {
+TEST(Move, SendsNothingIfNothingChanges) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, ranks);
 
@@ -107,13 +108,13 @@ TEST(Move, SendsNothingToStay) {
     }
 }
 
-TEST(Move, TakesFromARankOfTheSameNodeWhereOneHasIt) {
+TEST(Move, PrefersSendersOnTheSameNode) {
     const std::vector<int> nodes{0, 0, 1, 1, 2, 2};
     std::size_t far = 0;
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, ranks);
         for_each_shipment(plan_move(change.before, change.after, {.nodes = nodes}),
-                          [&](const Shipment& shipment) {
+                          [&](const MoveMessage& shipment) {
                               const int node = nodes[static_cast<std::size_t>(shipment.destination)];
                               if (nodes[static_cast<std::size_t>(shipment.source)] == node) return;
                               ++far;
@@ -128,43 +129,46 @@ TEST(Move, TakesFromARankOfTheSameNodeWhereOneHasIt) {
     EXPECT_GT(far, 0U);
 }
 
-TEST(Move, SpreadsTheWorkOverThoseWhoHaveTheSame) {
+TEST(Move, SpreadsSendingOverAllHolders) {
     const layout::Box all{{0, 8}, {0, 8}};
     const layout::HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}, {2, all}}};
     const layout::HeldTensor after{"a", 8, 8, 0, {{3, all}}};
     std::map<int, std::size_t> sent;
 
-    for_each_shipment(plan_move({before}, {after}, {.most_elements = 8}),
-                      [&](const Shipment& shipment) { sent[shipment.source] += shipment.elements; });
+    for_each_shipment(plan_move({before}, {after}, {.max_elements_per_round = 8}),
+                      [&](const MoveMessage& shipment) { sent[shipment.source] += shipment.elements; });
 
     EXPECT_EQ(sent, (std::map<int, std::size_t>{{0, 24}, {1, 24}, {2, 16}}));
 }
 
-TEST(Move, KeepsEveryRankOfEveryRoundWithinItsBound) {
+TEST(Move, KeepsEveryRankWithinTheBoundInEachRound) {
     for (const std::size_t bound : {1, 4, 9, 40}) {
         for (std::uint64_t seed = 0; seed < changes; ++seed) {
             const Change change = random_change(seed, ranks);
 
-            EXPECT_LE(plan_move(change.before, change.after, {.most_elements = bound}).most_elements(), bound);
+            EXPECT_LE(plan_move(change.before, change.after, {.max_elements_per_round = bound})
+                          .max_elements_per_round(),
+                      bound);
         }
     }
 }
 
-TEST(Move, UsesTheRoundsThatItHas) {
+TEST(Move, UsesAsFewRoundsAsTheBoundAllows) {
     const layout::Box all{{0, 8}, {0, 8}};
     const layout::HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}}};
     const layout::HeldTensor after{"a", 8, 8, 0, {{2, all}, {3, all}}};
 
-    EXPECT_EQ(plan_move({before}, {after}, {.most_elements = 64}).rounds.size(), 1U);
-    EXPECT_EQ(plan_move({before}, {after}, {.most_elements = 32}).rounds.size(), 2U);
+    EXPECT_EQ(plan_move({before}, {after}, {.max_elements_per_round = 64}).rounds.size(), 1U);
+    EXPECT_EQ(plan_move({before}, {after}, {.max_elements_per_round = 32}).rounds.size(), 2U);
 }
 
-TEST(Move, HasOneShipmentOfARoundForEachWay) {
+TEST(Move, HasOneShipmentPerSenderAndReceiverInARound) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, ranks);
-        for (const MoveRound& round : plan_move(change.before, change.after, {.most_elements = 20}).rounds) {
+        for (const MoveRound& round :
+             plan_move(change.before, change.after, {.max_elements_per_round = 20}).rounds) {
             std::set<std::pair<int, int>> ways;
-            for (const Shipment& shipment : round) {
+            for (const MoveMessage& shipment : round) {
                 std::size_t elements = 0;
                 for (const Transfer& transfer : shipment.boxes) elements += transfer.box.size();
 
@@ -180,9 +184,10 @@ using Position = std::vector<std::size_t>;
 
 // True if `rank` can finish its round while all others stay where they are. A message is complete only when
 // both of its ends have begun the round.
-bool may_go_on(const Move& move, const Position& position, std::size_t rank) {
+bool can_continue(const Move& move, const Position& position, std::size_t rank) {
     const std::size_t round = position[rank];
-    return round < move.rounds.size() && std::ranges::all_of(move.rounds[round], [&](const Shipment& shipment) {
+    return round < move.rounds.size() &&
+           std::ranges::all_of(move.rounds[round], [&](const MoveMessage& shipment) {
                const auto source = static_cast<std::size_t>(shipment.source);
                const auto destination = static_cast<std::size_t>(shipment.destination);
                if (source != rank && destination != rank) return true;
@@ -191,7 +196,7 @@ bool may_go_on(const Move& move, const Position& position, std::size_t rank) {
 }
 
 // Returns all states that any order of events can reach.
-std::set<Position> reachable(const Move& move, std::size_t members) {
+std::set<Position> find_reachable_states(const Move& move, std::size_t members) {
     std::set<Position> seen;
     std::vector<Position> open{Position(members)};
     while (!open.empty()) {
@@ -199,7 +204,7 @@ std::set<Position> reachable(const Move& move, std::size_t members) {
         open.pop_back();
         if (!seen.insert(position).second) continue;
         for (std::size_t rank = 0; rank < members; ++rank) {
-            if (!may_go_on(move, position, rank)) continue;
+            if (!can_continue(move, position, rank)) continue;
             Position next = position;
             ++next[rank];
             open.push_back(next);
@@ -208,40 +213,40 @@ std::set<Position> reachable(const Move& move, std::size_t members) {
     return seen;
 }
 
-TEST(Move, EndsInWhateverOrderRanksGoOn) {
+TEST(Move, NeverDeadlocksInAnyOrderOfRanks) {
     constexpr std::size_t members = 4;
     std::size_t states = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         const Change change = random_change(seed, members);
-        const Move move = plan_move(change.before, change.after, {.most_elements = 20});
+        const Move move = plan_move(change.before, change.after, {.max_elements_per_round = 20});
         const Position end(members, move.rounds.size());
 
-        for (const Position& position : reachable(move, members)) {
-            bool goes_on = position == end;
+        for (const Position& position : find_reachable_states(move, members)) {
+            bool continues = position == end;
             for (std::size_t rank = 0; rank < members; ++rank)
-                goes_on = goes_on || may_go_on(move, position, rank);
-            EXPECT_TRUE(goes_on);
+                continues = continues || can_continue(move, position, rank);
+            EXPECT_TRUE(continues);
             ++states;
         }
     }
     EXPECT_GT(states, 1000U);
 }
 
-TEST(Move, IsRefusedWhereSomethingIsNowhere) {
+TEST(Move, IsRejectedIfNoRankHoldsAnElement) {
     const layout::HeldTensor before{"a", 2, 2, 0, {{0, {{0, 1}, {0, 2}}}}};
     const layout::HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
 
-    EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
+    EXPECT_EQ(catch_message<BugError>([&] { plan_move({before}, {after}); }),
               "rank 1 is to hold rows from 1 of a, and no rank has them");
-    EXPECT_EQ(message_of<BugError>([&] { plan_move({}, {after}); }),
+    EXPECT_EQ(catch_message<BugError>([&] { plan_move({}, {after}); }),
               "rank 1 is to hold rows from 0 of a, and no rank has them");
 }
 
-TEST(Move, IsRefusedBetweenShapes) {
+TEST(Move, IsRejectedIfATensorChangesItsShape) {
     const layout::HeldTensor before{"a", 2, 3, 0, {{0, {{0, 2}, {0, 3}}}}};
     const layout::HeldTensor after{"a", 3, 2, 0, {{0, {{0, 3}, {0, 2}}}}};
 
-    EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
+    EXPECT_EQ(catch_message<BugError>([&] { plan_move({before}, {after}); }),
               "a is 2 x 3 before a move and 3 x 2 after it");
 }
 

@@ -10,8 +10,8 @@
 
 namespace trireme::validation {
 
-inline constexpr std::uint64_t changes = 60;   // number of random changes per test
-inline constexpr std::size_t small_round = 6;  // less than a row, so boxes are cut in both directions
+inline constexpr std::uint64_t changes = 60;            // number of random changes per test
+inline constexpr std::size_t small_round_elements = 6;  // less than a row, so boxes are cut in both directions
 
 struct Change {
     std::vector<layout::HeldTensor> before;
@@ -57,14 +57,14 @@ inline Change random_change(std::uint64_t seed, std::size_t ranks) {
 }
 
 inline bool holds(const layout::Box& box, std::size_t row, std::size_t column) {
-    return !intersection(box, layout::Box{{row, 1}, {column, 1}}).is_empty();
+    return !intersect(box, layout::Box{{row, 1}, {column, 1}}).is_empty();
 }
 
 // Returns all transfers of a move, both kept and sent.
 inline std::vector<mover::Transfer> transfers_of(const mover::Move& move) {
-    std::vector<mover::Transfer> all = move.kept;
+    std::vector<mover::Transfer> all = move.local_copies;
     for (const mover::MoveRound& round : move.rounds) {
-        for (const mover::Shipment& shipment : round) {
+        for (const mover::MoveMessage& shipment : round) {
             all.insert(all.end(), shipment.boxes.begin(), shipment.boxes.end());
         }
     }

@@ -1,5 +1,4 @@
-// Fixture of an optimizer on both CPU backends and in both precisions. One set of parameters is small enough to
-// check by hand; the other one is sharded in various ways.
+// Fixture of an optimizer on both CPU backends and in both precisions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,8 +14,8 @@ using device::MemorySpace;
 using Numbers = std::vector<double>;
 
 inline const std::vector<model::ParameterSpec> matrix_and_vector{
-    {.name = "matrix", .rows = 2, .columns = 2, .decays = true},
-    {.name = "vector", .rows = 1, .columns = 2, .decays = false}};
+    {.name = "matrix", .rows = 2, .columns = 2, .has_weight_decay = true},
+    {.name = "vector", .rows = 1, .columns = 2, .has_weight_decay = false}};
 
 inline void fill(const device::Tensor& tensor, const Numbers& numbers) {
     visit_float(tensor.dtype, [&](auto zero) {
@@ -48,7 +47,7 @@ struct Machine {
 };
 
 // Has a matrix with weight decay and a vector without. start() sets all elements of both to the same number.
-class OptimizerOn : public ::testing::TestWithParam<Machine> {
+class OptimizerBackend : public ::testing::TestWithParam<Machine> {
 protected:
     void start(double value, double gradient) {
         for (const std::size_t i : {0U, 1U}) {
@@ -58,17 +57,17 @@ protected:
     }
 
     Optimizer optimizer_of(const OptimizerConfig& config) const {
-        return {config, matrix_and_vector, whole_parameters(matrix_and_vector), GetParam().dtype,
+        return {config, matrix_and_vector, make_whole_shards(matrix_and_vector), GetParam().dtype,
                 MemorySpace::host};
     }
 
-    double squares_of(const std::vector<ParameterShard>& shards) {
-        return sum_of_squares(stream_, gradients_, shards, scratch_);
+    double sum_squares(const std::vector<ParameterShard>& shards) {
+        return compute_sum_of_squares(stream_, gradients_, shards, scratch_);
     }
 
     // Return the number that all elements of a parameter have.
-    double matrix() const { return number_of(values_[0]); }
-    double vector() const { return number_of(values_[1]); }
+    double matrix() const { return read_number(values_[0]); }
+    double vector() const { return read_number(values_[1]); }
     double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
 
     device::Stream stream_ = stream_on(GetParam().backend);
@@ -77,7 +76,7 @@ protected:
 
 private:
     device::Arena scratch_{"scratch", 4096, MemorySpace::host};
-    static double number_of(const device::Tensor& tensor) {
+    static double read_number(const device::Tensor& tensor) {
         const Numbers numbers = numbers_of(tensor);
         for (const double number : numbers) EXPECT_EQ(number, numbers.front());
         return numbers.front();
@@ -93,13 +92,13 @@ inline std::vector<Machine> every_machine() {
 
 inline std::string name_of_machine(const ::testing::TestParamInfo<Machine>& tested) {
     const Machine& m = tested.param;
-    return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + name_of(m.dtype);
+    return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + to_string(m.dtype);
 }
 
 // A 37 x 1013 matrix and a vector, which by_rows() and by_columns() shard.
 inline const std::vector<model::ParameterSpec> uneven{
-    {.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
-    {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
+    {.name = "matrix", .rows = 37, .columns = 1013, .has_weight_decay = true},
+    {.name = "vector", .rows = 1, .columns = 259, .has_weight_decay = false}};
 
 inline std::vector<ParameterShard> by_rows() {
     return {{1, {{0, 1}, {0, 259}}},
@@ -116,13 +115,14 @@ inline std::vector<ParameterShard> by_columns() {
             {1, {{0, 1}, {0, 100}}}};
 }
 
-enum class Mistakes : std::uint8_t { none, taken_back };
+enum class Mistakes : std::uint8_t { none, rolled_back };
 
 // Returns the values after three updates of `shards`. Each call starts from the same values and gradients. With
-// Mistakes::taken_back, a wrong second update is made first and rolled back.
+// Mistakes::rolled_back, a wrong second update is made first and rolled back.
 inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
                                     const std::vector<ParameterShard>& shards,
-                                    Mistakes mistakes = Mistakes::none, const LeftOuts* left_out = nullptr) {
+                                    Mistakes mistakes = Mistakes::none,
+                                    const SkippedChannelMap* skipped = nullptr) {
     device::Stream stream = stream_on(machine.backend);
     const model::ParameterTensors values(uneven, machine.dtype, MemorySpace::host);
     const model::ParameterTensors gradients(uneven, machine.dtype, MemorySpace::host);
@@ -137,12 +137,12 @@ inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine
         fill(gradients[i], gradient);
     }
     for (const double rate : {0.1, 0.01, 0.3}) {
-        if (rate == 0.01 && mistakes == Mistakes::taken_back) {
-            optimizer.back_up(stream, values);
+        if (rate == 0.01 && mistakes == Mistakes::rolled_back) {
+            optimizer.save_backup(stream, values);
             optimizer.update(stream, values, gradients, rate, 1);
-            optimizer.restore(stream, values);
+            optimizer.restore_backup(stream, values);
         }
-        optimizer.update(stream, values, gradients, rate, 0.7, left_out);
+        optimizer.update(stream, values, gradients, rate, 0.7, skipped);
     }
     return {numbers_of(values[0]), numbers_of(values[1])};
 }

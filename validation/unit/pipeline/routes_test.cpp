@@ -16,17 +16,18 @@ public:
         return Routes({.rank = rank,
                        .teams = teams_,
                        .shape = shape_,
-                       .are_rows_cut = are_rows_cut_,
+                       .is_sequence_parallel = are_rows_cut_,
                        .activations = *group_,
                        .gradients = *group_,
-                       .ranks = ranks_});
+                       .group_ranks = ranks_});
     }
     // Describes how five rows travel: "2: 0-2; 3: 2-4" lists the peers in the group, each with its range of own
     // rows.
     std::string legs(int rank, const schedule::Instruction& message) {
         std::string text;
-        for (const Leg& leg : routes(rank).legs(message, 5)) {
-            text += cat(text.empty() ? "" : "; ", leg.peer, ": ", leg.own_rows.begin, "-", leg.own_rows.end());
+        for (const RankMessage& rank_message : routes(rank).list_rank_messages(message, 5)) {
+            text += cat(text.empty() ? "" : "; ", rank_message.peer, ": ", rank_message.own_rows.begin, "-",
+                        rank_message.own_rows.end());
         }
         return text;
     }
@@ -34,9 +35,9 @@ public:
 private:
     std::vector<layout::Team> teams_;
     bool are_rows_cut_;
-    schedule::PipelineShape shape_ = schedule::grid_shape(2, 1, 1, 1);
+    schedule::PipelineShape shape_ = schedule::make_grid_shape(2, 1, 1, 1);
     std::vector<int> ranks_{3, 4, 5, 6, 7};
-    std::unique_ptr<comm::Communicator> group_ = comm::single_rank("group");
+    std::unique_ptr<comm::Communicator> group_ = comm::make_single_rank_group("group");
 };
 
 constexpr schedule::Instruction send{schedule::Op::send_forward, 0, 0};
@@ -53,7 +54,7 @@ TEST(Routes, CarryAllRowsToEachRankOnce) {
     EXPECT_EQ(teams.legs(7, receive), "0: 0-5");
 }
 
-TEST(Routes, LeaveASenderWithoutReceiverAlone) {
+TEST(Routes, AreEmptyForASenderWithoutReceiver) {
     TwoTeams teams({3, 4}, {5, 6, 7}, false);
 
     EXPECT_EQ(teams.legs(5, send_back), "0: 0-5");
@@ -62,7 +63,7 @@ TEST(Routes, LeaveASenderWithoutReceiverAlone) {
 }
 
 // Five rows are cut into 0-3 and 3-5 on two ranks, and into 0-2, 2-4 and 4-5 on three.
-TEST(Routes, CarryCutRowsToWhoeverHasThem) {
+TEST(Routes, CarryEachRangeOfCutRowsToItsOwner) {
     TwoTeams teams({3, 4}, {5, 6, 7}, true);
 
     EXPECT_EQ(teams.legs(3, send), "2: 0-2; 3: 2-3");
@@ -73,10 +74,10 @@ TEST(Routes, CarryCutRowsToWhoeverHasThem) {
 TEST(Routes, NameTheTeamAtTheOtherEnd) {
     TwoTeams teams({3}, {5}, false);
 
-    EXPECT_EQ(teams.routes(3).other_team(send), 1);
-    EXPECT_EQ(teams.routes(5).other_team(receive), 0);
-    EXPECT_EQ(teams.routes(5).other_team(send_back), 0);
-    EXPECT_EQ(teams.routes(3).other_team({schedule::Op::receive_backward, 0, 0}), 1);
+    EXPECT_EQ(teams.routes(3).find_other_team(send), 1);
+    EXPECT_EQ(teams.routes(5).find_other_team(receive), 0);
+    EXPECT_EQ(teams.routes(5).find_other_team(send_back), 0);
+    EXPECT_EQ(teams.routes(3).find_other_team({schedule::Op::receive_backward, 0, 0}), 1);
 }
 
 }  // namespace

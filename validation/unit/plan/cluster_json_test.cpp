@@ -27,21 +27,21 @@ Json described() {
         "sources": {"device.launch": {"from": "a guess", "derived": true}, "nodes": {"from": "the shelf"}}})");
 }
 
-Cluster read(const Json& json) { return cluster_from_json(json.dump(), "my.json"); }
+Cluster read(const Json& json) { return parse_cluster(json.dump(), "my.json"); }
 
 // Returns the error message about the described cluster after `change`.
 std::string refusal(void (*change)(Json&)) {
     Json json = described();
     change(json);
-    return validation::message_of<ConfigError>([&] { read(json); });
+    return validation::catch_message<ConfigError>([&] { read(json); });
 }
 
-TEST(ClusterJson, IsReadAsItIsDescribed) {
+TEST(ClusterJson, IsReadInTheDocumentedFormat) {
     const Cluster cluster = read(described());
 
     EXPECT_EQ(cluster.name, "abacus-2x4");
     EXPECT_EQ(cluster.source, "a shelf");
-    EXPECT_EQ(cluster.devices(), 8U);
+    EXPECT_EQ(cluster.count_devices(), 8U);
     ASSERT_EQ(cluster.groups.size(), 1U);
     const NodeGroup& nodes = cluster.groups.front();
     EXPECT_EQ(nodes.device.name, "abacus");
@@ -56,7 +56,7 @@ TEST(ClusterJson, IsReadAsItIsDescribed) {
     EXPECT_EQ(cluster.rails, 1U);
     EXPECT_FALSE(cluster.fat_tree);
     ASSERT_EQ(cluster.sources.size(), 2U);
-    EXPECT_EQ(cluster.sources[0].from, "a guess");
+    EXPECT_EQ(cluster.sources[0].citation, "a guess");
     EXPECT_TRUE(cluster.sources[0].is_derived);
     EXPECT_EQ(cluster.sources[1].figure, "nodes");
     EXPECT_FALSE(cluster.sources[1].is_derived);
@@ -79,17 +79,17 @@ TEST(ClusterJson, MayHaveGroupsOfNodes) {
     const Cluster cluster = read(of_two_kinds());
 
     ASSERT_EQ(cluster.groups.size(), 2U);
-    EXPECT_EQ(cluster.nodes(), 5U);
-    EXPECT_EQ(cluster.devices(), 11U);
+    EXPECT_EQ(cluster.count_nodes(), 5U);
+    EXPECT_EQ(cluster.count_devices(), 11U);
     EXPECT_EQ(cluster.groups[0].inside, (layout::Link{.latency = 1, .bandwidth = 30}));
     EXPECT_EQ(cluster.groups[1].inside, std::nullopt);
-    EXPECT_EQ(cluster.group_of(7).device.name, "abacus");
-    EXPECT_EQ(cluster.group_of(8).device.name, "slide rule");
+    EXPECT_EQ(cluster.find_group(7).device.name, "abacus");
+    EXPECT_EQ(cluster.find_group(8).device.name, "slide rule");
     ASSERT_EQ(cluster.sources.size(), 1U);
     EXPECT_EQ(cluster.sources[0].figure, "groups[1].nodes");
 }
 
-TEST(ClusterJson, MayHaveSwitchesInTwoRowsAndRails) {
+TEST(ClusterJson, MayHaveAFatTreeAndRails) {
     Json json = described();
     json["between"]["rails"] = 4;
     json["fat_tree"] = {{"leaf_nodes", 32}, {"spines", 16}, {"latency", 3}, {"bandwidth", 20}};
@@ -105,17 +105,17 @@ TEST(ClusterJson, MayHaveSwitchesInTwoRowsAndRails) {
     EXPECT_EQ(cluster.sources.back().figure, "fat_tree");
 }
 
-TEST(ClusterJson, NamesThePlaceOfWhatIsWrongInGroups) {
+TEST(ClusterJson, NamesThePlaceOfAnErrorInGroups) {
     const auto refused = [](void (*change)(Json&)) {
         Json json = of_two_kinds();
         change(json);
-        return validation::message_of<ConfigError>([&] { read(json); });
+        return validation::catch_message<ConfigError>([&] { read(json); });
     };
 
     EXPECT_EQ(refused([](Json& it) { it["groups"] = Json::array(); }),
               "my.json: groups is []; it must be a list of at least one group of nodes");
     EXPECT_EQ(refused([](Json& it) { it["nodes"] = 2; }),
-              "my.json: nodes is 2; it must be left out here, for each of the groups has its own");
+              "my.json: nodes is 2; it must be omitted here, because each group has its own");
     EXPECT_EQ(refused([](Json& it) { it["groups"][1]["device"]["memory"] = 0; }),
               "my.json: groups[1].device.memory is 0; it must be above 0, in bytes");
     EXPECT_TRUE(says(refused([](Json& it) { it.erase("between"); }), "what joins its 5 nodes, as \"between\""));
@@ -130,30 +130,30 @@ TEST(ClusterJson, NamesThePlaceOfWhatIsWrongInGroups) {
                      "my.json: between.rails is 0; it must be at least 1"));
 }
 
-TEST(ClusterJson, SaysWhoCarriesMessagesInside) {
+TEST(ClusterJson, SetsTheCarrierOfMessagesInsideANode) {
     Json json = described();
-    EXPECT_FALSE(read(json).groups.front().do_cores_carry);
+    EXPECT_FALSE(read(json).groups.front().receivers_copy_messages);
     json["inside"]["carrier"] = "cores";
 
-    EXPECT_TRUE(read(json).groups.front().do_cores_carry);
+    EXPECT_TRUE(read(json).groups.front().receivers_copy_messages);
     EXPECT_EQ(refusal([](Json& it) { it["inside"]["carrier"] = "pigeons"; }),
               "my.json: inside.carrier is \"pigeons\"; it must be \"cores\" or \"adapters\"");
 }
 
-TEST(Cluster, MayHaveANetworkThatTakesNoTime) {
+TEST(Cluster, MayHaveANetworkWithoutCost) {
     Json json = of_two_kinds();
     json["groups"][0]["inside"]["carrier"] = "cores";
-    const Cluster cluster = with_free_network(read(json));
+    const Cluster cluster = remove_network_cost(read(json));
 
     EXPECT_EQ(cluster.groups[0].inside->latency, 0);
     EXPECT_EQ(cluster.between->latency, 0);
     EXPECT_GE(cluster.between->bandwidth, 1e18);
-    EXPECT_FALSE(cluster.groups[0].do_cores_carry);
+    EXPECT_FALSE(cluster.groups[0].receivers_copy_messages);
     EXPECT_FALSE(cluster.fat_tree);
-    EXPECT_EQ(cluster.devices(), read(json).devices());
+    EXPECT_EQ(cluster.count_devices(), read(json).count_devices());
 }
 
-TEST(ClusterJson, NeedsNoLinkWhereThereIsNothingToJoin) {
+TEST(ClusterJson, NeedsLinksOnlyBetweenSeveralNodesOrDevices) {
     Json json = described();
     json["nodes"] = 1;
     json.erase("between");
@@ -164,7 +164,7 @@ TEST(ClusterJson, NeedsNoLinkWhereThereIsNothingToJoin) {
                      "what joins its 4 devices of a node, as \"inside\""));
 }
 
-TEST(ClusterJson, NamesThePlaceOfWhatIsWrong) {
+TEST(ClusterJson, NamesThePlaceOfAnError) {
     EXPECT_EQ(refusal([](Json& it) { it["device"]["bandwidth"] = 0; }),
               "my.json: device.bandwidth is 0; it must be above 0, in bytes a second");
     EXPECT_EQ(refusal([](Json& it) { it["device"]["flops"] = Json::object(); }),
@@ -206,12 +206,12 @@ std::set<std::string> figures_of(const Cluster& cluster) {
 }
 
 // Each figure in perf/clusters must have a source.
-TEST(ClusterJson, OfOursSaysWhereEachFigureIsFrom) {
+TEST(ClusterJson, HasASourceForEachFigureInPerfClusters) {
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {
         std::ifstream file(entry.path());
         const Cluster cluster =
-            cluster_from_json(std::string{std::istreambuf_iterator<char>(file), {}}, entry.path().string());
+            parse_cluster(std::string{std::istreambuf_iterator<char>(file), {}}, entry.path().string());
         std::set<std::string> missing = figures_of(cluster);
         for (const FigureSource& source : cluster.sources) missing.erase(source.figure);
 

@@ -9,7 +9,7 @@ namespace trireme::plan {
 namespace {
 
 std::string refusal_of_decisions(const std::string& text) {
-    return validation::message_of<ConfigError>([&] { decisions_from_jsonl(text, "my.jsonl"); });
+    return validation::catch_message<ConfigError>([&] { parse_decisions(text, "my.jsonl"); });
 }
 
 // Returns a line with a step, a layout of one rank, and `more` keys.
@@ -18,13 +18,13 @@ std::string line(std::size_t step, const std::string& more = "") {
                R"([{"ranks": [0]}]}]})", more, "}\n");
 }
 
-Decision whole_decision() {
+Decision full_decision() {
     return {.step = 5,
             .layout = uneven_layout({2, 1}),
             .microbatches = 4,
             .schedule = "gpipe",
-            .left_out = {0, 0.75, 0},
-            .migrations = {{.from = 1, .to = 0, .parts = {0.125, 0.125, 0, 0.125}}},
+            .skipped = {0, 0.75, 0},
+            .migrations = {{.from = 1, .to = 0, .fractions = {0.125, 0.125, 0, 0.125}}},
             .policy = "by hand",
             .reason = "rank 1 is slow",
             .from = "0123456789abcdef",
@@ -37,13 +37,13 @@ Decision whole_decision() {
 TEST(DecisionJson, IsReadBackAsItWasWritten) {
     const Decision short_one{.step = 7, .layout = uneven_layout({1})};
 
-    const auto read = decisions_from_jsonl(json_of(whole_decision()) + "\n" + json_of(short_one) + "\n", "it");
+    const auto read = parse_decisions(to_json(full_decision()) + "\n" + to_json(short_one) + "\n", "it");
 
-    EXPECT_EQ(read, (std::vector<Decision>{whole_decision(), short_one}));
+    EXPECT_EQ(read, (std::vector<Decision>{full_decision(), short_one}));
 }
 
-TEST(DecisionJson, IsALineInTheOrderInWhichPeopleRead) {
-    EXPECT_EQ(json_of(whole_decision()),
+TEST(DecisionJson, IsOneLineWithKeysInReadingOrder) {
+    EXPECT_EQ(to_json(full_decision()),
               R"({"step":5,"policy":"by hand","from":"0123456789abcdef","to":"fedcba9876543210",)"
               R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
               R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
@@ -52,24 +52,24 @@ TEST(DecisionJson, IsALineInTheOrderInWhichPeopleRead) {
               R"("seconds":{"predicted":0.75,"measured":0.5}})");
 }
 
-TEST(DecisionJson, NeedsNoMoreThanStepAndLayout) {
-    const auto read = decisions_from_jsonl(line(0) + "\n" + line(3), "it");
+TEST(DecisionJson, NeedsOnlyStepAndLayout) {
+    const auto read = parse_decisions(line(0) + "\n" + line(3), "it");
 
     ASSERT_EQ(read.size(), 2U);
     EXPECT_EQ(read[1], (Decision{.step = 3, .layout = uneven_layout({1})}));
 }
 
-TEST(DecisionJson, SkipsLinesThatSayWhyThePlanStayed) {
-    const std::string text = json_of_no_change(3, "the best plan saves 0.1 s") + "\n";
+TEST(DecisionJson, SkipsLinesThatExplainAnUnchangedPlan) {
+    const std::string text = plan_kept_to_json(3, "the best plan saves 0.1 s") + "\n";
 
     EXPECT_EQ(text, "{\"step\":3,\"no_change\":\"the best plan saves 0.1 s\"}\n");
-    EXPECT_TRUE(decisions_from_jsonl(text, "the test").empty());
+    EXPECT_TRUE(parse_decisions(text, "the test").empty());
 }
 
-TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
-    EXPECT_EQ(
-        refusal_of_decisions(line(1) + R"({"step": 2)"),
-        "my.jsonl, line 2 is not whole JSON: it breaks at byte 11 of 10; correct it there, or copy it again");
+TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
+    EXPECT_EQ(refusal_of_decisions(line(1) + R"({"step": 2)"),
+              "my.jsonl, line 2 is not complete JSON: it breaks off at byte 11 of 10; correct it there, or "
+              "copy it again");
     EXPECT_EQ(refusal_of_decisions(R"({"step": 2})"),
               "my.jsonl, line 1 has no \"layout\"; its keys are step, layout, policy, from, to, microbatches, "
               "schedule, left_out, migrations, reason, terms, seconds");
@@ -91,7 +91,7 @@ TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
               "my.jsonl, line 1 has an unknown key \"shedule\"; did you mean schedule?");
 }
 
-TEST(DecisionJson, WantsStepsThatRise) {
+TEST(DecisionJson, RequiresIncreasingSteps) {
     EXPECT_EQ(refusal_of_decisions(line(4) + line(4)),
               "my.jsonl, line 2 is of step 4, and the one before it of step 4; a plan changes at most once "
               "after a step, and steps must increase");

@@ -8,7 +8,7 @@ namespace trireme::plan {
 namespace {
 
 std::string refusal_of_layout(const std::string& text) {
-    return validation::message_of<ConfigError>([&] { layout_from_json(text, "my.json"); });
+    return validation::catch_message<ConfigError>([&] { parse_layout(text, "my.json"); });
 }
 
 // Returns the error message for a layout whose only stage is `stage`.
@@ -21,8 +21,8 @@ std::string refusal_of_replica(const std::string& replica) {
     return refusal_of_stage(R"({"layers": [0, 4], "replicas": [)" + replica + "]}");
 }
 
-TEST(LayoutJson, IsReadAsItIsDescribed) {
-    const layout::Layout layout = layout_from_json(
+TEST(LayoutJson, IsReadInTheDocumentedFormat) {
+    const layout::Layout layout = parse_layout(
         R"({"layers": 27, "stages": [
              {"layers": [0, 8], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},
              {"layers": [8, 27], "replicas": [{"ranks": [3, 4], "turns": 3}]}], "idle": [7]})",
@@ -41,28 +41,28 @@ TEST(LayoutJson, IsReadBackAsItWasWritten) {
     const layout::Layout grid =
         even_grid({.pipe = 2, .data = 2, .tensor = 3, .chunks = 2, .shares = {3, 2, 2}});
 
-    EXPECT_EQ(layout_from_json(json_of(uneven), "it"), uneven);
-    EXPECT_EQ(layout_from_json(json_of(grid), "it"), grid);
+    EXPECT_EQ(parse_layout(to_json(uneven), "it"), uneven);
+    EXPECT_EQ(parse_layout(to_json(grid), "it"), grid);
 }
 
 TEST(LayoutJson, IsFoundInAPlan) {
     const layout::Layout layout = uneven_layout({2, 1});
 
-    EXPECT_EQ(layout_from_json(R"({"model": "gpt2", "layout": )" + json_of(layout) + "}", "plan.json"), layout);
+    EXPECT_EQ(parse_layout(R"({"model": "gpt2", "layout": )" + to_json(layout) + "}", "plan.json"), layout);
     EXPECT_EQ(refusal_of_layout(R"({"layout": {"layers": 2, "stages": 3}})"),
               "my.json: layout.stages is 3; it must be a list");
 }
 
-TEST(LayoutJson, LeavesSharesOfOneOut) {
-    EXPECT_EQ(json_of(even_grid({.tensor = 2})),
+TEST(LayoutJson, OmitsSharesOfOne) {
+    EXPECT_EQ(to_json(even_grid({.tensor = 2})),
               R"({"layers":2,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0,1]}]}],"idle":[]})");
 }
 
-TEST(LayoutJson, MustBeJson) {
+TEST(LayoutJson, MustBeValidJson) {
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4,)"),
-              "my.json is not whole JSON: it breaks at byte 14 of 13; correct it there, or copy it again");
+              "my.json is not complete JSON: it breaks off at byte 14 of 13; correct it there, or copy it again");
     EXPECT_EQ(refusal_of_layout(""),
-              "my.json is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
+              "my.json is not complete JSON: it breaks off at byte 1 of 0; correct it there, or copy it again");
     EXPECT_TRUE(
         refusal_of_layout(std::string(1000, '[')).starts_with("my.json is nested deeper than 64 levels"));
     EXPECT_EQ(refusal_of_layout(R"({"layers": 1e999})"),
@@ -81,7 +81,7 @@ TEST(LayoutJson, NamesMissingKeys) {
               R"(my.json: stages[0].replicas[0] has no "ranks"; its keys are ranks, shares, turns)");
 }
 
-TEST(LayoutJson, NamesTheKnownKeyNearestToAnUnknownOne) {
+TEST(LayoutJson, SuggestsTheNearestKeyForAnUnknownOne) {
     EXPECT_EQ(refusal_of_layout(R"({"layer": 4, "stages": []})"),
               R"(my.json has an unknown key "layer"; did you mean layers?)");
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": [], "comment": "mine"})"),
@@ -92,7 +92,7 @@ TEST(LayoutJson, NamesTheKnownKeyNearestToAnUnknownOne) {
               R"(my.json: stages[0].replicas[0] has an unknown key "share"; did you mean shares?)");
 }
 
-TEST(LayoutJson, NamesValuesOfAnotherType) {
+TEST(LayoutJson, RejectsValuesOfTheWrongType) {
     EXPECT_EQ(refusal_of_layout("[]"), "my.json is []; it must be an object with layers, stages, idle");
     EXPECT_EQ(refusal_of_layout(R"({"layers": "4", "stages": []})"),
               R"(my.json: layers is "4"; it must be a whole number from 0 to 16777216)");
@@ -109,7 +109,7 @@ TEST(LayoutJson, NamesValuesOfAnotherType) {
               "my.json: stages[0].replicas[0].ranks is 0; it must be a list");
 }
 
-TEST(LayoutJson, NamesNumbersThatCountNothing) {
+TEST(LayoutJson, RejectsNumbersThatAreNotCounts) {
     const std::string whole = "; it must be a whole number from 0 to 16777216";
 
     EXPECT_EQ(refusal_of_layout(R"({"layers": -4, "stages": []})"), "my.json: layers is -4" + whole);
@@ -124,7 +124,7 @@ TEST(LayoutJson, NamesNumbersThatCountNothing) {
               "my.json: idle[0] is true" + whole);
 }
 
-TEST(LayoutJson, NamesLayersThatAreNoBeginAndEnd) {
+TEST(LayoutJson, RejectsLayersThatAreNotARange) {
     const std::string pair = "; it must be the first layer and the one after the last, such as [0, 8]";
 
     for (const char* layers : {"[]", "[3]", "[0,1,2]", "[4,0]"}) {
@@ -133,7 +133,7 @@ TEST(LayoutJson, NamesLayersThatAreNoBeginAndEnd) {
     }
 }
 
-TEST(LayoutJson, ShowsTheBeginningOfWhatIsLong) {
+TEST(LayoutJson, TruncatesLongValuesInErrors) {
     EXPECT_EQ(refusal_of_layout('"' + std::string(100, 'x') + '"'),
               "my.json is \"" + std::string(39, 'x') +
                   "...; it must be an object with layers, stages, "

@@ -21,9 +21,9 @@ const layout::Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
 
 Plan plan_of(const layout::Layout& layout) { return make_plan({.layout = layout, .microbatches = 2}); }
 
-TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
+TEST(MeasuredCosts, AreTheSumsOverTheLayersOfAStage) {
     const std::vector<schedule::StageCost> costs =
-        measured_costs({.kinds = {small_profile(4)}}, plan_of(plain));
+        compute_stage_costs({.kinds = {small_profile(4)}}, plan_of(plain));
 
     ASSERT_EQ(costs.size(), 2U);
     EXPECT_EQ(costs[0].forward, 1);
@@ -36,34 +36,35 @@ TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
     EXPECT_EQ(costs[1].reduce, 0);
 }
 
-TEST(MeasuredCosts, AreThoseOfTheHalvesWhereThePassIsDoneInHalves) {
-    const Plan plan = make_plan({.layout = plain,
-                                 .schedule = "own.csv",
-                                 .own_programs = schedule::phases_from_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
-                                 .microbatches = 1});
+TEST(MeasuredCosts, AreThoseOfTheHalvesIfTheBackwardPassIsSplit) {
+    const Plan plan =
+        make_plan({.layout = plain,
+                   .schedule = "own.csv",
+                   .file_programs = schedule::parse_phases_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
+                   .microbatches = 1});
 
-    const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
+    const std::vector<schedule::StageCost> costs = compute_stage_costs({.kinds = {small_profile(4)}}, plan);
 
     EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 3);
     EXPECT_EQ(costs[1].backward_input, 18);
     EXPECT_EQ(costs[1].backward_weight, 18);
 }
 
-TEST(MeasuredCosts, CountTheForwardPassAgainWhereItIsDoneAgain) {
+TEST(MeasuredCosts, IncludeTheForwardPassAgainIfItIsRecomputed) {
     const Plan plan =
         make_plan({.layout = plain, .microbatches = 2, .recompute = {Recompute::full, Recompute::selective}});
 
-    const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
+    const std::vector<schedule::StageCost> costs = compute_stage_costs({.kinds = {small_profile(4)}}, plan);
 
     EXPECT_EQ(costs[0].backward_input, 1.5 + 1);
     EXPECT_EQ(costs[1].backward_input, 13.5);
 }
 
-TEST(MeasuredCosts, AreThoseOfTheLargestShare) {
+TEST(MeasuredCosts, AreThoseOfTheRankWithTheLargestShare) {
     const layout::Layout layout = two_stages({{{0, 1}, {3, 1}}, {{2}, {1}}}, {{{3, 4}, {1, 1}}});
 
     const std::vector<schedule::StageCost> costs =
-        measured_costs({.kinds = {small_profile(4)}}, plan_of(layout));
+        compute_stage_costs({.kinds = {small_profile(4)}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 1);  // replica 1 is one rank
     EXPECT_EQ(costs[0].step, 4);     // each replica updates half
@@ -76,9 +77,9 @@ TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
     const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2, 3}, {3, 1}}});
     const RankProfiles profiles{
         .kinds = {small_profile(4), slower(small_profile(4), 2), slower(small_profile(4), 4)},
-        .of_ranks = {0, 1, 0, 2}};
+        .kind_of_rank = {0, 1, 0, 2}};
 
-    const std::vector<schedule::StageCost> costs = measured_costs(profiles, plan_of(layout));
+    const std::vector<schedule::StageCost> costs = compute_stage_costs(profiles, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 2);
     EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 6);
@@ -87,36 +88,36 @@ TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
     EXPECT_EQ(costs[1].step, 72);
 }
 
-TEST(MeasuredCosts, HaveTheLongestUpdateWhoeverTakesLongestForItsPasses) {
+TEST(MeasuredCosts, IncludeTheLongestUpdateOfAnyRank) {
     const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
-    RankProfiles profiles{.kinds = {small_profile(4), slower(small_profile(4), 2)}, .of_ranks = {0, 1, 0}};
+    RankProfiles profiles{.kinds = {small_profile(4), slower(small_profile(4), 2)}, .kind_of_rank = {0, 1, 0}};
     profiles.kinds[0].layers[0].update = 100;
 
-    const std::vector<schedule::StageCost> costs = measured_costs(profiles, plan_of(layout));
+    const std::vector<schedule::StageCost> costs = compute_stage_costs(profiles, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 2);
     EXPECT_EQ(costs[0].step, 50);
 }
 
-// Each kind of rank was measured among its like. Between two kinds, the slower link counts.
-TEST(MeasuredCosts, SendOverTheSlowerLinkOfUnlikeEnds) {
+// Each kind of rank was measured among ranks of its kind. Between two kinds, the slower link counts.
+TEST(MeasuredCosts, UseTheSlowerLinkBetweenDifferentKindsOfRanks) {
     const layout::Layout layout = two_stages({{{0}, {1}}}, {{{1}, {1}}});
-    RankProfiles profiles{.kinds = {small_profile(4), small_profile(4)}, .of_ranks = {0, 1}};
+    RankProfiles profiles{.kinds = {small_profile(4), small_profile(4)}, .kind_of_rank = {0, 1}};
     profiles.kinds[0].links = {{.link = {.bandwidth = 64}}};
     profiles.kinds[1].links = {{.link = {.bandwidth = 16}}};
 
-    EXPECT_EQ(measured_costs(profiles, plan_of(layout))[0].send, 4);
+    EXPECT_EQ(compute_stage_costs(profiles, plan_of(layout))[0].send, 4);
     profiles.kinds[1].links.clear();
-    EXPECT_EQ(measured_costs(profiles, plan_of(layout))[0].send, 1);
+    EXPECT_EQ(compute_stage_costs(profiles, plan_of(layout))[0].send, 1);
 }
 
-TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
+TEST(MeasuredCosts, UseTheSlowestLinkForMessagesAndAllReduces) {
     const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
     Profile profile = small_profile(4);
     profile.links = {{.ranks = 2, .link = {.bandwidth = 100}}, {.link = {.latency = 1, .bandwidth = 64}}};
     profile.layers[0].rows = 128;
 
-    const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {profile}}, plan_of(layout));
+    const std::vector<schedule::StageCost> costs = compute_stage_costs({.kinds = {profile}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].send, 3);
     EXPECT_EQ(costs[0].reduce, 10);  // 1,000 bytes between the two ranks of a node
@@ -124,26 +125,26 @@ TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
     EXPECT_EQ(costs[1].reduce, 0);
 }
 
-TEST(LayerLoads, AreOfOneRank) {
-    const std::vector<layout::LayerLoad> alone = layer_loads(small_profile(2), {});
+TEST(LayerLoads, ArePerRank) {
+    const std::vector<layout::LayerLoad> alone = compute_layer_loads(small_profile(2), {});
     const std::vector<layout::LayerLoad> shared =
-        layer_loads(small_profile(2), {.numbers = 1, .updaters = 4, .sharers = 2});
+        compute_layer_loads(small_profile(2), {.state_values = 1, .updating_replicas = 4, .tensor_ranks = 2});
 
     EXPECT_EQ(alone[1], (layout::LayerLoad{.seconds = 8,
                                            .forward_seconds = 2,
                                            .update_seconds = 16,
                                            .row_bytes = 64,
                                            .parameter_bytes = 2000,
-                                           .kept_bytes = 200,
-                                           .held_bytes = 8000,
+                                           .activation_bytes = 200,
+                                           .state_bytes = 8000,
                                            .workspace_bytes = 20}));
     EXPECT_EQ(shared[1], (layout::LayerLoad{.seconds = 4,
                                             .forward_seconds = 1,
                                             .update_seconds = 2,
                                             .row_bytes = 64,
                                             .parameter_bytes = 1000,
-                                            .kept_bytes = 200,
-                                            .held_bytes = 2250,
+                                            .activation_bytes = 200,
+                                            .state_bytes = 2250,
                                             .workspace_bytes = 20}));
 }
 

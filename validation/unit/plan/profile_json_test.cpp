@@ -23,7 +23,7 @@ Profile linked_profile() {
 Profile profile_of_kernels() {
     Profile profile = small_profile(1);
     profile.kernels = {{.kernel = "linear",
-                        .call = {.flops = 48, .bytes = 208, .product = {2, 3, 4}},
+                        .call = {.flops = 48, .bytes = 208, .matmul = {2, 3, 4}},
                         .calls = 6,
                         .seconds = 0.1234567890123456},
                        {.kernel = "fill", .call = {.bytes = 64}, .calls = 2, .seconds = 3e-7}};
@@ -32,9 +32,9 @@ Profile profile_of_kernels() {
 
 // Returns the error message about the linked profile after `change`.
 std::string refusal(void (*change)(Json&)) {
-    Json json = Json::parse(json_of(linked_profile()));
+    Json json = Json::parse(to_json(linked_profile()));
     change(json);
-    return validation::message_of<ConfigError>([&] { profile_from_json(json.dump(), "my.json"); });
+    return validation::catch_message<ConfigError>([&] { parse_profile(json.dump(), "my.json"); });
 }
 
 TEST(ProfileJson, IsReadBackAsItWasWritten) {
@@ -42,13 +42,13 @@ TEST(ProfileJson, IsReadBackAsItWasWritten) {
     plain.layers[1].forward = 0.1234567890123456;
     plain.layers[1].measured = 0;
 
-    EXPECT_EQ(profile_from_json(json_of(plain), "it"), plain);
-    EXPECT_EQ(profile_from_json(json_of(linked_profile()), "it"), linked_profile());
-    EXPECT_EQ(profile_from_json(json_of(profile_of_kernels()), "it"), profile_of_kernels());
+    EXPECT_EQ(parse_profile(to_json(plain), "it"), plain);
+    EXPECT_EQ(parse_profile(to_json(linked_profile()), "it"), linked_profile());
+    EXPECT_EQ(parse_profile(to_json(profile_of_kernels()), "it"), profile_of_kernels());
 }
 
-TEST(ProfileJson, IsAsItIsDescribed) {
-    const Json json = Json::parse(json_of(linked_profile()));
+TEST(ProfileJson, HasTheDocumentedFormat) {
+    const Json json = Json::parse(to_json(linked_profile()));
 
     EXPECT_EQ(json["schema"], 1);
     EXPECT_EQ(json["machine"], "abacus");
@@ -59,25 +59,25 @@ TEST(ProfileJson, IsAsItIsDescribed) {
         R"("backward_weight":4.0,"update":16.0},)"
         R"("bytes":{"activation":200,"rows":64,"parameters":2000,"workspace":20}})");
     EXPECT_EQ(json["links"][2].dump(), R"({"latency":0.0,"bandwidth":300000000.0})");
-    EXPECT_FALSE(Json::parse(json_of(small_profile(1))).contains("links"));
+    EXPECT_FALSE(Json::parse(to_json(small_profile(1))).contains("links"));
 }
 
-TEST(ProfileJson, HasKernelsAsTheyAreDescribed) {
-    const Json json = Json::parse(json_of(profile_of_kernels()));
+TEST(ProfileJson, HasTheDocumentedFormatOfKernels) {
+    const Json json = Json::parse(to_json(profile_of_kernels()));
 
     EXPECT_EQ(json["kernels"][0].dump(),
               R"({"kernel":"linear","product":[2,3,4],"flops":48.0,"bytes":208.0,"calls":6,)"
               R"("seconds":0.1234567890123456})");
     EXPECT_EQ(json["kernels"][1].dump(),
               R"({"kernel":"fill","flops":0.0,"bytes":64.0,"calls":2,"seconds":3e-07})");
-    EXPECT_FALSE(Json::parse(json_of(small_profile(1))).contains("kernels"));
+    EXPECT_FALSE(Json::parse(to_json(small_profile(1))).contains("kernels"));
 }
 
-TEST(ProfileJson, NamesKernelsThatDidNothing) {
+TEST(ProfileJson, RejectsInvalidKernels) {
     const auto said = [](void (*change)(Json&)) {
-        Json json = Json::parse(json_of(profile_of_kernels()));
+        Json json = Json::parse(to_json(profile_of_kernels()));
         change(json["kernels"][0]);
-        return validation::message_of<ConfigError>([&] { profile_from_json(json.dump(), "my.json"); });
+        return validation::catch_message<ConfigError>([&] { parse_profile(json.dump(), "my.json"); });
     };
     EXPECT_EQ(said([](Json& kernel) { kernel["seconds"] = 0; }),
               "my.json: kernels[0].seconds is 0; it must be above 0");
@@ -91,7 +91,7 @@ TEST(ProfileJson, NamesKernelsThatDidNothing) {
               "my.json: kernels[0].product[1] is 0; it must be at least 1");
 }
 
-TEST(ProfileJson, NamesWhatIsMissingOrUnknown) {
+TEST(ProfileJson, NamesMissingAndUnknownKeys) {
     EXPECT_EQ(refusal([](Json& json) { json.erase("dtype"); }),
               "my.json has no \"dtype\"; its keys are schema, machine, device, threads, repeats, model, dtype, "
               "micro_batch, layers, kernels, launch, links");
@@ -103,7 +103,7 @@ TEST(ProfileJson, NamesWhatIsMissingOrUnknown) {
     EXPECT_EQ(refusal([](Json& json) { json["layers"] = 7; }), "my.json: layers is 7; it must be a list");
 }
 
-TEST(ProfileJson, NamesNumbersThatMeasureNothing) {
+TEST(ProfileJson, RejectsInvalidValues) {
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"]["forward"] = -1; }),
               "my.json: layers[0].seconds.forward is -1; it must be a number of at least 0");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"]["forward"] = "fast"; }),
@@ -117,12 +117,12 @@ TEST(ProfileJson, NamesNumbersThatMeasureNothing) {
     EXPECT_EQ(refusal([](Json& json) { json["model"] = 7; }), "my.json: model is 7; it must be a text");
 }
 
-TEST(ProfileJson, NamesASchemaOfOtherTimes) {
+TEST(ProfileJson, RejectsADifferentSchemaVersion) {
     EXPECT_EQ(refusal([](Json& json) { json["schema"] = 2; }),
               "my.json: schema is 2; it must be 1 for this program; measure again");
 }
 
-TEST(ProfileJson, NamesLinksThatJoinNothing) {
+TEST(ProfileJson, RejectsInvalidLinks) {
     EXPECT_EQ(refusal([](Json& json) { json["links"][0]["bandwidth"] = 0; }),
               "my.json: links[0].bandwidth is 0; it must be above 0, in bytes a second");
     EXPECT_EQ(

@@ -14,7 +14,7 @@ namespace trireme::plan {
 // Returns a grid with two layers per stage.
 inline layout::Layout even_grid(const layout::Grid& grid) {
     const auto stages = static_cast<std::size_t>(grid.pipe) * static_cast<std::size_t>(grid.chunks);
-    return grid_layout(grid, std::vector<std::size_t>(stages, 2));
+    return make_grid_layout(grid, std::vector<std::size_t>(stages, 2));
 }
 
 // Returns a layout with two layers and replicas[s] replicas of one rank in each stage s. Ranks are numbered
@@ -30,10 +30,12 @@ inline layout::Layout uneven_layout(const std::vector<int>& replicas) {
     return layout;
 }
 
-inline schedule::Phases programs_in(const std::string& csv) { return schedule::phases_from_csv(csv, "my.csv"); }
+inline schedule::Phases programs_in(const std::string& csv) {
+    return schedule::parse_phases_csv(csv, "my.csv");
+}
 
 inline std::string refusal_of_plan(const PlanWish& wish) {
-    return validation::message_of<ConfigError>([&] { make_plan(wish); });
+    return validation::catch_message<ConfigError>([&] { make_plan(wish); });
 }
 
 }  // namespace trireme::plan

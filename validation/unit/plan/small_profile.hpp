@@ -5,7 +5,7 @@
 
 namespace trireme::validation {
 
-// Layer l takes l + 1 seconds forward. Each half of a backward pass takes twice as long, a whole one three
+// Layer l takes l + 1 seconds forward. Each half of a backward pass takes twice as long, a complete one three
 // times, and the update eight times.
 inline plan::Profile small_profile(std::size_t layers) {
     plan::Profile profile{.machine = "abacus",

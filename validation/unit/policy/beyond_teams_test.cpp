@@ -12,12 +12,12 @@ namespace trireme::policy {
 namespace {
 
 UnevenRules rules(int ranks) {
-    return {.every = 5,
+    return {.period = 5,
             .widths = {{96, 1}},
-            .may_cut = true,
-            .may_take_turns = true,
+            .may_move_layers = true,
+            .may_change_turns = true,
             .nodes = std::vector<int>(static_cast<std::size_t>(ranks), 0),
-            .least_gain = 0};
+            .min_gain = 0};
 }
 
 // Returns an observation after step 10. A healthy device takes a second per layer and micro-batch.
@@ -28,18 +28,18 @@ plan::Observation observed(const plan::Plan& plan, const std::vector<double>& sl
         double layers = 0;
         for (const int stage : plan.teams[team].stages)
             layers += static_cast<double>(plan.layout.stages[static_cast<std::size_t>(stage)].layers.count) *
-                      plan.training.shape.turns_of(static_cast<int>(team), stage);
+                      plan.training.shape.count_turns(static_cast<int>(team), stage);
         for (const int rank : plan.teams[team].ranks) {
             const auto r = static_cast<std::size_t>(rank);
-            observation.ranks[r].products =
+            observation.ranks[r].matmuls =
                 slowness[r] * layers / static_cast<double>(plan.teams[team].ranks.size());
-            observation.ranks[r].product_flops = 1;
+            observation.ranks[r].matmul_flops = 1;
         }
     }
     return observation;
 }
 
-std::vector<std::size_t> turns_of(const plan::Decision& decision, std::size_t stage = 0) {
+std::vector<std::size_t> count_turns(const plan::Decision& decision, std::size_t stage = 0) {
     std::vector<std::size_t> turns;
     for (const layout::ReplicaLayout& replica : decision.layout.stages[stage].replicas)
         turns.push_back(replica.turns);
@@ -56,13 +56,13 @@ double all_of(const std::vector<std::size_t>& numbers) {
     return static_cast<double>(std::accumulate(numbers.begin(), numbers.end(), std::size_t{0}));
 }
 
-TEST(BeyondTeams, SlowReplicasExecuteFewerMicrobatches) {
+TEST(UnevenPolicy, GivesSlowReplicasFewerMicrobatches) {
     const plan::Plan plan = plan_of({.data = 4}, 4);
 
-    const auto decision = uneven_shares(rules(4))(observed(plan, {1, 3, 1, 1}), plan);
+    const auto decision = make_uneven_policy(rules(4))(observed(plan, {1, 3, 1, 1}), plan);
 
     ASSERT_TRUE(decision);
-    EXPECT_EQ(turns_of(*decision), (std::vector<std::size_t>{5, 1, 5, 5}));
+    EXPECT_EQ(count_turns(*decision), (std::vector<std::size_t>{5, 1, 5, 5}));
     EXPECT_EQ(decision->reason, "rank 1 takes 3.0 times as long as others");
     EXPECT_NEAR(decision->terms.at(gain_term), (12 - 5) * 51, 1e-9);
 }
@@ -79,15 +79,15 @@ double best_of_all(const std::vector<double>& slowness, std::size_t count) {
     return best;
 }
 
-TEST(BeyondTeams, NoOtherTurnsAreShorter) {
+TEST(UnevenPolicy, FindsTurnsWithinOnePercentOfTheBest) {
     for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
              {1, 1.5}, {2, 1, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}, {5, 1, 1.25, 1.5}}) {
         for (int each = 1; each <= 6; ++each) {
             const int replicas = static_cast<int>(slowness.size());
             const plan::Plan plan = plan_of({.data = replicas}, each);
-            const auto decision = uneven_shares(rules(replicas))(observed(plan, slowness), plan);
+            const auto decision = make_uneven_policy(rules(replicas))(observed(plan, slowness), plan);
             const std::vector<std::size_t> turns =
-                decision ? turns_of(*decision) : std::vector<std::size_t>(slowness.size(), 1);
+                decision ? count_turns(*decision) : std::vector<std::size_t>(slowness.size(), 1);
             double last = 0;
             for (std::size_t r = 0; r < slowness.size(); ++r)
                 last = std::max(last,
@@ -98,10 +98,10 @@ TEST(BeyondTeams, NoOtherTurnsAreShorter) {
     }
 }
 
-TEST(BeyondTeams, SlowStagesHoldFewerLayers) {
+TEST(UnevenPolicy, GivesSlowStagesFewerLayers) {
     const plan::Plan plan = plan_of({.pipe = 4}, 64);
 
-    const auto decision = uneven_shares(rules(4))(observed(plan, {1, 1, 2, 1}), plan);
+    const auto decision = make_uneven_policy(rules(4))(observed(plan, {1, 1, 2, 1}), plan);
 
     ASSERT_TRUE(decision);
     // 51 layers at the speeds 1, 1, 1/2 and 1 give 14.6 to a healthy rank and 7.3 to the slow one. Layers are
@@ -112,14 +112,14 @@ TEST(BeyondTeams, SlowStagesHoldFewerLayers) {
     EXPECT_EQ(std::max({cuts[0], cuts[1], cuts[3]}), 15U);
 }
 
-TEST(BeyondTeams, NoOtherCutIsShorter) {
+TEST(UnevenPolicy, FindsTheBestCutOfLayers) {
     for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
              {2, 1}, {1, 2, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}}) {
         const int pipe = static_cast<int>(slowness.size());
         const plan::Plan plan = plan_of({.pipe = pipe}, 200);  // filling and draining take little of the step
         UnevenRules in_place = rules(pipe);
         in_place.nodes.clear();
-        const auto decision = uneven_shares(in_place)(observed(plan, slowness), plan);
+        const auto decision = make_uneven_policy(in_place)(observed(plan, slowness), plan);
         ASSERT_TRUE(decision);
         const std::vector<std::size_t> cuts = cuts_of(*decision);
         double longest = 0;
@@ -130,11 +130,11 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
 }
 
 // Two slow ranks in different stages and rows each delay a whole stage, until they share one.
-TEST(BeyondTeams, SlowRanksComeTogether) {
+TEST(UnevenPolicy, GroupsSlowRanksInOneStageOrRow) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
     const std::vector<double> slowness{3, 1, 1, 3};
 
-    const auto decision = uneven_shares(rules(4))(observed(plan, slowness), plan);
+    const auto decision = make_uneven_policy(rules(4))(observed(plan, slowness), plan);
 
     ASSERT_TRUE(decision);
     std::vector<int> slow_stages;
@@ -152,12 +152,12 @@ TEST(BeyondTeams, SlowRanksComeTogether) {
     EXPECT_GT(decision->terms.at(gain_term), before - 1.08 * formula);
 }
 
-TEST(BeyondTeams, RanksOfOtherNodesStayWhereTheyAre) {
+TEST(UnevenPolicy, MovesRanksOnlyWithinTheirNode) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
     UnevenRules apart = rules(4);
     apart.nodes = {0, 0, 1, 1};
 
-    const auto decision = uneven_shares(apart)(observed(plan, {3, 1, 1, 3}), plan);
+    const auto decision = make_uneven_policy(apart)(observed(plan, {3, 1, 1, 3}), plan);
 
     ASSERT_TRUE(decision);
     for (const auto& [stage, node] : {std::pair{0U, 0}, std::pair{1U, 1}}) {
@@ -166,29 +166,29 @@ TEST(BeyondTeams, RanksOfOtherNodesStayWhereTheyAre) {
     }
 }
 
-TEST(BeyondTeams, CutsKeepToTheMemoryLimit) {
+TEST(UnevenPolicy, KeepsCutsWithinTheMemoryLimit) {
     const plan::Plan plan = plan_of({.pipe = 2}, 8);
     UnevenRules narrow = rules(2);
-    narrow.layers.assign(51, LayerWork{.held_bytes = 100, .kept_bytes = 10, .workspace_bytes = 50});
+    narrow.layers.assign(51, LayerWork{.state_bytes = 100, .activation_bytes = 10, .workspace_bytes = 50});
     narrow.memory_limit = 30 * 110 + 50;
 
-    const auto decision = uneven_shares(narrow)(observed(plan, {4, 1}), plan);
+    const auto decision = make_uneven_policy(narrow)(observed(plan, {4, 1}), plan);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{21, 30}));
 }
 
 // The head and the embedding have no blocks, so a rank that holds one gets fewer blocks.
-TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
+TEST(UnevenPolicy, WeighsLayersByTheirWork) {
     const plan::Plan plan = plan_of({.pipe = 2}, 200);
     UnevenRules heavy = rules(2);
-    heavy.layers.assign(51, LayerWork{.products = 1, .others = 0});
-    heavy.layers.back() = {.products = 0, .others = 20};
+    heavy.layers.assign(51, LayerWork{.matmuls = 1, .other_kernels = 0});
+    heavy.layers.back() = {.matmuls = 0, .other_kernels = 20};
     plan::Observation observation = observed(plan, {1, 2});
-    observation.ranks[1].products -= 2 * 200;  // the head's
+    observation.ranks[1].matmuls -= 2 * 200;  // the head's
     observation.ranks[1].others = 20 * 200;
 
-    const auto decision = uneven_shares(heavy)(observation, plan);
+    const auto decision = make_uneven_policy(heavy)(observation, plan);
 
     ASSERT_TRUE(decision);
     // Matmuls take twice as long in the second stage, all else does not: x = 20 + 2 (50 - x).
@@ -196,60 +196,60 @@ TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
 }
 
 // A stage keeps at least one layer with matmuls: its time shows whether the rank has recovered.
-TEST(BeyondTeams, AStageKeepsABlock) {
+TEST(UnevenPolicy, LeavesAtLeastOneBlockInEachStage) {
     const plan::Plan plan = plan_of({.pipe = 4}, 64);
     UnevenRules with_embedding = rules(4);
-    with_embedding.layers.assign(51, LayerWork{.products = 1});
-    with_embedding.layers.front() = {.products = 0, .others = 0.1};
+    with_embedding.layers.assign(51, LayerWork{.matmuls = 1});
+    with_embedding.layers.front() = {.matmuls = 0, .other_kernels = 0.1};
     plan::Observation observation = observed(plan, {40, 1, 1, 1});
-    observation.ranks[0].products -= 40 * 64;  // the embedding's
+    observation.ranks[0].matmuls -= 40 * 64;  // the embedding's
 
-    const auto decision = uneven_shares(with_embedding)(observation, plan);
+    const auto decision = make_uneven_policy(with_embedding)(observation, plan);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(cuts_of(*decision)[0], 2U);
 }
 
 // A rank that has just recovered is still considered slow, and the last steps were short.
-TEST(BeyondTeams, NoStepIsPredictedToTakeLessThanNothing) {
+TEST(UnevenPolicy, PredictsNoNegativeStepTime) {
     const plan::Plan plan = plan_of({.data = 2}, 4);
     plan::Observation observation = observed(plan, {1, 3});
     observation.step_seconds = 1;
 
-    const auto decision = uneven_shares(rules(2))(observation, plan);
+    const auto decision = make_uneven_policy(rules(2))(observation, plan);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(decision->terms.at("predicted_step_s"), 0);
 }
 
-TEST(BeyondTeams, AreAsTheyWereOnceNobodyIsSlow) {
+TEST(UnevenPolicy, RestoresTheHealthyLayoutOnceNoRankIsSlow) {
     plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
     UnevenRules known = rules(4);
-    known.healthy = plan.layout;
+    known.healthy_layout = plan.layout;
     plan.layout.stages[0].layers = {0, 10};
     plan.layout.stages[1].layers = {10, 41};
     plan.layout.stages[0].replicas[1].turns = 3;
 
-    const auto decision = uneven_shares(known)(observed(plan, {1, 1, 1, 1}), plan);
+    const auto decision = make_uneven_policy(known)(observed(plan, {1, 1, 1, 1}), plan);
 
     ASSERT_TRUE(decision);
-    EXPECT_EQ(decision->layout, known.healthy);
+    EXPECT_EQ(decision->layout, known.healthy_layout);
     EXPECT_EQ(decision->reason, "no rank is slow any more");
 }
 
-TEST(BeyondTeams, OfWhatMayNotChangeNothingDoes) {
+TEST(UnevenPolicy, MakesNoDecisionIfCutsAndTurnsAreForbidden) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
     UnevenRules only_shares = rules(4);
-    only_shares.may_cut = only_shares.may_take_turns = false;
+    only_shares.may_move_layers = only_shares.may_change_turns = false;
 
-    EXPECT_FALSE(uneven_shares(only_shares)(observed(plan, {3, 1, 1, 1}), plan));
+    EXPECT_FALSE(make_uneven_policy(only_shares)(observed(plan, {3, 1, 1, 1}), plan));
 }
 
 // Each rank holds two stages and would have to move both at once.
-TEST(BeyondTeams, LoopedStagesStay) {
+TEST(UnevenPolicy, MakesNoDecisionForSeveralChunksPerRank) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .chunks = 2}, 8);
 
-    EXPECT_FALSE(uneven_shares(rules(4))(observed(plan, {3, 1, 1, 1}), plan));
+    EXPECT_FALSE(make_uneven_policy(rules(4))(observed(plan, {3, 1, 1, 1}), plan));
 }
 
 }  // namespace

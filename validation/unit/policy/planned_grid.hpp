@@ -11,7 +11,7 @@ inline plan::Plan plan_of(const layout::Grid& grid, int microbatches_each = 1) {
     const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
     std::vector<std::size_t> cuts(stages, layers / stages);
     cuts.back() += layers % stages;
-    return plan::make_plan({.layout = grid_layout(grid, cuts),
+    return plan::make_plan({.layout = make_grid_layout(grid, cuts),
                             .schedule = grid.chunks > 1 ? "interleaved" : "1f1b",
                             .microbatches = microbatches_each});
 }

@@ -5,10 +5,10 @@
 namespace trireme::policy {
 namespace {
 
-TEST(RecordedDecisions, AreTakenBehindTheirStepsAndNoOther) {
+TEST(RecordedDecisions, AreTakenOnlyAfterTheirSteps) {
     const plan::Decision first{.step = 2, .layout = {.layers = 3}, .policy = "by hand"};
     const plan::Decision second{.step = 7, .layout = {.layers = 5}, .policy = "by hand"};
-    const Policy policy = recorded({first, second});
+    const Policy policy = make_recorded_policy({first, second});
 
     EXPECT_EQ(policy({.step = 2}, {}), first);
     EXPECT_EQ(policy({.step = 7}, {}), second);
@@ -16,8 +16,8 @@ TEST(RecordedDecisions, AreTakenBehindTheirStepsAndNoOther) {
     EXPECT_EQ(policy({.step = 3}, {}), std::nullopt);
 }
 
-TEST(RecordedDecisions, AreCalledSoWhereNobodySaysWhoDecided) {
-    EXPECT_EQ(recorded({{.step = 1}})({.step = 1}, {})->policy, "recorded");
+TEST(RecordedDecisions, AreNamedRecordedIfNoPolicyIsGiven) {
+    EXPECT_EQ(make_recorded_policy({{.step = 1}})({.step = 1}, {})->policy, "recorded");
 }
 
 }  // namespace

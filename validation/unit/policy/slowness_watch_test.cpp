@@ -1,4 +1,5 @@
-// Tests SlownessWatch with synthetic steps. Each rank has one operation per step, so its seconds are its pace.
+// Tests SlownessWatch with synthetic steps. Each rank has one operation per step, so its seconds are its
+// seconds per operation.
 #include "trireme/policy/slowness_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ using Changes = std::vector<SlownessChange>;
 
 std::vector<plan::RankTimes> paces(const std::vector<double>& seconds) {
     std::vector<plan::RankTimes> step;
-    for (const double each : seconds) step.push_back({.products = each, .product_flops = 1});
+    for (const double each : seconds) step.push_back({.matmuls = each, .matmul_flops = 1});
     return step;
 }
 
@@ -30,7 +31,7 @@ Changes after(SlownessWatch& watch, std::size_t steps, const std::vector<double>
     return all;
 }
 
-TEST(SlownessWatch, NamesASlowRankInTheThirdStepAndOnce) {
+TEST(SlownessWatch, ReportsASlowRankOnceAfterThreeSteps) {
     SlownessWatch watch = watch_of(4);
 
     EXPECT_EQ(after(watch, 2, {1, 1, 4, 1}), Changes{});
@@ -39,7 +40,7 @@ TEST(SlownessWatch, NamesASlowRankInTheThirdStepAndOnce) {
     EXPECT_EQ(watch.factors(), (std::vector<double>{1, 1, 4, 1}));
 }
 
-TEST(SlownessWatch, TellsInTheThirdStepThatARankIsSlowNoMore) {
+TEST(SlownessWatch, ReportsRecoveryAfterThreeSteps) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
 
@@ -48,7 +49,7 @@ TEST(SlownessWatch, TellsInTheThirdStepThatARankIsSlowNoMore) {
     EXPECT_EQ(watch.factors(), (std::vector<double>{1, 1}));
 }
 
-TEST(SlownessWatch, TellsWhenASlowRankBecomesMuchSlowerOrFaster) {
+TEST(SlownessWatch, ReportsLargeChangesOfASlowRank) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 2});
 
@@ -57,7 +58,7 @@ TEST(SlownessWatch, TellsWhenASlowRankBecomesMuchSlowerOrFaster) {
     EXPECT_EQ(after(watch, 3, {1, 2}), (Changes{{1, 2}}));
 }
 
-TEST(SlownessWatch, IsNotMovedBySingleSteps) {
+TEST(SlownessWatch, IgnoresSlowdownsShorterThanThreeSteps) {
     SlownessWatch watch = watch_of(2);
     for (int time = 0; time < 20; ++time) {
         EXPECT_EQ(after(watch, 2, {1, 5}), Changes{});
@@ -67,14 +68,14 @@ TEST(SlownessWatch, IsNotMovedBySingleSteps) {
     }
 }
 
-TEST(SlownessWatch, HasTheFirstStepOfARunTellNothing) {
+TEST(SlownessWatch, IgnoresTheFirstStepOfARun) {
     SlownessWatch watch(2);
 
     EXPECT_EQ(after(watch, 3, {1, 9}), Changes{});
     EXPECT_EQ(after(watch, 1, {1, 9}), (Changes{{1, 9}}));
 }
 
-TEST(SlownessWatch, AsksMoreOfARankToFallBehindThanToStayThere) {
+TEST(SlownessWatch, UsesAHigherThresholdToBecomeSlowThanToStaySlow) {
     SlownessWatch never = watch_of(2);
     EXPECT_EQ(after(never, 100, {1, 1.15}), Changes{});
 
@@ -84,21 +85,21 @@ TEST(SlownessWatch, AsksMoreOfARankToFallBehindThanToStayThere) {
     EXPECT_EQ(after(once, 100, {1, 1.05}), (Changes{{1, 1}}));
 }
 
-TEST(SlownessWatch, ComparesWithTheFasterHalf) {
+TEST(SlownessWatch, ComparesRanksWithTheFasterHalf) {
     SlownessWatch watch = watch_of(8);
 
     EXPECT_EQ(after(watch, 3, {8, 6, 4, 2, 1, 1, 1, 1}), (Changes{{0, 8}, {1, 6}, {2, 4}, {3, 2}}));
 }
 
-TEST(SlownessWatch, ComparesWhatProductsTakeAndNotHowManyThereAre) {
+TEST(SlownessWatch, ComparesMatmulTimePerFlop) {
     SlownessWatch watch = watch_of(2);
     std::vector<plan::RankTimes> step = paces({1, 1});
-    step[1] = {.products = 3, .product_flops = 3, .others = 5};
+    step[1] = {.matmuls = 3, .matmul_flops = 3, .others = 5};
 
     for (int time = 0; time < 10; ++time) EXPECT_EQ(watch.add(step), Changes{});
 }
 
-TEST(SlownessWatch, LeavesRanksAloneThatHaveNoProducts) {
+TEST(SlownessWatch, IgnoresRanksWithoutMatmuls) {
     SlownessWatch watch = watch_of(3);
     std::vector<plan::RankTimes> step = paces({1, 1, 1});
     step[2] = {};
@@ -109,29 +110,29 @@ TEST(SlownessWatch, LeavesRanksAloneThatHaveNoProducts) {
 }
 
 // A slow rank with a smaller share computes narrower matrices, which are slower still.
-TEST(SlownessWatch, DoesNotTakeNewShapesForNewSlowness) {
+TEST(SlownessWatch, DoesNotMistakeNewShapesForSlowness) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
 
-    watch.shapes_change();
+    watch.announce_new_shapes();
 
     EXPECT_EQ(after(watch, 10, {1, 3.6}), Changes{});
     EXPECT_NEAR(watch.factors()[1], 3, 0.3);
     EXPECT_EQ(after(watch, 3, {1, 1.2}), (Changes{{1, 1}}));
 }
 
-TEST(SlownessWatch, SeesARankRecoverInTheStepInWhichShapesChange) {
+TEST(SlownessWatch, DetectsRecoveryAtAChangeOfShapes) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
-    watch.shapes_change();
+    watch.announce_new_shapes();
 
     EXPECT_EQ(after(watch, 3, {1, 1}), (Changes{{1, 1}}));
 }
 
-TEST(SlownessWatch, ForgetsWhatItWronglyTookForShapes) {
+TEST(SlownessWatch, CorrectsSlownessWronglyAttributedToShapes) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
-    watch.shapes_change();
+    watch.announce_new_shapes();
 
     after(watch, 200, {1, 2.6});  // the rank became a little faster in the very step that changed shapes
 
@@ -139,9 +140,9 @@ TEST(SlownessWatch, ForgetsWhatItWronglyTookForShapes) {
 }
 
 // The first step of a run is ignored, and the following ones are taken to match the known factors.
-TEST(SlownessWatch, GoesOnFromWhatAnotherHasFound) {
+TEST(SlownessWatch, ResumesFromKnownFactors) {
     SlownessWatch watch(4);
-    watch.go_on_from({1, 1, 4, 2});
+    watch.resume_from({1, 1, 4, 2});
 
     EXPECT_EQ(watch.factors(), (std::vector<double>{1, 1, 4, 2}));
     EXPECT_EQ(after(watch, 11, {1, 1, 4.4, 2}), Changes{});

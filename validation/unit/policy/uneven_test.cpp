@@ -13,24 +13,24 @@ namespace {
 
 using Shares = std::vector<std::size_t>;
 
-UnevenRules rules() { return {.every = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
+UnevenRules rules() { return {.period = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
 
 // Returns an observation after step 10. A healthy rank takes one second for its matmuls.
 plan::Observation observed(const std::vector<double>& slowness) {
     plan::Observation observation{.step = 10, .step_seconds = 1.25, .slowness = slowness};
-    for (const double factor : slowness) observation.ranks.push_back({.products = factor, .product_flops = 1});
+    for (const double factor : slowness) observation.ranks.push_back({.matmuls = factor, .matmul_flops = 1});
     return observation;
 }
 
-const Shares& shares_of(const plan::Decision& decision, std::size_t stage = 0, std::size_t replica = 0) {
+const Shares& find_shares(const plan::Decision& decision, std::size_t stage = 0, std::size_t replica = 0) {
     return decision.layout.stages.at(stage).replicas.at(replica).shares;
 }
 
-TEST(UnevenShares, AreInProportionToSpeed) {
-    const auto decision = uneven_shares(rules())(observed({1, 4}), plan_of({.tensor = 2}));
+TEST(UnevenShares, AreProportionalToSpeed) {
+    const auto decision = make_uneven_policy(rules())(observed({1, 4}), plan_of({.tensor = 2}));
 
     ASSERT_TRUE(decision);
-    EXPECT_EQ(shares_of(*decision), (Shares{4, 1}));
+    EXPECT_EQ(find_shares(*decision), (Shares{4, 1}));
     EXPECT_EQ(decision->step, 10U);
     EXPECT_EQ(decision->policy, "uneven");
     EXPECT_EQ(decision->reason, "rank 1 takes 4.0 times as long as others");
@@ -39,67 +39,68 @@ TEST(UnevenShares, AreInProportionToSpeed) {
     EXPECT_NEAR(decision->terms.at(gain_term), 4 - 2 * (13.0 / 16 / 3 + 0.8 * 2 / 3), 1e-3);
 }
 
-TEST(UnevenShares, AreThoseOfEachTeamInAllItsStages) {
+TEST(UnevenShares, AreChosenPerTeamForAllItsStages) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .tensor = 2, .chunks = 2});
 
-    const auto decision = uneven_shares(rules())(observed({1, 1, 1, 2, 1, 1, 1, 1}), plan);
+    const auto decision = make_uneven_policy(rules())(observed({1, 1, 1, 2, 1, 1, 1, 1}), plan);
 
     ASSERT_TRUE(decision);
     for (std::size_t stage = 0; stage < 4; ++stage) {
         for (std::size_t replica = 0; replica < 2; ++replica) {
             const bool has_slow_rank = stage % 2 == 0 && replica == 1;
-            EXPECT_EQ(shares_of(*decision, stage, replica), has_slow_rank ? (Shares{2, 1}) : (Shares{1, 1}));
+            EXPECT_EQ(find_shares(*decision, stage, replica), has_slow_rank ? (Shares{2, 1}) : (Shares{1, 1}));
         }
     }
 }
 
-TEST(UnevenShares, AreLookedForOnlyWhenItIsTime) {
+TEST(UnevenShares, AreChosenOnlyAtTheConfiguredInterval) {
     plan::Observation between = observed({1, 4});
     between.step = 11;
 
-    EXPECT_FALSE(uneven_shares(rules())(between, plan_of({.tensor = 2})));
+    EXPECT_FALSE(make_uneven_policy(rules())(between, plan_of({.tensor = 2})));
 }
 
-TEST(UnevenShares, WaitUntilSomethingHasBeenObserved) {
-    EXPECT_FALSE(uneven_shares(rules())({.step = 0}, plan_of({.tensor = 2})));
+TEST(UnevenShares, AreNotChangedBeforeTheFirstObservation) {
+    EXPECT_FALSE(make_uneven_policy(rules())({.step = 0}, plan_of({.tensor = 2})));
 }
 
-TEST(UnevenShares, StayWhereNobodyIsSlow) {
-    EXPECT_FALSE(uneven_shares(rules())(observed({1, 1, 1, 1}), plan_of({.tensor = 4})));
+TEST(UnevenShares, AreNotChangedIfNoRankIsSlow) {
+    EXPECT_FALSE(make_uneven_policy(rules())(observed({1, 1, 1, 1}), plan_of({.tensor = 4})));
 }
 
-TEST(UnevenShares, AreOfNoUseToARankAlone) {
-    EXPECT_FALSE(uneven_shares(rules())(observed({1, 4}), plan_of({.pipe = 2})));
+TEST(UnevenShares, AreNotUsedWithoutTensorParallelism) {
+    EXPECT_FALSE(make_uneven_policy(rules())(observed({1, 4}), plan_of({.pipe = 2})));
 }
 
-TEST(UnevenShares, StayWhereTheGainIsSmall) {
+TEST(UnevenShares, AreNotChangedForASmallGain) {
     const plan::Plan plan = plan_of({.tensor = 2, .shares = {4, 1}});
 
-    EXPECT_FALSE(uneven_shares(rules())(observed({1, 4.2}), plan));
-    EXPECT_TRUE(uneven_shares(rules())(observed({1, 8}), plan));
+    EXPECT_FALSE(make_uneven_policy(rules())(observed({1, 4.2}), plan));
+    EXPECT_TRUE(make_uneven_policy(rules())(observed({1, 8}), plan));
 }
 
-TEST(UnevenShares, BecomeEvenWhenNobodyIsSlowAnyMore) {
-    const auto decision = uneven_shares(rules())(observed({1, 1}), plan_of({.tensor = 2, .shares = {4, 1}}));
+TEST(UnevenShares, BecomeEvenOnceNoRankIsSlow) {
+    const auto decision =
+        make_uneven_policy(rules())(observed({1, 1}), plan_of({.tensor = 2, .shares = {4, 1}}));
 
     ASSERT_TRUE(decision);
-    EXPECT_EQ(shares_of(*decision), (Shares{1, 1}));
+    EXPECT_EQ(find_shares(*decision), (Shares{1, 1}));
     EXPECT_EQ(decision->reason, "no rank is slow any more");
 }
 
 // Devices that differ by less than what counts as slow may have been given shares by hand.
-TEST(UnevenShares, StartFromWhatRanksHaveWhileNobodyIsSlow) {
+TEST(UnevenShares, StartFromTheSharesOfTheHealthyLayout) {
     UnevenRules by_hand = rules();
     const plan::Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
-    by_hand.healthy = plan.layout;
+    by_hand.healthy_layout = plan.layout;
 
-    EXPECT_FALSE(uneven_shares(by_hand)(observed({1, 1}), plan));
-    const auto decision = uneven_shares(by_hand)(observed({1, 2}), plan);
+    EXPECT_FALSE(make_uneven_policy(by_hand)(observed({1, 1}), plan));
+    const auto decision = make_uneven_policy(by_hand)(observed({1, 2}), plan);
     ASSERT_TRUE(decision);
-    EXPECT_EQ(shares_of(*decision), (Shares{5, 2}));
-    const auto back = uneven_shares(by_hand)(observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}));
+    EXPECT_EQ(find_shares(*decision), (Shares{5, 2}));
+    const auto back = make_uneven_policy(by_hand)(observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}));
     ASSERT_TRUE(back);
-    EXPECT_EQ(shares_of(*back), (Shares{5, 4}));
+    EXPECT_EQ(find_shares(*back), (Shares{5, 4}));
 }
 
 // Returns the shortest time in which the ranks can compute `units` heads, over all cuts into whole heads. One
@@ -123,14 +124,14 @@ double best_seconds(std::size_t units, const std::vector<double>& slowness) {
 }
 
 double seconds_of_policy(std::size_t units, const std::vector<double>& slowness) {
-    UnevenRules only{.every = 5, .widths = {{units, 1}}, .least_gain = 0};
+    UnevenRules only{.period = 5, .widths = {{units, 1}}, .min_gain = 0};
     const int ranks = static_cast<int>(slowness.size());
-    const auto decision = uneven_shares(only)(observed(slowness), plan_of({.tensor = ranks}));
-    const Shares shares = decision ? shares_of(*decision) : Shares(slowness.size(), 1);
-    return stretch_of(only.widths, shares, slowness) / ranks;
+    const auto decision = make_uneven_policy(only)(observed(slowness), plan_of({.tensor = ranks}));
+    const Shares shares = decision ? find_shares(*decision) : Shares(slowness.size(), 1);
+    return compute_slowdown(only.widths, shares, slowness) / ranks;
 }
 
-TEST(UnevenShares, TakeAsLongAsTheBestCutIntoWholeHeads) {
+TEST(UnevenShares, AreWithinTwoPercentOfTheBestCutOfHeads) {
     for (const std::size_t heads : {8U, 12U, 16U, 24U, 96U}) {
         for (const std::vector<double>& slowness : std::vector<std::vector<double>>{{2, 1},
                                                                                     {3, 1},
@@ -148,7 +149,7 @@ TEST(UnevenShares, TakeAsLongAsTheBestCutIntoWholeHeads) {
     }
 }
 
-TEST(UnevenShares, TakeWhatTheFormulaSaysWhereUnitsAreFine) {
+TEST(UnevenShares, MatchTheClosedFormForFineUnits) {
     for (const double ranks : {2.0, 4.0, 8.0}) {
         for (const double factor : {2.0, 4.0, 8.0}) {
             std::vector<double> slowness(static_cast<std::size_t>(ranks), 1);

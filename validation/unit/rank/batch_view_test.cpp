@@ -12,7 +12,7 @@ data::Batch padded_batch() {
     data::Batch batch;
     batch.tokens = {7, 8, 9, 4, 5, 0};
     batch.targets = {8, 9, 1, 5, 1, -1};
-    batch.predicted = {0, 1, 2, 3, 4};
+    batch.predicted_rows = {0, 1, 2, 3, 4};
     batch.positions = {0, 1, 2, 0, 1, 0};
     batch.types = {0, 0, 1, 0, 1, 0};
     batch.visits = {11, 11, 11, 12, 12, 0};
@@ -42,7 +42,7 @@ TEST(BatchView, ShowsEveryRow) {
     EXPECT_EQ(view.tokens().visits.as<std::int64_t>().row(0)[3], 12);
 }
 
-TEST(BatchView, HasASegmentForEachSampleThatKnowsItsVisit) {
+TEST(BatchView, HasASegmentWithTheVisitOfEachSample) {
     const data::Batch batch = padded_batch();
 
     const BatchView view(batch);
@@ -54,15 +54,15 @@ TEST(BatchView, HasASegmentForEachSampleThatKnowsItsVisit) {
 }
 
 // Three of six rows are predicted, and their targets are stored without gaps.
-TEST(BatchView, TakesTheTargetsOfThePredictedRowsTogether) {
+TEST(BatchView, GathersTheTargetsOfPredictedRows) {
     data::Batch batch = padded_batch();
     batch.targets = {-1, 9, -1, 5, 6, -1};
-    batch.predicted = {1, 3, 4};
+    batch.predicted_rows = {1, 3, 4};
 
     const BatchView view(batch);
 
     EXPECT_EQ(view.targets(), (Numbers{9, 5, 6}));
-    EXPECT_EQ(numbers_in(view.tokens().predicted), batch.predicted);
+    EXPECT_EQ(numbers_in(view.tokens().predicted_rows), batch.predicted_rows);
     EXPECT_EQ(numbers_in(view.tokens().targets), view.targets());
 }
 
@@ -92,7 +92,7 @@ TEST(BatchView, HasARowOfPixelsForEachPatch) {
     EXPECT_EQ(view.tokens().pixels.as<float>().row(3)[0], 9.0F);
 }
 
-TEST(BatchView, OfNothingHasNoRows) {
+TEST(BatchView, HasNoRowsForAnEmptyBatch) {
     const data::Batch batch;
 
     const BatchView view(batch);

@@ -15,7 +15,7 @@ using nlohmann::json;
 using validation::read_whole;
 using validation::ScratchFolder;
 
-TEST(EnergyRecord, OfAStepIsThatOfAllRanks) {
+TEST(EnergyRecord, AddsUpTheRanksOfAStep) {
     const ScratchFolder folder;
     records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
     outcome.joules_of_ranks = {2, 3.5};
@@ -25,7 +25,7 @@ TEST(EnergyRecord, OfAStepIsThatOfAllRanks) {
     EXPECT_EQ(json::parse(read_whole(folder.file("run/steps.jsonl"))).at("energy_j"), 5.5);
 }
 
-TEST(EnergyRecord, OfARunIsThatOfAllAndOfEach) {
+TEST(EnergyRecord, ContainsTheTotalAndThePerRankEnergyOfARun) {
     const ScratchFolder folder;
     records::RunDirectory directory(folder.file("run"));
     records::Figures figures;
@@ -40,7 +40,7 @@ TEST(EnergyRecord, OfARunIsThatOfAllAndOfEach) {
     EXPECT_EQ(summary.at("energy_j_of_ranks"), json({4, 7}));
 }
 
-TEST(EnergyRecord, HasTheStateOfGpusWhereItIsTold) {
+TEST(EnergyRecord, ContainsTheGpuStateIfItWasMeasured) {
     const ScratchFolder folder;
     records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
     records::RunDirectory directory(folder.file("run"));
@@ -55,21 +55,21 @@ TEST(EnergyRecord, HasTheStateOfGpusWhereItIsTold) {
               json({{"watts", {300, 310.5}}, {"clock_mhz", {1755, 1980}}, {"used_bytes", {5e9, 6e9}}}));
 }
 
-TEST(EnergyRecord, OfARunSaysWhoSharesAGpu) {
+TEST(EnergyRecord, ContainsTheDriverAndTheRanksThatShareAGpu) {
     const ScratchFolder folder;
     records::RunDirectory directory(folder.file("run"));
-    records::Manifest made_with;
-    made_with.gpu_driver = "550.54.15";
-    made_with.ranks_of_gpu = {2, 2};
+    records::Manifest set_plan;
+    set_plan.gpu_driver = "550.54.15";
+    set_plan.ranks_of_gpu = {2, 2};
 
-    directory.write_manifest(made_with);
+    directory.write_manifest(set_plan);
 
     const json manifest = json::parse(read_whole(folder.file("run/manifest.json")));
     EXPECT_EQ(manifest.at("gpu_driver"), "550.54.15");
     EXPECT_EQ(manifest.at("ranks_of_gpu"), json({2, 2}));
 }
 
-TEST(StepEnergy, IsNoNumberWhereNothingMeasures) {
+TEST(StepEnergy, IsNanWithoutAMeter) {
     StepEnergy energy;
     energy.begin();
 

@@ -13,8 +13,8 @@ namespace {
 
 using validation::bert_bytes;
 using validation::corpus_of;
+using validation::describe_image_corpus;
 using validation::described;
-using validation::described_images;
 using validation::image_row;
 using validation::labelled_row;
 using validation::question_row;
@@ -22,13 +22,13 @@ using validation::ScratchFolder;
 using validation::small_corpus;
 
 // Returns the groups of the only rank of a job.
-RankGroups lone_groups() {
+RankGroups make_groups_of_one() {
     RankGroups groups;
     groups.pipe = {0};
-    groups.activations = comm::single_rank("activations");
-    groups.gradients = comm::single_rank("gradients");
-    groups.update = comm::single_rank("update");
-    groups.record = comm::single_rank("record");
+    groups.activations = comm::make_single_rank_group("activations");
+    groups.gradients = comm::make_single_rank_group("gradients");
+    groups.update = comm::make_single_rank_group("update");
+    groups.record = comm::make_single_rank_group("record");
     return groups;
 }
 
@@ -38,7 +38,7 @@ protected:
     records::Evaluation evaluate(const std::string& name, std::size_t samples = 2) const {
         config::RunConfig config;
         config.data.corpus = folder_.file("corpus.h5");
-        config.data.validation_share = 0;
+        config.data.validation_fraction = 0;
         config.model.name = name;
         config.model.layers = 1;
         config.model.width = 4;
@@ -53,9 +53,10 @@ protected:
         config.run.quiet = true;
         auto setup = setup::set_up(config, 1);
         setup.job.samples.validation = setup.job.samples.train;
-        RankModel model(setup.job, setup.current, 0, lone_groups());
+        RankModel model(setup.job, setup.current, 0, make_groups_of_one());
         device::Stream stream = make_stream(config.precision.device, 1);
-        return evaluate_samples(model, stream, setup.job, setup.current, *comm::single_rank("control"));
+        return evaluate_samples(model, stream, setup.job, setup.current,
+                                *comm::make_single_rank_group("control"));
     }
 
     // Writes one image of 2 x 2 pixels per label.
@@ -63,7 +64,7 @@ protected:
         std::vector<data::CorpusRow> rows;
         for (const std::uint32_t label : labels)
             rows.push_back(image_row(std::vector<std::uint8_t>(12, 100), label));
-        corpus_of(folder_, described_images({3, 2, 2}), rows);
+        corpus_of(folder_, describe_image_corpus({3, 2, 2}), rows);
     }
 
     // Returns a row of bytes: the question, then the context. The answer is the first byte of the context.
@@ -81,7 +82,7 @@ protected:
 };
 
 // Each row predicts all of its tokens except the first, and its end.
-TEST_F(ZeroModel, HasThePerplexityOfItsVocabulary) {
+TEST_F(ZeroModel, HasAPerplexityOfItsVocabularySize) {
     small_corpus(folder_, {{1, 2, 3}, {4, 5}});
 
     const records::Evaluation evaluation = evaluate("gpt2-tiny");
@@ -90,12 +91,12 @@ TEST_F(ZeroModel, HasThePerplexityOfItsVocabulary) {
     EXPECT_EQ(evaluation.targets, 3U + 2U);
     EXPECT_NEAR(evaluation.loss, std::log(257), 1e-12);
     EXPECT_TRUE(evaluation.has_perplexity);
-    EXPECT_NEAR(evaluation.perplexity(), 257, 1e-9);
+    EXPECT_NEAR(evaluation.compute_perplexity(), 257, 1e-9);
     EXPECT_FALSE(evaluation.accuracy.has_value());
     EXPECT_FALSE(evaluation.exact_match.has_value());
 }
 
-TEST_F(ZeroModel, IsRightWhereTheFirstClassIs) {
+TEST_F(ZeroModel, ClassifiesEveryImageAsTheFirstClass) {
     write_images({0, 2, 0, 1, 1});
 
     const records::Evaluation evaluation = evaluate("vit-tiny");
@@ -108,7 +109,7 @@ TEST_F(ZeroModel, IsRightWhereTheFirstClassIs) {
     EXPECT_FALSE(evaluation.f1.has_value());
 }
 
-TEST_F(ZeroModel, IsJudgedTheSameHoweverManyAtATime) {
+TEST_F(ZeroModel, HasTheSameAccuracyForEveryBatchSize) {
     write_images({0, 2, 0, 1, 1});
 
     for (const std::size_t samples : {1U, 3U, 5U, 8U}) {
@@ -117,7 +118,7 @@ TEST_F(ZeroModel, IsJudgedTheSameHoweverManyAtATime) {
     }
 }
 
-TEST_F(ZeroModel, IsRightOfTextsWhereTheFirstClassIs) {
+TEST_F(ZeroModel, ClassifiesEveryTextAsTheFirstClass) {
     corpus_of(folder_, described(data::RowKind::labelled_text, bert_bytes()),
               {labelled_row({1, 2}, 0), labelled_row({3}, 1), labelled_row({4}, 0), labelled_row({5}, 0)});
 
@@ -128,7 +129,7 @@ TEST_F(ZeroModel, IsRightOfTextsWhereTheFirstClassIs) {
 }
 
 // The masked tokens are all token 0 in the first corpus, and none is in the second.
-TEST_F(ZeroModel, GuessesTheFirstTokenForThoseHidden) {
+TEST_F(ZeroModel, PredictsTheFirstTokenForMaskedOnes) {
     small_corpus(folder_, {{0, 0, 0, 0}, {0, 0}}, bert_bytes());
     const records::Evaluation first = evaluate("bert-tiny");
     small_corpus(folder_, {{7, 7, 7, 7}, {7, 7}}, bert_bytes());
@@ -160,7 +161,7 @@ TEST_F(ZeroModel, AnswersWithTheFirstTokenOfTheContext) {
     EXPECT_FALSE(evaluation.has_perplexity);
 }
 
-TEST(Evaluation, IsDescribedByWhatItCounted) {
+TEST(Evaluation, IsDescribedByTheScoresItHas) {
     EXPECT_EQ(records::describe({.loss = std::log(2), .has_perplexity = true}), "loss 0.6931  perplexity 2.00");
     EXPECT_EQ(records::describe({.loss = 0.25, .accuracy = 0.5}), "loss 0.2500  accuracy 50.0 %");
     EXPECT_EQ(records::describe({.loss = 1, .exact_match = 0.612, .f1 = 0.7034}),

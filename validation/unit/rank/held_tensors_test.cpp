@@ -12,21 +12,22 @@
 namespace trireme::rank {
 namespace {
 
+using validation::catch_message;
 using validation::grid;
 using validation::layout_file;
-using validation::message_of;
 using validation::ScratchFolder;
 using validation::small_gpt2;
 using validation::unlike_layout;
 
-TEST(PartOfRank, IsItsShareOfTheReplicaThatHoldsTheStage) {
+TEST(RankTensorPart, IsTheShareInTheReplicaThatHoldsTheStage) {
     const ScratchFolder folder;
     const plan::Plan plan = setup::plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
 
-    EXPECT_EQ(setup::part_of_rank(plan, 0, 1).rank, 1);
-    EXPECT_EQ(setup::part_of_rank(plan, 0, 1).shares, (std::vector<std::size_t>{5, 3}));
-    EXPECT_TRUE(setup::part_of_rank(plan, 0, 2).is_whole());
-    EXPECT_EQ(message_of<BugError>([&] { setup::part_of_rank(plan, 1, 2); }), "rank 2 does not hold stage 1");
+    EXPECT_EQ(setup::find_tensor_part(plan, 0, 1).rank, 1);
+    EXPECT_EQ(setup::find_tensor_part(plan, 0, 1).shares, (std::vector<std::size_t>{5, 3}));
+    EXPECT_TRUE(setup::find_tensor_part(plan, 0, 2).is_whole());
+    EXPECT_EQ(catch_message<BugError>([&] { setup::find_tensor_part(plan, 1, 2); }),
+              "rank 2 does not hold stage 1");
 }
 
 // Returns the smallest and the largest number of ranks that hold an element of the tensor.
@@ -38,7 +39,7 @@ std::pair<std::size_t, std::size_t> holders_of(const layout::HeldTensor& tensor)
             const layout::Box one{{r, 1}, {c, 1}};
             std::set<int> ranks;
             for (const layout::Slice& slice : tensor.slices) {
-                if (intersection(slice.box, one).is_empty()) continue;
+                if (intersect(slice.box, one).is_empty()) continue;
                 EXPECT_TRUE(ranks.insert(slice.rank).second) << tensor.name << " twice on rank " << slice.rank;
             }
             least = std::min(least, ranks.size());
@@ -54,10 +55,10 @@ std::map<std::string, layout::HeldTensor> by_name(const std::vector<layout::Held
     return named;
 }
 
-TEST(HeldTensors, OfAGridAreHeldOnceByEachReplicaOfTheirStages) {
+TEST(HeldTensors, AreHeldOnceByEachReplicaInAGrid) {
     const plan::Plan plan = setup::plan_run(grid(2, 3, 2), small_gpt2(), 12);
 
-    const auto tensors = by_name(setup::held_tensors(plan, small_gpt2()));
+    const auto tensors = by_name(setup::list_held_tensors(plan, small_gpt2()));
 
     EXPECT_EQ(tensors.size(), validation::specs_of(small_gpt2()).size());
     for (const auto& [name, tensor] : tensors) {
@@ -71,20 +72,20 @@ TEST(HeldTensors, OfAGridAreHeldOnceByEachReplicaOfTheirStages) {
     EXPECT_EQ(tensors.at("transformer.ln_f.weight").last_use, 5U);
 }
 
-TEST(HeldTensors, OfALoneRankAreThereOnceAndWhole) {
+TEST(HeldTensors, AreHeldOnceAndCompletelyByASingleRank) {
     const plan::Plan plan = setup::plan_run(grid(1, 1, 1), small_gpt2(), 1);
 
-    for (const layout::HeldTensor& tensor : setup::held_tensors(plan, small_gpt2())) {
+    for (const layout::HeldTensor& tensor : setup::list_held_tensors(plan, small_gpt2())) {
         ASSERT_EQ(tensor.slices.size(), 1U) << tensor.name;
         EXPECT_EQ(tensor.slices[0].box, (layout::Box{{0, tensor.rows}, {0, tensor.columns}})) << tensor.name;
     }
 }
 
-TEST(HeldTensors, OfUnlikeReplicasAreInTheBoxesThatEachHas) {
+TEST(HeldTensors, ListTheBoxesOfEachReplicaIfReplicasDiffer) {
     const ScratchFolder folder;
     const plan::Plan plan = setup::plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
 
-    const auto tensors = by_name(setup::held_tensors(plan, small_gpt2()));
+    const auto tensors = by_name(setup::list_held_tensors(plan, small_gpt2()));
 
     // Shares 5:3 divide 8 heads of 2 channels.
     const layout::HeldTensor& fused = tensors.at("transformer.h.0.attn.c_attn.weight");

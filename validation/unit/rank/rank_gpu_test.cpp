@@ -14,26 +14,26 @@
 namespace trireme::rank {
 namespace {
 
+using validation::catch_message;
 using validation::first_gpu;
-using validation::message_of;
 using validation::nvml_stand_in;
-using validation::NvmlPlay;
+using validation::NvmlStandIn;
 using validation::says;
 using validation::second_gpu;
 
-constexpr SamplePeriods none{.joules = 0, .state = 0};
+constexpr SamplePeriods none{.energy = 0, .state = 0};
 
 // On the first of two nodes, ranks 0 and 1 share a GPU and rank 2 has another. On the second, rank 3 is alone.
 GpusOfRanks four_ranks(int rank) {
     return {.rank = rank, .nodes = {0, 0, 0, 3}, .bus_ids = {first_gpu, first_gpu, second_gpu, first_gpu}};
 }
 
-TEST(RankGpu, HasItsPartOfWhatRanksShare) {
-    const NvmlPlay play;
+TEST(RankGpu, SplitsTheEnergyBetweenRanksThatShareAGpu) {
+    const NvmlStandIn play;
     RankGpu shared(four_ranks(1), nvml_stand_in, none);
     RankGpu own(four_ranks(2), nvml_stand_in, none);
 
-    EXPECT_EQ(shared.sharers(), (std::vector<int>{2, 2, 1, 1}));
+    EXPECT_EQ(shared.sharer_counts(), (std::vector<int>{2, 2, 1, 1}));
     const double before = shared.joules().value();
     EXPECT_EQ(shared.joules().value() - before, 1);  // half of two joules
     const double before_of_own = own.joules().value();
@@ -41,9 +41,9 @@ TEST(RankGpu, HasItsPartOfWhatRanksShare) {
     EXPECT_EQ(shared.state().watts, 115.5);  // of the whole GPU
 }
 
-TEST(RankGpu, AsksTheDriverNowAndThen) {
-    const NvmlPlay play;
-    RankGpu gpu(four_ranks(0), nvml_stand_in, {.joules = 1e6, .state = 1e6});
+TEST(RankGpu, QueriesTheDriverOncePerPeriod) {
+    const NvmlStandIn play;
+    RankGpu gpu(four_ranks(0), nvml_stand_in, {.energy = 1e6, .state = 1e6});
 
     const std::optional<double> joules = gpu.joules();
     const device::GpuReading state = gpu.state();
@@ -52,67 +52,67 @@ TEST(RankGpu, AsksTheDriverNowAndThen) {
     EXPECT_EQ(gpu.state(), state);
 }
 
-TEST(RankGpu, IsMeasuredInItsSteps) {
-    const NvmlPlay play;
+TEST(RankGpu, MeasuresEnergyOnlyDuringSteps) {
+    const NvmlStandIn play;
     RankGpu gpu(four_ranks(3), nvml_stand_in, none);
     StepEnergy energy(&gpu);
 
     energy.begin();
-    energy.look();
+    energy.add_reading();
     gpu.joules();  // a reading between steps, which does not count
     energy.begin();
 
     EXPECT_EQ(energy.take(), 4);  // two readings of two joules each
 }
 
-TEST(RankGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
-    const NvmlPlay play("not_supported");
-    RankGpu untold(four_ranks(0), nvml_stand_in);
+TEST(RankGpu, HasNoReadingsWithoutDriverSupport) {
+    const NvmlStandIn play("not_supported");
+    RankGpu unsupported(four_ranks(0), nvml_stand_in);
     RankGpu without_library(four_ranks(0), "/nowhere/libnvidia-ml.so.1");
-    StepEnergy energy(&untold);
+    StepEnergy energy(&unsupported);
     energy.begin();
 
     EXPECT_TRUE(std::isnan(energy.take()));
     EXPECT_EQ(without_library.joules(), std::nullopt);
     EXPECT_EQ(without_library.state(), device::GpuReading());
     EXPECT_EQ(without_library.driver(), "");
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { without_library.hold_clock(1200); }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { without_library.lock_clock(1200); }),
                      "--gpu-clock 1200 cannot be set on rank 0: looking after a GPU needs /nowhere/"));
 }
 
-TEST(GpuClockOfRank, IsSetByTheFirstOfThoseThatShare) {
-    const NvmlPlay play;
+TEST(GpuClockOfRank, IsSetByTheFirstRankThatSharesTheGpu) {
+    const NvmlStandIn play;
     {
         RankGpu first(four_ranks(0), nvml_stand_in);
         RankGpu second(four_ranks(1), nvml_stand_in);
-        first.hold_clock(1200);
-        second.hold_clock(1200);
+        first.lock_clock(1200);
+        second.lock_clock(1200);
         EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\n");
     }
     EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\n");
 }
 
-TEST(GpuClockOfRank, IsLeftAloneByARunThatHoldsNone) {
-    const NvmlPlay play;
+TEST(GpuClockOfRank, IsUnchangedByRunsThatDoNotSetIt) {
+    const NvmlStandIn play;
     { RankGpu gpu(four_ranks(0), nvml_stand_in); }
     {
         RankGpu gpu(four_ranks(0), nvml_stand_in);
         gpu.check_clock(1200);
-        EXPECT_THROW(gpu.hold_clock(1203), ConfigError);
+        EXPECT_THROW(gpu.lock_clock(1203), ConfigError);
     }
 
     EXPECT_EQ(play.log(), "");
 }
 
 // A failing rank resets all clocks of its node, since other ranks may be killed before they can.
-TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
-    const NvmlPlay play;
+TEST(GpuClockOfRank, IsResetOnTheWholeNodeIfARunFails) {
+    const NvmlStandIn play;
 
     EXPECT_THROW(
         {
             RankGpu gpu(four_ranks(2), nvml_stand_in);
-            gpu.hold_clock(1200);
-            gpu.let_go_at(nullptr);
+            gpu.lock_clock(1200);
+            gpu.unlock_clocks_on(nullptr);
             throw BugError("something");
         },
         BugError);
@@ -120,12 +120,12 @@ TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
     EXPECT_TRUE(says(play.log(), "give back 0000:65:00.0\ngive back 0000:01:00.0\n"));
 }
 
-TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
-    const NvmlPlay play;
+TEST(GpuClockOfRank, IsResetAtTheFirstSignal) {
+    const NvmlStandIn play;
     device::StopSignals signals;
     RankGpu gpu(four_ranks(0), nvml_stand_in);
-    gpu.hold_clock(1200);
-    gpu.let_go_at(&signals);
+    gpu.lock_clock(1200);
+    gpu.unlock_clocks_on(&signals);
 
     ::kill(::getpid(), SIGTERM);
     for (int i = 0; i < 10'000 && play.log().find("65:00.0") == std::string::npos; ++i) ::usleep(1000);
@@ -134,19 +134,19 @@ TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
 }
 
 std::vector<double> said_by(RankGpu* gpu) {
-    std::vector<double> own(records::fields_of_record(device::MemorySpace::gpu));
-    say_state_of(gpu, own);
+    std::vector<double> own(records::count_record_fields(device::MemorySpace::gpu));
+    record_gpu_state(gpu, own);
     return own;
 }
 
-comm::Gathered of_two(const std::vector<double>& first, const std::vector<double>& second) {
+comm::GatheredNumbers of_two(const std::vector<double>& first, const std::vector<double>& second) {
     std::vector<double> values = first;
     values.insert(values.end(), second.begin(), second.end());
-    return comm::Gathered(std::move(values), first.size());
+    return comm::GatheredNumbers(std::move(values), first.size());
 }
 
-TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
-    NvmlPlay play;
+TEST(StepOutcome, ContainsOnlyGpuStatesThatAllRanksReport) {
+    NvmlStandIn play;
     RankGpu first(four_ranks(0), nvml_stand_in, none);
     RankGpu second(four_ranks(2), nvml_stand_in, none);
     const std::vector<double> all = said_by(&first);
@@ -161,12 +161,12 @@ TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
     EXPECT_TRUE(outcome.gpus.watts.empty());
     EXPECT_TRUE(outcome.gpus.used_bytes.empty());
 
-    records::StepOutcome of_no_meter{.size = {.tokens = 1, .targets = 1}};
-    add_records(of_two(said_by(nullptr), all), of_no_meter);
-    EXPECT_TRUE(of_no_meter.gpus.clock_mhz.empty());
+    records::StepOutcome without_meter{.size = {.tokens = 1, .targets = 1}};
+    add_records(of_two(said_by(nullptr), all), without_meter);
+    EXPECT_TRUE(without_meter.gpus.clock_mhz.empty());
 
     records::StepOutcome on_processors{.size = {.tokens = 1, .targets = 1}};
-    const std::vector<double> plain(records::fields_of_record(device::MemorySpace::host));
+    const std::vector<double> plain(records::count_record_fields(device::MemorySpace::host));
     add_records(of_two(plain, plain), on_processors);
     EXPECT_TRUE(on_processors.gpus.clock_mhz.empty());
     EXPECT_EQ(on_processors.joules_of_ranks, (std::vector<double>{0, 0}));

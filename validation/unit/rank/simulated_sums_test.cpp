@@ -22,16 +22,16 @@ stage::GradientPlan plan_of_three() {
     return plan;
 }
 
-TEST(SimulatedSums, ReadAllTermsOfTheOwnShareAndWriteTheSum) {
-    EXPECT_EQ(bytes_of_sums(plan_of_three(), 0, device::DType::f32), 4 * (4 * 3 + 10 * 4));
-    EXPECT_EQ(bytes_of_sums(plan_of_three(), 2, device::DType::f64), 8 * (10 * 4 + 250 * 3));
+TEST(SimulatedSums, CountTheTermsAndTheSumOfTheRanksOwnShare) {
+    EXPECT_EQ(count_sum_bytes(plan_of_three(), 0, device::DType::f32), 4 * (4 * 3 + 10 * 4));
+    EXPECT_EQ(count_sum_bytes(plan_of_three(), 2, device::DType::f64), 8 * (10 * 4 + 250 * 3));
 }
 
-TEST(SimulatedSums, AreChargedToASimulatedDeviceAlone) {
+TEST(SimulatedSums, AreChargedToSimulatedDevicesOnly) {
     double charged = 0;
     device::Stream wall{.backend = device::CpuStream{}};
     device::Stream simulated{.backend = device::CpuStream{},
-                             .seconds_of = [&](const device::Cost& cost, double) {
+                             .predict_seconds = [&](const device::Cost& cost, double) {
                                  charged += cost.bytes;
                                  return 0.0;
                              }};

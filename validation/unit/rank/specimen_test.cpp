@@ -8,7 +8,7 @@
 namespace trireme::rank {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -19,7 +19,7 @@ config::RunConfig config_of(const char* model) {
     return config;
 }
 
-TEST(Specimen, IsAsLongAsMayBe) {
+TEST(Specimen, HasTheMaximumLength) {
     config::RunConfig config = config_of("gpt2-tiny");
     const Specimen whole(config);
     config.data.max_length = 20;
@@ -28,16 +28,16 @@ TEST(Specimen, IsAsLongAsMayBe) {
     EXPECT_EQ(whole.batch().rows(), 3U * 256);
     EXPECT_EQ(whole.batch().segments.size(), 3U);
     EXPECT_EQ(shorter.batch().rows(), 60U);
-    EXPECT_EQ(shorter.batch().predicted.columns, 60U);  // every next token
+    EXPECT_EQ(shorter.batch().predicted_rows.columns, 60U);  // every next token
     EXPECT_EQ(shorter.model().vocabulary, 257U);
 }
 
-TEST(Specimen, HasAsManyTargetsAsItsTaskGives) {
+TEST(Specimen, HasTheNumberOfTargetsOfItsTask) {
     config::RunConfig config = config_of("bert-tiny");
     config.data.max_length = 20;
     const auto predictions = [&](Task task) {
         config.task.task = task;
-        return Specimen(config).batch().predicted.columns;
+        return Specimen(config).batch().predicted_rows.columns;
     };
 
     EXPECT_EQ(predictions(Task::masked), 3U * 3);
@@ -49,7 +49,7 @@ TEST(Specimen, HasAsManyTargetsAsItsTaskGives) {
     EXPECT_EQ(images.batch().pixels.rows, 3U * 64);
 }
 
-TEST(Specimen, IsTheFirstThatTrainingWouldVisit) {
+TEST(Specimen, ReadsItsSamplesFromTheCorpus) {
     const ScratchFolder folder;
     validation::small_corpus(folder, {{1, 2, 3}, {4, 5, 6}});
     config::RunConfig config = config_of("gpt2-tiny");
@@ -62,7 +62,7 @@ TEST(Specimen, IsTheFirstThatTrainingWouldVisit) {
     EXPECT_EQ(specimen.batch().segments.size(), 2U);
 }
 
-TEST(Specimen, UsesTheKernelsAndNumbersThatAreAskedFor) {
+TEST(Specimen, UsesTheRequestedKernelsAndPrecision) {
     config::RunConfig config = config_of("gpt2-tiny");
     config.run.threads = 3;
     EXPECT_EQ(std::get<device::CpuStream>(Specimen(config).stream().backend).threads, 3);
@@ -76,11 +76,11 @@ TEST(Specimen, UsesTheKernelsAndNumbersThatAreAskedFor) {
     EXPECT_GE(std::get<device::CpuStream>(Specimen(config).stream().backend).threads, 1);
 }
 
-TEST(Specimen, RefusesWhatTrainingWouldRefuse) {
+TEST(Specimen, RejectsWhatTrainingRejects) {
     config::RunConfig config = config_of("gpt2-tiny");
     config.data.max_length = 300;
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { Specimen{config}; }),
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { Specimen{config}; }),
                      "--max-length 300 is beyond the 256 positions"));
 }
 

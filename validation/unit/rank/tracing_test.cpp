@@ -12,10 +12,10 @@ namespace trireme::rank {
 namespace {
 
 using nlohmann::json;
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 
-TEST(ClockLine, CountsFromAMomentOfTheFirstRanksClock) {
+TEST(ClockLine, CountsFromAnOriginOnTheFirstRanksClock) {
     const ClockLine line{.first = {.at = 100, .ahead = 40}, .last = {.at = 100, .ahead = 40}, .origin = 50};
 
     EXPECT_EQ(line(100), 10);
@@ -23,7 +23,7 @@ TEST(ClockLine, CountsFromAMomentOfTheFirstRanksClock) {
 }
 
 // The clock gains four seconds between the beginning and the end.
-TEST(ClockLine, TakesClocksToDriftEvenly) {
+TEST(ClockLine, AssumesThatClocksDriftLinearly) {
     const ClockLine line{.first = {.at = 100, .ahead = 40}, .last = {.at = 200, .ahead = 44}, .origin = 60};
 
     EXPECT_EQ(line(100), 0);
@@ -31,7 +31,7 @@ TEST(ClockLine, TakesClocksToDriftEvenly) {
     EXPECT_EQ(line(200), 96);
 }
 
-TEST(TraceJson, SaysWhatEachEventIs) {
+TEST(TraceJson, DescribesEveryEvent) {
     device::Trace trace({1, 9}, 2);
     trace.add({.lane = device::TraceLane::compute,
                .name = "1F0",
@@ -49,7 +49,7 @@ TEST(TraceJson, SaysWhatEachEventIs) {
     trace.add({.name = "no room"});
 
     const std::string text =
-        json_of(trace, 2, 0, "node \"a\"", {.first = {.ahead = 1}, .last = {.ahead = 1}, .origin = 4});
+        to_json(trace, 2, 0, "node \"a\"", {.first = {.ahead = 1}, .last = {.ahead = 1}, .origin = 4});
 
     const json events = json::parse("[" + text + "]");
     ASSERT_EQ(events.size(), 2 + 2 * device::trace_lanes + 2);
@@ -68,13 +68,13 @@ TEST(TraceJson, SaysWhatEachEventIs) {
               R"("tid":3,"cname":"generic_work","args":{"step":3,"bytes":4096}})");
 }
 
-class TracingAlone : public ::testing::Test {
+class SingleRankTracing : public ::testing::Test {
 protected:
     void trace(std::size_t from, std::size_t to) {
         Tracing tracing({5, 6}, *control_);
         for (std::size_t step = from; step <= to; ++step) {
             tracing.begin_step(step, 0);
-            tracing.made_with(plan_);
+            tracing.set_plan(plan_);
             const device::TraceSpan span(tracing.trace(), device::TraceLane::step, "step");
         }
         tracing.write(folder_.file(""), "here");
@@ -82,13 +82,13 @@ protected:
     json file(const std::string& name) const { return json::parse(read_whole(folder_.file(name))); }
     bool has(const std::string& name) const { return std::filesystem::exists(folder_.file(name)); }
 
-    std::unique_ptr<comm::Communicator> control_ = comm::single_rank("control");
+    std::unique_ptr<comm::Communicator> control_ = comm::make_single_rank_group("control");
     validation::ScratchFolder folder_;
     plan::Plan plan_ = plan::make_plan(
         {.layout = {.layers = 5, .stages = {{.layers = {0, 5}, .replicas = {{{0}, {1}}}}}}, .microbatches = 2});
 };
 
-TEST_F(TracingAlone, WritesWhatWasTraced) {
+TEST_F(SingleRankTracing, WritesTheTracedSteps) {
     trace(4, 9);
 
     const json all = file("trace.json");
@@ -98,13 +98,13 @@ TEST_F(TracingAlone, WritesWhatWasTraced) {
     ASSERT_EQ(all["otherData"]["plans"].size(), 1U);
     const json& plan = all["otherData"]["plans"][0];
     EXPECT_EQ(plan["step"], 5);
-    EXPECT_EQ(plan["plan"], hash_of(plan_));
+    EXPECT_EQ(plan["plan"], compute_hash(plan_));
     EXPECT_EQ(plan["programs"], "0F0,0B0,0F1,0B1,REDUCE0,STEP0\n");
     EXPECT_EQ(all["traceEvents"].back()["name"], "step");
     EXPECT_EQ(all["traceEvents"].back()["args"]["step"], 6);
 }
 
-TEST_F(TracingAlone, LeavesTheTraceOfAnEarlierPartAsItIs) {
+TEST_F(SingleRankTracing, DoesNotOverwriteAnEarlierTrace) {
     trace(1, 5);
     const std::string first = read_whole(folder_.file("trace.json"));
 
@@ -114,14 +114,14 @@ TEST_F(TracingAlone, LeavesTheTraceOfAnEarlierPartAsItIs) {
     EXPECT_EQ(file("trace-6.json")["otherData"]["first_step"], 6);
 }
 
-TEST_F(TracingAlone, WritesNothingWhereNothingWasTraced) {
+TEST_F(SingleRankTracing, WritesNothingIfNothingWasTraced) {
     trace(7, 9);
 
     EXPECT_FALSE(has("trace.json"));
 }
 
 TEST(TracedSteps, MustBeStepsOfTheRun) {
-    EXPECT_EQ(message_of<ConfigError>([] {
+    EXPECT_EQ(catch_message<ConfigError>([] {
                   check_traced_steps({9, 12}, 8);
               }),
               "--trace 9:12 begins after the last of 8 steps; trace earlier ones");

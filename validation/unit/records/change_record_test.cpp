@@ -15,7 +15,7 @@ using validation::ScratchFolder;
 
 const StepOutcome usual_step{.loss = 2, .size = {.tokens = 4, .targets = 4}, .padded_tokens = 4, .seconds = 2};
 
-class ARunThatChangesItsPlan : public ::testing::Test {
+class PlanChangeRecords : public ::testing::Test {
 protected:
     std::string to_string(const char* name) const { return read_whole(folder_.file(name)); }
 
@@ -23,21 +23,21 @@ protected:
     RunDirectory directory_{folder_.file("")};
 };
 
-TEST_F(ARunThatChangesItsPlan, HasALineForTheChangeAndNamesTheNewPlanFromThereOn) {
+TEST_F(PlanChangeRecords, ContainTheDecisionAndNameTheNewPlanInLaterSteps) {
     const plan::Decision decision{
         .step = 3, .layout = {.layers = 2}, .policy = "by hand", .to = "0123456789abcdef"};
 
     directory_.add_decision(decision);
     directory_.add_step(4, usual_step, {}, 1);
 
-    EXPECT_EQ(to_string("decisions.jsonl"), json_of(decision) + "\n");
+    EXPECT_EQ(to_string("decisions.jsonl"), to_json(decision) + "\n");
     EXPECT_EQ(json::parse(to_string("steps.jsonl")).at("plan"), "0123456789abcdef");
 }
 
-TEST_F(ARunThatChangesItsPlan, SummarisesWhatItCost) {
+TEST_F(PlanChangeRecords, StateTheCostOfChangesInTheSummary) {
     Figures figures;
     figures.plan_changes = 2;
-    figures.change_seconds = 0.5;
+    figures.plan_change_seconds = 0.5;
     figures.moved_bytes = 640;
 
     directory_.write_summary(figures);
@@ -46,7 +46,7 @@ TEST_F(ARunThatChangesItsPlan, SummarisesWhatItCost) {
               json({{"count", 2}, {"seconds", 0.5}, {"moved_bytes", 640}}));
 }
 
-TEST_F(ARunThatChangesItsPlan, IsNoneWithoutADecision) {
+TEST_F(PlanChangeRecords, AreAbsentWithoutADecision) {
     directory_.add_step(0, usual_step, {}, 1);
     directory_.write_summary({});
 

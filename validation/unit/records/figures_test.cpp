@@ -34,27 +34,27 @@ model::ModelConfig tiny_bert(Task task) {
     return model;
 }
 
-TEST(ModelFlops, CountTheParametersThatMultiply) {
-    EXPECT_EQ(setup::model_flops(tiny(1, true)).body_parameters, 172 + 8);
-    EXPECT_EQ(setup::model_flops(tiny(2, true)).body_parameters, 2 * 172 + 8);
-    EXPECT_EQ(setup::model_flops(tiny(2, true)).head_parameters, 20);
+TEST(ModelFlops, CountAllParametersExceptLookupTables) {
+    EXPECT_EQ(setup::count_model_flops(tiny(1, true)).body_parameters, 172 + 8);
+    EXPECT_EQ(setup::count_model_flops(tiny(2, true)).body_parameters, 2 * 172 + 8);
+    EXPECT_EQ(setup::count_model_flops(tiny(2, true)).head_parameters, 20);
 }
 
 // A tied table multiplies as the head. An untied one is only looked up, and the separate head multiplies.
 TEST(ModelFlops, AreTheSameForATiedAndAnUntiedHead) {
-    EXPECT_EQ(setup::model_flops(tiny(3, false)).body_parameters,
-              setup::model_flops(tiny(3, true)).body_parameters);
-    EXPECT_EQ(setup::model_flops(tiny(3, false)).head_parameters, 20);
+    EXPECT_EQ(setup::count_model_flops(tiny(3, false)).body_parameters,
+              setup::count_model_flops(tiny(3, true)).body_parameters);
+    EXPECT_EQ(setup::count_model_flops(tiny(3, false)).head_parameters, 20);
 }
 
 // Two heads share one group of keys and values. Attention has 4 * 4, 2 * (4 * 2) and 4 * 4 parameters, the
 // gated MLP 3 * (4 * 8), the norms 4 + 4. There are no biases.
-TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
+TEST(ModelFlops, CountThreeMlpMatricesAndFewerKeysForLlama) {
     model::ModelConfig model = tiny(1, false);
     model.family = model::Family::llama;
     model.groups = 1;
 
-    const setup::ModelFlops flops = setup::model_flops(model);
+    const setup::ModelFlops flops = setup::count_model_flops(model);
 
     EXPECT_EQ(flops.body_parameters, 16 + 16 + 16 + 96 + 8 + 4);
     EXPECT_EQ(flops.head_parameters, 20);
@@ -62,31 +62,31 @@ TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
 }
 
 // Only masked tokens need the matrix, 4 * 4 + 4, and the norm, 8, before the 5 * 4 + 5 of the head.
-TEST(ModelFlops, OfABertForHiddenTokensCountItsTransformWithTheHead) {
-    const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::masked));
+TEST(ModelFlops, CountTheTransformWithTheHeadForMaskedBert) {
+    const setup::ModelFlops flops = setup::count_model_flops(tiny_bert(Task::masked));
 
     EXPECT_EQ(flops.body_parameters, 172);  // with a norm after each half, and none at the end
     EXPECT_EQ(flops.head_parameters, 25 + 28);
     EXPECT_FALSE(flops.is_causal);
 }
 
-TEST(ModelFlops, OfABertForClassesCountItsPoolerWithTheHead) {
-    const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::classify));
+TEST(ModelFlops, CountThePoolerWithTheHeadForBertClassifiers) {
+    const setup::ModelFlops flops = setup::count_model_flops(tiny_bert(Task::classify));
 
     EXPECT_EQ(flops.body_parameters, 172);
     EXPECT_EQ(flops.head_parameters, 3 * 4 + 3 + 20);
 }
 
 // The head of 2 * 4 + 2 parameters looks for the ends of an answer in every row.
-TEST(ModelFlops, OfABertForAnswersHaveTheirHeadInEveryRow) {
-    const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::span));
+TEST(ModelFlops, CountTheSpanHeadInEveryRowForBert) {
+    const setup::ModelFlops flops = setup::count_model_flops(tiny_bert(Task::span));
 
     EXPECT_EQ(flops.body_parameters, 172 + 10);
     EXPECT_EQ(flops.head_parameters, 0);
 }
 
 // Patches of 3 * 2 * 2 values become 4 channels: 12 * 4 + 4. The class token and the positions are only added.
-TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
+TEST(ModelFlops, CountThePatchMatrixForVit) {
     model::ModelConfig model = tiny(2, true);
     model.family = model::Family::vit;
     model.task = Task::classify;
@@ -94,7 +94,7 @@ TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
     model.positions = 5;
     model.labels = 3;
 
-    const setup::ModelFlops flops = setup::model_flops(model);
+    const setup::ModelFlops flops = setup::count_model_flops(model);
 
     EXPECT_EQ(flops.body_parameters, 52 + 2 * 172 + 8);
     EXPECT_EQ(flops.head_parameters, 3 * 4 + 3);
@@ -102,17 +102,18 @@ TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
     EXPECT_FALSE(flops.is_causal);
 }
 
-TEST(ModelFlops, TakeAttentionFromLayersAndWidth) {
-    EXPECT_EQ(setup::model_flops(tiny(3, true)).attention_factor, 3 * 4);
+TEST(ModelFlops, ScaleAttentionByLayersAndWidth) {
+    EXPECT_EQ(setup::count_model_flops(tiny(3, true)).attention_factor, 3 * 4);
 }
 
 // Samples have 3 and 1 tokens, of which 3 have a target: 6 * 180 * 4 + 6 * 20 * 3 + 12 * 1 * 4 * (9 + 1).
-TEST(ModelFlops, OfAStepFollowTheLengthsOfItsSamples) {
-    const setup::ModelFlops flops = setup::model_flops(tiny(1, true));
+TEST(ModelFlops, FollowTheSampleLengthsOfAStep) {
+    const setup::ModelFlops flops = setup::count_model_flops(tiny(1, true));
 
-    EXPECT_EQ(flops.of_step({.tokens = 4, .targets = 3, .square_length_sum = 10}), 4320 + 360 + 480);
-    EXPECT_EQ(flops.of_step({.tokens = 4, .targets = 3, .square_length_sum = 10}, 6), 4320 + 360 + 240);
-    EXPECT_EQ(flops.of_step({}), 0);
+    EXPECT_EQ(flops.compute_step_flops({.tokens = 4, .targets = 3, .square_length_sum = 10}), 4320 + 360 + 480);
+    EXPECT_EQ(flops.compute_step_flops({.tokens = 4, .targets = 3, .square_length_sum = 10}, 6),
+              4320 + 360 + 240);
+    EXPECT_EQ(flops.compute_step_flops({}), 0);
 }
 
 // Returns a step of 6 * 200 * 4 + 12 * 1 * 4 * 10 = 5280 operations.
@@ -128,7 +129,7 @@ StepOutcome outcome_with(double loss) {
 std::optional<Evaluation> evaluation_with(double loss) { return Evaluation{.loss = loss}; }
 
 Figures figures_of(const std::vector<double>& losses, const std::optional<Evaluation>& validation = {}) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 3);
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 3);
     for (const double loss : losses) sum.add(outcome_with(loss));
     return sum.finish(validation);
 }
@@ -150,19 +151,19 @@ TEST(Figures, AddUpTheSteps) {
 }
 
 // If every token sees every other one, no half of the attention scores is skipped.
-TEST(Figures, HaveNoCausalShareWhereTheModelIsNotCausal) {
-    FigureSum sum(setup::model_flops(tiny_bert(Task::masked)), 5280, 1);
+TEST(Figures, HaveNoCausalMfuForBidirectionalModels) {
+    FigureSum sum(setup::count_model_flops(tiny_bert(Task::masked)), 5280, 1);
     sum.add(outcome_with(4));
 
     const Figures figures = sum.finish({});
 
     EXPECT_GT(figures.flops, 0);
     EXPECT_FALSE(figures.causal_flops.has_value());
-    EXPECT_FALSE(figures.mfu_causal().has_value());
+    EXPECT_FALSE(figures.compute_causal_mfu().has_value());
 }
 
-TEST(Figures, AddUpWhatEachRankConsumed) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 2);
+TEST(Figures, AddUpTheEnergyOfEachRank) {
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 2);
     StepOutcome outcome = outcome_with(4);
     outcome.joules_of_ranks = {3, 5};
     sum.add(outcome);
@@ -170,26 +171,26 @@ TEST(Figures, AddUpWhatEachRankConsumed) {
     sum.add(outcome);
 
     EXPECT_EQ(sum.finish({}).joules_of_ranks, (std::vector<double>{4, 5.5}));
-    EXPECT_EQ(sum.finish({}).joules(), 9.5);
+    EXPECT_EQ(sum.finish({}).compute_joules(), 9.5);
 
     sum.add(outcome_with(3));  // a step of unknown energy
     sum.add(outcome);
 
-    EXPECT_EQ(sum.finish({}).joules(), std::nullopt);
+    EXPECT_EQ(sum.finish({}).compute_joules(), std::nullopt);
 }
 
-TEST(Figures, StandBesideTheirLimit) {
+TEST(Figures, ComputeMfuThroughputAndBubble) {
     const Figures figures = figures_of({4, 3});
 
     EXPECT_EQ(figures.peak_flops, 5280);
-    EXPECT_EQ(figures.mfu(), 0.5);
-    EXPECT_DOUBLE_EQ(figures.mfu_causal().value(), 0.5 * 5040 / 5280);
-    EXPECT_EQ(figures.tokens_per_second(), 2);
-    EXPECT_EQ(figures.bubble(), 0.25);
+    EXPECT_EQ(figures.compute_mfu(), 0.5);
+    EXPECT_DOUBLE_EQ(figures.compute_causal_mfu().value(), 0.5 * 5040 / 5280);
+    EXPECT_EQ(figures.compute_tokens_per_second(), 2);
+    EXPECT_EQ(figures.compute_bubble(), 0.25);
     EXPECT_FALSE(figures.validation.has_value());
 }
 
-TEST(Figures, TakeTheMeanOfTheLastTenthOfTheLosses) {
+TEST(Figures, AverageTheLastTenthOfTheLosses) {
     std::vector<double> losses(18, 9);
     losses.insert(losses.end(), {4, 2});
 
@@ -198,13 +199,13 @@ TEST(Figures, TakeTheMeanOfTheLastTenthOfTheLosses) {
     EXPECT_EQ(figures_of({5, 4, 2}).last_loss, 2);  // the mean of at least one step
 }
 
-TEST(Figures, AreValidWhereTheLossFell) {
+TEST(Figures, AreValidIfTheLossFell) {
     EXPECT_EQ(figures_of({5, 4}).complaint, "");
     EXPECT_EQ(figures_of({5}).complaint, "");  // one step shows no trend
 }
 
-TEST(Figures, SplitTheBubbleByWhatIsWaitedFor) {
-    const BubbleParts parts = figures_of({4, 3}).bubble_parts();  // of a bubble of 25 %
+TEST(Figures, SplitTheBubbleByTheCauseOfWaiting) {
+    const BubbleBreakdown parts = figures_of({4, 3}).break_down_bubble();  // of a bubble of 25 %
 
     EXPECT_EQ(parts.schedule, 0.125 / 2);
     EXPECT_EQ(parts.wait_tensor, 0.0625 / 2);
@@ -218,12 +219,12 @@ std::vector<double> then(std::size_t count, double loss, double last) {
     return losses;
 }
 
-TEST(Figures, AreInvalidWhereTheLossDidNotFall) {
+TEST(Figures, AreInvalidIfTheLossDidNotFall) {
     EXPECT_TRUE(says(figures_of(then(9, 4, 5)).complaint, "the loss did not fall: 4 at first, 5 at last"));
     EXPECT_TRUE(says(figures_of(then(9, 4, 4)).complaint, "the loss did not fall: 4 at first, 4 at last"));
 }
 
-TEST(Figures, SayWhereARunIsTooShortToJudgeItsLoss) {
+TEST(Figures, RemarkOnRunsTooShortToJudgeTheLoss) {
     const Figures figures = figures_of({4, 5});
 
     EXPECT_EQ(figures.complaint, "");
@@ -232,10 +233,10 @@ TEST(Figures, SayWhereARunIsTooShortToJudgeItsLoss) {
     EXPECT_TRUE(figures_of({5, 4}).remarks.empty());
 }
 
-// The last start alone may begin close to the best possible loss.
+// Considered by itself, the last start may begin close to the best possible loss.
 TEST(Figures, JudgeTheLossOverAllStartsOfARun) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
-    sum.go_on_from({.count = 100, .first_loss = 9});
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 1);
+    sum.resume_from({.count = 100, .first_loss = 9});
     sum.add(outcome_with(4));
     sum.add(outcome_with(5));
 
@@ -247,33 +248,33 @@ TEST(Figures, JudgeTheLossOverAllStartsOfARun) {
     EXPECT_TRUE(figures.remarks.empty());
 }
 
-TEST(Figures, NameTheRanksThatLeaveProductsOut) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 2);
+TEST(Figures, NameRanksThatSkipMatmuls) {
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 2);
     sum.add(outcome_with(5));
-    sum.leave_out({0, 0.5});
+    sum.set_skipped_fractions({0, 0.5});
     for (int step = 0; step < 3; ++step) sum.add(outcome_with(4));
 
     const Figures figures = sum.finish({});
 
     EXPECT_EQ(figures.complaint, "");
     EXPECT_EQ(figures.approximations,
-              std::vector<std::string>{"rank 1 left out 37.5 % of its blocks' matrix products"});
+              std::vector<std::string>{"rank 1 skipped 37.5 % of the matmuls of its blocks"});
 }
 
-TEST(Figures, AreInvalidWhereAStepIsFasterThanThePeak) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 2400, 1);  // a step has 5040 operations in 2 seconds
+TEST(Figures, AreInvalidIfAStepExceedsThePeakRate) {
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 2400, 1);  // a step has 5040 operations in 2 seconds
     sum.add(outcome_with(5));
     sum.add(outcome_with(4));
 
     EXPECT_TRUE(says(sum.finish({}).complaint, "step 1 needed 2.52e-06 GFLOP/s, 105 % of the peak rate"));
 
-    sum.measure_peak_again(2600);
+    sum.add_peak_measurement(2600);
 
     EXPECT_EQ(sum.finish({}).complaint, "");
 }
 
-TEST(Figures, AreInvalidWhereStepsWereSkipped) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
+TEST(Figures, AreInvalidIfStepsWereSkipped) {
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 1);
     sum.add(outcome_with(5));
     StepOutcome skipped = outcome_with(std::numeric_limits<double>::quiet_NaN());
     skipped.is_skipped = true;
@@ -289,47 +290,47 @@ TEST(Figures, AreInvalidWhereStepsWereSkipped) {
     EXPECT_TRUE(says(figures.complaint, "1 of 3 steps were skipped"));
 }
 
-TEST(Figures, CountUpdatesThatWereRolledBackWhereAnyGoesAhead) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
+TEST(Figures, CountRolledBackUpdatesIfUpdatesAreSpeculative) {
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 1);
     StepOutcome outcome = outcome_with(5);
     sum.add(outcome);
-    EXPECT_EQ(sum.finish({}).rolled_back, std::nullopt);
+    EXPECT_EQ(sum.finish({}).rolled_back_updates, std::nullopt);
 
     for (const bool is_rolled_back : {false, true, true}) {
         outcome.is_rolled_back = is_rolled_back;
         sum.add(outcome);
     }
 
-    EXPECT_EQ(sum.finish({}).rolled_back, 2U);
+    EXPECT_EQ(sum.finish({}).rolled_back_updates, 2U);
 }
 
 // The last update can ruin a model whose losses were good until then.
-TEST(Figures, AreInvalidWhereTheModelEndsWithoutAFiniteLoss) {
+TEST(Figures, AreInvalidIfTheValidationLossIsNotFinite) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
 
     EXPECT_TRUE(says(figures_of({5, 4}, evaluation_with(nan)).complaint, "the validation loss is not finite"));
 }
 
 TEST(Figures, RemarkOnMemoryBeyondThePrediction) {
-    EXPECT_EQ(remark_on_memory(18'000'000, 10'000'000), "");
-    EXPECT_EQ(remark_on_memory(1'050'000'000, 1'000'000'000), "");
-    EXPECT_EQ(remark_on_memory(5'000'000, 10'000'000), "");
-    EXPECT_EQ(remark_on_memory(18'100'000, 10'000'000),
+    EXPECT_EQ(make_memory_remark(18'000'000, 10'000'000), "");
+    EXPECT_EQ(make_memory_remark(1'050'000'000, 1'000'000'000), "");
+    EXPECT_EQ(make_memory_remark(5'000'000, 10'000'000), "");
+    EXPECT_EQ(make_memory_remark(18'100'000, 10'000'000),
               "memory grew by 18.1 MB per rank, 8.1 MB more than predicted; allow for that if memory is short");
-    EXPECT_TRUE(says(remark_on_memory(1'060'000'000, 1'000'000'000), "60.0 MB more"));
+    EXPECT_TRUE(says(make_memory_remark(1'060'000'000, 1'000'000'000), "60.0 MB more"));
 }
 
-TEST(FigureSum, WeighsTheBubblesOfPlansByTheTimeTheyHad) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 3, 0.5);
+TEST(FigureSum, WeightsBubbleLimitsOfPlansByTheirTime) {
+    FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 3, 0.5);
     sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 1});
-    sum.add_change_of_plan({.moved_bytes = 64, .seconds = 0.25}, 0.125);
+    sum.add_plan_change({.moved_bytes = 64, .seconds = 0.25}, 0.125);
     sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 3});
 
     const Figures figures = sum.finish(std::nullopt);
 
     EXPECT_EQ(figures.bubble_limit, (0.5 * 1 + 0.125 * 3) / 4);
     EXPECT_EQ(figures.plan_changes, 1U);
-    EXPECT_EQ(figures.change_seconds, 0.25);
+    EXPECT_EQ(figures.plan_change_seconds, 0.25);
     EXPECT_EQ(figures.moved_bytes, 64U);
     EXPECT_EQ(figures.seconds, 4);
 }

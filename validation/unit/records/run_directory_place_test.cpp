@@ -14,12 +14,12 @@
 namespace trireme::records {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
 
-TEST(RunDirectory, TakesAFolderInWhichNoStepWasDone) {
+TEST(RunDirectory, AcceptsAFolderWithoutSteps) {
     const ScratchFolder folder;
     folder.write("notes.txt", "mine");
     { RunDirectory ended_early(folder.file("")); }
@@ -28,12 +28,12 @@ TEST(RunDirectory, TakesAFolderInWhichNoStepWasDone) {
     EXPECT_EQ(read_whole(folder.file("notes.txt")), "mine");
 }
 
-TEST(RunDirectory, RefusesAPathThatAFileIsInTheWayOf) {
+TEST(RunDirectory, RejectsAPathBlockedByAFile) {
     const ScratchFolder folder;
     folder.write("file", "as it was");
 
     for (const char* path : {"file", "file/run"}) {
-        const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file(path)); });
+        const std::string message = catch_message<ConfigError>([&] { RunDirectory run(folder.file(path)); });
 
         EXPECT_TRUE(says(message, "the run directory " + folder.file(path) + " cannot be made: "));
         EXPECT_TRUE(says(message, "; choose another --run-dir"));
@@ -41,18 +41,18 @@ TEST(RunDirectory, RefusesAPathThatAFileIsInTheWayOf) {
     EXPECT_EQ(read_whole(folder.file("file")), "as it was");
 }
 
-TEST(RunDirectory, SaysWhatToDoWhereStepsCannotBeWritten) {
+TEST(RunDirectory, AdvisesWhatToDoIfStepsCannotBeWritten) {
     const ScratchFolder folder;
     std::filesystem::create_directories(folder.file("run/steps.jsonl"));  // no file can replace this directory
 
-    const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file("run")); });
+    const std::string message = catch_message<ConfigError>([&] { RunDirectory run(folder.file("run")); });
 
     EXPECT_TRUE(says(message, folder.file("run/steps.jsonl") + " cannot be written: Is a directory"));
     EXPECT_TRUE(says(message, "; choose another --run-dir"));
 }
 
 // The directory is created below the working directory of the program.
-TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
+TEST(RunDirectory, IsNewAndNamedByModelAndTimeByDefault) {
     const ScratchFolder folder;
     const std::filesystem::path before = std::filesystem::current_path();
     std::filesystem::current_path(folder.file(""));

@@ -14,7 +14,7 @@ namespace trireme::records {
 namespace {
 
 using nlohmann::json;
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
@@ -24,7 +24,7 @@ const setup::ModelFlops flops{.body_parameters = 180, .head_parameters = 20, .at
 StepOutcome usual_outcome() {
     return {.loss = 2.5,
             .gradient_norm = 0.75,
-            .rate = 0.125,
+            .learning_rate = 0.125,
             .size = {.tokens = 4, .targets = 4, .square_length_sum = 10},
             .padded_tokens = 6,
             .seconds = 2,
@@ -41,7 +41,7 @@ std::vector<json> lines_of(const std::string& path) {
 }
 
 // A new and empty run directory.
-class TheRun : public ::testing::Test {
+class RunDirectoryTest : public ::testing::Test {
 protected:
     std::string file(const char* name) const { return path_ + "/" + name; }
 
@@ -61,7 +61,7 @@ protected:
 };
 
 // A step has 6 * 180 * 4 + 6 * 20 * 4 + 12 * 4 * 10 = 5280 operations in 2 seconds; 2 * 5280 were possible.
-TEST_F(TheRun, HasALineForEachStep) {
+TEST_F(RunDirectoryTest, HasALineForEachStep) {
     const json line = line_of(usual_outcome());
 
     EXPECT_EQ(line.at("step"), 3);
@@ -86,7 +86,7 @@ TEST_F(TheRun, HasALineForEachStep) {
     EXPECT_FALSE(line.contains("rolled_back"));
 }
 
-TEST_F(TheRun, LeavesOutWhatNothingMeasures) {
+TEST_F(RunDirectoryTest, OmitsFieldsThatWereNotMeasured) {
     StepOutcome outcome = usual_outcome();
     outcome.peak_bytes = 0;
 
@@ -96,7 +96,7 @@ TEST_F(TheRun, LeavesOutWhatNothingMeasures) {
     EXPECT_TRUE(line.contains("loss"));
 }
 
-TEST_F(TheRun, SaysWhichStepsWereSkipped) {
+TEST_F(RunDirectoryTest, MarksSkippedSteps) {
     StepOutcome outcome = usual_outcome();
     outcome.loss = std::numeric_limits<double>::quiet_NaN();
     outcome.gradient_norm = std::numeric_limits<double>::infinity();
@@ -109,7 +109,7 @@ TEST_F(TheRun, SaysWhichStepsWereSkipped) {
     EXPECT_FALSE(line.contains("grad_norm"));
 }
 
-TEST_F(TheRun, NotesWhetherAnUpdateThatWentAheadWasRolledBack) {
+TEST_F(RunDirectoryTest, RecordsWhetherASpeculativeUpdateWasRolledBack) {
     StepOutcome outcome = usual_outcome();
     for (const bool is_rolled_back : {false, true}) {
         outcome.is_rolled_back = is_rolled_back;
@@ -117,7 +117,7 @@ TEST_F(TheRun, NotesWhetherAnUpdateThatWentAheadWasRolledBack) {
     }
 }
 
-TEST_F(TheRun, HasNoCausalShareOfAStepWhereTheModelIsNotCausal) {
+TEST_F(RunDirectoryTest, OmitsCausalMfuOfStepsForBidirectionalModels) {
     setup::ModelFlops bidirectional = flops;
     bidirectional.is_causal = false;
 
@@ -128,7 +128,7 @@ TEST_F(TheRun, HasNoCausalShareOfAStepWhereTheModelIsNotCausal) {
     EXPECT_FALSE(line.contains("mfu_causal"));
 }
 
-TEST_F(TheRun, HasALineForEachEvaluationWithWhatItCounted) {
+TEST_F(RunDirectoryTest, WritesALineWithTheScoresOfEachEvaluation) {
     directory_.add_evaluation(4, {.loss = 0.5, .accuracy = 0.75});
     directory_.add_evaluation(5, {.loss = 0.25, .exact_match = 0.5, .f1 = 0.625});
 
@@ -142,7 +142,7 @@ TEST_F(TheRun, HasALineForEachEvaluationWithWhatItCounted) {
                               {"validation_f1", 0.625}}));
 }
 
-TEST_F(TheRun, WritesALineAsSoonAsTheStepIsDone) {
+TEST_F(RunDirectoryTest, WritesALineAsSoonAsTheStepIsDone) {
     directory_.add_step(0, usual_outcome(), flops, 5280);
     directory_.add_step(1, usual_outcome(), flops, 5280);
     directory_.add_evaluation(1, {.loss = 2.25});
@@ -155,30 +155,30 @@ TEST_F(TheRun, WritesALineAsSoonAsTheStepIsDone) {
     EXPECT_EQ(lines[2], json({{"step", 1}, {"validation_loss", 2.25}}));
 }
 
-TEST_F(TheRun, KeepsTheConfigurationAsItIs) {
+TEST_F(RunDirectoryTest, WritesTheConfigurationUnchanged) {
     directory_.write_config("[data]\ncorpus = a.h5\n");
 
     EXPECT_EQ(read_whole(file("config.ini")), "[data]\ncorpus = a.h5\n");
 }
 
-TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
-    Manifest told{.version = "0.1.0 (abc)",
-                  .mpi_library = "Open MPI v4.1.4",
-                  .started = "2026-01-31 14:25:01",
-                  .corpus = "a \"quoted\" \xff name.h5",
-                  .corpus_checksum = std::string(64, 'f'),
-                  .model = "gpt2-tiny",
-                  .layout = R"({"layers":1})",
-                  .schedule = "1f1b",
-                  .plan = "0123456789abcdef",
-                  .hosts = {"node1", "node1", "node2"},
-                  .cores = {"0-3", "4-7", "0-3"},
-                  .device = "cpu, some processor",
-                  .threads = 2,
-                  .parameters = 1234};
-    told.peak.flops = 1e11;
-    told.slow = {{.rank = 2, .factor = 4, .first_step = 3, .last_step = 5}, {.rank = 0, .factor = 1.5}};
-    directory_.write_manifest(told);
+TEST_F(RunDirectoryTest, DescribesSoftwareHardwareAndModelInTheManifest) {
+    Manifest written{.version = "0.1.0 (abc)",
+                     .mpi_library = "Open MPI v4.1.4",
+                     .started = "2026-01-31 14:25:01",
+                     .corpus = "a \"quoted\" \xff name.h5",
+                     .corpus_checksum = std::string(64, 'f'),
+                     .model = "gpt2-tiny",
+                     .layout = R"({"layers":1})",
+                     .schedule = "1f1b",
+                     .plan = "0123456789abcdef",
+                     .hosts = {"node1", "node1", "node2"},
+                     .cores = {"0-3", "4-7", "0-3"},
+                     .device = "cpu, some processor",
+                     .threads = 2,
+                     .parameters = 1234};
+    written.peak.flops = 1e11;
+    written.slow = {{.rank = 2, .factor = 4, .first_step = 3, .last_step = 5}, {.rank = 0, .factor = 1.5}};
+    directory_.write_manifest(written);
 
     const json manifest = json::parse(read_whole(file("manifest.json")));
 
@@ -217,11 +217,11 @@ Figures usual_figures() {
             .waits = {.pipeline = 0.25, .tensor = 0.125, .data = 0.125},
             .ranks = 2,
             .predicted_bytes = 1000,
-            .grown_bytes = 900,
+            .growth_bytes = 900,
             .complaint = {}};
 }
 
-TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
+TEST_F(RunDirectoryTest, SummarisesFiguresWithTheirLimits) {
     const json summary = summary_of(usual_figures());
 
     EXPECT_EQ(summary.at("verdict"), "VALID");
@@ -246,11 +246,11 @@ TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
         EXPECT_FALSE(summary.contains(field)) << field;
 }
 
-TEST_F(TheRun, SummarisesWhatItsVerdictNeedsBesides) {
+TEST_F(RunDirectoryTest, SummarisesApproximationsRemarksAndSlowedRanks) {
     Figures figures = usual_figures();
-    figures.approximations = {"rank 1 left out 25.0 % of its blocks' matrix products"};
+    figures.approximations = {"rank 1 skipped 25.0 % of the matmuls of its blocks"};
     figures.remarks = {"the loss did not fall, which 2 steps are too few to judge"};
-    figures.slowed = "rank 1 takes 4 times as long";
+    figures.emulated_slowness = "rank 1 takes 4 times as long";
     figures.earlier_steps = 100;
 
     const json summary = summary_of(figures);
@@ -258,20 +258,20 @@ TEST_F(TheRun, SummarisesWhatItsVerdictNeedsBesides) {
     EXPECT_EQ(summary.at("verdict"), "VALID");
     EXPECT_EQ(summary.at("approximate"), json(figures.approximations));
     EXPECT_EQ(summary.at("remarks"), json(figures.remarks));
-    EXPECT_EQ(summary.at("slowed_on_purpose"), figures.slowed);
+    EXPECT_EQ(summary.at("slowed_on_purpose"), figures.emulated_slowness);
     EXPECT_EQ(summary.at("earlier_steps"), 100);
 }
 
-TEST_F(TheRun, SummarisesUpdatesThatWereRolledBackWhereAnyGoesAhead) {
+TEST_F(RunDirectoryTest, SummarisesRolledBackUpdatesOnlyIfCounted) {
     Figures figures = usual_figures();
     EXPECT_FALSE(summary_of(figures).contains("rolled_back_updates"));
 
-    figures.rolled_back = 0;
+    figures.rolled_back_updates = 0;
 
     EXPECT_EQ(summary_of(figures).at("rolled_back_updates"), 0);
 }
 
-TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
+TEST_F(RunDirectoryTest, SummarisesTheValidationLossIfThereIsOne) {
     Figures figures = usual_figures();
     figures.validation = Evaluation{.loss = 3.5};
 
@@ -281,7 +281,7 @@ TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
     EXPECT_FALSE(summary.contains("validation"));  // the evaluation counted no choices
 }
 
-TEST_F(TheRun, SummarisesHowOftenTheModelWasRight) {
+TEST_F(RunDirectoryTest, SummarisesAccuracyExactMatchAndF1) {
     Figures figures = usual_figures();
     figures.validation = Evaluation{.loss = 1, .accuracy = 0.75};
     EXPECT_EQ(summary_of(figures).at("validation"), json({{"accuracy", 0.75}}));
@@ -290,7 +290,7 @@ TEST_F(TheRun, SummarisesHowOftenTheModelWasRight) {
     EXPECT_EQ(summary_of(figures).at("validation"), json({{"exact_match", 0.5}, {"f1", 0.625}}));
 }
 
-TEST_F(TheRun, SummarisesNoCausalShareWhereTheModelIsNotCausal) {
+TEST_F(RunDirectoryTest, SummarisesCausalMfuOnlyForCausalModels) {
     Figures figures = usual_figures();
     EXPECT_EQ(summary_of(figures).at("mfu_causal"), 10080.0 / (4 * 5280));
 
@@ -300,14 +300,14 @@ TEST_F(TheRun, SummarisesNoCausalShareWhereTheModelIsNotCausal) {
     EXPECT_EQ(summary_of(figures).at("mfu"), 0.5);
 }
 
-TEST_F(TheRun, SummarisesNoValidationLossThatIsNoNumber) {
+TEST_F(RunDirectoryTest, OmitsAValidationLossThatIsNan) {
     Figures figures = usual_figures();
     figures.validation = Evaluation{.loss = std::numeric_limits<double>::quiet_NaN()};
 
     EXPECT_FALSE(summary_of(figures).at("loss").contains("validation"));
 }
 
-TEST_F(TheRun, SummarisesWhyItIsInvalid) {
+TEST_F(RunDirectoryTest, SummarisesWhyTheRunIsInvalid) {
     Figures figures = usual_figures();
     figures.complaint = "2 of 2 steps were skipped";
 
@@ -318,7 +318,7 @@ TEST_F(TheRun, SummarisesWhyItIsInvalid) {
 }
 
 // A run whose steps were all skipped has no loss, rather than a loss of 0.
-TEST_F(TheRun, SummarisesNoLossWhereNoStepHadOne) {
+TEST_F(RunDirectoryTest, OmitsTheLossIfEveryStepWasSkipped) {
     FigureSum sum(flops, 5280, 1);
     StepOutcome outcome = usual_outcome();
     outcome.is_skipped = true;
@@ -330,31 +330,31 @@ TEST_F(TheRun, SummarisesNoLossWhereNoStepHadOne) {
     EXPECT_FALSE(summary.value("loss", json::object()).contains("first"));
 }
 
-TEST(RunDirectory, RefusesTheStepsOfAnEarlierRunAndLeavesThem) {
+TEST(RunDirectory, RejectsAndKeepsTheStepsOfAnEarlierRun) {
     const ScratchFolder folder;
     RunDirectory(folder.file("run")).add_step(0, usual_outcome(), flops, 1);
     const std::string before = read_whole(folder.file("run/steps.jsonl"));
 
-    const std::string message = message_of<ConfigError>([&] { RunDirectory again(folder.file("run")); });
+    const std::string message = catch_message<ConfigError>([&] { RunDirectory again(folder.file("run")); });
 
     EXPECT_EQ(message, "the run directory " + folder.file("run") +
                            " already holds the steps of an earlier run; choose another --run-dir");
     EXPECT_EQ(read_whole(folder.file("run/steps.jsonl")), before);
 }
 
-TEST_F(TheRun, HasItsDirectoryForItself) {
-    const std::string message = message_of<ConfigError>([&] { RunDirectory another(path_); });
+TEST_F(RunDirectoryTest, RejectsASecondRunInTheSameDirectory) {
+    const std::string message = catch_message<ConfigError>([&] { RunDirectory another(path_); });
 
     EXPECT_TRUE(says(message, "the run directory " + path_ + " is in use by process "));
 }
 
-TEST_F(TheRun, IsFoundUsedOnceItHasALine) {
-    refuse_used(path_);
-    refuse_used(folder_.file("never"));
+TEST_F(RunDirectoryTest, CountsAsUsedOnceItHasALine) {
+    check_unused(path_);
+    check_unused(folder_.file("never"));
     directory_.add_evaluation(0, {.loss = 1});
 
     EXPECT_TRUE(
-        says(message_of<ConfigError>([&] { refuse_used(path_); }), "holds the steps of an earlier run"));
+        says(catch_message<ConfigError>([&] { check_unused(path_); }), "holds the steps of an earlier run"));
     EXPECT_FALSE(std::filesystem::exists(folder_.file("never")));
 }
 

@@ -11,11 +11,11 @@
 namespace trireme::records {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::ScratchFolder;
 
-TEST(RunFiles, AreNoSymbolicLinks) {
+TEST(RunFiles, MustNotBeSymbolicLinks) {
     for (const std::string name : {"lock", "config.ini", "steps.jsonl", "summary.json", "stopped"}) {
         const ScratchFolder folder;
         folder.write("precious", "text");
@@ -23,7 +23,7 @@ TEST(RunFiles, AreNoSymbolicLinks) {
         std::filesystem::create_symlink("../precious", folder.file("run/" + name));
 
         const std::string message =
-            message_of<ConfigError>([&] { RunDirectory(folder.file("run")).write_config("steps = 2\n"); });
+            catch_message<ConfigError>([&] { RunDirectory(folder.file("run")).write_config("steps = 2\n"); });
 
         EXPECT_EQ(message, folder.file("run/" + name) +
                                " is a symbolic link, which a run does not write through; remove it, or choose "
@@ -33,7 +33,7 @@ TEST(RunFiles, AreNoSymbolicLinks) {
 }
 
 // Another process made the link after the run had begun.
-TEST(RunFiles, ReplaceALinkThatCameLater) {
+TEST(RunFiles, ReplaceASymbolicLinkCreatedDuringTheRun) {
     const ScratchFolder folder;
     folder.write("precious", "text");
     RunDirectory run(folder.file("run"));
@@ -45,10 +45,10 @@ TEST(RunFiles, ReplaceALinkThatCameLater) {
     EXPECT_EQ(read_whole(folder.file("run/config.ini")), "steps = 2\n");
 }
 
-TEST(RunFiles, SayThatARunStopped) {
+TEST(RunFiles, RecordWhyARunStopped) {
     const ScratchFolder folder;
 
-    RunDirectory(folder.file("run")).write_stopped({.step = 7, .because = "SIGTERM came to rank 1"});
+    RunDirectory(folder.file("run")).write_stopped_file({.step = 7, .reason = "SIGTERM came to rank 1"});
 
     EXPECT_EQ(read_whole(folder.file("run/stopped")), "{\"step\":7,\"because\":\"SIGTERM came to rank 1\"}\n");
 }

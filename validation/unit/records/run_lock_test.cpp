@@ -9,17 +9,17 @@
 #include "trireme/base/error.hpp"
 
 namespace trireme::records {
-using validation::message_of;
+using validation::catch_message;
 using validation::ScratchFolder;
 
 namespace {
 
-TEST(RunLock, NamesTheJobThatHasIt) {
+TEST(RunLock, NamesTheJobThatHoldsIt) {
     const ScratchFolder folder;
-    const RunLock lock(folder.file("lock"), words_of_holder({.id = "4711"}));
+    const RunLock lock(folder.file("lock"), describe_holder({.id = "4711"}));
 
     const std::string message =
-        message_of<ConfigError>([&] { RunLock(folder.file("lock"), words_of_holder({.id = "4712"})); });
+        catch_message<ConfigError>([&] { RunLock(folder.file("lock"), describe_holder({.id = "4712"})); });
 
     EXPECT_NE(message.find(" is in use by Slurm's job 4711, process " + std::to_string(::getpid()) + " on "),
               std::string::npos)
@@ -27,18 +27,18 @@ TEST(RunLock, NamesTheJobThatHasIt) {
     EXPECT_NE(message.find("; wait until that has ended, or choose another --run-dir"), std::string::npos);
 }
 
-TEST(RunLock, IsFreeAgainBehindItsHolder) {
+TEST(RunLock, IsReleasedWhenItsHolderEnds) {
     const ScratchFolder folder;
-    { const RunLock lock(folder.file("lock"), words_of_holder({})); }
-    EXPECT_NO_THROW(RunLock(folder.file("lock"), words_of_holder({})));
+    { const RunLock lock(folder.file("lock"), describe_holder({})); }
+    EXPECT_NO_THROW(RunLock(folder.file("lock"), describe_holder({})));
 }
 
-TEST(RunLock, RefusesASymbolicLink) {
+TEST(RunLock, RejectsASymbolicLink) {
     const ScratchFolder folder;
     folder.write("precious", "text");
     std::filesystem::create_symlink("precious", folder.file("lock"));
 
-    const std::string message = message_of<ConfigError>([&] { RunLock(folder.file("lock"), "a job"); });
+    const std::string message = catch_message<ConfigError>([&] { RunLock(folder.file("lock"), "a job"); });
 
     EXPECT_EQ(message,
               folder.file("lock") +
@@ -47,7 +47,7 @@ TEST(RunLock, RefusesASymbolicLink) {
     EXPECT_EQ(validation::read_whole(folder.file("precious")), "text");
 }
 
-TEST(RunLock, DoesNotOutliveAProcessThatWasKilled) {
+TEST(RunLock, IsReleasedWhenItsProcessIsKilled) {
     const ScratchFolder folder;
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);

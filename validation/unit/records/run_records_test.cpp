@@ -16,7 +16,7 @@ namespace trireme::records {
 namespace {
 
 using nlohmann::json;
-using validation::message_of;
+using validation::catch_message;
 using Names = std::set<std::string>;
 
 // Gives every member a value of its own, and collects the names of the fields.
@@ -28,7 +28,7 @@ public:
     void count(const char* name, Figure& number) { add(name), number = ++values_; }
     void constant(const char* name, const auto&) { add(name); }
     void json(const char* name, std::string& text) { add(name), text = R"({"layers":1})"; }
-    void either(const char* name, const char* other, bool& is_first, double& number) {
+    void visit_one_of(const char* name, const char* other, bool& is_first, double& number) {
         add(name), add(other), is_first = truth_, set(number);
     }
 
@@ -100,11 +100,11 @@ TEST(RunRecords, MayLackAnyField) {
     EXPECT_FALSE(read_record<Summary>(json{{"loss", 3}}, "summary.json").first_loss);
 }
 
-TEST(RunRecords, NameTheFieldThatIsOfAnotherKind) {
+TEST(RunRecords, NameTheFieldOfTheWrongType) {
     const json slow = json::parse(R"({"slow":[{"rank":"none"}]})");
 
     EXPECT_EQ(
-        message_of<ConfigError>([&] { read_record<Manifest>(slow, "manifest.json"); }),
+        catch_message<ConfigError>([&] { read_record<Manifest>(slow, "manifest.json"); }),
         "manifest.json: 'slow/rank' is no whole number; the records are damaged, or of another version of "
         "trireme");
 }
@@ -130,7 +130,7 @@ Names top_names() {
     return names;
 }
 
-TEST(RunRecords, AreDescribedInTheDocuments) {
+TEST(RunRecords, HaveAllTheirFieldsDocumented) {
     EXPECT_EQ(documented("manifest.json"), top_names<Manifest>());
     EXPECT_EQ(documented("starts.jsonl"), top_names<StartLine>());
     EXPECT_EQ(documented("steps.jsonl"), top_names<StepLine>());

@@ -11,15 +11,15 @@ namespace {
 
 using nlohmann::json;
 
-TEST(SlowRecord, NamesTurnsAndLotsAndTraces) {
+TEST(SlowRecord, ContainsTurnsRandomChoicesAndTraces) {
     const validation::ScratchFolder folder;
-    Manifest told;
-    told.slow = {
-        {.factor = 4, .choice = config::SlowChoice::turn, .on = config::SlowKernels::products},
+    Manifest written;
+    written.slow = {
+        {.factor = 4, .choice = config::SlowChoice::turn, .kernels = config::SlowKernels::matmuls},
         {.factor = 2, .last_step = 9, .choice = config::SlowChoice::random, .every = 5, .highest_factor = 3},
         {.choice = config::SlowChoice::trace, .trace = "slow.csv"}};
 
-    RunDirectory(folder.file("run")).write_manifest(told);
+    RunDirectory(folder.file("run")).write_manifest(written);
 
     const json manifest = json::parse(validation::read_whole(folder.file("run/manifest.json")));
     EXPECT_EQ(json(to_json(read_record<Manifest>(manifest, "manifest.json"))), manifest);

@@ -9,7 +9,7 @@
 namespace trireme::report {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 
 std::string report_of(const FixtureRun& run) {
@@ -17,7 +17,7 @@ std::string report_of(const FixtureRun& run) {
     return validation::read_whole(run.file("report.html"));
 }
 
-TEST(Report, SaysWhatTheRunWasAndHowItEnded) {
+TEST(Report, ShowsTheModelTheStartAndTheVerdict) {
     const std::string html = report_of(FinishedRun());
 
     EXPECT_TRUE(says(html, "<h1>gpt2 &amp; co on 2 ranks</h1>"));
@@ -26,7 +26,7 @@ TEST(Report, SaysWhatTheRunWasAndHowItEnded) {
     EXPECT_FALSE(says(html, "UNFINISHED"));
 }
 
-TEST(Report, PutsEveryFigureBesideItsLimit) {
+TEST(Report, ShowsEveryFigureWithItsLimit) {
     const std::string html = report_of(FinishedRun());
 
     for (const char* row :
@@ -39,7 +39,7 @@ TEST(Report, PutsEveryFigureBesideItsLimit) {
     }
 }
 
-TEST(Report, ShowsWhatARunConsumed) {
+TEST(Report, ShowsTheEnergyIfItWasMeasured) {
     const FinishedRun run;
     EXPECT_FALSE(says(report_of(run), "Energy"));
     run.write("summary.json", R"({"seconds":4,"tokens":150,"energy_j":3000})");
@@ -59,7 +59,7 @@ public:
     }
 };
 
-TEST(Report, ShowsTheAccuracyOfARunThatHasOne) {
+TEST(Report, ShowsTheAccuracyIfTheRunHasOne) {
     const std::string html = report_of(
         ScoredRun("\"validation_accuracy\":0.25", "\"validation_accuracy\":0.75", "\"accuracy\":0.75"));
 
@@ -70,7 +70,7 @@ TEST(Report, ShowsTheAccuracyOfARunThatHasOne) {
     EXPECT_FALSE(says(html, "perplexity"));  // a loss of classes has no perplexity
 }
 
-TEST(Report, ShowsHowWellQuestionsWereAnswered) {
+TEST(Report, ShowsExactMatchAndF1OfAnswers) {
     const std::string html = report_of(ScoredRun("\"validation_exact_match\":0.125,\"validation_f1\":0.25",
                                                  "\"validation_exact_match\":0.5,\"validation_f1\":0.625",
                                                  "\"exact_match\":0.5,\"f1\":0.625"));
@@ -82,7 +82,7 @@ TEST(Report, ShowsHowWellQuestionsWereAnswered) {
     EXPECT_FALSE(says(html, "Accuracy"));
 }
 
-TEST(Report, ShowsNoScoreOfARunThatPredictsTokens) {
+TEST(Report, ShowsPerplexityAndNoScoreForLanguageModels) {
     const std::string html = report_of(FinishedRun());
 
     EXPECT_FALSE(says(html, "Right on validation samples"));
@@ -90,7 +90,7 @@ TEST(Report, ShowsNoScoreOfARunThatPredictsTokens) {
 }
 
 // A model that sees the whole text or image skips no half of the attention scores.
-TEST(Report, ShowsTheMfuOfAModelThatIsNotCausal) {
+TEST(Report, ShowsNoCausalMfuForBidirectionalModels) {
     const FinishedRun run;
     run.write("summary.json", "{\"mfu\":0.2}");
 
@@ -100,7 +100,7 @@ TEST(Report, ShowsTheMfuOfAModelThatIsNotCausal) {
     EXPECT_FALSE(says(html, "MFU, causal"));
 }
 
-TEST(Report, DividesTheTimeOfTheSteps) {
+TEST(Report, SplitsStepTimeIntoKernelsWaitsAndTheRest) {
     const std::string html = report_of(FinishedRun());
 
     EXPECT_TRUE(says(html, "in kernels <b>2.60 s (65.0 %)</b>"));
@@ -123,7 +123,7 @@ std::string two_stages(const std::string& cut) {
            R"({"layers":[)" + cut + R"(,7],"replicas":[{"ranks":[1],"shares":[1]}]}],"idle":[]})";
 }
 
-TEST(Report, SaysWhatTheStepsAreMadeWith) {
+TEST(Report, NamesLayoutScheduleBatchAndPrecision) {
     const FinishedRun run;
     run.write("manifest.json",
               R"({"model":"gpt2","ranks":2,"device":"cpu","layout":)" + two_stages("4") +
@@ -135,7 +135,7 @@ TEST(Report, SaysWhatTheStepsAreMadeWith) {
              "bf16, sums and weights in f32"));
 }
 
-TEST(Report, ShowsWhatChangedThePlan) {
+TEST(Report, ShowsEveryChangeOfPlanWithItsEffect) {
     const FinishedRun run;
     run.write("manifest.json", R"({"plan":"a1","layout":)" + two_stages("4") + "}");
     run.write("decisions.jsonl",
@@ -159,7 +159,7 @@ TEST(Report, ShowsWhatChangedThePlan) {
     EXPECT_EQ(report_of(FinishedRun()).find("Changes of plan"), std::string::npos);
 }
 
-TEST(Report, DrawsWhatEachRankDid) {
+TEST(Report, DrawsComputeAndWaitTimesOfEachRank) {
     const std::string ranks =
         R"("seconds":4,"compute_s":[3,1],"wait_pipeline_s":[0,2],"wait_tensor_s":[0,0],"wait_data_s":[0.5,0.5]})";
     const std::string html = report_of(FixtureRun(R"({"step":1,)" + ranks + "\n"));
@@ -168,7 +168,7 @@ TEST(Report, DrawsWhatEachRankDid) {
     EXPECT_TRUE(says(html, "<title>waiting for other stages: 2.00 s</title>"));
 }
 
-TEST(Report, CountsImagesWhereTheModelReadsThem) {
+TEST(Report, CountsImagesIfTheModelReadsImages) {
     const FinishedRun run;
     run.write("manifest.json", R"({"tokens_of_image":25})");
     run.write("summary.json", R"({"tokens_per_s":50,"images_per_s":2})");
@@ -190,7 +190,7 @@ TEST(Report, DrawsACurveForEveryFieldOfTheSteps) {
     EXPECT_TRUE(says(html, "<title>step 2: 2.5</title>"));
 }
 
-TEST(Report, NeedsNothingElse) {
+TEST(Report, ContainsNoReferencesToOtherFiles) {
     const std::string html = report_of(FinishedRun());
 
     for (const char* outside : {"http", "src=", "href=", "url(", "@import", "<script"}) {
@@ -198,7 +198,7 @@ TEST(Report, NeedsNothingElse) {
     }
 }
 
-TEST(Report, SaysThatARunHasNotEnded) {
+TEST(Report, MarksAnUnfinishedRun) {
     const std::string html = report_of(FixtureRun());
 
     EXPECT_TRUE(says(html, "<b>UNFINISHED</b>"));
@@ -207,7 +207,7 @@ TEST(Report, SaysThatARunHasNotEnded) {
     EXPECT_FALSE(says(html, "VALID"));
 }
 
-TEST(Report, LeavesOutWhatTheRecordsDoNotSay) {
+TEST(Report, OmitsFieldsMissingFromTheRecords) {
     const std::string html = report_of(FixtureRun("{\"step\":1,\"loss\":3,\"seconds\":2}\n"));
 
     EXPECT_TRUE(says(html, "<figcaption>Loss</figcaption>"));
@@ -217,7 +217,7 @@ TEST(Report, LeavesOutWhatTheRecordsDoNotSay) {
     }
 }
 
-TEST(Report, IsMadeOfARunWithoutSteps) {
+TEST(Report, IsWrittenForARunWithoutSteps) {
     const std::string html = report_of(FixtureRun(""));
 
     EXPECT_TRUE(says(html, "the 0 steps on record"));
@@ -225,7 +225,7 @@ TEST(Report, IsMadeOfARunWithoutSteps) {
     EXPECT_FALSE(says(html, "nan"));
 }
 
-TEST(Report, ThinsALongRun) {
+TEST(Report, LimitsItsSizeForALongRun) {
     std::string steps;
     for (int step = 1; step <= 20000; ++step) {
         steps += "{\"step\":" + std::to_string(step) + ",\"loss\":" + std::to_string(1 + step % 7) +
@@ -241,18 +241,18 @@ TEST(Report, IsTheSameForTheSameRecords) {
     EXPECT_EQ(report_of(run), report_of(run));
 }
 
-TEST(Report, NamesAnOutputThatCannotBeMade) {
+TEST(Report, NamesAnOutputThatCannotBeWritten) {
     const FixtureRun run;
 
     EXPECT_EQ(
-        message_of<ConfigError>([&] { write_report(run.path(), "/nowhere/a.html"); }),
+        catch_message<ConfigError>([&] { write_report(run.path(), "/nowhere/a.html"); }),
         "the report /nowhere/a.html cannot be written: No such file or directory; choose another --output");
 }
 
 TEST(Report, NeverReplacesARecord) {
     const FixtureRun run;
 
-    EXPECT_EQ(message_of<ConfigError>([&] { write_report(run.path(), run.file("steps.jsonl")); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { write_report(run.path(), run.file("steps.jsonl")); }),
               run.file("steps.jsonl") + " is a record of the run; choose another --output");
     EXPECT_EQ(validation::read_whole(run.file("steps.jsonl")), two_steps);
 }

@@ -10,10 +10,10 @@
 namespace trireme::report {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 
 std::string complaint(const std::string& path) {
-    return message_of<ConfigError>([&] { read_run(path); });
+    return catch_message<ConfigError>([&] { read_run(path); });
 }
 
 // Returns the error message about a record of a run, without the run's path.
@@ -45,7 +45,7 @@ TEST(RunRecords, HoldEverythingOfAFinishedRun) {
     EXPECT_EQ(records.config, "[run]\nsteps = 2  # <b>\n");
 }
 
-TEST(RunRecords, HoldWhatAnEvaluationCounted) {
+TEST(RunRecords, ContainTheScoresOfEvaluations) {
     const FixtureRun run(
         "{\"step\":1,\"validation_loss\":3,\"validation_accuracy\":0.25}\n"
         "{\"step\":2,\"validation_loss\":2,\"validation_exact_match\":0.5,\"validation_f1\":0.75}\n");
@@ -71,7 +71,7 @@ std::string step_of_two(int step, const std::string& slowness) {
            slowness + "}\n";
 }
 
-TEST(RunRecords, AddUpWhatEachRankDid) {
+TEST(RunRecords, AddUpTheSecondsOfEachRank) {
     const FixtureRun run(step_of_two(1, "") + step_of_two(2, ""));
 
     const RunRecords records = read_run(run.path());
@@ -84,7 +84,7 @@ TEST(RunRecords, AddUpWhatEachRankDid) {
     EXPECT_EQ(records.ranks[0].rest, 0.5);
 }
 
-TEST(RunRecords, NameWhatHappenedAfterWhichStep) {
+TEST(RunRecords, ListEventsWithTheirSteps) {
     const FixtureRun run(step_of_two(1, "") + step_of_two(2, R"(,"slowness":[1,1.5])") +
                          step_of_two(3, R"(,"slowness":[1,1.6])") + "{\"step\":3,\"validation_loss\":3}\n" +
                          step_of_two(4, ""));
@@ -101,7 +101,7 @@ TEST(RunRecords, NameWhatHappenedAfterWhichStep) {
                                                                   {4, "checkpoint"}}));
 }
 
-TEST(RunRecords, SayInWordsWhoWasMadeSlow) {
+TEST(RunRecords, DescribeEmulatedSlowRanks) {
     const FinishedRun run;
     run.write("manifest.json",
               R"({"slow":[{"rank":3,"factor":4,"first_step":100,"last_step":200},)"
@@ -115,13 +115,13 @@ TEST(RunRecords, SayInWordsWhoWasMadeSlow) {
 
     EXPECT_EQ(slowed, (std::vector<std::string>{
                           "rank 3 to take 4 times as long from step 100 to 200",
-                          "matrix products of rank 0 to take 2 times as long from step 1",
+                          "matmuls of rank 0 to take 2 times as long from step 1",
                           "each rank in turn (5 steps each) to take 2 times as long from step 1",
-                          "a rank drawn anew for an epoch to take 2 to 4 times as long from step 7",
+                          "a random rank, redrawn for an epoch to take 2 to 4 times as long from step 7",
                           "ranks as slow.csv says"}));
 }
 
-TEST(RunRecords, AreWhatIsThereOfARunThatGoesOn) {
+TEST(RunRecords, ContainWhatAnUnfinishedRunHasWritten) {
     const FixtureRun run(two_steps + R"({"step":3,"lo)");
 
     const RunRecords records = read_run(run.path());
@@ -132,13 +132,13 @@ TEST(RunRecords, AreWhatIsThereOfARunThatGoesOn) {
     EXPECT_FALSE(records.config);
 }
 
-TEST(RunRecords, MayHoldNoStepYet) { EXPECT_TRUE(read_run(FixtureRun("").path()).steps.empty()); }
+TEST(RunRecords, MayContainNoSteps) { EXPECT_TRUE(read_run(FixtureRun("").path()).steps.empty()); }
 
-TEST(RunRecords, TakeAWholeLastLineWithoutItsEnd) {
+TEST(RunRecords, AcceptACompleteLastLineWithoutANewline) {
     EXPECT_EQ(read_run(FixtureRun(R"({"step":1,"seconds":2})").path()).steps.size(), 1U);
 }
 
-TEST(RunRecords, LeaveAbsentFieldsAbsent) {
+TEST(RunRecords, ReadAbsentAndNullFieldsAsMissing) {
     const RunRecords records = read_run(FixtureRun("{\"step\":1,\"seconds\":2,\"mfu\":null}\n").path());
 
     EXPECT_FALSE(records.steps[0].loss);
@@ -146,7 +146,7 @@ TEST(RunRecords, LeaveAbsentFieldsAbsent) {
     EXPECT_FALSE(records.steps[0].is_skipped);
 }
 
-TEST(RunRecords, NameTheRunAlsoWhereItsPathEndsWithASlash) {
+TEST(RunRecords, GiveTheSameNameWithOrWithoutATrailingSlash) {
     const FixtureRun run;
     const std::string path = run.path();
     ASSERT_EQ(path.back(), '/');
@@ -155,7 +155,7 @@ TEST(RunRecords, NameTheRunAlsoWhereItsPathEndsWithASlash) {
     EXPECT_EQ(read_run(path).name.rfind("trireme-test-", 0), 0U);
 }
 
-TEST(RunRecords, NeedARunDirectory) {
+TEST(RunRecords, RejectPathsThatAreNoRunDirectory) {
     const validation::ScratchFolder empty;
 
     EXPECT_EQ(
@@ -167,7 +167,7 @@ TEST(RunRecords, NeedARunDirectory) {
                   "train` wrote to");
 }
 
-TEST(RunRecords, NameALineThatIsNoRecord) {
+TEST(RunRecords, NameTheLineThatIsDamaged) {
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1}\n{\"step\":\n{\"step\":3}\n"),
               "steps.jsonl, line 2 is not a JSON object; correct the line or remove it");
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1}\n\n{\"step\":3}\n"),
@@ -181,7 +181,7 @@ TEST(RunRecords, NameALineThatIsNoRecord) {
               "trireme");
 }
 
-TEST(RunRecords, NameASummaryOrManifestThatIsDamaged) {
+TEST(RunRecords, NameADamagedSummaryOrManifest) {
     EXPECT_EQ(complaint_about("summary.json", "{\"verdict\":"),
               "summary.json is no JSON object; it is damaged: remove it to report what the rest says");
     EXPECT_EQ(complaint_about("summary.json", "{\"loss\":{\"last\":[]}}"),
@@ -191,8 +191,8 @@ TEST(RunRecords, NameASummaryOrManifestThatIsDamaged) {
               "manifest.json: 'model' is no text; the records are damaged, or of another version of trireme");
 }
 
-TEST(SummarySoFar, AddsUpTheSteps) {
-    const records::Summary summary = summary_so_far(read_run(FixtureRun().path()).steps);
+TEST(PartialSummary, AddsUpTheSteps) {
+    const records::Summary summary = sum_up_steps(read_run(FixtureRun().path()).steps);
 
     EXPECT_EQ(summary.verdict, "");
     EXPECT_EQ(summary.steps, 2);
@@ -208,25 +208,25 @@ TEST(SummarySoFar, AddsUpTheSteps) {
     EXPECT_EQ(summary.last_loss, 2);
 }
 
-TEST(SummarySoFar, AddsUpEnergyWhereEveryStepSaysIt) {
+TEST(PartialSummary, AddsUpEnergyIfEveryStepHasIt) {
     const std::string metered =
         "{\"step\":1,\"seconds\":1,\"energy_j\":5}\n{\"step\":2,\"seconds\":1,\"energy_j\":2.5}\n";
 
-    EXPECT_EQ(summary_so_far(read_run(FixtureRun(metered).path()).steps).energy_j, 7.5);
-    EXPECT_FALSE(summary_so_far(read_run(FixtureRun(metered + two_steps).path()).steps).energy_j);
+    EXPECT_EQ(sum_up_steps(read_run(FixtureRun(metered).path()).steps).energy_j, 7.5);
+    EXPECT_FALSE(sum_up_steps(read_run(FixtureRun(metered + two_steps).path()).steps).energy_j);
 }
 
-TEST(SummarySoFar, LeavesOutWhatSomeStepDoesNotSay) {
+TEST(PartialSummary, OmitsFieldsThatAnyStepLacks) {
     const std::string silent = "{\"step\":3,\"seconds\":1,\"skipped\":true}\n";
 
-    const records::Summary summary = summary_so_far(read_run(FixtureRun(two_steps + silent).path()).steps);
+    const records::Summary summary = sum_up_steps(read_run(FixtureRun(two_steps + silent).path()).steps);
 
     EXPECT_EQ(summary.skipped_steps, 1);
     EXPECT_EQ(summary.seconds, 5);
     EXPECT_FALSE(summary.tokens);
     EXPECT_FALSE(summary.tokens_per_s);
     EXPECT_FALSE(summary.mfu);
-    EXPECT_FALSE(summary_so_far({}).seconds);
+    EXPECT_FALSE(sum_up_steps({}).seconds);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 std::string picture_of(const std::vector<schedule::Program>& compute, const schedule::PipelineShape& shape,
                        const schedule::StageCost& cost = {}) {
     const std::vector<schedule::StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
-    return schedule_svg(predict(lower(compute, shape), shape, costs), "a <plan>");
+    return draw_schedule(predict(lower(compute, shape), shape, costs), "a <plan>");
 }
 
 std::string picture_of(const schedule::Schedule& kind, const schedule::PipelineShape& shape) {
@@ -25,7 +25,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(ScheduleSvg, DrawsEveryInstructionOfEveryTeam) {
-    const std::string svg = picture_of(schedule::schedule_named("1f1b"), schedule::grid_shape(3, 1, 1, 4));
+    const std::string svg =
+        picture_of(schedule::require_schedule("1f1b"), schedule::make_grid_shape(3, 1, 1, 4));
 
     EXPECT_EQ(count(svg, "class=\"row\""), 3U);
     EXPECT_EQ(count(svg, "class=\"cell f\""), 12U);
@@ -36,40 +37,42 @@ TEST(ScheduleSvg, DrawsEveryInstructionOfEveryTeam) {
     EXPECT_EQ(count(svg, ">team 2</text>"), 1U);
 }
 
-TEST(ScheduleSvg, SaysWhatItIs) {
-    const std::string svg = picture_of(schedule::schedule_named("gpipe"), schedule::grid_shape(2, 1, 1, 4));
+TEST(ScheduleSvg, StatesTitleTimeAndBubble) {
+    const std::string svg =
+        picture_of(schedule::require_schedule("gpipe"), schedule::make_grid_shape(2, 1, 1, 4));
 
     EXPECT_EQ(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0), 0U);
     EXPECT_EQ(count(svg, ">a &lt;plan&gt;: time 15, bubble 20.0 %</text>"), 1U);
     EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
 }
 
-TEST(ScheduleSvg, ExplainsTheKindsThatThereAreAlone) {
-    const schedule::PipelineShape shape = schedule::grid_shape(1, 1, 1, 1);
-    const std::string whole = picture_of(schedule::phases_from_csv("0F0,0B0", "it").body, shape);
-    const std::string halves = picture_of(schedule::phases_from_csv("0F0,0I0,0W0", "it").body, shape);
+TEST(ScheduleSvg, ExplainsOnlyTheKindsOfInstructionsItContains) {
+    const schedule::PipelineShape shape = schedule::make_grid_shape(1, 1, 1, 1);
+    const std::string whole = picture_of(schedule::parse_phases_csv("0F0,0B0", "it").body, shape);
+    const std::string halves = picture_of(schedule::parse_phases_csv("0F0,0I0,0W0", "it").body, shape);
 
-    EXPECT_EQ(count(whole, "B, whole backward"), 1U);
+    EXPECT_EQ(count(whole, "B, full backward"), 1U);
     EXPECT_EQ(count(whole, "I, gradient of the input"), 0U);
-    EXPECT_EQ(count(halves, "B, whole backward"), 0U);
+    EXPECT_EQ(count(halves, "B, full backward"), 0U);
     EXPECT_EQ(count(halves, "I, gradient of the input"), 1U);
     EXPECT_EQ(count(halves, "W, gradient of the weights"), 1U);
 }
 
-TEST(ScheduleSvg, NamesTheStageWhereATeamHoldsSeveral) {
-    const std::string one = picture_of(schedule::schedule_named("gpipe"), schedule::grid_shape(2, 1, 1, 2));
+TEST(ScheduleSvg, NamesStagesOnlyIfATeamHoldsSeveral) {
+    const std::string one =
+        picture_of(schedule::require_schedule("gpipe"), schedule::make_grid_shape(2, 1, 1, 2));
     const std::string several =
-        picture_of(schedule::schedule_named("interleaved"), schedule::grid_shape(2, 1, 2, 2));
+        picture_of(schedule::require_schedule("interleaved"), schedule::make_grid_shape(2, 1, 2, 2));
 
     EXPECT_EQ(count(one, "pointer-events=\"none\">1</text>"), 4U);
     EXPECT_EQ(count(several, ">2F1</text>"), 1U);
 }
 
-TEST(ScheduleSvg, StaysAPictureWhenNothingTakesTime) {
+TEST(ScheduleSvg, HasFiniteCoordinatesIfNothingTakesTime) {
     const schedule::StageCost nothing{.forward = 0, .backward_input = 0, .backward_weight = 0};
 
-    const std::string svg =
-        picture_of(schedule::phases_from_csv("0F0,0B0", "it").body, schedule::grid_shape(1, 1, 1, 1), nothing);
+    const std::string svg = picture_of(schedule::parse_phases_csv("0F0,0B0", "it").body,
+                                       schedule::make_grid_shape(1, 1, 1, 1), nothing);
 
     EXPECT_EQ(count(svg, "nan"), 0U);
     EXPECT_EQ(count(svg, "inf"), 0U);

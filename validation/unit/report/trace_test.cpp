@@ -9,10 +9,10 @@ namespace trireme::report {
 namespace {
 
 using nlohmann::json;
-using validation::message_of;
+using validation::catch_message;
 
-json name_of_rank(int rank, int left_out = 0) {
-    return {{"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"left_out", left_out}}}};
+json name_of_rank(int rank, int skipped = 0) {
+    return {{"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"left_out", skipped}}}};
 }
 
 // Returns an event of a trace. Times are in milliseconds.
@@ -52,77 +52,77 @@ json two_ranks() {
     return {{"otherData", {{"first_step", 6}, {"last_step", 8}, {"plans", {plan}}}}, {"traceEvents", events}};
 }
 
-RunTrace trace_of(const json& text) { return trace_from(text, "run/trace.json"); }
+RunTrace trace_of(const json& text) { return parse_trace(text, "run/trace.json"); }
 
 std::string complaint(const json& text) {
-    return message_of<ConfigError>([&] { trace_of(text); });
+    return catch_message<ConfigError>([&] { trace_of(text); });
 }
 
-TEST(TraceDrawing, ShowsTheStepWithMostToSee) {
+TEST(TraceDrawing, ShowsTheMostEventfulStep) {
     json text = two_ranks();
-    EXPECT_EQ(shown_step(trace_of(text)), 7U);
+    EXPECT_EQ(choose_drawn_step(trace_of(text)), 7U);
 
     for (json& each : text["traceEvents"]) {
         if (each["name"] == "change of plan") each["name"] = "evaluation";
     }
-    EXPECT_EQ(shown_step(trace_of(text)), 8U);
+    EXPECT_EQ(choose_drawn_step(trace_of(text)), 8U);
 
     text["traceEvents"].push_back(event(0, "checkpoint", "copy", 90, 95, 6));
-    EXPECT_EQ(shown_step(trace_of(text)), 7U);  // the step during which the checkpoint is copied
+    EXPECT_EQ(choose_drawn_step(trace_of(text)), 7U);  // the step during which the checkpoint is copied
 }
 
-TEST(TraceDrawing, HasTheRanksInTheOrderOfTheStages) {
-    const Timeline drawn = measured(trace_of(two_ranks()), 7);
+TEST(TraceDrawing, OrdersRanksByStage) {
+    const Timeline drawn = make_measured_timeline(trace_of(two_ranks()), 7);
 
-    EXPECT_EQ(drawn.rows, (std::vector<std::string>{"rank 1", "rank 0"}));
+    EXPECT_EQ(drawn.row_names, (std::vector<std::string>{"rank 1", "rank 0"}));
     EXPECT_EQ(drawn.prediction.makespan, 40);
     ASSERT_EQ(drawn.prediction.spans[0].size(), 3U);
     EXPECT_EQ(drawn.prediction.spans[0][0].begin, 10);
     EXPECT_EQ(drawn.prediction.spans[0][0].end, 20);
-    EXPECT_EQ(drawn.prediction.busy, (std::vector<double>{19, 8}));  // without the wait within STEP1
+    EXPECT_EQ(drawn.prediction.busy_times, (std::vector<double>{19, 8}));  // without the wait within STEP1
 }
 
-TEST(TraceDrawing, HasWhatHappensBesideComputing) {
-    const Timeline drawn = measured(trace_of(two_ranks()), 7);
+TEST(TraceDrawing, ShowsPausesStateTransfersAndCheckpoints) {
+    const Timeline drawn = make_measured_timeline(trace_of(two_ranks()), 7);
 
-    ASSERT_EQ(drawn.beside[0].size(), 3U);
-    EXPECT_EQ(drawn.beside[0][0].kind, Beside::pause);
-    EXPECT_EQ(drawn.beside[0][1].kind, Beside::state);
-    EXPECT_EQ(drawn.beside[0][1].begin, 8);
-    EXPECT_EQ(drawn.beside[0][1].end, 18);
-    EXPECT_EQ(drawn.beside[0][2].kind, Beside::checkpoint);
-    EXPECT_EQ(drawn.beside[0][2].begin, 0);  // the beginning of the picture
-    EXPECT_EQ(drawn.beside[1].size(), 3U);   // the start of a message is no wait
+    ASSERT_EQ(drawn.extra_spans[0].size(), 3U);
+    EXPECT_EQ(drawn.extra_spans[0][0].kind, ExtraSpanKind::pause);
+    EXPECT_EQ(drawn.extra_spans[0][1].kind, ExtraSpanKind::state);
+    EXPECT_EQ(drawn.extra_spans[0][1].begin, 8);
+    EXPECT_EQ(drawn.extra_spans[0][1].end, 18);
+    EXPECT_EQ(drawn.extra_spans[0][2].kind, ExtraSpanKind::checkpoint);
+    EXPECT_EQ(drawn.extra_spans[0][2].begin, 0);  // the beginning of the picture
+    EXPECT_EQ(drawn.extra_spans[1].size(), 3U);   // the start of a message is no wait
 }
 
 // The passes take 10 + 2 + 4 + 8, and the longer update takes 2: STEP1 without its wait.
-TEST(TraceDrawing, PredictsByWhatInstructionsTook) {
+TEST(TraceDrawing, PredictsTheTimeFromMeasuredInstructions) {
     const RunTrace trace = trace_of(two_ranks());
 
-    const Timeline forecast = predicted(trace.plans[0], measured(trace, 7));
+    const Timeline forecast = make_predicted_timeline(trace.plans[0], make_measured_timeline(trace, 7));
 
-    EXPECT_EQ(forecast.rows, (std::vector<std::string>{"rank 1", "rank 0"}));
+    EXPECT_EQ(forecast.row_names, (std::vector<std::string>{"rank 1", "rank 0"}));
     EXPECT_EQ(forecast.prediction.makespan, 26);
 }
 
-TEST(TraceDrawing, StandsInTheReport) {
+TEST(TraceDrawing, IsPartOfTheReport) {
     const FinishedRun run;
     run.write("trace.json", two_ranks().dump());
 
-    const std::string html = page(read_run(run.path()));
+    const std::string html = make_page(read_run(run.path()));
 
     EXPECT_NE(html.find("step 7 as it was: time 40"), std::string::npos);
     EXPECT_NE(html.find("time 26, bubble"), std::string::npos);
     EXPECT_NE(html.find("trace.json shows steps 6 to 8"), std::string::npos);
-    EXPECT_NE(html.find("3 events had no room in it"), std::string::npos);
+    EXPECT_NE(html.find("3 events did not fit in it"), std::string::npos);
     EXPECT_NE(html.find("<rect class=\"state\""), std::string::npos);
 }
 
-TEST(TraceDrawing, IsLeftOutOfARunThatWasNotTraced) {
-    EXPECT_EQ(page(read_run(FinishedRun().path())).find("What each rank did when"), std::string::npos);
+TEST(TraceDrawing, IsOmittedIfTheRunWasNotTraced) {
+    EXPECT_EQ(make_page(read_run(FinishedRun().path())).find("What each rank did when"), std::string::npos);
 }
 
-TEST(TraceRecords, AreRefusedWhereTheyAreDamaged) {
+TEST(TraceRecords, AreRejectedIfDamaged) {
     json lacking = two_ranks();
     lacking["traceEvents"][3].erase("ts");
     json foreign = two_ranks();

@@ -1,4 +1,4 @@
-// Tests what check() counts and refuses over several steps.
+// Tests what verify_programs() counts and rejects over several steps.
 #include <gtest/gtest.h>
 
 #include "trireme/schedule/check.hpp"
@@ -9,39 +9,39 @@ namespace {
 
 using Lines = std::initializer_list<const char*>;
 
-TEST(CheckOfSteps, CountsGradientsOfStepsFromTheFirstBackwardToTheLastUpdate) {
+TEST(MultiStepCheck, CountsGradientsFromFirstBackwardToLastUpdate) {
     const auto peaks = [](Lines lines, PipelineShape shape) {
         shape.steps = 2;
-        return check(programs_of(lines), shape).proof.peak_gradients;
+        return verify_programs(programs_of(lines), shape).proof.peak_gradients;
     };
 
-    EXPECT_EQ(peaks({"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"}, grid_shape(1, 1, 1, 1)),
+    EXPECT_EQ(peaks({"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"}, make_grid_shape(1, 1, 1, 1)),
               std::vector<int>{1});
-    EXPECT_EQ(peaks({"0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0"}, grid_shape(1, 1, 1, 1)),
+    EXPECT_EQ(peaks({"0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0"}, make_grid_shape(1, 1, 1, 1)),
               std::vector<int>{2});
     EXPECT_EQ(
         peaks({"0F0 1F0 0F1 1F1 1B0 0B0 REDUCE1 REDUCE0 STEP1 1B1@1 STEP0 0B1@1 REDUCE1 REDUCE0 STEP1 STEP0"},
-              grid_shape(1, 1, 2, 1)),
+              make_grid_shape(1, 1, 2, 1)),
         std::vector<int>{2});
 }
 
 // This also applies to a holder that executes nothing: it holds the sums of the others' gradients.
-TEST(CheckOfSteps, CountsGradientsThatAreTheSumsOfOthers) {
-    PipelineShape shape = uneven_shape({2}, 1);
+TEST(MultiStepCheck, CountsGradientSumsOfHoldersWithoutMicrobatches) {
+    PipelineShape shape = make_uneven_shape({2}, 1);
     shape.steps = 2;
     const char* const worker = "0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0";
 
-    EXPECT_EQ(check(programs_of({worker, "REDUCE0 STEP0 REDUCE0 STEP0"}), shape).proof.peak_gradients,
+    EXPECT_EQ(verify_programs(programs_of({worker, "REDUCE0 STEP0 REDUCE0 STEP0"}), shape).proof.peak_gradients,
               (std::vector<int>{1, 1}));
-    EXPECT_EQ(check(programs_of({worker, "REDUCE0 REDUCE0 STEP0 STEP0"}), shape).proof.peak_gradients,
+    EXPECT_EQ(verify_programs(programs_of({worker, "REDUCE0 REDUCE0 STEP0 STEP0"}), shape).proof.peak_gradients,
               (std::vector<int>{1, 2}));
 }
 
-TEST(CheckOfSteps, CountsWeightsFromTheOldestThatIsUsedToTheNewest) {
+TEST(MultiStepCheck, CountsWeightVersionsFromOldestUsedToNewest) {
     const auto versions = [](Lines lines, int steps) {
-        PipelineShape shape = grid_shape(1, 1, 1, 1);
+        PipelineShape shape = make_grid_shape(1, 1, 1, 1);
         shape.steps = steps;
-        return check(programs_of(lines), shape).proof.weight_versions[0][0];
+        return verify_programs(programs_of(lines), shape).proof.weight_versions[0][0];
     };
 
     EXPECT_EQ(versions({"0F0@2 0B0@2 REDUCE0 STEP0 0F1@2 0B1@2 REDUCE0 STEP0"}, 2), 2);
@@ -49,30 +49,30 @@ TEST(CheckOfSteps, CountsWeightsFromTheOldestThatIsUsedToTheNewest) {
 }
 
 // Reductions of different steps may be in flight at once.
-TEST(CheckOfSteps, RefusesUnlikeOrdersOfReducesOfUnlikeSteps) {
-    PipelineShape shape = grid_shape(1, 2, 2, 1);
+TEST(MultiStepCheck, RejectsDifferentReduceOrdersAcrossSteps) {
+    PipelineShape shape = make_grid_shape(1, 2, 2, 1);
     shape.steps = 2;
-    const auto told = [&](const std::string& reduces) {
+    const auto verdict = [&](const std::string& reduces) {
         const std::string steps = " STEP0 STEP1 STEP0 STEP1";
-        const Verdict verdict =
-            check({program_of("0F0 1F0 0F2 1F2 1B0 0B0 1B2 0B2 REDUCE1 REDUCE0 REDUCE1 REDUCE0" + steps),
-                   program_of("0F1 1F1 0F3 1F3 1B1 0B1 1B3 0B3 " + reduces + steps)},
-                  shape);
+        const Verdict verdict = verify_programs(
+            {program_of("0F0 1F0 0F2 1F2 1B0 0B0 1B2 0B2 REDUCE1 REDUCE0 REDUCE1 REDUCE0" + steps),
+             program_of("0F1 1F1 0F3 1F3 1B1 0B1 1B3 0B3 " + reduces + steps)},
+            shape);
         return verdict.is_proved() ? "proved" : verdict.fault->what;
     };
 
-    EXPECT_EQ(told("REDUCE1 REDUCE0 REDUCE1 REDUCE0"), "proved");
+    EXPECT_EQ(verdict("REDUCE1 REDUCE0 REDUCE1 REDUCE0"), "proved");
     EXPECT_EQ(
-        told("REDUCE1 REDUCE1 REDUCE0 REDUCE0"),
+        verdict("REDUCE1 REDUCE1 REDUCE0 REDUCE0"),
         "teams 0 and 1 hold stages 0 and 1 in common but reduce them in different orders: REDUCE0, the 10th "
         "instruction of team 0, comes before REDUCE1, but REDUCE1, the 10th instruction of team 1, before "
         "REDUCE0");
 }
 
-TEST(CheckOfSteps, RefusesAWeightHalfThroughOtherWeightsThanItsForward) {
-    PipelineShape shape = grid_shape(1, 1, 1, 1);
+TEST(MultiStepCheck, RejectsWeightHalvesUsingOtherWeightsThanTheirForward) {
+    PipelineShape shape = make_grid_shape(1, 1, 1, 1);
     shape.steps = 2;
-    const auto verdict_on = [&](const char* program) { return check(programs_of({program}), shape); };
+    const auto verdict_on = [&](const char* program) { return verify_programs(programs_of({program}), shape); };
 
     EXPECT_TRUE(verdict_on("0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0").is_proved());
     EXPECT_EQ(
@@ -81,9 +81,9 @@ TEST(CheckOfSteps, RefusesAWeightHalfThroughOtherWeightsThanItsForward) {
         "after update 0");
 }
 
-TEST(CheckOfSteps, RefusesAgesOfWhatUsesNoWeightsOrOfNoneYet) {
-    const auto fault_of = [](const Instruction& alone) {
-        return check({{alone}}, grid_shape(1, 1, 1, 1)).fault->what;
+TEST(MultiStepCheck, RejectsNegativeAgesAndAgesOfCollectives) {
+    const auto fault_of = [](const Instruction& instruction) {
+        return verify_programs({{instruction}}, make_grid_shape(1, 1, 1, 1)).fault->what;
     };
 
     EXPECT_EQ(

@@ -5,11 +5,13 @@ namespace {
 
 using Costs = std::vector<StageCost>;
 
-PipelineShape row(int pipe, int microbatches) { return grid_shape(pipe, 1, 1, microbatches); }
-PipelineShape chunks(int pipe, int count, int microbatches) { return grid_shape(pipe, 1, count, microbatches); }
+PipelineShape row(int pipe, int microbatches) { return make_grid_shape(pipe, 1, 1, microbatches); }
+PipelineShape chunks(int pipe, int count, int microbatches) {
+    return make_grid_shape(pipe, 1, count, microbatches);
+}
 
-PipelineShape with_bound(PipelineShape shape, int most_activations) {
-    shape.most_activations.assign(static_cast<std::size_t>(shape.teams), most_activations);
+PipelineShape with_bound(PipelineShape shape, int max_activations) {
+    shape.max_activations.assign(static_cast<std::size_t>(shape.teams), max_activations);
     return shape;
 }
 
@@ -51,14 +53,15 @@ std::vector<CostSet> equal_stages() {
 }
 
 std::vector<CostSet> unequal_stages() {
-    const Costs no_two_alike{{3, 4, 2}, {7, 8, 6}, {5, 5, 5}, {2, 3, 2}, {6, 6, 7}, {4, 5, 4}, {1, 6, 5}};
-    return {{"3 teams, dear head", row(3, 9), with_last(equal(3, block), head)},
-            {"4 teams, dear head, little memory", with_bound(row(4, 12), 3), with_last(equal(4, block), head)},
-            {"5 teams, busy in the middle",
-             with_bound(row(5, 10), 5),
-             {{3, 3, 3}, {4, 4, 4}, {6, 7, 6}, {4, 4, 4}, {3, 3, 3}}},
-            {"7 teams, no two alike, some memory", with_bound(row(7, 14), 9), no_two_alike},
-            {"7 teams, no two alike, little memory", with_bound(row(7, 14), 4), no_two_alike}};
+    const Costs all_different{{3, 4, 2}, {7, 8, 6}, {5, 5, 5}, {2, 3, 2}, {6, 6, 7}, {4, 5, 4}, {1, 6, 5}};
+    return {
+        {"3 teams, expensive head", row(3, 9), with_last(equal(3, block), head)},
+        {"4 teams, expensive head, little memory", with_bound(row(4, 12), 3), with_last(equal(4, block), head)},
+        {"5 teams, busy in the middle",
+         with_bound(row(5, 10), 5),
+         {{3, 3, 3}, {4, 4, 4}, {6, 7, 6}, {4, 4, 4}, {3, 3, 3}}},
+        {"7 teams, all different, some memory", with_bound(row(7, 14), 9), all_different},
+        {"7 teams, all different, little memory", with_bound(row(7, 14), 4), all_different}};
 }
 
 std::vector<CostSet> slow_messages() {
@@ -67,29 +70,31 @@ std::vector<CostSet> slow_messages() {
         {"8 teams, messages, some memory", with_bound(row(8, 24), 12), with_others(equal(8, skewed), 2)},
         {"6 teams, slow messages", row(6, 12), with_others(equal(6, {2, 2, 2}), 3)},
         {"6 teams, slow messages, some memory", with_bound(row(6, 12), 8), with_others(equal(6, {2, 2, 2}), 3)},
-        {"4 teams, dear head, sums and updates", row(4, 12),
+        {"4 teams, expensive head, sums and updates", row(4, 12),
          with_others(with_last(equal(4, block), head), 1, 5, 2)}};
 }
 
 std::vector<CostSet> replicas_and_chunks() {
-    return {{"2 x 2 teams", grid_shape(2, 2, 1, 4), with_others(equal(2), 0, 3, 1)},
-            {"4 x 2 teams, messages, some memory", with_bound(grid_shape(4, 2, 1, 6), 5),
+    return {{"2 x 2 teams", make_grid_shape(2, 2, 1, 4), with_others(equal(2), 0, 3, 1)},
+            {"4 x 2 teams, messages, some memory", with_bound(make_grid_shape(4, 2, 1, 6), 5),
              with_others(equal(4, block), 2, 6)},
             {"2 teams, 2 chunks", chunks(2, 2, 6), equal(4)},
             {"4 teams, 2 chunks", chunks(4, 2, 8), equal(8)},
             {"4 teams, 2 chunks, messages, memory of interleaved", with_bound(chunks(4, 2, 8), 11),
              with_others(equal(8, {2, 2, 2}), 1)},
-            {"3 teams, 3 chunks, dear head", chunks(3, 3, 9), with_last(equal(9, block), head)}};
+            {"3 teams, 3 chunks, expensive head", chunks(3, 3, 9), with_last(equal(9, block), head)}};
 }
 
 std::vector<CostSet> stages_of_uneven_teams() {
     return {
-        {"3, 3 and 2 replicas", uneven_shape({3, 3, 2}, 12), {{3, 3, 3, 1}, {3, 4, 3, 1}, {2, 3, 2, 1}}},
-        {"2 replicas and 1", uneven_shape({2, 1}, 9), {{6, 7, 5, 1}, {3, 4, 3, 1}}},
+        {"3, 3 and 2 replicas", make_uneven_shape({3, 3, 2}, 12), {{3, 3, 3, 1}, {3, 4, 3, 1}, {2, 3, 2, 1}}},
+        {"2 replicas and 1", make_uneven_shape({2, 1}, 9), {{6, 7, 5, 1}, {3, 4, 3, 1}}},
         {"1, 2 and 1 replicas",
-         with_bound(uneven_shape({1, 2, 1}, 8), 3),
+         with_bound(make_uneven_shape({1, 2, 1}, 8), 3),
          {{2, 2, 2, 0.5}, {4, 4, 4, 0.5}, {1, 3, 2, 0.5}}},
-        {"4, 2 and 1 replicas", with_bound(uneven_shape({4, 2, 1}, 12), 4), {{8, 8, 8}, {4, 4, 4}, {2, 2, 2}}}};
+        {"4, 2 and 1 replicas",
+         with_bound(make_uneven_shape({4, 2, 1}, 12), 4),
+         {{8, 8, 8}, {4, 4, 4}, {2, 2, 2}}}};
 }
 
 }  // namespace

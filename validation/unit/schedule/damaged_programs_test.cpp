@@ -26,9 +26,10 @@ constexpr std::size_t cases_of_a_family = 2500;
 std::string drawn(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::string text =
         cat(shape.slots, " slots, ", shape.steps, " steps of ", shape.microbatches, " micro-batches");
-    for (const int most : shape.most_activations) text += cat(", at most ", most, " kept");
-    text += shape.updates_alone ? ", each stage updated alone" : ", stages updated together";
-    text += cat(shape.validates ? ", validated" : "", shape.ties_ends ? ", ends tied\n" : "\n");
+    for (const int most : shape.max_activations) text += cat(", at most ", most, " kept");
+    text += shape.updates_stages_independently ? ", each stage updated alone" : ", stages updated together";
+    text += cat(shape.has_speculative_updates ? ", validated" : "",
+                shape.has_tied_embeddings ? ", ends tied\n" : "\n");
     for (std::size_t stage = 0; stage < shape.executor.size(); ++stage) {
         text += "stage " + std::to_string(stage) + " is executed by";
         for (const int team : shape.executor[stage]) text += " " + std::to_string(team);
@@ -46,16 +47,17 @@ struct DamagedCase {
 
 DamagedCase damaged_case(const std::vector<Subject>& subjects, Draw draw) {
     const Subject& subject = subjects[draw.below(subjects.size())];
-    DamagedCase result{subject.name, subject.shape, sound_programs(subject, draw)};
-    const Verdict before = check(result.programs, result.shape);
+    DamagedCase result{subject.name, subject.shape, draw_sound_programs(subject, draw)};
+    const Verdict before = verify_programs(result.programs, result.shape);
     EXPECT_TRUE(before.is_proved()) << before.fault->what << "\n"
                                     << subject.name << "\n"
                                     << drawn(result.shape, result.programs);
     if (before.is_proved() && draw.one_in(4)) {
-        result.shape.most_activations = before.proof.peak_activations;
+        result.shape.max_activations = before.proof.peak_activations;
     }
-    if (!result.shape.validates && draw.one_in(8)) result.shape.updates_alone = !result.shape.updates_alone;
-    if (draw.one_in(4)) result.shape.ties_ends = true;
+    if (!result.shape.has_speculative_updates && draw.one_in(8))
+        result.shape.updates_stages_independently = !result.shape.updates_stages_independently;
+    if (draw.one_in(4)) result.shape.has_tied_embeddings = true;
     result.story += ": " + damage_once(result.programs, result.shape, draw);
     const bool is_empty = std::all_of(result.programs.begin(), result.programs.end(),
                                       [](const Program& program) { return program.empty(); });
@@ -65,7 +67,7 @@ DamagedCase damaged_case(const std::vector<Subject>& subjects, Draw draw) {
     return result;
 }
 
-std::set<std::string> words_of(const std::string& text) {
+std::set<std::string> split_words(const std::string& text) {
     std::set<std::string> words;
     std::string word;
     for (const char c : text + " ") {
@@ -92,7 +94,7 @@ void expect_to_name_an_instruction(const Fault& fault, const std::vector<Program
     ASSERT_LT(static_cast<std::size_t>(fault.team), programs.size());
     const Program& program = programs[static_cast<std::size_t>(fault.team)];
     ASSERT_LE(fault.position, program.size());
-    const std::set<std::string> words = words_of(fault.what);
+    const std::set<std::string> words = split_words(fault.what);
     if (fault.position < program.size()) {
         EXPECT_TRUE(words.contains(to_string(program[fault.position]))) << fault.what;
     } else {
@@ -102,7 +104,7 @@ void expect_to_name_an_instruction(const Fault& fault, const std::vector<Program
 
 void expect_equal(const Proof& proof, const Proof& counted) {
     EXPECT_EQ(proof.peak_activations, counted.peak_activations);
-    EXPECT_EQ(proof.peak_of_stage, counted.peak_of_stage);
+    EXPECT_EQ(proof.peak_activations_of_stage, counted.peak_activations_of_stage);
     EXPECT_EQ(proof.peak_gradients, counted.peak_gradients);
     EXPECT_EQ(proof.weight_versions, counted.weight_versions);
 }
@@ -115,7 +117,7 @@ struct Count {
 
 void judge(const DamagedCase& damaged, Count& count) {
     const Exploration exploration = explore(damaged.programs, damaged.shape);
-    const Verdict verdict = check(damaged.programs, damaged.shape);
+    const Verdict verdict = verify_programs(damaged.programs, damaged.shape);
     SCOPED_TRACE(damaged.story + "\n" + drawn(damaged.shape, damaged.programs));
     EXPECT_EQ(verdict.is_proved(), exploration.is_accepted())
         << "check: " << (verdict.fault ? verdict.fault->what : "proved") << "\n"
@@ -146,52 +148,51 @@ void judge_damaged(const std::vector<Subject>& subjects, std::string_view family
     EXPECT_GT(count.rejected_when_run, enough);
 }
 
-TEST(DamagedPrograms, OfOneRowAreJudgedAsTheInterpreterJudgesThem) { judge_damaged(one_row(), "one row"); }
+TEST(DamagedProgramCheck, MatchesTheInterpreterOnOneRow) { judge_damaged(one_row(), "one row"); }
 
-TEST(DamagedPrograms, OfTwoRowsAreJudgedAsTheInterpreterJudgesThem) { judge_damaged(two_rows(), "two rows"); }
+TEST(DamagedProgramCheck, MatchesTheInterpreterOnTwoRows) { judge_damaged(two_rows(), "two rows"); }
 
-TEST(DamagedPrograms, OfUnevenStagesAreJudgedAsTheInterpreterJudgesThem) {
+TEST(DamagedProgramCheck, MatchesTheInterpreterOnUnevenStages) {
     judge_damaged(uneven_stages(), "uneven stages");
 }
 
-TEST(DamagedPrograms, OfForwardsAloneAreJudgedAsTheInterpreterJudgesThem) {
-    judge_damaged(forwards_alone(), "forwards alone");
+TEST(DamagedProgramCheck, MatchesTheInterpreterOnForwardOnlyPrograms) {
+    judge_damaged(forward_only_subjects(), "forwards alone");
 }
 
-TEST(DamagedPrograms, OfTwoStepsAreJudgedAsTheInterpreterJudgesThem) {
-    judge_damaged(two_steps(), "two steps");
-}
+TEST(DamagedProgramCheck, MatchesTheInterpreterOverTwoSteps) { judge_damaged(two_steps(), "two steps"); }
 
-TEST(DamagedPrograms, WithWorkInFlightOverTwoStepsAreJudgedAsTheInterpreterJudgesThem) {
+TEST(DamagedProgramCheck, MatchesTheInterpreterWithWorkInFlightOverTwoSteps) {
     judge_damaged(work_in_flight(2), "in flight 2");
 }
 
-TEST(DamagedPrograms, WithWorkInFlightOverThreeStepsAreJudgedAsTheInterpreterJudgesThem) {
+TEST(DamagedProgramCheck, MatchesTheInterpreterWithWorkInFlightOverThreeSteps) {
     judge_damaged(work_in_flight(3), "in flight 3");
 }
 
-TEST(DamagedPrograms, WithValidatedUpdatesOfTwoStepsAreJudgedAsTheInterpreterJudgesThem) {
+TEST(DamagedProgramCheck, MatchesTheInterpreterOnTwoStepsOfValidatedUpdates) {
     judge_damaged(validated(2), "validated 2");
 }
 
-TEST(DamagedPrograms, WithValidatedUpdatesOfThreeStepsAreJudgedAsTheInterpreterJudgesThem) {
+TEST(DamagedProgramCheck, MatchesTheInterpreterOnThreeStepsOfValidatedUpdates) {
     judge_damaged(validated(3), "validated 3");
 }
 
 std::vector<std::vector<Subject>> all_families() {
-    return {one_row(),         two_rows(),        uneven_stages(), forwards_alone(), two_steps(),
-            work_in_flight(2), work_in_flight(3), validated(2),    validated(3)};
+    return {one_row(),   two_rows(),        uneven_stages(),   forward_only_subjects(),
+            two_steps(), work_in_flight(2), work_in_flight(3), validated(2),
+            validated(3)};
 }
 
-TEST(SoundPrograms, AreProvedAndAcceptedByTheInterpreter) {
+TEST(SoundPrograms, AreProvedByCheckAndAcceptedByTheInterpreter) {
     for (const auto& subjects : all_families()) {
         for (const Subject& subject : subjects) {
             Draw draw(seed.then("sound").then(subject.name));
-            const std::vector<Program> programs = sound_programs(subject, draw);
+            const std::vector<Program> programs = draw_sound_programs(subject, draw);
             SCOPED_TRACE(subject.name + "\n" + drawn(subject.shape, programs));
 
             const Exploration exploration = explore(programs, subject.shape);
-            const Verdict verdict = check(programs, subject.shape);
+            const Verdict verdict = verify_programs(programs, subject.shape);
 
             EXPECT_TRUE(verdict.is_proved()) << verdict.fault->what;
             EXPECT_TRUE(exploration.is_accepted()) << exploration.objection;
@@ -205,23 +206,23 @@ bool has(const std::vector<Subject>& subjects, const IsWanted& is_wanted) {
     return std::any_of(subjects.begin(), subjects.end(), is_wanted);
 }
 
-TEST(SoundPrograms, AreOfEverySchedule) {
-    const std::vector<std::vector<Subject>> of_one_step = {one_row(), two_rows(), forwards_alone()};
+TEST(SoundPrograms, CoverEverySchedule) {
+    const std::vector<std::vector<Subject>> of_one_step = {one_row(), two_rows(), forward_only_subjects()};
     const std::vector<Subject> apart = two_steps();
     const std::vector<std::vector<Subject>> in_flight = {work_in_flight(2), work_in_flight(3)};
-    for (const Schedule& each : schedules()) {
+    for (const Schedule& each : list_schedules()) {
         const std::string schedule = each.name;
         const auto is_of_it = [&](const Subject& subject) { return subject.name.ends_with(" " + schedule); };
-        const bool is_in_flight = schedule_named(schedule).keeps_old_weights;
+        const bool is_in_flight = require_schedule(schedule).stashes_weights;
         for (const auto& subjects : of_one_step) EXPECT_TRUE(has(subjects, is_of_it)) << schedule;
         EXPECT_EQ(has(apart, is_of_it), !is_in_flight) << schedule;
         for (const auto& subjects : in_flight) EXPECT_EQ(has(subjects, is_of_it), is_in_flight) << schedule;
     }
 }
 
-TEST(SoundPrograms, AreOfStagesThatNoScheduleIsMadeFor) {
+TEST(SoundPrograms, CoverIrregularShapes) {
     for (const auto& subjects :
-         {uneven_stages(), forwards_alone(), two_steps(), work_in_flight(2), work_in_flight(3)}) {
+         {uneven_stages(), forward_only_subjects(), two_steps(), work_in_flight(2), work_in_flight(3)}) {
         for (const char* name : {"there and back", "crossed over"}) {
             EXPECT_TRUE(has(subjects, [&](const Subject& subject) { return subject.name.starts_with(name); }));
         }
@@ -229,7 +230,7 @@ TEST(SoundPrograms, AreOfStagesThatNoScheduleIsMadeFor) {
 }
 
 // All orders of execution reach the same end, so that one order proves all of them.
-TEST(Programs, ComeToTheSameEndInEveryOrder) {
+TEST(Programs, ReachTheSameEndStateInEveryExecutionOrder) {
     std::size_t finished = 0;
     std::size_t stuck = 0;
     for (const auto& subjects : all_families()) {

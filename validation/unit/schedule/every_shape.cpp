@@ -19,14 +19,14 @@ bool count_up(std::vector<int>& replicas) {
 
 }  // namespace
 
-std::string GridNumbers::text() const {
+std::string GridSize::text() const {
     return cat("pipe ", pipe, ", chunks ", chunks, ", micro-batches ", microbatches);
 }
 
-std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks) {
-    std::vector<GridNumbers> all;
+std::vector<GridSize> list_grids(int min_chunks, int max_chunks) {
+    std::vector<GridSize> all;
     for (int pipe = 1; pipe <= 8; ++pipe) {
-        for (int chunks = least_chunks; chunks <= most_chunks; ++chunks) {
+        for (int chunks = min_chunks; chunks <= max_chunks; ++chunks) {
             for (int microbatches = 1; microbatches <= 24; ++microbatches) {
                 all.push_back({pipe, chunks, microbatches});
             }
@@ -35,18 +35,18 @@ std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks) {
     return all;
 }
 
-std::vector<PipelineShape> every_uneven_shape(bool is_training) {
+std::vector<PipelineShape> list_uneven_shapes(bool is_training) {
     std::vector<PipelineShape> all;
     for (std::size_t stages = 1; stages <= 4; ++stages) {
         std::vector<int> replicas(stages, 1);
         do {
-            for (int m = 1; m <= 12; ++m) all.push_back(uneven_shape(replicas, m, is_training));
+            for (int m = 1; m <= 12; ++m) all.push_back(make_uneven_shape(replicas, m, is_training));
         } while (count_up(replicas));
     }
     return all;
 }
 
-std::string text_of_uneven(const PipelineShape& shape) {
+std::string describe_uneven_shape(const PipelineShape& shape) {
     std::string text = cat(shape.microbatches, " micro-batches, replicas");
     for (const std::vector<int>& holders : shape.holders) text += cat(' ', holders.size());
     return text;
@@ -59,21 +59,21 @@ std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& sha
 }
 
 std::string fault_of(const Schedule& kind, const PipelineShape& shape) {
-    const PipelineShape of_one_step = with_updates_of(kind, shape);
+    const PipelineShape of_one_step = apply_update_rule(kind, shape);
     const Phases compute = generate_phases(kind, of_one_step);
-    if (std::string obstacle = obstacle_to_lowering(compute, of_one_step); !obstacle.empty()) return obstacle;
+    if (std::string obstacle = find_lowering_obstacle(compute, of_one_step); !obstacle.empty()) return obstacle;
     const Phases phases = lower_phases(compute, of_one_step);
     PipelineShape many = of_one_step;
-    many.steps = enough_steps(phases, shape.microbatches);
-    const Verdict verdict = check(unrolled(phases, of_one_step, many.steps), many);
+    many.steps = count_representative_steps(phases, shape.microbatches);
+    const Verdict verdict = verify_programs(unroll(phases, of_one_step, many.steps), many);
     return verdict.is_proved() ? "" : verdict.fault->what;
 }
 
-int fewest_slots(const Schedule& kind, PipelineShape shape) {
+int find_min_slots(const Schedule& kind, PipelineShape shape) {
     const std::vector<Program> compute = generate(kind, shape);
     Verdict verdict;
     for (shape.slots = 1; shape.slots <= shape.microbatches * shape.stages(); ++shape.slots) {
-        verdict = check(lower(compute, shape), shape);
+        verdict = verify_programs(lower(compute, shape), shape);
         if (verdict.is_proved()) return shape.slots;
     }
     throw BugError(cat("no number of slots is enough: ", verdict.fault->what));

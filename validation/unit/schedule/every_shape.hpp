@@ -11,7 +11,7 @@
 namespace trireme::schedule {
 
 // The numbers of a grid with one replica per stage.
-struct GridNumbers {
+struct GridSize {
     int pipe = 1;
     int chunks = 1;
     int microbatches = 1;
@@ -19,12 +19,12 @@ struct GridNumbers {
     std::string text() const;
 };
 
-// Returns all grids with pipe 1..8, `least_chunks`..`most_chunks` chunks and 1..24 micro-batches.
-std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks);
+// Returns all grids with pipe 1..8, `min_chunks`..`max_chunks` chunks and 1..24 micro-batches.
+std::vector<GridSize> list_grids(int min_chunks, int max_chunks);
 
 // Returns all shapes with 1..4 stages of 1..3 replicas each and 1..12 micro-batches.
-std::vector<PipelineShape> every_uneven_shape(bool is_training);
-std::string text_of_uneven(const PipelineShape& shape);
+std::vector<PipelineShape> list_uneven_shapes(bool is_training);
+std::string describe_uneven_shape(const PipelineShape& shape);
 
 // Returns the compute instructions of each team as text.
 std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& shape);
@@ -33,6 +33,6 @@ std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& sha
 std::string fault_of(const Schedule& kind, const PipelineShape& shape);
 
 // Returns the fewest slots with which the schedule's programs are proved.
-int fewest_slots(const Schedule& kind, PipelineShape shape);
+int find_min_slots(const Schedule& kind, PipelineShape shape);
 
 }  // namespace trireme::schedule

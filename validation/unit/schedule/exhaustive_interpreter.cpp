@@ -24,7 +24,7 @@ public:
         for (std::size_t team = 0; team < programs.size(); ++team) find_rivals(team);
     }
 
-    bool may_go_on(std::size_t team, const ProgramCounters& counters) const {
+    bool may_advance(std::size_t team, const ProgramCounters& counters) const {
         const std::size_t at = counters[team];
         if (at == programs_[team].size()) return false;
         const Instruction& instruction = programs_[team][at];
@@ -74,7 +74,7 @@ private:
     // True if no backward of the next stage still has to read what `stage` keeps. It reads it only if the same
     // team executes both stages.
     bool is_read(const ProgramCounters& counters, int team, int stage, int microbatch) const {
-        if (!has_stage(shape_, stage + 1) || shape_.executor_of(stage + 1, microbatch) != team) return true;
+        if (!has_stage(shape_, stage + 1) || shape_.find_executor(stage + 1, microbatch) != team) return true;
         return has_run(counters, team, {Op::backward, stage + 1, microbatch}) ||
                has_run(counters, team, {Op::backward_weight, stage + 1, microbatch});
     }
@@ -84,17 +84,17 @@ private:
         const int reader = stage + (forward ? 1 : -1);
         const Op send = forward ? Op::send_forward : Op::send_backward;
         const Op receive = forward ? Op::receive_forward : Op::receive_backward;
-        return has_run(counters, shape_.executor_of(stage, microbatch), {send, stage, microbatch}) &&
-               has_run(counters, shape_.executor_of(reader, microbatch), {receive, reader, microbatch});
+        return has_run(counters, shape_.find_executor(stage, microbatch), {send, stage, microbatch}) &&
+               has_run(counters, shape_.find_executor(reader, microbatch), {receive, reader, microbatch});
     }
 
     // True if the input is there: activations of the stage below for a forward, gradients of the stage above
     // for a backward.
     bool has_input(const Instruction& instruction, int team, const ProgramCounters& counters) const {
-        const bool forward = goes_forward(instruction.op);
+        const bool forward = is_forward_direction(instruction.op);
         const int maker_stage = instruction.stage - (forward ? 1 : -1);
         if (!has_stage(shape_, maker_stage)) return true;
-        if (shape_.executor_of(maker_stage, instruction.microbatch) == team) {
+        if (shape_.find_executor(maker_stage, instruction.microbatch) == team) {
             return has_result(counters, team, maker_stage, instruction.microbatch, forward);
         }
         return is_complete(counters, maker_stage, instruction.microbatch, forward);
@@ -105,7 +105,7 @@ private:
         const bool makes_result = is_compute(instruction.op) && instruction.op != Op::backward_weight;
         const int reader = other_stage(instruction);
         return makes_result && has_stage(shape_, reader) &&
-               shape_.executor_of(reader, instruction.microbatch) != team;
+               shape_.find_executor(reader, instruction.microbatch) != team;
     }
 
     // The rivals of an instruction that takes a slot are the earlier instructions that took one at the same
@@ -116,13 +116,13 @@ private:
             auto& rivals = rivals_[team].emplace_back();
             const int who = static_cast<int>(team);
             if (!is_receive(instruction.op) && !leaves(instruction, who)) continue;
-            auto& earlier = takers[{channel_of(instruction, who, shape_), is_receive(instruction.op)}];
+            auto& earlier = takers[{find_channel(instruction, who, shape_), is_receive(instruction.op)}];
             rivals = earlier;
             earlier.push_back(instruction);
         }
     }
 
-    bool has_given_back(const Instruction& taker, int team, const ProgramCounters& counters) const {
+    bool has_freed_slot(const Instruction& taker, int team, const ProgramCounters& counters) const {
         const auto [op, stage, microbatch, age] = taker;
         if (is_receive(op)) return has_result(counters, team, stage, microbatch, op == Op::receive_forward);
         return is_complete(counters, stage, microbatch, op == Op::forward);
@@ -131,14 +131,14 @@ private:
     bool has_free_slot(std::size_t team, std::size_t at, const ProgramCounters& counters) const {
         const auto taken = std::count_if(
             rivals_[team][at].begin(), rivals_[team][at].end(),
-            [&](const Instruction& rival) { return !has_given_back(rival, static_cast<int>(team), counters); });
+            [&](const Instruction& rival) { return !has_freed_slot(rival, static_cast<int>(team), counters); });
         return taken < shape_.slots;
     }
 
     bool has_all_gradients(const ProgramCounters& counters, int team, int stage, int step) const {
         const int first = step * shape_.microbatches;
         for (int microbatch = first; microbatch < first + shape_.microbatches; ++microbatch) {
-            if (shape_.executor_of(stage, microbatch) != team) continue;
+            if (shape_.find_executor(stage, microbatch) != team) continue;
             if (!has_run(counters, team, {Op::backward, stage, microbatch}) &&
                 !has_run(counters, team, {Op::backward_weight, stage, microbatch})) {
                 return false;
@@ -149,9 +149,11 @@ private:
 
     // True if an update of `updated_stage` waits for the gradients of `stage`.
     bool waits_for(int updated_stage, int stage) const {
-        if (stage == updated_stage || (!shape_.updates_alone && !shape_.validates)) return true;
+        if (stage == updated_stage || (!shape_.updates_stages_independently && !shape_.has_speculative_updates))
+            return true;
         const int last = shape_.stages() - 1;
-        return shape_.validates && shape_.ties_ends && std::abs(stage - updated_stage) == last;
+        return shape_.has_speculative_updates && shape_.has_tied_embeddings &&
+               std::abs(stage - updated_stage) == last;
     }
 
     bool is_norm_known(const ProgramCounters& counters, int step) const {
@@ -169,17 +171,17 @@ private:
             if (!waits_for(updated_stage, stage)) continue;
             for (const int team : shape_.holders[static_cast<std::size_t>(stage)]) {
                 if (!has_run(counters, team, {Op::reduce, stage, step})) return false;
-                if (!has_come_to_step(counters, team, updated_stage, step)) return false;
+                if (!has_reached_step(counters, team, updated_stage, step)) return false;
             }
         }
         return true;
     }
 
     // True if the team has reached one of its STEPs of the step; the STEP of the stage itself if stages are
-    // updated alone.
-    bool has_come_to_step(const ProgramCounters& counters, int team, int updated_stage, int step) const {
+    // updated independently.
+    bool has_reached_step(const ProgramCounters& counters, int team, int updated_stage, int step) const {
         for (int stage = 0; stage < shape_.stages(); ++stage) {
-            if (shape_.updates_alone && stage != updated_stage) continue;
+            if (shape_.updates_stages_independently && stage != updated_stage) continue;
             const std::size_t position = positions_.of(team, {Op::step, stage, step});
             if (position <= counters[static_cast<std::size_t>(team)]) return true;
         }
@@ -200,7 +202,7 @@ public:
             steps_.push_back(count_);
             lengths_.push_back(program.size() + 1);
             count_ *= lengths_.back();
-            if (count_ > most_states) throw std::length_error("too many states to explore");
+            if (count_ > max_states) throw std::length_error("too many states to explore");
         }
     }
     std::size_t count() const { return count_; }
@@ -212,7 +214,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_states = std::size_t{1} << 25;
+    static constexpr std::size_t max_states = std::size_t{1} << 25;
 
     std::size_t count_ = 1;
     std::vector<std::size_t> steps_;
@@ -232,7 +234,7 @@ void visit_all(const std::vector<Program>& programs, const Machine& machine, Exp
         numbers.read(state, counters);
         bool is_end = true;
         for (std::size_t team = 0; team < programs.size(); ++team) {
-            if (!machine.may_go_on(team, counters)) continue;
+            if (!machine.may_advance(team, counters)) continue;
             is_end = false;
             const std::size_t next = numbers.after(state, team);
             if (!is_met[next]) open.push_back(next);
@@ -256,8 +258,8 @@ std::string objection_to_ends(const std::vector<Program>& programs, const std::v
 }
 
 std::string objection_to_memory(const std::vector<int>& peaks, const PipelineShape& shape) {
-    for (std::size_t team = 0; team < shape.most_activations.size(); ++team) {
-        if (peaks[team] <= shape.most_activations[team]) continue;
+    for (std::size_t team = 0; team < shape.max_activations.size(); ++team) {
+        if (peaks[team] <= shape.max_activations[team]) continue;
         return "a team keeps " + std::to_string(peaks[team]) + " micro-batches";
     }
     return "";
@@ -269,15 +271,15 @@ Exploration explore(const std::vector<Program>& programs, const PipelineShape& s
     Exploration exploration;
     Positions positions(programs.size(), shape);
     std::string& objection = exploration.objection;
-    objection = objection_to_text(programs, shape, positions);
-    if (objection.empty()) objection = objection_to_weights(programs, shape);
+    objection = find_static_objection(programs, shape, positions);
+    if (objection.empty()) objection = find_weight_objection(programs, shape);
     if (!objection.empty()) return exploration;
 
     std::vector<Program> with_numbers;
     for (const Program& program : programs) with_numbers.push_back(numbered(program));
     visit_all(with_numbers, Machine(with_numbers, shape, positions), exploration);
     objection = objection_to_ends(programs, exploration.ends);
-    exploration.proof = kept_at_once(programs, shape);
+    exploration.proof = count_peaks(programs, shape);
     if (objection.empty()) objection = objection_to_memory(exploration.proof.peak_activations, shape);
     return exploration;
 }

@@ -1,5 +1,5 @@
-// Reference with which the tests compare check(). It executes all programs in every order that their meaning
-// (trireme/schedule/check.hpp) allows, one state after the other. It does not assume that orders are
+// Reference with which the tests compare verify_programs(). It executes all programs in every order that their
+// meaning (trireme/schedule/check.hpp) allows, one state after the other. It does not assume that orders are
 // equivalent.
 #pragma once
 

@@ -44,7 +44,7 @@ TEST(ExhaustiveInterpreter, HoldsAResultInItsSlotUntilItsMessageIsComplete) {
     EXPECT_TRUE(explore_row({late_sends, reader}, 2, false).is_accepted());
 }
 
-TEST(ExhaustiveInterpreter, PostsNoReceiveWithoutASlot) {
+TEST(ExhaustiveInterpreter, RequiresAFreeSlotForEachReceive) {
     const std::string writer = "0F0 0SEND_F0 0F1 0SEND_F1";
     const std::string early_receives = "1RECV_F0 1RECV_F1 1F0 1F1";
 
@@ -52,7 +52,7 @@ TEST(ExhaustiveInterpreter, PostsNoReceiveWithoutASlot) {
     EXPECT_TRUE(explore_row({writer, early_receives}, 2, false).is_accepted());
 }
 
-TEST(ExhaustiveInterpreter, StepsWhenAllTeamsHaveReduced) {
+TEST(ExhaustiveInterpreter, ExecutesStepsOnlyAfterAllReduces) {
     const std::string writer = "0F0 0SEND_F0 0RECV_B0 0F1 0SEND_F1 0B0 0RECV_B1 0B1 REDUCE0 STEP0";
     const std::string reader = "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1I1 1SEND_B1 ";
 
@@ -65,7 +65,7 @@ TEST(ExhaustiveInterpreter, StepsWhenAllTeamsHaveReduced) {
               "team 0 is stuck at STEP0; team 1 is stuck at REDUCE1; ");
 }
 
-TEST(ExhaustiveInterpreter, RejectsWhatIsWrongAsItIsWritten) {
+TEST(ExhaustiveInterpreter, RejectsStaticallyInvalidPrograms) {
     const std::string writer = "0F0 0SEND_F0 0F1 0SEND_F1";
     const std::string reader = "1RECV_F0 1F0 1RECV_F1 1F1";
     const auto objection_to = [&](const std::string& at_0, const std::string& at_1) {
@@ -74,10 +74,10 @@ TEST(ExhaustiveInterpreter, RejectsWhatIsWrongAsItIsWritten) {
 
     EXPECT_EQ(objection_to(writer, reader), "");
     EXPECT_EQ(objection_to(writer, "1RECV_F0 1F0 1RECV_F1"), "no forward of stage 1 of micro-batch 1");
-    EXPECT_EQ(objection_to(writer, reader + " 1F1"), "1F1 stands twice");
+    EXPECT_EQ(objection_to(writer, reader + " 1F1"), "1F1 occurs twice");
     EXPECT_EQ(objection_to(writer + " 1F1", reader), "1F1 of team 0: is not the executor");
     EXPECT_EQ(objection_to(writer, reader + " 1RECV_F2"), "1RECV_F2 of team 1: no such micro-batch");
-    EXPECT_EQ(objection_to(writer, reader + " 1SEND_F1"), "1SEND_F1 of team 1: nobody is at the other end");
+    EXPECT_EQ(objection_to(writer, reader + " 1SEND_F1"), "1SEND_F1 of team 1: no team holds the other end");
     EXPECT_EQ(objection_to(writer, reader + " 1B1"), "1B1 of team 1: forward only");
     EXPECT_EQ(objection_to("0F0 0F1 0SEND_F1", reader), "a message lacks one of its ends");
     EXPECT_EQ(objection_to(writer, "1RECV_F1 1F1 1RECV_F0 1F0"), "0SEND_F0 meets 1RECV_F1");
@@ -90,10 +90,10 @@ Exploration explore_two_steps(PipelineShape shape, std::initializer_list<const c
 }
 
 std::string objection_of_one_team(const char* program) {
-    return explore_two_steps(grid_shape(1, 1, 1, 1), {program}).objection;
+    return explore_two_steps(make_grid_shape(1, 1, 1, 1), {program}).objection;
 }
 
-TEST(ExhaustiveInterpreter, CountsReducesAndStepsByTheSteps) {
+TEST(ExhaustiveInterpreter, RequiresOneReduceAndStepPerTrainingStep) {
     EXPECT_EQ(objection_of_one_team("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"), "");
     EXPECT_EQ(objection_of_one_team("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0"), "too few STEP0 of team 0");
     EXPECT_EQ(objection_of_one_team("0F0 0B0 STEP0 0F1 0B1 REDUCE0 STEP0"), "too few REDUCE0 of team 0");
@@ -107,44 +107,44 @@ TEST(ExhaustiveInterpreter, CountsReducesAndStepsByTheSteps) {
               "0F2 of team 0: no such micro-batch");
 }
 
-TEST(ExhaustiveInterpreter, KnowsTheWeightsOfEachPass) {
+TEST(ExhaustiveInterpreter, RequiresTheSameWeightsInAllPassesOfAMicrobatch) {
     EXPECT_EQ(objection_of_one_team("0F0 0F1 0B0 REDUCE0 STEP0 0B1@1 REDUCE0 STEP0"), "");
     EXPECT_EQ(objection_of_one_team("0F0 0F1 0I0 0W0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0"), "");
     EXPECT_EQ(objection_of_one_team("0F0@3 0B0@5 REDUCE0 STEP0 0F1@4 0B1@1 REDUCE0 STEP0"), "");
     EXPECT_EQ(objection_of_one_team("0F0 0F1 0B0 REDUCE0 STEP0 0B1 REDUCE0 STEP0"),
-              "0B1 uses other weights than another pass");
+              "0B1 uses different weights than another pass");
     EXPECT_EQ(objection_of_one_team("0F0 0F1 0I0 0W0 REDUCE0 0I1 STEP0 0W1 REDUCE0 STEP0"),
-              "0W1 uses other weights than another pass");
+              "0W1 uses different weights than another pass");
 }
 
-TEST(ExhaustiveInterpreter, HasNoAgesButOfPasses) {
-    const PipelineShape shape = grid_shape(1, 1, 1, 1);
+TEST(ExhaustiveInterpreter, RejectsNegativeAgesAndAgesOfCollectives) {
+    const PipelineShape shape = make_grid_shape(1, 1, 1, 1);
 
     EXPECT_EQ(explore({{{Op::forward, 0, 0, -1}}}, shape).objection, "0F0@-1 of team 0: no such age");
     EXPECT_EQ(explore({{{Op::step, 0, no_microbatch, 1}}}, shape).objection, "STEP0 of team 0: no such age");
 }
 
-TEST(ExhaustiveInterpreter, UpdatesStagesTogetherOrAlone) {
+TEST(ExhaustiveInterpreter, UpdatesStagesTogetherOrIndependently) {
     const char* const first =
         "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 REDUCE0 STEP0 0RECV_B1 0B1@1 REDUCE0 STEP0";
     const char* const early =
         "1RECV_F0 1F0 1B0 REDUCE1 STEP1 1SEND_B0 1RECV_F1 1F1@1 1B1@1 1SEND_B1 REDUCE1 STEP1";
     const char* const newer = "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1 1RECV_F1 1F1 1B1 1SEND_B1 REDUCE1 STEP1";
-    PipelineShape together = grid_shape(2, 1, 1, 1);
-    PipelineShape alone = together;
-    alone.updates_alone = true;
+    PipelineShape together = make_grid_shape(2, 1, 1, 1);
+    PipelineShape independent = together;
+    independent.updates_stages_independently = true;
 
     EXPECT_EQ(explore_two_steps(together, {first, early}).objection,
               "team 0 is stuck at 0B0; team 1 is stuck at STEP1; ");
-    EXPECT_EQ(explore_two_steps(alone, {first, early}).objection, "");
+    EXPECT_EQ(explore_two_steps(independent, {first, early}).objection, "");
     EXPECT_EQ(explore_two_steps(together, {first, newer}).objection,
-              "1F1 uses other weights than another pass");
-    EXPECT_EQ(explore_two_steps(alone, {first, newer}).objection, "");
+              "1F1 uses different weights than another pass");
+    EXPECT_EQ(explore_two_steps(independent, {first, newer}).objection, "");
 }
 
-TEST(ExhaustiveInterpreter, WaitsForAllHoldersOfAStageThatIsUpdatedAlone) {
-    PipelineShape shape = grid_shape(1, 2, 1, 1);
-    shape.updates_alone = true;
+TEST(ExhaustiveInterpreter, WaitsForAllHoldersOfIndependentlyUpdatedStages) {
+    PipelineShape shape = make_grid_shape(1, 2, 1, 1);
+    shape.updates_stages_independently = true;
     const char* const other = "0F1 0B1 REDUCE0 0F3 0B3@1 STEP0 REDUCE0 STEP0";
 
     EXPECT_EQ(explore_two_steps(shape, {"0F0 0B0 REDUCE0 STEP0 0F2@1 0B2@1 REDUCE0 STEP0", other}).objection,
@@ -153,8 +153,8 @@ TEST(ExhaustiveInterpreter, WaitsForAllHoldersOfAStageThatIsUpdatedAlone) {
               "team 0 is stuck at STEP0; team 1 is stuck at STEP0; ");
 }
 
-TEST(ExhaustiveInterpreter, WantsOneOrderOfReducesOverAllSteps) {
-    const PipelineShape shape = grid_shape(1, 2, 2, 1);
+TEST(ExhaustiveInterpreter, RequiresOneReduceOrderOverAllSteps) {
+    const PipelineShape shape = make_grid_shape(1, 2, 2, 1);
     const auto objection_to = [&](const std::string& second_reduces) {
         const std::string passes = "0F0 1F0 0F2 1F2 1B0 0B0 1B2 0B2 ";
         const std::string others = "0F1 1F1 0F3 1F3 1B1 0B1 1B3 0B3 ";
@@ -164,18 +164,20 @@ TEST(ExhaustiveInterpreter, WantsOneOrderOfReducesOverAllSteps) {
     };
 
     EXPECT_EQ(objection_to("REDUCE1 REDUCE0 REDUCE1 REDUCE0"), "");
-    EXPECT_EQ(objection_to("REDUCE1 REDUCE0 REDUCE0 REDUCE1"), "teams reduce common stages in unlike orders");
-    EXPECT_EQ(objection_to("REDUCE1 REDUCE1 REDUCE0 REDUCE0"), "teams reduce common stages in unlike orders");
+    EXPECT_EQ(objection_to("REDUCE1 REDUCE0 REDUCE0 REDUCE1"),
+              "teams reduce common stages in different orders");
+    EXPECT_EQ(objection_to("REDUCE1 REDUCE1 REDUCE0 REDUCE0"),
+              "teams reduce common stages in different orders");
 }
 
-TEST(ExhaustiveInterpreter, CountsGradientsAndWeightsAtOnce) {
+TEST(ExhaustiveInterpreter, CountsPeakGradientsAndWeightVersions) {
     const auto proof_of = [](const PipelineShape& shape, std::initializer_list<const char*> lines) {
         return explore_two_steps(shape, lines).proof;
     };
-    const Proof apart = proof_of(grid_shape(1, 1, 1, 1), {"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"});
+    const Proof apart = proof_of(make_grid_shape(1, 1, 1, 1), {"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"});
     const Proof early_input =
-        proof_of(grid_shape(1, 1, 1, 1), {"0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0"});
-    const Proof idle = proof_of(uneven_shape({2}, 1),
+        proof_of(make_grid_shape(1, 1, 1, 1), {"0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0"});
+    const Proof idle = proof_of(make_uneven_shape({2}, 1),
                                 {"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0", "REDUCE0 REDUCE0 STEP0 STEP0"});
 
     EXPECT_EQ(apart.peak_gradients, std::vector<int>{1});

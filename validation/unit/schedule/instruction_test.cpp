@@ -8,11 +8,11 @@
 namespace trireme::schedule {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 
 std::string refusal_of(const std::string& text) {
-    return message_of<ConfigError>([&] { parse_instruction(text, "line 3 of my.csv"); });
+    return catch_message<ConfigError>([&] { parse_instruction(text, "line 3 of my.csv"); });
 }
 
 const Program one_of_each = {{Op::forward, 2, 0},
@@ -27,26 +27,26 @@ const Program one_of_each = {{Op::forward, 2, 0},
                              {Op::step, 11},
                              {Op::validate, 3}};
 
-TEST(Instruction, HasTheLettersOfTheContract) {
+TEST(Instruction, IsWrittenInTheDocumentedNotation) {
     EXPECT_EQ(to_string(one_of_each),
               "2F0 12B34 0I5 0W5 2SEND_F0 3RECV_F0 2SEND_B10 1RECV_B10 REDUCE2 STEP11 "
               "VALIDATE3");
 }
 
-TEST(Instruction, ComesBackFromItsText) {
+TEST(Instruction, RoundTripsThroughText) {
     for (const Instruction& instruction : one_of_each) {
         EXPECT_EQ(parse_instruction(to_string(instruction), "here"), instruction) << to_string(instruction);
     }
 }
 
-TEST(Instruction, CollectivesAloneHaveNoMicrobatch) {
+TEST(Instruction, HasAMicrobatchUnlessItIsACollective) {
     for (const Instruction& instruction : one_of_each) {
         EXPECT_EQ(has_microbatch(instruction.op), instruction.microbatch != no_microbatch)
             << to_string(instruction);
     }
 }
 
-TEST(Instruction, FourOperationsCompute) {
+TEST(Instruction, IsComputeForForwardBackwardAndItsHalves) {
     Program compute;
     for (const Instruction& instruction : one_of_each) {
         if (is_compute(instruction.op)) compute.push_back(instruction);
@@ -55,26 +55,26 @@ TEST(Instruction, FourOperationsCompute) {
     EXPECT_EQ(to_string(compute), "2F0 12B34 0I5 0W5");
 }
 
-TEST(Instruction, TextThatIsNoneIsRefusedWithItsPlace) {
+TEST(Instruction, RejectsInvalidTextWithItsLocation) {
     const std::string message = refusal_of("2Q0");
 
     EXPECT_TRUE(says(message, "line 3 of my.csv: '2Q0' is no instruction"));
     EXPECT_TRUE(says(message, "2F0, 2B0, 2I0, 2W0"));
 }
 
-TEST(Instruction, MisspeltWordIsRefusedWithTheNearest) {
+TEST(Instruction, RejectsMisspeltWordsWithASuggestion) {
     EXPECT_TRUE(says(refusal_of("2SNED_F0"), "did you mean SEND_F?"));
     EXPECT_TRUE(says(refusal_of("REDUC2"), "did you mean REDUCE?"));
 }
 
-TEST(Instruction, MayUseOlderWeights) {
+TEST(Instruction, ReadsAndWritesTheAgeOfWeights) {
     EXPECT_EQ(parse_instruction("2B7@3", "the test"),
               (Instruction{.op = Op::backward, .stage = 2, .microbatch = 7, .age = 3}));
     EXPECT_EQ(to_string(Instruction{.op = Op::backward_weight, .stage = 2, .microbatch = 7, .age = 12}),
               "2W7@12");
 }
 
-TEST(Instruction, NumbersHaveToBeThereAndNowhereElse) {
+TEST(Instruction, RejectsMissingOrMisplacedNumbers) {
     for (const std::string text :
          {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@", "2F0@x", "2SEND_F0@1", "STEP2@1", "2 F0",
           "0REDUCE2", "STEP", "2STEP", "CLOCK900", "2147483647F0", "2F99999999999"}) {

@@ -14,28 +14,28 @@ namespace {
 
 void count_activations(const Program& program, const PipelineShape& shape, Proof& proof) {
     std::vector<int> kept(static_cast<std::size_t>(shape.stages()), 0);
-    std::vector<int> peak_of_stage = kept;
+    std::vector<int> peak_activations_of_stage = kept;
     int peak = 0;
     for (const auto [op, stage, microbatch, age] : program) {
         const auto s = static_cast<std::size_t>(stage);
         if (op == Op::forward) ++kept[s];
-        peak_of_stage[s] = std::max(peak_of_stage[s], kept[s]);
+        peak_activations_of_stage[s] = std::max(peak_activations_of_stage[s], kept[s]);
         peak = std::max(peak, std::accumulate(kept.begin(), kept.end(), 0));
         const bool is_last_use = op == Op::backward || op == Op::backward_weight;
         if (is_last_use || (op == Op::forward && !shape.is_training)) --kept[s];
     }
     proof.peak_activations.push_back(peak);
-    proof.peak_of_stage.push_back(peak_of_stage);
+    proof.peak_activations_of_stage.push_back(peak_activations_of_stage);
 }
 
 // Returns the most steps whose gradients the team holds at once. A step counts from its first backward or
 // REDUCE until all stages of the team are updated.
-int most_gradients(const Program& program, const PipelineShape& shape, int stages_held) {
+int max_gradients(const Program& program, const PipelineShape& shape, int stages_held) {
     std::set<int> begun;
     std::map<int, int> updates;  // per step
     int peak = 0;
     for (const auto [op, stage, number, age] : numbered(program)) {
-        if (op == Op::backward || op == Op::backward_input) begun.insert(shape.step_of(number));
+        if (op == Op::backward || op == Op::backward_input) begun.insert(shape.find_step(number));
         if (op == Op::reduce) begun.insert(number);
         if (op == Op::step && ++updates[number] == stages_held) begun.erase(number);
         if (!begun.empty()) peak = std::max(peak, *begun.rbegin() - *begun.begin() + 1);
@@ -45,8 +45,8 @@ int most_gradients(const Program& program, const PipelineShape& shape, int stage
 
 // Returns the most weight versions of the stage that the team holds at once. Between any two instructions it
 // holds the newest version, and older ones that it will still use.
-int most_weights(const Program& program, int stage) {
-    const std::vector<int> used = weights_used(program);
+int count_peak_versions(const Program& program, int stage) {
+    const std::vector<int> used = find_used_versions(program);
     int newest = 0;
     int peak = 0;
     for (std::size_t begin = 0; begin <= program.size(); ++begin) {
@@ -63,7 +63,7 @@ int most_weights(const Program& program, int stage) {
 
 }  // namespace
 
-Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& shape) {
+Proof count_peaks(const std::vector<Program>& programs, const PipelineShape& shape) {
     Proof proof;
     for (int team = 0; team < shape.teams; ++team) {
         const Program& program = programs[static_cast<std::size_t>(team)];
@@ -71,10 +71,10 @@ Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& sh
         std::vector<int>& versions = proof.weight_versions.emplace_back();
         int stages_held = 0;
         for (int stage = 0; stage < shape.stages(); ++stage) {
-            stages_held += shape.holds(team, stage) ? 1 : 0;
-            versions.push_back(shape.holds(team, stage) ? most_weights(program, stage) : 0);
+            stages_held += shape.is_holder(team, stage) ? 1 : 0;
+            versions.push_back(shape.is_holder(team, stage) ? count_peak_versions(program, stage) : 0);
         }
-        proof.peak_gradients.push_back(most_gradients(program, shape, stages_held));
+        proof.peak_gradients.push_back(max_gradients(program, shape, stages_held));
     }
     return proof;
 }

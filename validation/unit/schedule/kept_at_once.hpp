@@ -9,6 +9,6 @@
 
 namespace trireme::schedule::written {
 
-Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& shape);
+Proof count_peaks(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

@@ -12,6 +12,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
+#include "unit/schedule/programs_as_text.hpp"
 
 namespace trireme::schedule {
 namespace {
@@ -20,25 +21,25 @@ using Texts = std::vector<std::string>;
 
 PipelineShape of_many_steps(const Schedule& kind, PipelineShape shape, int steps) {
     shape.steps = steps;
-    return with_updates_of(kind, shape);
+    return apply_update_rule(kind, shape);
 }
 
 Verdict verdict_on(const Schedule& kind, const PipelineShape& shape, int steps) {
     const Phases phases = lower_phases(generate_phases(kind, shape), shape);
-    return check(unrolled(phases, shape, steps), of_many_steps(kind, shape, steps));
+    return verify_programs(unroll(phases, shape, steps), of_many_steps(kind, shape, steps));
 }
 
 TEST(PipeDream, RepeatsAForwardAndABackwardWithOlderWeights) {
-    const Phases phases = generate_phases(schedule_named("pipedream"), grid_shape(3, 1, 1, 1));
+    const Phases phases = generate_phases(require_schedule("pipedream"), make_grid_shape(3, 1, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0 0F1", "1F0", ""}));
     EXPECT_EQ(texts_of(phases.body),
               (Texts{"0F2 0B0@2 REDUCE0 STEP0", "1F1 1B0@1 REDUCE1 STEP1", "2F0 2B0 REDUCE2 STEP2"}));
-    EXPECT_EQ(look_ahead(phases, 1), 2);
+    EXPECT_EQ(count_look_ahead_steps(phases, 1), 2);
 }
 
-TEST(PipeDream, UsesWeightsOfOneAgeWithVerticalSync) {
-    const Phases phases = generate_phases(schedule_named("pipedream-vertical"), grid_shape(3, 1, 1, 1));
+TEST(PipeDream, UsesOneWeightVersionPerMicrobatchWithVerticalSync) {
+    const Phases phases = generate_phases(require_schedule("pipedream-vertical"), make_grid_shape(3, 1, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue),
               (Texts{"0F0 0F1", "1F0 1F1 1B0 REDUCE1", "2F0 2B0 REDUCE2 2F1 2B1 REDUCE2"}));
@@ -46,8 +47,8 @@ TEST(PipeDream, UsesWeightsOfOneAgeWithVerticalSync) {
               (Texts{"0F2 0B0@2 REDUCE0 STEP0", "1F2 1B1@1 REDUCE1 STEP1", "2F2 2B2 REDUCE2 STEP2"}));
 }
 
-TEST(PipeDream2bw, UpdatesWhenTheStepAfterTheNextBegins) {
-    const Phases phases = generate_phases(schedule_named("pipedream-2bw"), grid_shape(2, 1, 1, 2));
+TEST(PipeDream2bw, DelaysEachUpdateByOneStep) {
+    const Phases phases = generate_phases(require_schedule("pipedream-2bw"), make_grid_shape(2, 1, 1, 2));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0 0F1 0B0", "1F0 1B0 1F1 1B1 REDUCE1"}));
     EXPECT_EQ(texts_of(phases.body),
@@ -55,34 +56,34 @@ TEST(PipeDream2bw, UpdatesWhenTheStepAfterTheNextBegins) {
 }
 
 TEST(PipeDream, GivesEachRowOfAGridItsOwnMicrobatches) {
-    const Phases phases = generate_phases(schedule_named("pipedream"), grid_shape(2, 2, 1, 1));
+    const Phases phases = generate_phases(require_schedule("pipedream"), make_grid_shape(2, 2, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", "", "0F1", ""}));
     EXPECT_EQ(texts_of(phases.body), (Texts{"0F2 0B0@1 REDUCE0 STEP0", "1F0 1B0 REDUCE1 STEP1",
                                             "0F3 0B1@1 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}));
 }
 
-TEST(PipeDream2bw, RefusesFewerMicrobatchesThanItsStagesNeed) {
+TEST(PipeDream2bw, RejectsFewerMicrobatchesThanItsStagesNeed) {
     EXPECT_EQ(
-        validation::message_of<ConfigError>(
-            [] { generate_phases(schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 2)); }),
+        validation::catch_message<ConfigError>(
+            [] { generate_phases(require_schedule("pipedream-2bw"), make_grid_shape(4, 1, 1, 2)); }),
         "schedule pipedream-2bw keeps weights of one update ago, but with 2 micro-batches and 4 stages the "
         "first stage runs 2 steps ahead; the nearest shape it takes is --microbatches 3, or use --schedule "
         "pipedream-vertical");
 }
 
-class Asynchronous : public testing::TestWithParam<Schedule> {};
+class AsynchronousSchedule : public testing::TestWithParam<Schedule> {};
 
-// Tests pipes of 1 to 8 stages, up to 3 replicas and up to 12 micro-batches, except shapes that 2BW refuses.
-TEST_P(Asynchronous, IsProvedForAnyNumberOfSteps) {
+// Tests pipes of 1 to 8 stages, up to 3 replicas and up to 12 micro-batches, except shapes that 2BW rejects.
+TEST_P(AsynchronousSchedule, IsProvedForAnyNumberOfSteps) {
     for (int pipe = 1; pipe <= 8; ++pipe) {
         for (int replicas = 1; replicas <= 3; ++replicas) {
             for (int each = 1; each <= 12; each += each < 4 ? 1 : 4) {
-                const PipelineShape shape = grid_shape(pipe, replicas, 1, each);
+                const PipelineShape shape = make_grid_shape(pipe, replicas, 1, each);
                 SCOPED_TRACE(cat("pipe ", pipe, " replicas ", replicas, " micro-batches ", each));
-                if (GetParam() == schedule_named("pipedream-2bw") && each < pipe - 1) continue;
+                if (GetParam() == require_schedule("pipedream-2bw") && each < pipe - 1) continue;
                 const Phases phases = generate_phases(GetParam(), shape);
-                for (const int steps : {1, 2, enough_steps(phases, shape.microbatches), 11}) {
+                for (const int steps : {1, 2, count_representative_steps(phases, shape.microbatches), 11}) {
                     const Verdict verdict = verdict_on(GetParam(), shape, steps);
                     ASSERT_TRUE(verdict.is_proved()) << steps << " steps: " << verdict.fault->what;
                 }
@@ -91,33 +92,33 @@ TEST_P(Asynchronous, IsProvedForAnyNumberOfSteps) {
     }
 }
 
-TEST_P(Asynchronous, IsProvedForUnequalReplicas) {
+TEST_P(AsynchronousSchedule, IsProvedForUnequalReplicas) {
     for (const std::vector<int>& replicas :
          std::vector<std::vector<int>>{{3, 3, 2}, {2, 1}, {1, 2}, {2, 1, 1}}) {
-        const PipelineShape shape = uneven_shape(replicas, 6);
+        const PipelineShape shape = make_uneven_shape(replicas, 6);
         const Verdict verdict = verdict_on(GetParam(), shape, 8);
 
         EXPECT_TRUE(verdict.is_proved()) << verdict.fault->what;
     }
 }
 
-TEST_P(Asynchronous, NeverWaitsOnceItIsFull) {
+TEST_P(AsynchronousSchedule, HasNoBubbleOnceThePipelineIsFull) {
     for (const int pipe : {2, 4, 8}) {
-        const PipelineShape shape = grid_shape(pipe, 1, 1, pipe);
+        const PipelineShape shape = make_grid_shape(pipe, 1, 1, pipe);
         const std::vector<StageCost> costs(static_cast<std::size_t>(pipe));
         const Phases phases = lower_phases(generate_phases(GetParam(), shape), shape);
         const auto makespan = [&](int steps) {
             const PipelineShape many = of_many_steps(GetParam(), shape, steps);
-            return predict(unrolled(phases, shape, steps), many, costs).makespan;
+            return predict(unroll(phases, shape, steps), many, costs).makespan;
         };
 
         EXPECT_EQ(makespan(21) - makespan(20), 3.0 * pipe);
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Asynchronous,
-                         testing::Values(schedule_named("pipedream"), schedule_named("pipedream-vertical"),
-                                         schedule_named("pipedream-2bw")),
+INSTANTIATE_TEST_SUITE_P(Kinds, AsynchronousSchedule,
+                         testing::Values(require_schedule("pipedream"), require_schedule("pipedream-vertical"),
+                                         require_schedule("pipedream-2bw")),
                          [](const auto& kind) {
                              std::string name = kind.param.name;
                              std::replace(name.begin(), name.end(), '-', '_');
@@ -126,8 +127,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Asynchronous,
 
 // Versions are counted as in Narayanan et al. (2019): a stage has one version for each stage from itself to the
 // last.
-TEST(WeightVersions, OfPipeDreamFallTowardsTheLastStage) {
-    const Proof proof = verdict_on(schedule_named("pipedream"), grid_shape(4, 1, 1, 1), 10).proof;
+TEST(WeightVersions, DecreaseTowardsTheLastStageInPipeDream) {
+    const Proof proof = verdict_on(require_schedule("pipedream"), make_grid_shape(4, 1, 1, 1), 10).proof;
 
     for (int stage = 0; stage < 4; ++stage) {
         const auto s = static_cast<std::size_t>(stage);
@@ -137,8 +138,8 @@ TEST(WeightVersions, OfPipeDreamFallTowardsTheLastStage) {
     }
 }
 
-TEST(WeightVersions, Of2bwAreTwoAtMost) {
-    const Proof proof = verdict_on(schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 8), 10).proof;
+TEST(WeightVersions, AreAtMostTwoInPipeDream2bw) {
+    const Proof proof = verdict_on(require_schedule("pipedream-2bw"), make_grid_shape(4, 1, 1, 8), 10).proof;
 
     for (std::size_t stage = 0; stage < 4; ++stage) {
         EXPECT_EQ(proof.weight_versions[stage][stage], stage == 3 ? 1 : 2);
@@ -147,9 +148,9 @@ TEST(WeightVersions, Of2bwAreTwoAtMost) {
     }
 }
 
-TEST(WeightVersions, OfSynchronousSchedulesAreOne) {
-    const PipelineShape shape = grid_shape(2, 1, 1, 3);
-    const Proof proof = verdict_on(schedule_named("1f1b"), shape, 1).proof;
+TEST(WeightVersions, AreOneInOneForwardOneBackward) {
+    const PipelineShape shape = make_grid_shape(2, 1, 1, 3);
+    const Proof proof = verdict_on(require_schedule("1f1b"), shape, 1).proof;
 
     EXPECT_EQ(proof.weight_versions, (std::vector<std::vector<int>>{{1, 0}, {0, 1}}));
     EXPECT_EQ(proof.peak_gradients, (std::vector<int>{1, 1}));
@@ -162,12 +163,12 @@ std::string fault_of(const std::vector<std::string>& lines, PipelineShape shape)
         std::replace(cells.begin(), cells.end(), ' ', ',');
         csv += cells + '\n';
     }
-    return check(phases_from_csv(csv, "the test").body, shape).fault.value_or(Fault{}).what;
+    return verify_programs(parse_phases_csv(csv, "the test").body, shape).fault.value_or(Fault{}).what;
 }
 
 // Naive pipelining without a flush uses different weights in the two passes.
-TEST(Weights, OfBothPassesMustBeTheSame) {
-    PipelineShape shape = grid_shape(1, 1, 1, 1);
+TEST(Weights, MustBeTheSameInBothPasses) {
+    PipelineShape shape = make_grid_shape(1, 1, 1, 1);
     shape.steps = 2;
 
     EXPECT_EQ(
@@ -177,13 +178,14 @@ TEST(Weights, OfBothPassesMustBeTheSame) {
     EXPECT_EQ(fault_of({"0F0 0F1 0B0 REDUCE0 STEP0 0B1@1 REDUCE0 STEP0"}, shape), "");
 }
 
-TEST(Weights, OfAllStagesMustBeOfOneAgeUnlessTheyAreUpdatedAlone) {
-    const Phases phases = lower_phases(generate_phases(schedule_named("pipedream"), grid_shape(2, 1, 1, 1)),
-                                       grid_shape(2, 1, 1, 1));
-    PipelineShape shape = of_many_steps(schedule_named("pipedream"), grid_shape(2, 1, 1, 1), 3);
-    shape.updates_alone = false;
+TEST(Weights, MustMatchAcrossStagesUnlessUpdatedIndependently) {
+    const Phases phases =
+        lower_phases(generate_phases(require_schedule("pipedream"), make_grid_shape(2, 1, 1, 1)),
+                     make_grid_shape(2, 1, 1, 1));
+    PipelineShape shape = of_many_steps(require_schedule("pipedream"), make_grid_shape(2, 1, 1, 1), 3);
+    shape.updates_stages_independently = false;
 
-    const Verdict verdict = check(unrolled(phases, grid_shape(2, 1, 1, 1), 3), shape);
+    const Verdict verdict = verify_programs(unroll(phases, make_grid_shape(2, 1, 1, 1), 3), shape);
 
     ASSERT_FALSE(verdict.is_proved());
     EXPECT_EQ(
@@ -193,8 +195,8 @@ TEST(Weights, OfAllStagesMustBeOfOneAgeUnlessTheyAreUpdatedAlone) {
 
 // A reduction does not progress while its team waits for a message. Here team 1 has no buffer for 1B2 before
 // team 0 has read 1B1, which it does after its first STEP.
-TEST(Updates, WaitForTeamsThatMayBeWaitingForAMessage) {
-    PipelineShape shape = grid_shape(2, 1, 1, 1);
+TEST(Updates, CanDeadlockWithTeamsWaitingForABuffer) {
+    PipelineShape shape = make_grid_shape(2, 1, 1, 1);
     shape.steps = 3;
     const Texts lines{
         "0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2 0RECV_B0 0B0 REDUCE0 STEP0 "
@@ -210,8 +212,8 @@ TEST(Updates, WaitForTeamsThatMayBeWaitingForAMessage) {
     EXPECT_EQ(fault_of(lines, shape), "");
 }
 
-TEST(Collectives, AreAsManyAsSteps) {
-    PipelineShape shape = grid_shape(1, 1, 1, 1);
+TEST(Collectives, AreRequiredOncePerStep) {
+    PipelineShape shape = make_grid_shape(1, 1, 1, 1);
     shape.steps = 2;
 
     EXPECT_EQ(fault_of({"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0"}, shape),

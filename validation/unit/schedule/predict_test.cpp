@@ -9,7 +9,7 @@
 namespace trireme::schedule {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 
 // Returns text such as "0F0 0-1, 0B0 4-6".
 std::string to_string(const std::vector<Span>& spans) {
@@ -21,7 +21,7 @@ std::string to_string(const std::vector<Span>& spans) {
 }
 
 // Returns the same cost for every stage.
-std::vector<StageCost> costs_of(int stages, const StageCost& cost) {
+std::vector<StageCost> make_costs(int stages, const StageCost& cost) {
     return std::vector<StageCost>(static_cast<std::size_t>(stages), cost);
 }
 
@@ -33,46 +33,46 @@ std::vector<Program> two_forwards() {
     return programs_of({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1F0 1RECV_F1 1F1"});
 }
 
-TEST(Predict, ExecutesOneInstructionOfATeamAfterTheOther) {
+TEST(Predict, ExecutesInstructionsOfATeamInSequence) {
     const Prediction prediction =
-        predict(programs_of({"0F0 0F1 0B0 0I1 0W1 REDUCE0 STEP0"}), grid_shape(1, 1, 1, 2),
+        predict(programs_of({"0F0 0F1 0B0 0I1 0W1 REDUCE0 STEP0"}), make_grid_shape(1, 1, 1, 2),
                 {{.forward = 1, .backward_input = 2, .backward_weight = 3, .step = 4}});
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 1-2, 0B0 2-7, 0I1 7-9, 0W1 9-12, STEP0 12-16");
     EXPECT_EQ(prediction.makespan, 16);
-    EXPECT_EQ(prediction.busy, std::vector<double>{16});
+    EXPECT_EQ(prediction.busy_times, std::vector<double>{16});
     EXPECT_EQ(prediction.peak_activations, std::vector<int>{2});
-    EXPECT_EQ(prediction.bubble(), 0);
+    EXPECT_EQ(prediction.compute_bubble(), 0);
 }
 
-TEST(Predict, LetsComputeWaitForItsMessage) {
+TEST(Predict, DelaysComputeUntilItsMessageArrives) {
     const Prediction prediction =
-        predict(two_stage_programs(), grid_shape(2, 1, 1, 1), costs_of(2, {.send = 0.5}));
+        predict(two_stage_programs(), make_grid_shape(2, 1, 1, 1), make_costs(2, {.send = 0.5}));
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 5-7, STEP0 7-7");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 1.5-2.5, 1B0 2.5-4.5, STEP1 7-7");
     EXPECT_EQ(prediction.makespan, 7);
-    EXPECT_EQ(prediction.idle(0), 4);
-    EXPECT_EQ(prediction.idle(1), 4);
-    EXPECT_EQ(prediction.bubble(), 1 - 3.0 / 7);
+    EXPECT_EQ(prediction.compute_idle_time(0), 4);
+    EXPECT_EQ(prediction.compute_idle_time(1), 4);
+    EXPECT_EQ(prediction.compute_bubble(), 1 - 3.0 / 7);
 }
 
-TEST(Predict, TakesEachStagesOwnCosts) {
+TEST(Predict, UsesTheCostsOfEachStage) {
     const std::vector<StageCost> costs = {
         {.forward = 2, .backward_input = 3, .backward_weight = 4, .send = 10},
         {.forward = 5, .backward_input = 6, .backward_weight = 7, .send = 20}};
 
-    const Prediction prediction = predict(two_stage_programs(), grid_shape(2, 1, 1, 1), costs);
+    const Prediction prediction = predict(two_stage_programs(), make_grid_shape(2, 1, 1, 1), costs);
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-2, 0B0 50-57, STEP0 57-57");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 12-17, 1B0 17-30, STEP1 57-57");
 }
 
-TEST(Predict, SendsTheGradientAheadOfTheWeightHalf) {
+TEST(Predict, SendsTheGradientBeforeTheWeightHalf) {
     const std::vector<Program> programs =
         programs_of({"0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 STEP0", "1RECV_F0 1F0 1I0 1SEND_B0 1W0 REDUCE1 STEP1"});
 
-    const Prediction prediction = predict(programs, grid_shape(2, 1, 1, 1), costs_of(2, {}));
+    const Prediction prediction = predict(programs, make_grid_shape(2, 1, 1, 1), make_costs(2, {}));
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 3-5, STEP0 5-5");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 1-2, 1I0 2-3, 1W0 3-4, STEP1 5-5");
@@ -81,7 +81,7 @@ TEST(Predict, SendsTheGradientAheadOfTheWeightHalf) {
 TEST(Predict, StartsAMessageWhenItsReceiveIsPosted) {
     const std::vector<StageCost> costs = {{.forward = 1, .send = 2}, {.forward = 5}};
 
-    const Prediction prediction = predict(two_forwards(), grid_shape(2, 1, 1, 2, false), costs);
+    const Prediction prediction = predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), costs);
 
     // 0F1 waits for the buffer until the first message is complete. The second message, sent at 4, waits until
     // 8.
@@ -89,9 +89,9 @@ TEST(Predict, StartsAMessageWhenItsReceiveIsPosted) {
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 10-15");
 }
 
-TEST(Predict, OverlapsMessagesWhereThereAreSlots) {
+TEST(Predict, OverlapsMessagesWithTwoSlots) {
     const std::vector<StageCost> costs = {{.forward = 1, .send = 2}, {.forward = 5}};
-    PipelineShape shape = grid_shape(2, 1, 1, 2, false);
+    PipelineShape shape = make_grid_shape(2, 1, 1, 2, false);
     shape.slots = 2;
     const std::vector<Program> programs =
         programs_of({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1RECV_F1 1F0 1F1"});
@@ -102,8 +102,8 @@ TEST(Predict, OverlapsMessagesWhereThereAreSlots) {
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 8-13");
 }
 
-TEST(Predict, LetsNoMessageOvertakeAnotherOfItsChannel) {
-    PipelineShape shape = grid_shape(2, 1, 2, 2, false);
+TEST(Predict, KeepsMessagesOfAChannelInOrder) {
+    PipelineShape shape = make_grid_shape(2, 1, 2, 2, false);
     shape.slots = 2;
     const std::vector<Program> programs =
         programs_of({"0F0 0SEND_F0 2RECV_F0 2F0 0F1 0SEND_F1 2SEND_F0 2RECV_F1 2F1 2SEND_F1",
@@ -112,41 +112,41 @@ TEST(Predict, LetsNoMessageOvertakeAnotherOfItsChannel) {
 
     const Prediction prediction = predict(programs, shape, costs);
 
-    // 0SEND_F1 and 2SEND_F0 both leave at 14; alone, the second one would arrive at 15.
+    // 0SEND_F1 and 2SEND_F0 both leave at 14; without the first one, the second one would arrive at 15.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 2F0 12-13, 0F1 13-14, 2F1 26-27");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 11-12, 3F0 24-25, 1F1 25-26, 3F1 28-29");
 }
 
-TEST(Predict, StepsWhenTheGradientsOfAllStagesAreSummed) {
+TEST(Predict, StartsUpdatesWhenAllGradientsAreReduced) {
     const Prediction prediction =
-        predict(two_stage_programs(), grid_shape(2, 1, 1, 1), costs_of(2, {.reduce = 3, .step = 2}));
+        predict(two_stage_programs(), make_grid_shape(2, 1, 1, 1), make_costs(2, {.reduce = 3, .step = 2}));
 
     // Team 1 reduces at 4, team 0 at 6.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 9-11");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 1-2, 1B0 2-4, STEP1 9-11");
     EXPECT_EQ(prediction.makespan, 11);
-    EXPECT_EQ(prediction.busy, (std::vector<double>{5, 5}));
+    EXPECT_EQ(prediction.busy_times, (std::vector<double>{5, 5}));
 }
 
-TEST(Predict, SumsTheGradientsOfAStageWhileOthersCompute) {
+TEST(Predict, OverlapsReductionsWithComputeOfOtherStages) {
     const Prediction prediction =
-        predict(two_stage_programs(), grid_shape(2, 1, 1, 1), {{.reduce = 3}, {.reduce = 7}});
+        predict(two_stage_programs(), make_grid_shape(2, 1, 1, 1), {{.reduce = 3}, {.reduce = 7}});
 
     // The reduction of stage 0 runs from 6 to 9, that of stage 1 from 4 to 11.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 11-11");
 }
 
-TEST(Predict, RefusesProgramsThatCannotRun) {
+TEST(Predict, RejectsProgramsThatCannotRun) {
     EXPECT_EQ(
-        message_of<BugError>(
-            [] { predict(programs_of({"0B0 0F0"}), grid_shape(1, 1, 1, 1), costs_of(1, {})); }),
+        catch_message<BugError>(
+            [] { predict(programs_of({"0B0 0F0"}), make_grid_shape(1, 1, 1, 1), make_costs(1, {})); }),
         "these programs cannot run: 0B0, the 1st instruction of team 0, needs 0F0 before it; 0F0 is the 2nd");
 }
 
-TEST(Predict, NeedsCostsOfEveryStage) {
-    EXPECT_EQ(
-        message_of<BugError>([] { predict(two_forwards(), grid_shape(2, 1, 1, 2, false), costs_of(1, {})); }),
-        "costs of 1 stages for 2");
+TEST(Predict, RequiresCostsOfEveryStage) {
+    EXPECT_EQ(catch_message<BugError>(
+                  [] { predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), make_costs(1, {})); }),
+              "costs of 1 stages for 2");
 }
 
 }  // namespace

@@ -14,18 +14,19 @@ double measured(const std::vector<Program>& programs, const PipelineShape& shape
                 const std::vector<StageCost>& costs) {
     const StageHoldings holdings(shape);
     ProgramClock clock(shape, holdings, costs);
-    return duration_of(programs, clock);
+    return compute_duration(programs, clock);
 }
 
 // The results agree bit for bit, with random costs and with some backwards split.
-TEST(ProgramClock, FindsWhatPredictFindsWithSlotsEnough) {
+TEST(ProgramClock, MatchesPredictWithEnoughSlots) {
     Draw draw(RandomKey{20261122}.then("clock"));
-    for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forwards_alone()}) {
+    for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forward_only_subjects()}) {
         for (const Subject& subject : subjects) {
-            if (subject.shape.steps > 1 || subject.shape.updates_alone) continue;  // the clock covers one step
-            const std::vector<Program> compute = compute_only(sound_programs(subject, draw));
-            const PipelineShape shape = with_slots_enough(subject.shape);
-            const std::vector<StageCost> costs = drawn_costs(shape, draw);
+            if (subject.shape.steps > 1 || subject.shape.updates_stages_independently)
+                continue;  // the clock covers one step
+            const std::vector<Program> compute = extract_compute(draw_sound_programs(subject, draw));
+            const PipelineShape shape = with_enough_slots(subject.shape);
+            const std::vector<StageCost> costs = draw_costs(shape, draw);
 
             const double predicted = predict(lower(compute, shape), shape, costs).makespan;
 
@@ -34,16 +35,16 @@ TEST(ProgramClock, FindsWhatPredictFindsWithSlotsEnough) {
     }
 }
 
-TEST(ProgramClock, OfProgramsThatWaitForEachOtherNeverEnds) {
-    const PipelineShape shape = grid_shape(2, 1, 1, 2);
+TEST(ProgramClock, ReportsThatDeadlockedProgramsNeverEnd) {
+    const PipelineShape shape = make_grid_shape(2, 1, 1, 2);
     const std::vector<StageCost> costs(2);
 
     EXPECT_EQ(measured(programs_of({"0F0 0B0 0F1 0B1", "1F1 1B1 1F0 1B0"}), shape, costs), never);
     EXPECT_EQ(measured(programs_of({"0F0 0B0 0F1 0B1", "1F0 1B0 1F1 1B1"}), shape, costs), 12);
 }
 
-TEST(ProgramClock, SaysWhereWorkBecomesPossible) {
-    const PipelineShape shape = grid_shape(2, 1, 1, 1);
+TEST(ProgramClock, ReportsWhenAndWhereWorkBecomesReady) {
+    const PipelineShape shape = make_grid_shape(2, 1, 1, 1);
     const std::vector<StageCost> costs(2, {.forward = 2, .backward_input = 3, .send = 0.5});
     const StageHoldings holdings(shape);
     ProgramClock clock(shape, holdings, costs);
@@ -61,7 +62,7 @@ TEST(ProgramClock, SaysWhereWorkBecomesPossible) {
     EXPECT_EQ(gradient.time, 8);
     EXPECT_EQ(clock.execute(1, {Op::backward_weight, 1, 0}).team, -1);
     EXPECT_EQ(clock.execute(0, {Op::backward, 0, 0}).team, -1);
-    EXPECT_EQ(clock.end(), 12);
+    EXPECT_EQ(clock.compute_end(), 12);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct Spot {
     std::size_t position = 0;
 };
 
-Spot any_spot(const std::vector<Program>& programs, Draw& draw) {
+Spot draw_position(const std::vector<Program>& programs, Draw& draw) {
     std::size_t count = 0;
     for (const Program& program : programs) count += program.size();
     Spot spot{0, draw.below(count)};
@@ -29,8 +29,8 @@ Program::iterator at(Program& program, std::size_t position) {
 
 // Returns the position of a random wanted instruction; empty if there is none.
 template <class IsWanted>
-std::optional<Spot> any_spot_where(const IsWanted& is_wanted, const std::vector<Program>& programs,
-                                   Draw& draw) {
+std::optional<Spot> draw_position_where(const IsWanted& is_wanted, const std::vector<Program>& programs,
+                                        Draw& draw) {
     std::vector<Spot> spots;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (std::size_t position = 0; position < programs[team].size(); ++position) {
@@ -57,12 +57,12 @@ std::string duplicate(std::vector<Program>& programs, const Spot& spot, Draw& dr
 }
 
 std::string retarget(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
-    const auto [team, position] = any_spot(programs, draw);
+    const auto [team, position] = draw_position(programs, draw);
     Instruction& instruction = programs[team][position];
     const Instruction before = instruction;
     while (instruction == before) {
         if (has_microbatch(before.op) && draw.one_in(2)) {
-            instruction.microbatch = draw.within(0, shape.all_microbatches());
+            instruction.microbatch = draw.within(0, shape.count_microbatches());
         } else {
             instruction.stage = draw.within(0, shape.stages());
         }
@@ -72,7 +72,7 @@ std::string retarget(std::vector<Program>& programs, const PipelineShape& shape,
 
 // Returns an empty string if the program has no second instruction.
 std::string swap(std::vector<Program>& programs, Draw& draw) {
-    const auto [team, position] = any_spot(programs, draw);
+    const auto [team, position] = draw_position(programs, draw);
     Program& program = programs[team];
     const std::size_t other = draw.one_in(3) ? draw.below(program.size()) : (position + 1) % program.size();
     if (program[other] == program[position]) return "";
@@ -83,21 +83,22 @@ std::string swap(std::vector<Program>& programs, Draw& draw) {
 bool is_message(Op op) { return !is_compute(op) && has_microbatch(op); }
 
 // Returns the team at the other end, or -1 if there is none, which is possible after a damage.
-int peer_of(const Instruction& message, const PipelineShape& shape) {
+int find_peer(const Instruction& message, const PipelineShape& shape) {
     const bool is_up = message.op == Op::send_forward || message.op == Op::receive_backward;
     const int stage = message.stage + (is_up ? 1 : -1);
-    const bool exists = stage >= 0 && stage < shape.stages() && message.microbatch < shape.all_microbatches();
-    return exists ? shape.executor_of(stage, message.microbatch) : -1;
+    const bool exists = stage >= 0 && stage < shape.stages() && message.microbatch < shape.count_microbatches();
+    return exists ? shape.find_executor(stage, message.microbatch) : -1;
 }
 
 // Returns the messages of the program that share the channel of one of them, and so may be exchanged with it.
-std::vector<std::size_t> companions_of(std::size_t hit, const Program& program, const PipelineShape& shape) {
+std::vector<std::size_t> find_channel_companions(std::size_t hit, const Program& program,
+                                                 const PipelineShape& shape) {
     std::vector<std::size_t> companions;
     if (!is_message(program[hit].op)) return companions;
-    const int peer = peer_of(program[hit], shape);
+    const int peer = find_peer(program[hit], shape);
     for (std::size_t other = 0; other < program.size(); ++other) {
         const bool shares_channel =
-            program[other].op == program[hit].op && peer_of(program[other], shape) == peer;
+            program[other].op == program[hit].op && find_peer(program[other], shape) == peer;
         if (shares_channel && program[other] != program[hit]) companions.push_back(other);
     }
     return companions;
@@ -107,9 +108,9 @@ std::vector<std::size_t> companions_of(std::size_t hit, const Program& program, 
 std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
     constexpr int tries = 50;
     for (int i = 0; i < tries; ++i) {
-        const auto [team, position] = any_spot(programs, draw);
+        const auto [team, position] = draw_position(programs, draw);
         Program& program = programs[team];
-        const std::vector<std::size_t> companions = companions_of(position, program, shape);
+        const std::vector<std::size_t> companions = find_channel_companions(position, program, shape);
         if (companions.empty()) continue;
         const std::size_t companion = companions[draw.below(companions.size())];
         std::swap(program[position], program[companion]);
@@ -119,7 +120,7 @@ std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Dr
 }
 
 // Returns the new position of a moved instruction: near the old position, or anywhere.
-std::size_t new_place(std::size_t position, std::size_t length, Draw& draw) {
+std::size_t draw_new_position(std::size_t position, std::size_t length, Draw& draw) {
     const std::size_t near = position + draw.below(7);
     return draw.one_in(3) || near < 3 || near > length + 3 ? draw.below(length + 1) : near - 3;
 }
@@ -127,11 +128,11 @@ std::size_t new_place(std::size_t position, std::size_t length, Draw& draw) {
 // Returns an empty string if the programs did not change.
 std::string move(std::vector<Program>& programs, Draw& draw) {
     const std::vector<Program> before = programs;
-    const auto [team, position] = any_spot(programs, draw);
+    const auto [team, position] = draw_position(programs, draw);
     const Instruction moved = programs[team][position];
     programs[team].erase(at(programs[team], position));
     const std::size_t to = draw.one_in(8) ? draw.below(programs.size()) : team;
-    programs[to].insert(at(programs[to], new_place(position, programs[to].size(), draw)), moved);
+    programs[to].insert(at(programs[to], draw_new_position(position, programs[to].size(), draw)), moved);
     if (programs == before) return "";
     return "move " + to_string(moved) + " of team " + std::to_string(team) + " into team " + std::to_string(to);
 }
@@ -139,7 +140,7 @@ std::string move(std::vector<Program>& programs, Draw& draw) {
 // Returns an empty string if there is no compute instruction.
 std::string age(std::vector<Program>& programs, Draw& draw) {
     const auto is_pass = [](const Instruction& i) { return is_compute(i.op); };
-    const std::optional<Spot> spot = any_spot_where(is_pass, programs, draw);
+    const std::optional<Spot> spot = draw_position_where(is_pass, programs, draw);
     if (!spot) return "";
     Instruction& pass = programs[spot->team][spot->position];
     const Instruction before = pass;
@@ -147,9 +148,9 @@ std::string age(std::vector<Program>& programs, Draw& draw) {
     return "age " + to_string(before) + " to " + to_string(pass);
 }
 
-// Changes the ages of passes so that they use the same weights after a STEP of their stage has moved to the
-// other end.
-void put_ages_right(Program::iterator begin, Program::iterator end, int stage, int more_updates) {
+// Changes the ages of passes so that they use the same weights although a STEP of their stage moved from
+// one end of the range to the other.
+void adjust_ages(Program::iterator begin, Program::iterator end, int stage, int more_updates) {
     for (auto pass = begin; pass != end; ++pass) {
         if (is_compute(pass->op) && pass->stage == stage) pass->age = std::max(0, pass->age + more_updates);
     }
@@ -157,21 +158,21 @@ void put_ages_right(Program::iterator begin, Program::iterator end, int stage, i
 
 // Moves a STEP or VALIDATE right after or right before a forward of its program. Returns an empty string if
 // there is no forward.
-std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
+std::string move_update(Program& program, std::size_t from, Draw& draw) {
     const auto is_forward = [](const Instruction& i) { return i.op == Op::forward; };
     const std::vector<Program> one{program};
-    const std::optional<Spot> forward = any_spot_where(is_forward, one, draw);
+    const std::optional<Spot> forward = draw_position_where(is_forward, one, draw);
     if (!forward) return "";
     const bool keeps_weights = draw.one_in(2);
     const auto step = at(program, from);
     const auto mark = at(program, forward->position);
     const std::string words =
-        "step " + to_string(*step) + (mark < step ? " before " : " behind ") + to_string(*mark);
+        "step " + to_string(*step) + (mark < step ? " before " : " after ") + to_string(*mark);
     if (mark < step) {
-        if (keeps_weights) put_ages_right(mark, step, step->stage, 1);
+        if (keeps_weights) adjust_ages(mark, step, step->stage, 1);
         std::rotate(mark, step, std::next(step));
     } else {
-        if (keeps_weights) put_ages_right(step, std::next(mark), step->stage, -1);
+        if (keeps_weights) adjust_ages(step, std::next(mark), step->stage, -1);
         std::rotate(step, std::next(step), std::next(mark));
     }
     return words + (keeps_weights ? " with the same weights" : "");
@@ -180,19 +181,19 @@ std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
 // Returns an empty string if there is no STEP or VALIDATE.
 std::string update(std::vector<Program>& programs, Draw& draw) {
     const auto is_update = [](const Instruction& i) { return i.op == Op::step || i.op == Op::validate; };
-    const std::optional<Spot> spot = any_spot_where(is_update, programs, draw);
+    const std::optional<Spot> spot = draw_position_where(is_update, programs, draw);
     if (!spot) return "";
     if (draw.one_in(8)) return erase(programs, *spot);
     if (draw.one_in(8)) return duplicate(programs, *spot, draw);
-    return update_elsewhere(programs[spot->team], spot->position, draw);
+    return move_update(programs[spot->team], spot->position, draw);
 }
 
 std::string damage(Damage kind, std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
     switch (kind) {
         case Damage::erase:
-            return erase(programs, any_spot(programs, draw));
+            return erase(programs, draw_position(programs, draw));
         case Damage::duplicate:
-            return duplicate(programs, any_spot(programs, draw), draw);
+            return duplicate(programs, draw_position(programs, draw), draw);
         case Damage::retarget:
             return retarget(programs, shape, draw);
         case Damage::swap:

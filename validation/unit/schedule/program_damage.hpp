@@ -31,13 +31,13 @@ private:
 // Damages the programs once and returns a description of the damage. The kind of damage is one that applies to
 // at least one instruction. `programs` must contain an instruction; they differ afterwards.
 //   erase      an instruction is missing
-//   duplicate  an instruction stands twice
+//   duplicate  an instruction occurs twice
 //   retarget   an instruction names another stage or micro-batch, possibly one that does not exist
 //   swap       two neighbours, or any two instructions of a program, change places
 //   cross      two messages of a channel change places at one of its ends
-//   move       an instruction stands elsewhere in its program, or in that of another team
+//   move       an instruction is elsewhere in its program, or in that of another team
 //   age        a pass uses older or newer weights
-//   update     a STEP or VALIDATE is missing, stands twice, or stands on the other side of a forward; the
+//   update     a STEP or VALIDATE is missing, occurs twice, or is on the other side of a forward; the
 //              passes in between then keep either the weights that they used or their ages
 std::string damage_once(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw);
 

@@ -12,40 +12,40 @@ std::vector<std::size_t> buffers_of(const Schedule& kind, const PipelineShape& s
     std::vector<std::size_t> most;
     const std::vector<Program> programs = lower(generate(kind, shape), shape);
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        most.push_back(most_row_buffers(programs[team], static_cast<int>(team), shape));
+        most.push_back(count_row_buffers(programs[team], static_cast<int>(team), shape));
     }
     return most;
 }
 
 using Counts = std::vector<std::size_t>;
 
-TEST(MostRowBuffers, AreNoneWithoutNeighbours) {
-    EXPECT_EQ(buffers_of(schedule_named("1f1b"), grid_shape(1, 2, 1, 3)), (Counts{0, 0}));
+TEST(RowBufferCount, IsZeroWithoutNeighbours) {
+    EXPECT_EQ(buffers_of(require_schedule("1f1b"), make_grid_shape(1, 2, 1, 3)), (Counts{0, 0}));
 }
 
 // The first stage needs a buffer for the incoming gradient. The last stage needs buffers for its current input,
 // the next input, and the gradient that it computes.
-TEST(MostRowBuffers, AreOfInputsAndGradients) {
-    EXPECT_EQ(buffers_of(schedule_named("1f1b"), grid_shape(2, 1, 1, 4)), (Counts{1, 3}));
+TEST(RowBufferCount, IncludesInputsAndGradients) {
+    EXPECT_EQ(buffers_of(require_schedule("1f1b"), make_grid_shape(2, 1, 1, 4)), (Counts{1, 3}));
 }
 
-TEST(MostRowBuffers, KeepTheInputsOfAllForwards) {
-    EXPECT_EQ(buffers_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4)), (Counts{1, 5}));
+TEST(RowBufferCount, IncludesInputsOfAllForwardsInGPipe) {
+    EXPECT_EQ(buffers_of(require_schedule("gpipe"), make_grid_shape(2, 1, 1, 4)), (Counts{1, 5}));
 }
 
-TEST(MostRowBuffers, AreGivenBackByForwardsAlone) {
-    EXPECT_EQ(buffers_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4, false)), (Counts{0, 1}));
+TEST(RowBufferCount, ExcludesReadInputsInForwardOnlyPrograms) {
+    EXPECT_EQ(buffers_of(require_schedule("gpipe"), make_grid_shape(2, 1, 1, 4, false)), (Counts{0, 1}));
 }
 
 // The last team sends gradients to two teams, and each of the two channels has a slot.
-TEST(MostRowBuffers, AreCountedForEachNeighbour) {
-    EXPECT_EQ(buffers_of(schedule_named("inter-layer"), uneven_shape({1, 1}, 4)), (Counts{1, 3}));
-    EXPECT_EQ(buffers_of(schedule_named("inter-layer"), uneven_shape({2, 1}, 4)), (Counts{1, 1, 5}));
+TEST(RowBufferCount, IncludesTheSlotsOfEachNeighbour) {
+    EXPECT_EQ(buffers_of(require_schedule("inter-layer"), make_uneven_shape({1, 1}, 4)), (Counts{1, 3}));
+    EXPECT_EQ(buffers_of(require_schedule("inter-layer"), make_uneven_shape({2, 1}, 4)), (Counts{1, 1, 5}));
 }
 
 // Team 0 holds stages 0 and 2, team 1 holds stage 1.
-TEST(MostRowBuffers, AreOfBothStagesOfATeam) {
-    PipelineShape shape = grid_shape(1, 1, 3, 1);
+TEST(RowBufferCount, IncludesAllStagesOfATeam) {
+    PipelineShape shape = make_grid_shape(1, 1, 3, 1);
     shape.teams = 2;
     shape.holders = {{0}, {1}, {0}};
     shape.executor = {{0}, {1}, {0}};
@@ -55,7 +55,7 @@ TEST(MostRowBuffers, AreOfBothStagesOfATeam) {
               shape)
             .front();
 
-    EXPECT_EQ(most_row_buffers(first, 0, shape), 3U);
+    EXPECT_EQ(count_row_buffers(first, 0, shape), 3U);
 }
 
 }  // namespace

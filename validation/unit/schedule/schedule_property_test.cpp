@@ -1,5 +1,5 @@
-// Tests every schedule on every small shape. Its programs are proved, or the refusal names a shape on which
-// they are. They take the time and the memory that the literature states.
+// Tests every schedule on every small shape. Its programs are proved, or the error names a shape on which they
+// are. They take the time and the memory that the literature states.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 
 // Schedules that keep old weights are tested in pipedream_test.cpp.
 std::vector<Schedule> kinds_with_one_weight() {
-    std::vector<Schedule> kinds(schedules().begin(), schedules().end());
-    std::erase_if(kinds, [](const Schedule& each) { return each.keeps_old_weights; });
+    std::vector<Schedule> kinds(list_schedules().begin(), list_schedules().end());
+    std::erase_if(kinds, [](const Schedule& each) { return each.stashes_weights; });
     return kinds;
 }
 
@@ -32,23 +32,23 @@ const std::vector<Schedule> kinds = kinds_with_one_weight();
 
 // A row of a grid or, if the schedule is made for it, of a V.
 struct Row {
-    Schedule kind = schedule_named("gpipe");
+    Schedule kind = require_schedule("gpipe");
     int pipe = 1;
     int microbatches = 1;
     int chunks = 1;
 
     bool is_looped() const {
-        return kind == schedule_named("interleaved") || kind == schedule_named("looped-bfs");
+        return kind == require_schedule("interleaved") || kind == require_schedule("looped-bfs");
     }
-    bool is_v() const { return kind == schedule_named("zb-v") && chunks == 2; }
+    bool is_v_shaped() const { return kind == require_schedule("zb-v") && chunks == 2; }
     // True if the schedule is made for this row.
     bool is_suited() const {
-        if (kind == schedule_named("zb-v")) return is_v();
+        if (kind == require_schedule("zb-v")) return is_v_shaped();
         return chunks == 1 || is_looped();
     }
     bool takes_unequal_replicas() const {
-        return kind == schedule_named("inter-layer") || kind == schedule_named("gpipe") ||
-               kind == schedule_named("1f1b");
+        return kind == require_schedule("inter-layer") || kind == require_schedule("gpipe") ||
+               kind == require_schedule("1f1b");
     }
     std::string text() const {
         return cat(kind.name, " pipe ", pipe, " micro-batches ", microbatches, " chunks ", chunks);
@@ -57,8 +57,8 @@ struct Row {
 
 // Returns how many micro-batches pass a chunk before the first of them passes the next chunk. It is the
 // smallest number from `pipe` on that leaves none, or at least `pipe`, for the last group.
-int group_of(const Row& row) {
-    if (row.kind == schedule_named("looped-bfs")) return row.microbatches;
+int group_size(const Row& row) {
+    if (row.kind == require_schedule("looped-bfs")) return row.microbatches;
     if (row.microbatches < row.pipe) return row.microbatches;
     int size = row.pipe;
     while (row.microbatches % size != 0 && row.microbatches % size < row.pipe) ++size;
@@ -69,21 +69,21 @@ int group_of(const Row& row) {
 // the first team, which has not finished the group; the slots hold all that wait. ZB-H2 runs twice the number
 // of forwards ahead: if weight halves are long, a team sends two results before the next team has time for one.
 int enough_slots(const Row& row) {
-    if (row.kind == schedule_named("zb-h2")) return 2;
-    return row.is_looped() && row.chunks > 1 ? std::max(1, group_of(row) - row.pipe + 1) : 1;
+    if (row.kind == require_schedule("zb-h2")) return 2;
+    return row.is_looped() && row.chunks > 1 ? std::max(1, group_size(row) - row.pipe + 1) : 1;
 }
 
-PipelineShape shape_of(const Row& row, int replicas = 1, bool is_training = true) {
-    PipelineShape shape = row.is_v()
-                              ? v_shape(row.pipe, replicas, row.microbatches, is_training)
-                              : grid_shape(row.pipe, replicas, row.chunks, row.microbatches, is_training);
+PipelineShape make_shape(const Row& row, int replicas = 1, bool is_training = true) {
+    PipelineShape shape = row.is_v_shaped()
+                              ? make_v_shape(row.pipe, replicas, row.microbatches, is_training)
+                              : make_grid_shape(row.pipe, replicas, row.chunks, row.microbatches, is_training);
     shape.slots = enough_slots(row);
     return shape;
 }
 
-// Returns the shape that a refusal names, with one chunk if it names no chunks. Throws BugError if it names no
+// Returns the shape that an error names, with one chunk if it names no chunks. Throws BugError if it names no
 // shape.
-PipelineShape advised(const std::string& refusal, int microbatches, bool is_training) {
+PipelineShape parse_advised_shape(const std::string& refusal, int microbatches, bool is_training) {
     std::smatch named;
     int data = 1;
     int chunks = 1;
@@ -96,8 +96,8 @@ PipelineShape advised(const std::string& refusal, int microbatches, bool is_trai
     }
     const bool is_v = refusal.find("the nearest V is") != std::string::npos;
     const int pipe = std::stoi(named[1]);
-    return is_v ? v_shape(pipe, data, microbatches, is_training)
-                : grid_shape(pipe, data, chunks, microbatches, is_training);
+    return is_v ? make_v_shape(pipe, data, microbatches, is_training)
+                : make_grid_shape(pipe, data, chunks, microbatches, is_training);
 }
 
 // Visits 1..8 stages, 1..24 micro-batches and 1..3 chunks.
@@ -120,18 +120,18 @@ void expect_proof_or_advice(const Row& row, const PipelineShape& shape) {
         EXPECT_EQ(fault_of(row.kind, shape), "") << row.text();
     } catch (const ConfigError& refused) {
         EXPECT_FALSE(row.is_suited()) << row.text();
-        const PipelineShape allowed = advised(refused.what(), row.microbatches, shape.is_training);
+        const PipelineShape allowed = parse_advised_shape(refused.what(), row.microbatches, shape.is_training);
         EXPECT_EQ(fault_of(row.kind, allowed), "") << row.text();
     }
 }
 
-TEST(EverySchedule, IsProvedOrRefusedWithAShapeThatIs) {
-    for_each_row([](const Row& row) { expect_proof_or_advice(row, shape_of(row)); });
+TEST(EverySchedule, IsProvedOrRejectedWithAProvableShape) {
+    for_each_row([](const Row& row) { expect_proof_or_advice(row, make_shape(row)); });
 }
 
-TEST(EverySchedule, IsProvedOrRefusedForForwardsAlone) {
+TEST(EverySchedule, IsProvedOrRejectedForForwardOnlyRuns) {
     for_each_row([](const Row& row) {
-        PipelineShape shape = shape_of(row, 1, false);
+        PipelineShape shape = make_shape(row, 1, false);
         shape.slots = 1;
         expect_proof_or_advice(row, shape);
     });
@@ -144,40 +144,41 @@ TEST(EverySchedule, IsProvedForTwoReplicas) {
                 Row row = {kind, pipe, microbatches, 2};
                 row.chunks = row.is_suited() ? 2 : 1;
                 for (const bool is_training : {true, false}) {
-                    EXPECT_EQ(fault_of(kind, shape_of(row, 2, is_training)), "") << row.text();
+                    EXPECT_EQ(fault_of(kind, make_shape(row, 2, is_training)), "") << row.text();
                 }
             }
         }
     }
 }
 
-TEST(EverySchedule, IsProvedOrRefusedForUnequalReplicas) {
+TEST(EverySchedule, IsProvedOrRejectedForUnequalReplicas) {
     const std::vector<std::vector<int>> layouts = {{2, 1}, {1, 2}, {3, 3, 2}, {1, 3, 2}, {4, 1, 3, 2}};
     for (const std::vector<int>& replicas : layouts) {
         for (int microbatches = 1; microbatches <= 13; ++microbatches) {
             for (const Schedule& kind : kinds) {
-                const PipelineShape shape = uneven_shape(replicas, microbatches);
+                const PipelineShape shape = make_uneven_shape(replicas, microbatches);
                 const Row row = {kind, static_cast<int>(replicas.size()), microbatches};
                 if (!row.takes_unequal_replicas()) {
                     const auto refused =
-                        validation::message_of<ConfigError>([&] { return generate(kind, shape); });
-                    PipelineShape allowed = advised(refused, microbatches, true);
+                        validation::catch_message<ConfigError>([&] { return generate(kind, shape); });
+                    PipelineShape allowed = parse_advised_shape(refused, microbatches, true);
                     EXPECT_EQ(fault_of(kind, allowed), "") << row.text();
                 } else {
                     EXPECT_EQ(fault_of(kind, shape), "") << row.text();
-                    EXPECT_EQ(fault_of(kind, uneven_shape(replicas, microbatches, false)), "") << row.text();
+                    EXPECT_EQ(fault_of(kind, make_uneven_shape(replicas, microbatches, false)), "")
+                        << row.text();
                 }
             }
         }
     }
 }
 
-TEST(EverySchedule, IsRefusedWhereItNeedsMoreSlots) {
-    const PipelineShape shape = grid_shape(2, 1, 2, 8);
+TEST(LoopedBfs, IsRejectedIfItNeedsMoreSlots) {
+    const PipelineShape shape = make_grid_shape(2, 1, 2, 8);
 
     // Team 0 reads the results of team 1 only after its own 8 forwards. Until then one result waits at team 0
     // and one at team 1, which cannot compute a third. So one input waits at team 1 and one at team 0.
-    EXPECT_EQ(fault_of(schedule_named("looped-bfs"), shape),
+    EXPECT_EQ(fault_of(require_schedule("looped-bfs"), shape),
               "team 0 is stuck at 0F4, which waits for a free buffer for activations to team 1 "
               "(it has 1); team 1 is stuck at 1F2, which waits for a free buffer for "
               "activations "
@@ -199,9 +200,9 @@ bool takes_all_costs(const Row& row) {
 }
 
 // All other rows are tested with one cost, for which there is a closed form.
-std::span<const StageCost> costs_of(const Row& row) {
+std::span<const StageCost> make_costs(const Row& row) {
     if (takes_all_costs(row)) return cost_triples;
-    return std::span(cost_triples).subspan(row.is_v() ? 0 : 1, 1);
+    return std::span(cost_triples).subspan(row.is_v_shaped() ? 0 : 1, 1);
 }
 
 struct Lowered {
@@ -209,7 +210,7 @@ struct Lowered {
     Phases phases;
 
     explicit Lowered(const Row& row)
-        : shape(with_updates_of(row.kind, shape_of(row))),
+        : shape(apply_update_rule(row.kind, make_shape(row))),
           phases(lower_phases(generate_phases(row.kind, shape), shape)) {}
 
     StepTime step(const StageCost& cost) const {
@@ -218,8 +219,9 @@ struct Lowered {
     // Returns the peak per team over enough steps to know all further steps.
     std::vector<int> peak_activations() const {
         PipelineShape unrolled_shape = shape;
-        unrolled_shape.steps = enough_steps(phases, shape.microbatches);
-        return check(unrolled(phases, shape, unrolled_shape.steps), unrolled_shape).proof.peak_activations;
+        unrolled_shape.steps = count_representative_steps(phases, shape.microbatches);
+        return verify_programs(unroll(phases, shape, unrolled_shape.steps), unrolled_shape)
+            .proof.peak_activations;
     }
 };
 
@@ -232,11 +234,11 @@ std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
     const double f = cost.forward;
     const double i = cost.backward_input;
     const double w = cost.backward_weight;
-    if (kind == schedule_named("zb-h1")) {
+    if (kind == require_schedule("zb-h1")) {
         return (pipe - 1) * (f + i) - (std::min(microbatches, pipe) - 1) * std::min(f, w);
     }
     if (microbatches >= 2 * pipe - 1) {
-        if (kind == schedule_named("zb-h2")) return (pipe - 1) * std::max({0.0, f + i - 2 * w, i - f});
+        if (kind == require_schedule("zb-h2")) return (pipe - 1) * std::max({0.0, f + i - 2 * w, i - f});
         if (f == i && i == w) return 0;
     }
     return std::nullopt;
@@ -247,7 +249,7 @@ std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
 std::optional<double> idle_of(const Row& row, const StageCost& cost) {
     const double pass = cost.forward + cost.backward_input + cost.backward_weight;
     const std::string name = row.kind.name;
-    if (row.kind.keeps_old_weights) return std::nullopt;  // see pipedream_test.cpp
+    if (row.kind.stashes_weights) return std::nullopt;  // see pipedream_test.cpp
     if (row.kind.splits_backward) return idle_of_halves(row, cost);
     if (name == "inter-layer") return row.microbatches * (row.pipe - 1) * pass;
     return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.microbatches)) * pass;
@@ -255,40 +257,43 @@ std::optional<double> idle_of(const Row& row, const StageCost& cost) {
 
 // Returns the peak of a team's activations, in micro-batches of one chunk.
 int peak_of(const Row& row, int team) {
-    const int behind = row.pipe - 1 - team;
+    const int teams_after = row.pipe - 1 - team;
     const int all = row.microbatches * row.chunks;
     const std::string name = row.kind.name;
     if (name == "inter-layer") return 1;
     if (name == "gpipe" || name == "looped-bfs") return all;
-    if (name == "1f1b") return std::min(behind + 1, all);
+    if (name == "1f1b") return std::min(teams_after + 1, all);
     if (name == "zb-h1") return std::min(row.pipe, all);
     if (name == "zb-h2") return std::min(2 * row.pipe - 1, all);
     if (name == "zb-v") return std::min({2 * row.pipe, row.microbatches + 1 + team, all});
-    if (row.chunks == 1) return std::min(behind + 1, all);  // the schedule is 1F1B
-    return std::min(2 * behind + (row.chunks - 1) * group_of(row) + 1, all);
+    if (row.chunks == 1) return std::min(teams_after + 1, all);  // the schedule is 1F1B
+    return std::min(2 * teams_after + (row.chunks - 1) * group_size(row) + 1, all);
 }
 
 void expect_closed_form_of_time(const Row& row, const StageCost& cost, const StepTime& step) {
     const double work =
         row.microbatches * row.chunks * (cost.forward + cost.backward_input + cost.backward_weight);
-    const EqualRow equal{.pipe = static_cast<double>(row.pipe),
-                         .chunks = static_cast<double>(row.chunks),
-                         .microbatches = static_cast<double>(row.microbatches)};
-    EXPECT_EQ(step.idle(0), row.kind.idle(equal, cost).value_or(step.idle(0))) << row.text();
-    const double idle = idle_of(row, cost).value_or(step.idle(0));
+    const PipelineSizes equal{.pipe = static_cast<double>(row.pipe),
+                              .chunks = static_cast<double>(row.chunks),
+                              .microbatches = static_cast<double>(row.microbatches)};
+    EXPECT_EQ(step.compute_idle_time(0),
+              row.kind.compute_idle_time(equal, cost).value_or(step.compute_idle_time(0)))
+        << row.text();
+    const double idle = idle_of(row, cost).value_or(step.compute_idle_time(0));
     EXPECT_EQ(step.seconds, work + idle) << row.text();
     for (int team = 0; team < row.pipe; ++team) {
-        EXPECT_EQ(step.idle(static_cast<std::size_t>(team)), idle) << row.text() << " team " << team;
+        EXPECT_EQ(step.compute_idle_time(static_cast<std::size_t>(team)), idle)
+            << row.text() << " team " << team;
     }
 }
 
 class ClosedForm : public testing::TestWithParam<Schedule> {};
 
-TEST_P(ClosedForm, IsTheTimeAndTheMemoryThatTheScheduleTakes) {
+TEST_P(ClosedForm, MatchesTheTimeAndMemoryOfTheSchedule) {
     for_each_row_of(GetParam(), [](const Row& row) {
         if (!row.is_suited()) return;
         const Lowered lowered(row);
-        for (const StageCost& cost : costs_of(row)) expect_closed_form_of_time(row, cost, lowered.step(cost));
+        for (const StageCost& cost : make_costs(row)) expect_closed_form_of_time(row, cost, lowered.step(cost));
 
         std::vector<int> peaks;
         for (int team = 0; team < row.pipe; ++team) peaks.push_back(peak_of(row, team));
@@ -302,9 +307,9 @@ INSTANTIATE_TEST_SUITE_P(EverySchedule, ClosedForm, testing::ValuesIn(kinds), []
     return name;
 });
 
-TEST(EverySchedule, HasABubbleOfOneNinthWithTwoStagesAndEightMicrobatches) {
-    for (const Schedule& kind : {schedule_named("gpipe"), schedule_named("1f1b")}) {
-        EXPECT_DOUBLE_EQ(Lowered({kind, 2, 8}).step({2, 3, 4}).bubble(), 1.0 / 9);
+TEST(Bubble, IsOneNinthForTwoStagesAndEightMicrobatches) {
+    for (const Schedule& kind : {require_schedule("gpipe"), require_schedule("1f1b")}) {
+        EXPECT_DOUBLE_EQ(Lowered({kind, 2, 8}).step({2, 3, 4}).compute_bubble(), 1.0 / 9);
     }
 }
 

@@ -13,7 +13,7 @@
 namespace trireme::schedule {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 
 Span span(Op op, int stage, int microbatch, double begin, double end) {
@@ -23,7 +23,7 @@ Span span(Op op, int stage, int microbatch, double begin, double end) {
 // Returns a prediction of 1F1B over two stages, with B twice as long as F.
 Prediction two_stages() {
     return {.makespan = 9,
-            .busy = {6, 6},
+            .busy_times = {6, 6},
             .spans = {{span(Op::forward, 0, 0, 0, 1), span(Op::forward, 0, 1, 1, 2),
                        span(Op::backward, 0, 0, 4, 6), span(Op::backward, 0, 1, 7, 9)},
                       {span(Op::forward, 1, 0, 1, 2), span(Op::backward, 1, 0, 2, 4),
@@ -31,81 +31,81 @@ Prediction two_stages() {
             .peak_activations = {2, 1}};
 }
 
-TEST(ScheduleCsv, ComesBackAsItWas) {
-    const PipelineShape shape = grid_shape(2, 2, 2, 3);
-    const std::vector<Program> programs = lower(generate(schedule_named("interleaved"), shape), shape);
+TEST(ScheduleCsv, RoundTripsPrograms) {
+    const PipelineShape shape = make_grid_shape(2, 2, 2, 3);
+    const std::vector<Program> programs = lower(generate(require_schedule("interleaved"), shape), shape);
 
-    EXPECT_EQ(phases_from_csv(csv_of(programs), "mine").body, programs);
+    EXPECT_EQ(parse_phases_csv(to_csv(programs), "mine").body, programs);
 }
 
-TEST(ScheduleCsv, TeamWithNothingToDoKeepsItsLine) {
+TEST(ScheduleCsv, KeepsALineForTeamsWithoutWork) {
     const std::vector<Program> programs = {{{Op::forward, 0, 0}}, {}, {{Op::forward, 0, 1}}};
 
-    EXPECT_EQ(csv_of(programs), "0F0\n,\n0F1\n");
-    EXPECT_EQ(phases_from_csv(csv_of(programs), "mine").body, programs);
+    EXPECT_EQ(to_csv(programs), "0F0\n,\n0F1\n");
+    EXPECT_EQ(parse_phases_csv(to_csv(programs), "mine").body, programs);
 }
 
 TEST(ScheduleCsv, SkipsCommentsBlankLinesAndEmptyCells) {
     const std::string text = "# by hand\r\n\r\n 0F0 ,, 0B0,\r\n  # second\n,,1F0,1B0";
 
-    const std::vector<Program> programs = phases_from_csv(text, "mine").body;
+    const std::vector<Program> programs = parse_phases_csv(text, "mine").body;
 
     ASSERT_EQ(programs.size(), 2U);
     EXPECT_EQ(to_string(programs[0]), "0F0 0B0");
     EXPECT_EQ(to_string(programs[1]), "1F0 1B0");
 }
 
-TEST(ScheduleCsv, WrongCellIsRefusedWithLineAndCell) {
+TEST(ScheduleCsv, RejectsWrongCellsWithLineAndCell) {
     const std::string message =
-        message_of<ConfigError>([] { phases_from_csv("# by hand\n0F0\n1F0,,1X0\n", "my.csv").body; });
+        catch_message<ConfigError>([] { parse_phases_csv("# by hand\n0F0\n1F0,,1X0\n", "my.csv").body; });
 
     EXPECT_TRUE(says(message, "line 3 of my.csv, cell 3: '1X0' is no instruction"));
 }
 
-TEST(ScheduleCsv, FileWithoutProgramIsRefused) {
+TEST(ScheduleCsv, RejectsFilesWithoutPrograms) {
     const std::string message =
-        message_of<ConfigError>([] { phases_from_csv("# nothing\n\n", "my.csv").body; });
+        catch_message<ConfigError>([] { parse_phases_csv("# nothing\n\n", "my.csv").body; });
 
     EXPECT_TRUE(says(message, "my.csv holds no program; write one line for each team"));
 }
 
-TEST(ScheduleCsv, MarksWhereEachStepBegins) {
+TEST(ScheduleCsv, SeparatesThePrologueFromTheBody) {
     const Phases phases =
-        phases_from_csv("0F0, BODY ,0F1,0B0@1,REDUCE0,STEP0\n,,BODY,1F0,1B0,REDUCE1,STEP1\n", "mine");
+        parse_phases_csv("0F0, BODY ,0F1,0B0@1,REDUCE0,STEP0\n,,BODY,1F0,1B0,REDUCE1,STEP1\n", "mine");
 
     EXPECT_EQ(to_string(phases.prologue[0]), "0F0");
     EXPECT_EQ(to_string(phases.body[0]), "0F1 0B0@1 REDUCE0 STEP0");
     EXPECT_EQ(to_string(phases.prologue[1]), "");
     EXPECT_EQ(to_string(phases.body[1]), "1F0 1B0 REDUCE1 STEP1");
-    EXPECT_EQ(csv_of(phases), "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,STEP1\n");
+    EXPECT_EQ(to_csv(phases), "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,STEP1\n");
 }
 
-TEST(ScheduleCsv, OfManyStepsComesBackAsItWas) {
-    for (const Schedule& kind :
-         {schedule_named("pipedream"), schedule_named("pipedream-vertical"), schedule_named("pipedream-2bw")}) {
-        const PipelineShape shape = grid_shape(3, 2, 1, 2);
+TEST(ScheduleCsv, RoundTripsProgramsWithAPrologue) {
+    for (const Schedule& kind : {require_schedule("pipedream"), require_schedule("pipedream-vertical"),
+                                 require_schedule("pipedream-2bw")}) {
+        const PipelineShape shape = make_grid_shape(3, 2, 1, 2);
         const Phases phases = lower_phases(generate_phases(kind, shape), shape);
 
-        const Phases again = phases_from_csv(csv_of(phases), "mine");
+        const Phases again = parse_phases_csv(to_csv(phases), "mine");
 
         EXPECT_EQ(again.prologue, phases.prologue);
         EXPECT_EQ(again.body, phases.body);
     }
 }
 
-TEST(ScheduleCsv, BodyOfNothingIsALineAllTheSame) {
+TEST(ScheduleCsv, KeepsALineForEmptyBodies) {
     const Phases phases = {.prologue = {{{Op::forward, 0, 0}}, {}}, .body = {{}, {}}};
 
-    const Phases again = phases_from_csv(csv_of(phases), "mine");
+    const Phases again = parse_phases_csv(to_csv(phases), "mine");
 
-    EXPECT_EQ(csv_of(phases), "0F0,BODY,,\n,\n");
+    EXPECT_EQ(to_csv(phases), "0F0,BODY,,\n,\n");
     EXPECT_EQ(again.prologue, phases.prologue);
     EXPECT_EQ(again.body, phases.body);
 }
 
-TEST(ScheduleCsv, RepeatedCellsAreRefusedWithLineAndCells) {
+TEST(ScheduleCsv, RejectsRepeatedCellsWithLineAndCells) {
     const auto refusal = [](const std::string& csv) {
-        return message_of<ConfigError>([&] { phases_from_csv(csv, "my.csv"); });
+        return catch_message<ConfigError>([&] { parse_phases_csv(csv, "my.csv"); });
     };
 
     EXPECT_EQ(refusal("0F0\n1F0,,1B0,1F0\n"),
@@ -118,44 +118,45 @@ TEST(ScheduleCsv, RepeatedCellsAreRefusedWithLineAndCells) {
 }
 
 // The test would take minutes if the time grew with the square of the number of cells.
-TEST(ScheduleCsv, FilesOfManyEqualCellsAreRefusedAtTheFirst) {
+TEST(ScheduleCsv, RejectsManyEqualCellsAtTheFirstRepetition) {
     std::string csv;
     for (int cell = 0; cell < 100'000; ++cell) csv += "0F0,";
 
-    EXPECT_EQ(message_of<ConfigError>([&] { phases_from_csv(csv, "my.csv"); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { parse_phases_csv(csv, "my.csv"); }),
               "line 1 of my.csv, cell 2: 0F0 is in cell 1 already; keep one of them");
 }
 
-TEST(ScheduleCsv, SecondBodyIsRefusedWithLineAndCell) {
+TEST(ScheduleCsv, RejectsASecondBodyWithLineAndCell) {
     const std::string message =
-        message_of<ConfigError>([] { phases_from_csv("0F0\n0F0,BODY,,BODY,0B0\n", "my.csv"); });
+        catch_message<ConfigError>([] { parse_phases_csv("0F0\n0F0,BODY,,BODY,0B0\n", "my.csv"); });
 
     EXPECT_EQ(message, "line 2 of my.csv, cell 4: there is one BODY already");
 }
 
-TEST(ScheduleCsv, BodyIsWrittenInCapitals) {
-    const std::string message = message_of<ConfigError>([] { phases_from_csv("0F0,body,0B0\n", "my.csv"); });
+TEST(ScheduleCsv, RequiresBodyInCapitals) {
+    const std::string message =
+        catch_message<ConfigError>([] { parse_phases_csv("0F0,body,0B0\n", "my.csv"); });
 
     EXPECT_TRUE(says(message, "line 1 of my.csv, cell 2: 'body' is no instruction"));
 }
 
-TEST(ScheduleGrid, LongerInstructionsFillTheirWidth) {
-    EXPECT_EQ(grid_of(two_stages()),
+TEST(ScheduleGrid, DrawsLongerInstructionsWider) {
+    EXPECT_EQ(draw_grid(two_stages()),
               "team 0   F0 F1       B0 ..    B1 ..\n"
               "team 1      F0 B0 .. F1 B1 ..\n");
 }
 
-TEST(ScheduleGrid, NamesStagesWhereATeamHoldsSeveral) {
+TEST(ScheduleGrid, NamesStagesIfATeamHoldsSeveral) {
     Prediction prediction = two_stages();
     prediction.spans[1][2].instruction = {Op::forward, 3, 10};
 
-    EXPECT_EQ(grid_of(prediction),
+    EXPECT_EQ(draw_grid(prediction),
               "team 0   0F0  0F1            0B0  ..        0B1  ..\n"
               "team 1        1F0  1B0  ..   3F10 1B1  ..\n");
 }
 
-TEST(ScheduleGrid, TooWideIsCutWithANote) {
-    const std::string grid = grid_of(two_stages(), 24);
+TEST(ScheduleGrid, IsCutWithANoteIfTooWide) {
+    const std::string grid = draw_grid(two_stages(), 24);
 
     EXPECT_EQ(grid,
               "team 0   F0 F1       ...\n"
@@ -163,45 +164,45 @@ TEST(ScheduleGrid, TooWideIsCutWithANote) {
               "(the first 4 of 9 units of time; a wider grid shows more)\n");
 }
 
-TEST(ScheduleGrid, FitsExactlyWithoutANote) {
-    const std::string whole = grid_of(two_stages());
+TEST(ScheduleGrid, HasNoNoteIfItFitsExactly) {
+    const std::string complete = draw_grid(two_stages());
 
-    EXPECT_EQ(grid_of(two_stages(), 9 + 9 * 3 + 3), whole);
-    EXPECT_NE(grid_of(two_stages(), 9 + 9 * 3 + 2), whole);
+    EXPECT_EQ(draw_grid(two_stages(), 9 + 9 * 3 + 3), complete);
+    EXPECT_NE(draw_grid(two_stages(), 9 + 9 * 3 + 2), complete);
 }
 
-TEST(ScheduleGrid, LeavesOutWhatIsNoCompute) {
+TEST(ScheduleGrid, OmitsNonComputeInstructions) {
     Prediction prediction = two_stages();
     prediction.spans[0].push_back(span(Op::step, 0, no_microbatch, 9, 10));
 
-    EXPECT_EQ(grid_of(prediction), grid_of(two_stages()));
+    EXPECT_EQ(draw_grid(prediction), draw_grid(two_stages()));
 }
 
-TEST(ScheduleGrid, ShowsWhatTakesNoTimeOneCellWide) {
+TEST(ScheduleGrid, ShowsInstructionsWithoutDurationOneCellWide) {
     const Prediction prediction{.makespan = 0,
-                                .busy = {0},
+                                .busy_times = {0},
                                 .spans = {{span(Op::forward, 0, 0, 0, 0), span(Op::backward, 0, 0, 0, 0)}},
                                 .peak_activations = {1}};
 
-    EXPECT_EQ(grid_of(prediction), "team 0   F0 B0\n");
+    EXPECT_EQ(draw_grid(prediction), "team 0   F0 B0\n");
 }
 
 // The forward pass of the last stage takes almost no time, like that of a head.
-TEST(ScheduleGrid, IsNotStretchedByWhatTakesNextToNoTime) {
+TEST(ScheduleGrid, IsNotStretchedByVeryShortInstructions) {
     const Prediction prediction{
         .makespan = 8.001,
-        .busy = {6, 6.001},
+        .busy_times = {6, 6.001},
         .spans = {{span(Op::forward, 0, 0, 0, 2), span(Op::backward, 0, 0, 6.001, 8.001)},
                   {span(Op::forward, 1, 0, 2, 2.001), span(Op::backward, 1, 0, 2.001, 6.001)}},
         .peak_activations = {1, 1}};
 
-    EXPECT_EQ(grid_of(prediction),
+    EXPECT_EQ(draw_grid(prediction),
               "team 0   F0       B0\n"
               "team 1      F0 B0\n");
 }
 
-// Committed reference texts: whole programs as CSV, and their grid with F, I and W of one unit each. If work is
-// in flight over the end of a step, the grid shows enough steps to know all further ones.
+// Committed reference texts: complete programs as CSV, and their grid with F, I and W of one unit each. If work
+// is in flight over the end of a step, the grid shows enough steps to know all further ones.
 struct Golden {
     const char* name;
     Schedule kind;
@@ -217,21 +218,21 @@ protected:
         return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     }
     static Phases phases() {
-        const PipelineShape shape = with_updates_of(GetParam().kind, GetParam().shape);
+        const PipelineShape shape = apply_update_rule(GetParam().kind, GetParam().shape);
         return lower_phases(generate_phases(GetParam().kind, shape), shape);
     }
 };
 
 TEST_P(GoldenSchedule, HasTheCommittedPrograms) {
-    EXPECT_EQ(csv_of(phases()), committed(cat(GetParam().name, ".csv")));
+    EXPECT_EQ(to_csv(phases()), committed(cat(GetParam().name, ".csv")));
 }
 
 TEST_P(GoldenSchedule, HasTheCommittedGrid) {
-    PipelineShape shape = with_updates_of(GetParam().kind, GetParam().shape);
-    shape.steps = enough_steps(phases(), shape.microbatches);
+    PipelineShape shape = apply_update_rule(GetParam().kind, GetParam().shape);
+    shape.steps = count_representative_steps(phases(), shape.microbatches);
     const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()));
 
-    const std::string grid = grid_of(predict(unrolled(phases(), shape, shape.steps), shape, costs));
+    const std::string grid = draw_grid(predict(unroll(phases(), shape, shape.steps), shape, costs));
 
     EXPECT_EQ(grid, committed(cat(GetParam().name, ".txt")));
 }
@@ -239,30 +240,35 @@ TEST_P(GoldenSchedule, HasTheCommittedGrid) {
 INSTANTIATE_TEST_SUITE_P(
     SmallShapes, GoldenSchedule,
     testing::Values(
-        Golden{"inter_layer_pipe3_micro2", schedule_named("inter-layer"), grid_shape(3, 1, 1, 2)},
-        Golden{"gpipe_pipe3_micro4", schedule_named("gpipe"), grid_shape(3, 1, 1, 4)},
-        Golden{"gpipe_replicas_2_1_micro4", schedule_named("gpipe"), uneven_shape({2, 1}, 4)},
-        Golden{"1f1b_pipe4_micro6", schedule_named("1f1b"), grid_shape(4, 1, 1, 6)},
-        Golden{"1f1b_pipe2_data2_micro3", schedule_named("1f1b"), grid_shape(2, 2, 1, 3)},
-        Golden{"1f1b_replicas_3_3_2_micro12", schedule_named("1f1b"), uneven_shape({3, 3, 2}, 12)},
-        Golden{"interleaved_pipe2_chunks2_micro4", schedule_named("interleaved"), grid_shape(2, 1, 2, 4)},
-        Golden{"interleaved_pipe4_chunks2_micro3", schedule_named("interleaved"), grid_shape(4, 1, 2, 3)},
-        Golden{"interleaved_pipe3_chunks2_micro7", schedule_named("interleaved"), grid_shape(3, 1, 2, 7)},
-        Golden{"looped_bfs_pipe2_chunks2_micro3", schedule_named("looped-bfs"), grid_shape(2, 1, 2, 3)},
-        Golden{"looped_bfs_pipe2_chunks3_micro3_forward", schedule_named("looped-bfs"),
-               grid_shape(2, 1, 3, 3, false)},
-        Golden{"zb_h1_pipe4_micro6", schedule_named("zb-h1"), grid_shape(4, 1, 1, 6)},
-        Golden{"zb_h1_pipe2_data2_micro3", schedule_named("zb-h1"), grid_shape(2, 2, 1, 3)},
-        Golden{"zb_h2_pipe4_micro7", schedule_named("zb-h2"), grid_shape(4, 1, 1, 7)},
-        Golden{"zb_v_pipe2_micro4", schedule_named("zb-v"), v_shape(2, 1, 4)},
-        Golden{"zb_v_pipe3_micro5", schedule_named("zb-v"), v_shape(3, 1, 5)},
-        Golden{"zb_v_pipe3_micro2", schedule_named("zb-v"), v_shape(3, 1, 2)},
-        Golden{"zb_v_pipe2_micro4_forward", schedule_named("zb-v"), v_shape(2, 1, 4, false)},
-        Golden{"pipedream_pipe3_micro1", schedule_named("pipedream"), grid_shape(3, 1, 1, 1)},
-        Golden{"pipedream_replicas_2_1_micro2", schedule_named("pipedream"), uneven_shape({2, 1}, 2)},
-        Golden{"pipedream_vertical_pipe3_micro1", schedule_named("pipedream-vertical"), grid_shape(3, 1, 1, 1)},
-        Golden{"pipedream_2bw_pipe4_micro4", schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 4)},
-        Golden{"pipedream_2bw_pipe2_data2_micro2", schedule_named("pipedream-2bw"), grid_shape(2, 2, 1, 2)}),
+        Golden{"inter_layer_pipe3_micro2", require_schedule("inter-layer"), make_grid_shape(3, 1, 1, 2)},
+        Golden{"gpipe_pipe3_micro4", require_schedule("gpipe"), make_grid_shape(3, 1, 1, 4)},
+        Golden{"gpipe_replicas_2_1_micro4", require_schedule("gpipe"), make_uneven_shape({2, 1}, 4)},
+        Golden{"1f1b_pipe4_micro6", require_schedule("1f1b"), make_grid_shape(4, 1, 1, 6)},
+        Golden{"1f1b_pipe2_data2_micro3", require_schedule("1f1b"), make_grid_shape(2, 2, 1, 3)},
+        Golden{"1f1b_replicas_3_3_2_micro12", require_schedule("1f1b"), make_uneven_shape({3, 3, 2}, 12)},
+        Golden{"interleaved_pipe2_chunks2_micro4", require_schedule("interleaved"),
+               make_grid_shape(2, 1, 2, 4)},
+        Golden{"interleaved_pipe4_chunks2_micro3", require_schedule("interleaved"),
+               make_grid_shape(4, 1, 2, 3)},
+        Golden{"interleaved_pipe3_chunks2_micro7", require_schedule("interleaved"),
+               make_grid_shape(3, 1, 2, 7)},
+        Golden{"looped_bfs_pipe2_chunks2_micro3", require_schedule("looped-bfs"), make_grid_shape(2, 1, 2, 3)},
+        Golden{"looped_bfs_pipe2_chunks3_micro3_forward", require_schedule("looped-bfs"),
+               make_grid_shape(2, 1, 3, 3, false)},
+        Golden{"zb_h1_pipe4_micro6", require_schedule("zb-h1"), make_grid_shape(4, 1, 1, 6)},
+        Golden{"zb_h1_pipe2_data2_micro3", require_schedule("zb-h1"), make_grid_shape(2, 2, 1, 3)},
+        Golden{"zb_h2_pipe4_micro7", require_schedule("zb-h2"), make_grid_shape(4, 1, 1, 7)},
+        Golden{"zb_v_pipe2_micro4", require_schedule("zb-v"), make_v_shape(2, 1, 4)},
+        Golden{"zb_v_pipe3_micro5", require_schedule("zb-v"), make_v_shape(3, 1, 5)},
+        Golden{"zb_v_pipe3_micro2", require_schedule("zb-v"), make_v_shape(3, 1, 2)},
+        Golden{"zb_v_pipe2_micro4_forward", require_schedule("zb-v"), make_v_shape(2, 1, 4, false)},
+        Golden{"pipedream_pipe3_micro1", require_schedule("pipedream"), make_grid_shape(3, 1, 1, 1)},
+        Golden{"pipedream_replicas_2_1_micro2", require_schedule("pipedream"), make_uneven_shape({2, 1}, 2)},
+        Golden{"pipedream_vertical_pipe3_micro1", require_schedule("pipedream-vertical"),
+               make_grid_shape(3, 1, 1, 1)},
+        Golden{"pipedream_2bw_pipe4_micro4", require_schedule("pipedream-2bw"), make_grid_shape(4, 1, 1, 4)},
+        Golden{"pipedream_2bw_pipe2_data2_micro2", require_schedule("pipedream-2bw"),
+               make_grid_shape(2, 2, 1, 2)}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

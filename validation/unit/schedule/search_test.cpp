@@ -8,7 +8,7 @@
 
 #include "error_message.hpp"
 #include "schedule/check/program_clock.hpp"
-#include "schedule/search/least_duration.hpp"
+#include "schedule/search/min_duration.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
@@ -37,12 +37,12 @@ std::vector<Program> searched(const Task& task) {
     return search_programs(task.shape, task.costs, task.may_split);
 }
 
-// Returns the makespan of compute instructions with enough slots, or `none` if check() refuses them, for
-// example because they exceed a bound.
+// Returns the makespan of compute instructions with enough slots, or `none` if verify_programs() rejects them,
+// for example because they exceed a bound.
 double duration(const std::vector<Program>& compute, const Task& task) {
-    const PipelineShape shape = with_slots_enough(task.shape);
+    const PipelineShape shape = with_enough_slots(task.shape);
     const std::vector<Program> programs = lower(compute, shape);
-    return check(programs, shape).is_proved() ? predict(programs, shape, task.costs).makespan : none;
+    return verify_programs(programs, shape).is_proved() ? predict(programs, shape, task.costs).makespan : none;
 }
 
 bool splits_what_it_must_not(const std::vector<Program>& programs, const Task& task) {
@@ -59,10 +59,10 @@ bool splits_what_it_must_not(const std::vector<Program>& programs, const Task& t
 // bounds.
 double shortest_of_fixed(const Task& task) {
     double shortest = none;
-    for (const Schedule& each : schedules()) {
+    for (const Schedule& each : list_schedules()) {
         const std::string schedule = each.name;
-        const Schedule kind = schedule_named(schedule);
-        if (kind.keeps_old_weights) continue;
+        const Schedule kind = require_schedule(schedule);
+        if (kind.stashes_weights) continue;
         try {
             const std::vector<Program> programs = generate(kind, task.shape);
             if (!splits_what_it_must_not(programs, task))
@@ -75,24 +75,24 @@ double shortest_of_fixed(const Task& task) {
 }
 
 // Returns the seconds of a step of these compute phases with enough slots in the steady state, or `none` if
-// check() refuses them.
+// verify_programs() rejects them.
 double seconds_of_step(const Phases& compute, const PipelineShape& of_task, const Task& task) {
-    const PipelineShape shape = with_slots_enough(of_task);
-    if (!obstacle_to_lowering(compute, shape).empty()) return none;
+    const PipelineShape shape = with_enough_slots(of_task);
+    if (!find_lowering_obstacle(compute, shape).empty()) return none;
     const Phases phases = lower_phases(compute, shape);
     PipelineShape many = shape;
-    many.steps = enough_steps(phases, shape.microbatches);
-    if (!check(unrolled(phases, shape, many.steps), many).is_proved()) return none;
+    many.steps = count_representative_steps(phases, shape.microbatches);
+    if (!verify_programs(unroll(phases, shape, many.steps), many).is_proved()) return none;
     return predict_step(phases, shape, task.costs).seconds;
 }
 
 double shortest_step_of_fixed(const Task& task) {
     double shortest = none;
-    for (const Schedule& each : schedules()) {
+    for (const Schedule& each : list_schedules()) {
         const std::string schedule = each.name;
-        const Schedule kind = schedule_named(schedule);
-        if (kind.keeps_old_weights) continue;
-        const PipelineShape shape = with_updates_of(kind, task.shape);
+        const Schedule kind = require_schedule(schedule);
+        if (kind.stashes_weights) continue;
+        const PipelineShape shape = apply_update_rule(kind, task.shape);
         try {
             shortest = std::min(shortest, seconds_of_step(generate_phases(kind, shape), shape, task));
         } catch (const ConfigError&) {
@@ -108,14 +108,14 @@ double shortest_step_found(const Task& task) {
     double shortest =
         seconds_of_step({.prologue = std::vector<Program>(found.size()), .body = found}, task.shape, task);
     PipelineShape ahead = task.shape;
-    ahead.validates = true;
-    for (const Phases& phases : programs_ahead(found, ahead, task.may_split)) {
+    ahead.has_speculative_updates = true;
+    for (const Phases& phases : make_speculative_programs(found, ahead, task.may_split)) {
         shortest = std::min(shortest, seconds_of_step(phases, ahead, task));
     }
     return shortest;
 }
 
-TEST(Search, IsNeverWorseThanAFixedScheduleAndMostlyBetter) {
+TEST(Search, IsNeverWorseThanFixedSchedulesAndOftenBetter) {
     int better = 0;
     const std::vector<CostSet> sets = cost_sets();
     for (const CostSet& set : sets) {
@@ -135,26 +135,26 @@ TEST(Search, IsNeverWorseThanAFixedScheduleAndMostlyBetter) {
 }
 
 PipelineShape drawn_shape(Draw& draw) {
-    if (draw.one_in(5)) return v_shape(draw.within(1, 3), draw.within(1, 2), draw.within(1, 5));
+    if (draw.one_in(5)) return make_v_shape(draw.within(1, 3), draw.within(1, 2), draw.within(1, 5));
     if (draw.one_in(2))
-        return grid_shape(draw.within(1, 4), draw.within(1, 2), draw.within(1, 3), draw.within(1, 6));
+        return make_grid_shape(draw.within(1, 4), draw.within(1, 2), draw.within(1, 3), draw.within(1, 6));
     std::vector<int> replicas;
     for (int stages = draw.within(1, 4); stages > 0; --stages) replicas.push_back(draw.within(1, 3));
-    return uneven_shape(replicas, draw.within(1, 7));
+    return make_uneven_shape(replicas, draw.within(1, 7));
 }
 
 Task drawn_task(Draw& draw) {
     Task task{.shape = drawn_shape(draw), .costs = {}, .may_split = {}};
-    task.costs = drawn_costs(task.shape, draw);
+    task.costs = draw_costs(task.shape, draw);
     for (std::size_t stage = 0; stage < task.costs.size(); ++stage) task.may_split.push_back(!draw.one_in(4));
     if (draw.one_in(3)) return task;
-    for (const int least : least_activations(task.shape)) {
-        task.shape.most_activations.push_back(least + draw.within(0, 3 * least));
+    for (const int least : compute_min_activations(task.shape)) {
+        task.shape.max_activations.push_back(least + draw.within(0, 3 * least));
     }
     return task;
 }
 
-TEST(Search, IsProvedNeverWorseAndTheSameAgainOnDrawnShapes) {
+TEST(Search, IsProvedNeverWorseAndReproducibleOnRandomShapes) {
     Draw draw(RandomKey{20261123}.then("search"));
     for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
         const Task task = drawn_task(draw);
@@ -164,14 +164,14 @@ TEST(Search, IsProvedNeverWorseAndTheSameAgainOnDrawnShapes) {
         const double found = duration(programs, task);
         EXPECT_LT(found, none) << i;
         EXPECT_LE(found, shortest_of_fixed(task)) << i;
-        const double least = least_duration(task.shape, StageHoldings(task.shape), task.costs);
+        const double least = compute_min_duration(task.shape, StageHoldings(task.shape), task.costs);
         EXPECT_GE(found, least * (1 - 1e-12)) << i;  // the two sums differ in their order
         EXPECT_FALSE(splits_what_it_must_not(programs, task)) << i;
         EXPECT_EQ(searched(task), programs) << i;
     }
 }
 
-TEST(Search, IsAcceptedByTheInterpreter) {
+TEST(Search, GetsTheSameVerdictFromCheckAndInterpreter) {
     Draw draw(RandomKey{20261124}.then("interpreter"));
     for (int i = 0; i < 40; ++i) {
         Task task = drawn_task(draw);
@@ -181,7 +181,8 @@ TEST(Search, IsAcceptedByTheInterpreter) {
 
         const Exploration exploration = explore(programs, task.shape);
 
-        EXPECT_EQ(exploration.is_accepted(), check(programs, task.shape).is_proved()) << exploration.objection;
+        EXPECT_EQ(exploration.is_accepted(), verify_programs(programs, task.shape).is_proved())
+            << exploration.objection;
     }
 }
 
@@ -189,17 +190,17 @@ TEST(Search, IsAcceptedByTheInterpreter) {
 void add_orders(const PipelineShape& shape, int stage, Program& begun, std::vector<int>& parts_done,
                 std::vector<Program>& orders) {
     constexpr Op parts[] = {Op::forward, Op::backward_input, Op::backward_weight};
-    bool is_whole = true;
+    bool is_complete = true;
     for (int m = 0; m < shape.microbatches; ++m) {
         int& done = parts_done[static_cast<std::size_t>(m)];
         if (done == 3) continue;
-        is_whole = false;
+        is_complete = false;
         begun.push_back({parts[done++], stage, m});
         add_orders(shape, stage, begun, parts_done, orders);
         begun.pop_back();
         --done;
     }
-    if (is_whole) orders.push_back(begun);
+    if (is_complete) orders.push_back(begun);
 }
 
 int peak_of(const Program& program) {
@@ -218,8 +219,8 @@ std::vector<Program> orders_of(const PipelineShape& shape, int stage) {
     std::vector<Program> orders;
     add_orders(shape, stage, begun, parts_done, orders);
     std::erase_if(orders, [&](const Program& order) {
-        const bool is_bounded = !shape.most_activations.empty();
-        return is_bounded && peak_of(order) > shape.most_activations[static_cast<std::size_t>(stage)];
+        const bool is_bounded = !shape.max_activations.empty();
+        return is_bounded && peak_of(order) > shape.max_activations[static_cast<std::size_t>(stage)];
     });
     return orders;
 }
@@ -234,75 +235,76 @@ double shortest_of_all_orders(const Task& task) {
     for (std::size_t next = 0; next < chosen.size();) {
         std::vector<Program> programs;
         for (std::size_t s = 0; s < orders.size(); ++s) programs.push_back(orders[s][chosen[s]]);
-        shortest = std::min(shortest, duration_of(programs, clock));
+        shortest = std::min(shortest, compute_duration(programs, clock));
         for (next = 0; next < chosen.size() && ++chosen[next] == orders[next].size(); ++next) chosen[next] = 0;
     }
     return shortest;
 }
 
-TEST(Search, IsTheShortestOfAllOrdersOfTwoMicrobatches) {
+TEST(Search, FindsTheShortestOrderOfTwoMicrobatches) {
     Draw draw(RandomKey{20261125}.then("orders"));
     for (int i = 0; i < 40; ++i) {
-        PipelineShape shape = grid_shape(draw.within(2, 3), 1, 1, 2);
-        if (draw.one_in(3)) shape.most_activations.assign(static_cast<std::size_t>(shape.teams), 1);
-        const Task task = task_of(shape, drawn_costs(shape, draw, 1));  // whole costs, whose sums are exact
+        PipelineShape shape = make_grid_shape(draw.within(2, 3), 1, 1, 2);
+        if (draw.one_in(3)) shape.max_activations.assign(static_cast<std::size_t>(shape.teams), 1);
+        const Task task = task_of(shape, draw_costs(shape, draw, 1));  // integer costs, whose sums are exact
 
         EXPECT_EQ(duration(searched(task), task), shortest_of_all_orders(task)) << i;
     }
 }
 
-TEST(Search, TakesA1F1BWhereNothingIsShorter) {
-    const PipelineShape shape = grid_shape(4, 1, 1, 8);
-    const Task whole = task_of(shape, std::vector<StageCost>(4), false);
+TEST(Search, ReturnsOneForwardOneBackwardIfNothingIsShorter) {
+    const PipelineShape shape = make_grid_shape(4, 1, 1, 8);
+    const Task unsplit = task_of(shape, std::vector<StageCost>(4), false);
 
-    EXPECT_EQ(searched(whole), generate(schedule_named("1f1b"), shape));
+    EXPECT_EQ(searched(unsplit), generate(require_schedule("1f1b"), shape));
 }
 
 // 16 teams need not keep all 128 micro-batches to stay busy from the first arrival to the last.
-TEST(Search, KeepsNoMoreThanItHasUseFor) {
-    const Task task = task_of(grid_shape(16, 1, 1, 128), std::vector<StageCost>(16, {2, 2, 2, 0.5}));
-    const PipelineShape shape = with_slots_enough(task.shape);
+TEST(Search, KeepsNoMoreActivationsThanItNeeds) {
+    const Task task = task_of(make_grid_shape(16, 1, 1, 128), std::vector<StageCost>(16, {2, 2, 2, 0.5}));
+    const PipelineShape shape = with_enough_slots(task.shape);
 
     const Prediction found = predict(lower(searched(task), shape), shape, task.costs);
 
-    EXPECT_EQ(found.makespan, least_duration(shape, StageHoldings(shape), task.costs));
+    EXPECT_EQ(found.makespan, compute_min_duration(shape, StageHoldings(shape), task.costs));
     EXPECT_LE(*std::max_element(found.peak_activations.begin(), found.peak_activations.end()), 31);
 }
 
-TEST(Search, FillsUnevenShapesWhoseTeamsHoldSeveralStages) {
+TEST(Search, HandlesUnevenShapesWithSeveralStagesPerTeam) {
     PipelineShape shape{.teams = 3, .microbatches = 4, .holders = {{0}, {1, 2}, {0}}, .executor = {}};
     shape.executor = {{0, 0, 0, 0}, {1, 2, 1, 2}, {0, 0, 0, 0}};
-    shape.most_activations = {3, 1, 1};
+    shape.max_activations = {3, 1, 1};
     Task task = task_of(shape, std::vector<StageCost>(3));
 
     EXPECT_LE(duration(searched(task), task), 27);
     task.shape.is_training = false;
-    task.shape.most_activations = {1, 1, 1};  // forwards alone keep nothing
+    task.shape.max_activations = {1, 1, 1};  // forward-only programs keep nothing
     EXPECT_LT(duration(searched(task), task), none);
 }
 
-TEST(Search, TakesTheForwardsOfAFixedSchedule) {
-    const PipelineShape shape = grid_shape(2, 2, 2, 5, false);
+TEST(Search, ReturnsAFixedScheduleForForwardOnlyRuns) {
+    const PipelineShape shape = make_grid_shape(2, 2, 2, 5, false);
 
     EXPECT_EQ(searched(task_of(shape, std::vector<StageCost>(4))),
-              generate(schedule_named("interleaved"), shape));
+              generate(require_schedule("interleaved"), shape));
 }
 
-TEST(LeastActivations, AreOneForEachStageThatAMicroBatchPassesInATeam) {
+TEST(LeastActivations, AreOnePerStageThatAMicrobatchPassesInATeam) {
     PipelineShape woven{.teams = 2, .microbatches = 2, .holders = {{0, 1}, {0, 1}, {1}}, .executor = {}};
     woven.executor = {{0, 1}, {0, 1}, {1, 1}};
 
-    EXPECT_EQ(least_activations(grid_shape(2, 2, 3, 4)), (std::vector<int>{3, 3, 3, 3}));
-    EXPECT_EQ(least_activations(woven), (std::vector<int>{2, 3}));
+    EXPECT_EQ(compute_min_activations(make_grid_shape(2, 2, 3, 4)), (std::vector<int>{3, 3, 3, 3}));
+    EXPECT_EQ(compute_min_activations(woven), (std::vector<int>{2, 3}));
 }
 
-TEST(Search, RefusesLessMemoryThanOneMicrobatchNeeds) {
-    PipelineShape shape = grid_shape(2, 1, 2, 4);
-    shape.most_activations = {2, 1};
+TEST(Search, RejectsLessMemoryThanOneMicrobatchNeeds) {
+    PipelineShape shape = make_grid_shape(2, 1, 2, 4);
+    shape.max_activations = {2, 1};
 
-    EXPECT_EQ(validation::message_of<ConfigError>([&] { searched(task_of(shape, std::vector<StageCost>(4))); }),
-              "team 1 has to keep 2 micro-batches, counted over its stages, and has memory for 1; give it more "
-              "memory, or fewer stages");
+    EXPECT_EQ(
+        validation::catch_message<ConfigError>([&] { searched(task_of(shape, std::vector<StageCost>(4))); }),
+        "team 1 has to keep 2 micro-batches, counted over its stages, and has memory for 1; give it more "
+        "memory, or fewer stages");
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ using Kinds = std::vector<Schedule>;
 
 Kinds all_kinds() {
     Kinds kinds;
-    for (const Schedule& kind : schedules()) kinds.push_back(kind);
+    for (const Schedule& kind : list_schedules()) kinds.push_back(kind);
     return kinds;
 }
 
-Kinds kinds_that_keep_work_in_flight(bool keep) {
+Kinds find_schedules(bool keep) {
     Kinds kinds = all_kinds();
-    std::erase_if(kinds, [&](const Schedule& kind) { return kind.keeps_old_weights != keep; });
+    std::erase_if(kinds, [&](const Schedule& kind) { return kind.stashes_weights != keep; });
     return kinds;
 }
 
@@ -42,12 +42,12 @@ std::vector<Program> repeated(const std::vector<Program>& of_one_step, const Pip
     if (steps == 1) return of_one_step;
     const Phases phases{.prologue = std::vector<Program>(of_one_step.size()),
                         .body = without_messages(lower(of_one_step, shape))};
-    return unrolled(phases, shape, steps);
+    return unroll(phases, shape, steps);
 }
 
-std::vector<Program> compute_of(const Schedule& kind, const PipelineShape& shape, int steps) {
-    if ((kind.keeps_old_weights && shape.is_training) || shape.validates) {
-        return unrolled(generate_phases(kind, shape), shape, steps);
+std::vector<Program> make_compute_programs(const Schedule& kind, const PipelineShape& shape, int steps) {
+    if ((kind.stashes_weights && shape.is_training) || shape.has_speculative_updates) {
+        return unroll(generate_phases(kind, shape), shape, steps);
     }
     return repeated(generate(kind, shape), shape, steps);
 }
@@ -56,8 +56,8 @@ std::vector<Program> compute_of(const Schedule& kind, const PipelineShape& shape
 std::vector<Program> stage_by_stage(const PipelineShape& shape) {
     std::vector<Program> programs(static_cast<std::size_t>(shape.teams));
     const auto add = [&](Op op, int stage) {
-        for (int m = 0; m < shape.all_microbatches(); ++m) {
-            programs[static_cast<std::size_t>(shape.executor_of(stage, m))].push_back({op, stage, m});
+        for (int m = 0; m < shape.count_microbatches(); ++m) {
+            programs[static_cast<std::size_t>(shape.find_executor(stage, m))].push_back({op, stage, m});
         }
     };
     for (int stage = 0; stage < shape.stages(); ++stage) add(Op::forward, stage);
@@ -66,7 +66,7 @@ std::vector<Program> stage_by_stage(const PipelineShape& shape) {
 }
 
 // Returns the passes of all steps, then their reductions, then their updates.
-std::vector<Program> all_steps_at_once(PipelineShape shape, int steps) {
+std::vector<Program> make_unseparated_steps(PipelineShape shape, int steps) {
     shape.steps = steps;
     std::vector<Program> programs = stage_by_stage(shape);
     for (const Op op : {Op::reduce, Op::step}) {
@@ -81,8 +81,8 @@ std::vector<Program> all_steps_at_once(PipelineShape shape, int steps) {
     return programs;
 }
 
-// Returns programs with validated updates for any shape. The first stage's forwards of a step stand between the
-// update of the step before and its validation.
+// Returns programs with validated updates for any shape. The first stage's forwards of a step are between the
+// update of the previous step and its validation.
 std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int steps) {
     const std::vector<Program> of_a_step = stage_by_stage(shape);
     std::vector<Program> programs(of_a_step.size());
@@ -95,9 +95,10 @@ std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int st
     };
     const auto add_work = [&](int step, bool ahead) {
         for (std::size_t team = 0; team < programs.size(); ++team) {
-            std::ranges::copy_if(
-                shifted(of_a_step[team], step * shape.microbatches), std::back_inserter(programs[team]),
-                [&](const Instruction& i) { return (i.op == Op::forward && i.stage == 0) == ahead; });
+            std::ranges::copy_if(shift_microbatches(of_a_step[team], step * shape.microbatches),
+                                 std::back_inserter(programs[team]), [&](const Instruction& i) {
+                                     return (i.op == Op::forward && i.stage == 0) == ahead;
+                                 });
         }
     };
     add_work(0, true);
@@ -111,7 +112,7 @@ std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int st
     return programs;
 }
 
-std::vector<std::pair<const char*, PipelineShape>> woven_shapes(bool is_training) {
+std::vector<std::pair<const char*, PipelineShape>> make_irregular_shapes(bool is_training) {
     PipelineShape there_and_back{.teams = 3, .microbatches = 2, .is_training = is_training};
     there_and_back.holders = {{0}, {1, 2}, {0}};
     there_and_back.executor = {{0, 0}, {1, 2}, {0, 0}};
@@ -128,36 +129,36 @@ public:
         : kinds_(std::move(kinds)), steps_(steps), is_training_(is_training), validates_(validates) {}
 
     // Adds grids of one and two chunks and, for several teams, V shapes.
-    void add_grids(int pipe, int replicas, int most_microbatches) {
+    void add_grids(int pipe, int replicas, int max_microbatches) {
         const std::string name = cat("pipe ", pipe, ", replicas ", replicas);
-        for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
+        for (int microbatches = 1; microbatches <= max_microbatches; ++microbatches) {
             for (int chunks = 1; chunks <= 2; ++chunks) {
                 add_schedules(cat(name, ", chunks ", chunks),
-                              grid_shape(pipe, replicas, chunks, microbatches, is_training_));
+                              make_grid_shape(pipe, replicas, chunks, microbatches, is_training_));
             }
             if (pipe == 1) continue;  // the V would equal the grid of two chunks
-            add_schedules(cat(name, ", V"), v_shape(pipe, replicas, microbatches, is_training_));
+            add_schedules(cat(name, ", V"), make_v_shape(pipe, replicas, microbatches, is_training_));
         }
     }
 
     // Adds stage-by-stage programs with validated updates.
     void add_validated(const std::string& name, PipelineShape shape) {
-        shape.validates = true;
+        shape.has_speculative_updates = true;
         add(name, shape, "stage by stage, validated", validated_stage_by_stage(shape, steps_));
     }
 
-    void add_uneven(const std::vector<int>& replicas, int most_microbatches) {
+    void add_uneven(const std::vector<int>& replicas, int max_microbatches) {
         std::string name = "replicas";
         for (const int count : replicas) name += cat(" ", count);
-        for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
-            add_schedules(name, uneven_shape(replicas, microbatches, is_training_));
+        for (int microbatches = 1; microbatches <= max_microbatches; ++microbatches) {
+            add_schedules(name, make_uneven_shape(replicas, microbatches, is_training_));
         }
     }
 
-    void add_woven(bool is_in_flight = false) {
-        for (const auto& [name, shape] : woven_shapes(is_training_)) {
+    void add_irregular(bool is_in_flight = false) {
+        for (const auto& [name, shape] : make_irregular_shapes(is_training_)) {
             add(name, shape, "stage by stage",
-                is_in_flight ? all_steps_at_once(shape, steps_)
+                is_in_flight ? make_unseparated_steps(shape, steps_)
                              : repeated(stage_by_stage(shape), shape, steps_));
         }
     }
@@ -180,10 +181,10 @@ private:
     // Adds one subject for each number of slots and each schedule that takes the shape.
     void add_schedules(const std::string& name, PipelineShape shape) {
         for (const Schedule& kind : kinds_) {
-            shape = with_updates_of(kind, shape);
-            shape.validates = shape.validates && validates_;
+            shape = apply_update_rule(kind, shape);
+            shape.has_speculative_updates = shape.has_speculative_updates && validates_;
             try {
-                add(name, shape, kind.name, compute_of(kind, shape, steps_));
+                add(name, shape, kind.name, make_compute_programs(kind, shape, steps_));
             } catch (const ConfigError&) {
                 continue;
             }
@@ -197,32 +198,33 @@ private:
     Subjects subjects_;
 };
 
-// Returns the position before which the weight half of a backward must stand. It is that of the REDUCE of its
+// Returns the position before which the weight half of a backward must be. It is that of the REDUCE of its
 // step. If the same team holds the previous stage, it is that stage's backward, which frees what the weight
 // half reads.
-std::size_t end_for_weight_half(const Program& program, const Instruction& weight, const PipelineShape& shape) {
-    int reduces_to_come = shape.step_of(weight.microbatch) + 1;
+std::size_t find_end_for_weight_half(const Program& program, const Instruction& weight,
+                                     const PipelineShape& shape) {
+    int missing_reduces = shape.find_step(weight.microbatch) + 1;
     for (std::size_t at = 0; at < program.size(); ++at) {
         const auto [op, stage, microbatch, age] = program[at];
-        if (op == Op::reduce && stage == weight.stage && --reduces_to_come == 0) return at;
+        if (op == Op::reduce && stage == weight.stage && --missing_reduces == 0) return at;
         const bool gives_back = op == Op::backward || op == Op::backward_weight;
         if (gives_back && stage == weight.stage - 1 && microbatch == weight.microbatch) return at;
     }
     return program.size();
 }
 
-// Splits backwards at random. The weight half stands somewhere after the input half and uses the same weights,
+// Splits backwards at random. The weight half is somewhere after the input half and uses the same weights,
 // which may be older there.
-void divide_backwards(Program& program, const PipelineShape& shape, Draw& draw) {
+void split_backwards(Program& program, const PipelineShape& shape, Draw& draw) {
     for (std::size_t at = 0; at < program.size(); ++at) {
         if (program[at].op != Op::backward || draw.one_in(3)) continue;
         Instruction weight = program[at];
         weight.op = Op::backward_weight;
-        const std::size_t end = end_for_weight_half(program, weight, shape);
+        const std::size_t end = find_end_for_weight_half(program, weight, shape);
         program[at].op = Op::backward_input;
-        const auto behind = std::next(program.begin(), static_cast<std::ptrdiff_t>(at + 1));
-        const auto place = std::next(behind, static_cast<std::ptrdiff_t>(draw.below(end - at)));
-        weight.age += static_cast<int>(std::count(behind, place, Instruction{Op::step, weight.stage}));
+        const auto after = std::next(program.begin(), static_cast<std::ptrdiff_t>(at + 1));
+        const auto place = std::next(after, static_cast<std::ptrdiff_t>(draw.below(end - at)));
+        weight.age += static_cast<int>(std::count(after, place, Instruction{Op::step, weight.stage}));
         program.insert(place, weight);
     }
 }
@@ -247,55 +249,55 @@ std::vector<Subject> uneven_stages() {
     gathering.add_uneven({2, 1}, 4);
     gathering.add_uneven({1, 2}, 4);
     gathering.add_uneven({1, 2, 1}, 4);
-    gathering.add_woven();
+    gathering.add_irregular();
     return gathering.take();
 }
 
-std::vector<Subject> forwards_alone() {
+std::vector<Subject> forward_only_subjects() {
     Gathering gathering(all_kinds(), 1, false);
     for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 4);
     gathering.add_grids(2, 2, 2);
     gathering.add_uneven({2, 1}, 4);
-    gathering.add_woven();
+    gathering.add_irregular();
     return gathering.take();
 }
 
 std::vector<Subject> two_steps() {
-    Gathering gathering(kinds_that_keep_work_in_flight(false), 2);
+    Gathering gathering(find_schedules(false), 2);
     for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 2);
     gathering.add_grids(2, 2, 1);
     gathering.add_uneven({2, 1}, 3);
-    gathering.add_woven();
+    gathering.add_irregular();
     return gathering.take();
 }
 
 std::vector<Subject> work_in_flight(int steps) {
-    Gathering gathering(kinds_that_keep_work_in_flight(true), steps);
+    Gathering gathering(find_schedules(true), steps);
     for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 2);
     gathering.add_grids(2, 2, 1);
     gathering.add_uneven({2, 1}, 3);
     gathering.add_uneven({1, 2}, 3);
-    gathering.add_woven(true);
+    gathering.add_irregular(true);
     return gathering.take();
 }
 
 std::vector<Subject> validated(int steps) {
-    Gathering gathering({schedule_named("zb-h1"), schedule_named("zb-h2"), schedule_named("zb-v")}, steps, true,
-                        true);
+    Gathering gathering({require_schedule("zb-h1"), require_schedule("zb-h2"), require_schedule("zb-v")}, steps,
+                        true, true);
     gathering.add_grids(2, 1, 2);
     gathering.add_grids(3, 1, 2);
     gathering.add_grids(2, 2, 1);
-    for (const auto& [name, shape] : woven_shapes(true)) gathering.add_validated(name, shape);
-    gathering.add_validated("replicas 2 1", uneven_shape({2, 1}, 2));
-    gathering.add_validated("replicas 1 2", uneven_shape({1, 2}, 3));
-    gathering.add_validated("one team", grid_shape(1, 1, 2, 2));
+    for (const auto& [name, shape] : make_irregular_shapes(true)) gathering.add_validated(name, shape);
+    gathering.add_validated("replicas 2 1", make_uneven_shape({2, 1}, 2));
+    gathering.add_validated("replicas 1 2", make_uneven_shape({1, 2}, 3));
+    gathering.add_validated("one team", make_grid_shape(1, 1, 2, 2));
     return gathering.take();
 }
 
-std::vector<Program> sound_programs(const Subject& subject, Draw& draw) {
+std::vector<Program> draw_sound_programs(const Subject& subject, Draw& draw) {
     std::vector<Program> compute = subject.compute;
     if (draw.one_in(3)) {
-        for (Program& program : compute) divide_backwards(program, subject.shape, draw);
+        for (Program& program : compute) split_backwards(program, subject.shape, draw);
     }
     return lower(compute, subject.shape);
 }

@@ -18,15 +18,15 @@ struct Subject {
 
 std::vector<Subject> one_row();                  // 1..3 teams, 1..2 chunks or a V, 1..4 micro-batches
 std::vector<Subject> two_rows();                 // two replicas of 1..2 teams
-std::vector<Subject> uneven_stages();            // (2,1) and similar; stages spread over teams as on no grid
-std::vector<Subject> forwards_alone();           // similar shapes without training
+std::vector<Subject> uneven_stages();            // (2,1) and similar; stages spread over teams unlike any grid
+std::vector<Subject> forward_only_subjects();    // similar shapes without training
 std::vector<Subject> two_steps();                // two steps of schedules that end each step before the next
 std::vector<Subject> work_in_flight(int steps);  // schedules that do not
 
 std::vector<Subject> validated(int steps);  // programs with validated updates
 
-// Returns whole programs. One training subject in three has some backwards split, with the weight half
+// Returns complete programs. One training subject in three has some backwards split, with the weight half
 // somewhere later.
-std::vector<Program> sound_programs(const Subject& subject, Draw& draw);
+std::vector<Program> draw_sound_programs(const Subject& subject, Draw& draw);
 
 }  // namespace trireme::schedule

@@ -25,7 +25,7 @@ int replicas_in(const std::string& turns) { return 1 + *std::ranges::max_element
 
 // Visits shapes of two and three stages with up to three replicas, for every pair of turn patterns.
 template <class Use>
-void for_each_shape(int most_microbatches, Use&& use) {
+void for_each_shape(int max_microbatches, Use&& use) {
     const std::vector<std::string> ways{"0",        "01",       "0001",    "1011",
                                         "11111110", "00101001", "0020120", "22222012"};
     for (const std::string& first : ways) {
@@ -34,31 +34,31 @@ void for_each_shape(int most_microbatches, Use&& use) {
                  {std::vector{first, second}, std::vector{first, second, first}}) {
                 std::vector<int> replicas;
                 for (const std::string& each : turns) replicas.push_back(replicas_in(each));
-                for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
+                for (int microbatches = 1; microbatches <= max_microbatches; ++microbatches) {
                     SCOPED_TRACE(first + " " + second);
-                    use(with_turns(uneven_shape(replicas, microbatches), turns));
+                    use(with_turns(make_uneven_shape(replicas, microbatches), turns));
                 }
             }
         }
     }
 }
 
-TEST(UnevenTurns, AreProvedForSynchronousSchedulesWithTwoSlotsAtMost) {
+TEST(UnevenTurns, NeedAtMostTwoSlotsInSynchronousSchedules) {
     for_each_shape(12, [](const PipelineShape& shape) {
         for (const Schedule& kind :
-             {schedule_named("inter-layer"), schedule_named("gpipe"), schedule_named("1f1b")})
-            EXPECT_LE(fewest_slots(kind, shape), 2) << kind.name << ", " << text_of_uneven(shape);
+             {require_schedule("inter-layer"), require_schedule("gpipe"), require_schedule("1f1b")})
+            EXPECT_LE(find_min_slots(kind, shape), 2) << kind.name << ", " << describe_uneven_shape(shape);
     });
 }
 
-// Weights of one update ago do not suffice if a stage must run further ahead; 2BW refuses such shapes.
-TEST(UnevenTurns, AreProvedWhereStepsOverlap) {
+// Weights of one update ago do not suffice if a stage must run further ahead; 2BW rejects such shapes.
+TEST(UnevenTurns, AreProvedForAsynchronousSchedules) {
     for_each_shape(8, [](PipelineShape shape) {
         shape.slots = shape.microbatches * shape.stages() + shape.stages();
-        for (const Schedule& kind : {schedule_named("pipedream"), schedule_named("pipedream-vertical")})
-            EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << text_of_uneven(shape);
+        for (const Schedule& kind : {require_schedule("pipedream"), require_schedule("pipedream-vertical")})
+            EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << describe_uneven_shape(shape);
         try {
-            EXPECT_EQ(fault_of(schedule_named("pipedream-2bw"), shape), "") << text_of_uneven(shape);
+            EXPECT_EQ(fault_of(require_schedule("pipedream-2bw"), shape), "") << describe_uneven_shape(shape);
         } catch (const ConfigError& refusal) {
             EXPECT_NE(std::string(refusal.what()).find("steps ahead"), std::string::npos) << refusal.what();
         }

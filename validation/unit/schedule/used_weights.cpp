@@ -6,7 +6,7 @@
 
 namespace trireme::schedule::written {
 
-std::vector<int> weights_used(const Program& program) {
+std::vector<int> find_used_versions(const Program& program) {
     std::vector<int> used;
     std::map<int, int> updates;  // per stage
     for (const Instruction& instruction : program) {
@@ -17,15 +17,17 @@ std::vector<int> weights_used(const Program& program) {
     return used;
 }
 
-std::string objection_to_weights(const std::vector<Program>& programs, const PipelineShape& shape) {
-    std::map<std::pair<int, int>, int> agreed;  // per micro-batch, and per stage if stages are updated alone
+std::string find_weight_objection(const std::vector<Program>& programs, const PipelineShape& shape) {
+    // Per micro-batch, and per stage if stages are updated independently.
+    std::map<std::pair<int, int>, int> agreed;
     for (const Program& program : programs) {
-        const std::vector<int> used = weights_used(program);
+        const std::vector<int> used = find_used_versions(program);
         for (std::size_t at = 0; at < program.size(); ++at) {
             if (!is_compute(program[at].op)) continue;
-            const int stage = shape.updates_alone ? program[at].stage : 0;
+            const int stage = shape.updates_stages_independently ? program[at].stage : 0;
             const int version = agreed.try_emplace({program[at].microbatch, stage}, used[at]).first->second;
-            if (version != used[at]) return to_string(program[at]) + " uses other weights than another pass";
+            if (version != used[at])
+                return to_string(program[at]) + " uses different weights than another pass";
         }
     }
     return "";

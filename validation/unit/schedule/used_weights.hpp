@@ -11,11 +11,11 @@ namespace trireme::schedule::written {
 
 // Returns for each compute instruction of a team's program how many updates of its stage precede the weights
 // that it uses. Other instructions use no weights and have a 0.
-std::vector<int> weights_used(const Program& program);
+std::vector<int> find_used_versions(const Program& program);
 
 // Returns an objection if passes of a micro-batch through a stage use different weights, otherwise an empty
-// string. Unless stages are updated alone, the passes through all stages must agree. Requires programs without
-// other objections.
-std::string objection_to_weights(const std::vector<Program>& programs, const PipelineShape& shape);
+// string. Unless stages are updated independently, the passes through all stages must agree. Requires programs
+// without other objections.
+std::string find_weight_objection(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

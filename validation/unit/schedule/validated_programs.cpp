@@ -56,19 +56,19 @@ std::string objection_to_places(const Program& program, const Collectives& all, 
         const auto [op, stage, microbatch, age] = program[at];
         if (is_collective(op)) continue;
         if (age > 0) return to_string(program[at]) + " uses old weights";
-        const int step = shape.step_of(microbatch);
+        const int step = shape.find_step(microbatch);
         if (at > all.of(Op::step, step).first)
-            return to_string(program[at]) + " comes behind the update of its step";
+            return to_string(program[at]) + " comes after the update of its step";
         if (step == 0) continue;
-        const Op gate = goes_forward(op) ? Op::step : Op::validate;
+        const Op gate = is_forward_direction(op) ? Op::step : Op::validate;
         if (at < all.of(gate, step - 1).last) return to_string(program[at]) + " comes too early";
     }
     return "";
 }
 
-// Returns the program as executed if every guess is wrong: what stands between an update and its validation
-// runs twice.
-Program as_executed(const Program& program, const Collectives& all, int steps) {
+// Returns the program as executed if every guess is wrong: all instructions between an update and its
+// validation run twice.
+Program repeat_speculative_work(const Program& program, const Collectives& all, int steps) {
     Program executed;
     std::size_t done = 0;
     const auto copy = [&](std::size_t begin, std::size_t end) {
@@ -91,7 +91,7 @@ std::string objection_to_reading(const Program& executed) {
     std::map<std::pair<int, int>, int> unread;
     for (const auto [op, stage, microbatch, age] : executed) {
         if (op == Op::receive_forward && ++unread[{stage, microbatch}] > 1)
-            return "a message comes twice unread";
+            return "a message arrives again before it is read";
         const bool is_read = op == Op::forward && unread.contains({stage, microbatch});
         if (is_read && --unread[{stage, microbatch}] < 0) return "a message is read twice";
     }
@@ -100,7 +100,7 @@ std::string objection_to_reading(const Program& executed) {
 
 }  // namespace
 
-std::string objection_to_validation(const std::vector<Program>& programs, const PipelineShape& shape) {
+std::string find_validation_objection(const std::vector<Program>& programs, const PipelineShape& shape) {
     std::vector<Program> executed;
     for (const Program& program : programs) {
         if (program.empty()) {
@@ -111,11 +111,11 @@ std::string objection_to_validation(const std::vector<Program>& programs, const 
         std::string objection = objection_to_order(all, shape.steps);
         if (objection.empty()) objection = objection_to_places(program, all, shape);
         if (!objection.empty()) return objection;
-        executed.push_back(as_executed(program, all, shape.steps));
+        executed.push_back(repeat_speculative_work(program, all, shape.steps));
         objection = objection_to_reading(executed.back());
         if (!objection.empty()) return objection;
     }
-    return objection_to_pairs(executed, shape);
+    return find_pair_objection(executed, shape);
 }
 
 }  // namespace trireme::schedule::written

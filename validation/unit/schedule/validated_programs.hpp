@@ -12,6 +12,6 @@ namespace trireme::schedule::written {
 
 // Returns an objection, or an empty string. Requires programs that contain all their work, messages and
 // collectives once, each in the program of its team.
-std::string objection_to_validation(const std::vector<Program>& programs, const PipelineShape& shape);
+std::string find_validation_objection(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

@@ -8,19 +8,21 @@
 namespace trireme::schedule::written {
 
 bool is_collective(Op op) { return op == Op::reduce || op == Op::step || op == Op::validate; }
-bool goes_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
+bool is_forward_direction(Op op) {
+    return op == Op::forward || op == Op::send_forward || op == Op::receive_forward;
+}
 
 int other_stage(const Instruction& instruction) {
-    const bool is_up = goes_forward(instruction.op) != is_receive(instruction.op);
+    const bool is_up = is_forward_direction(instruction.op) != is_receive(instruction.op);
     return instruction.stage + (is_up ? 1 : -1);
 }
 
 bool has_stage(const PipelineShape& shape, int stage) { return stage >= 0 && stage < shape.stages(); }
 
-Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape) {
-    const int peer = shape.executor_of(other_stage(instruction), instruction.microbatch);
+Channel find_channel(const Instruction& instruction, int team, const PipelineShape& shape) {
+    const int peer = shape.find_executor(other_stage(instruction), instruction.microbatch);
     const bool comes_in = is_receive(instruction.op);
-    return {comes_in ? peer : team, comes_in ? team : peer, goes_forward(instruction.op)};
+    return {comes_in ? peer : team, comes_in ? team : peer, is_forward_direction(instruction.op)};
 }
 
 Program numbered(const Program& program) {
@@ -36,27 +38,28 @@ Program numbered(const Program& program) {
 
 namespace {
 
-// Returns why this instruction may not stand anywhere in this team's program; empty if it may.
+// Returns why this instruction is invalid anywhere in this team's program; empty if it is valid.
 std::string objection_to(const Instruction& instruction, int team, const PipelineShape& shape) {
     const std::string name = to_string(instruction) + " of team " + std::to_string(team);
     if (!has_stage(shape, instruction.stage)) return name + ": no such stage";
     if (instruction.age < 0 || (instruction.age > 0 && !is_compute(instruction.op)))
         return name + ": no such age";
-    if (!shape.is_training && (is_collective(instruction.op) || !goes_forward(instruction.op))) {
+    if (!shape.is_training && (is_collective(instruction.op) || !is_forward_direction(instruction.op))) {
         return name + ": forward only";
     }
-    if (instruction.op == Op::validate && !shape.validates) return name + ": nothing is validated";
+    if (instruction.op == Op::validate && !shape.has_speculative_updates)
+        return name + ": nothing is validated";
     if (is_collective(instruction.op)) {
         if (instruction.microbatch != no_microbatch) return name + ": has a micro-batch";
-        return shape.holds(team, instruction.stage) ? "" : name + ": does not hold the stage";
+        return shape.is_holder(team, instruction.stage) ? "" : name + ": does not hold the stage";
     }
     const int microbatch = instruction.microbatch;
-    if (microbatch < 0 || microbatch >= shape.all_microbatches()) return name + ": no such micro-batch";
-    if (shape.executor_of(instruction.stage, microbatch) != team) return name + ": is not the executor";
+    if (microbatch < 0 || microbatch >= shape.count_microbatches()) return name + ": no such micro-batch";
+    if (shape.find_executor(instruction.stage, microbatch) != team) return name + ": is not the executor";
     if (is_compute(instruction.op)) return "";
     const int other = other_stage(instruction);
-    if (!has_stage(shape, other)) return name + ": nobody is at the other end";
-    return shape.executor_of(other, microbatch) == team ? name + ": a message to oneself" : "";
+    if (!has_stage(shape, other)) return name + ": no team holds the other end";
+    return shape.find_executor(other, microbatch) == team ? name + ": a message to the same team" : "";
 }
 
 std::string objection_to_each(const std::vector<Program>& programs, const PipelineShape& shape) {
@@ -79,7 +82,7 @@ std::string find_positions(const std::vector<Program>& programs, const PipelineS
             if (is_collective(instruction.op) && instruction.microbatch >= shape.steps) {
                 return "team " + std::to_string(who) + " has more " + to_string(instruction) + " than steps";
             }
-            if (positions.has(who, instruction)) return to_string(instruction) + " stands twice";
+            if (positions.has(who, instruction)) return to_string(instruction) + " occurs twice";
             positions.of(who, instruction) = at;
         }
     }
@@ -88,8 +91,8 @@ std::string find_positions(const std::vector<Program>& programs, const PipelineS
 
 std::string objection_to_work(const Positions& positions, const PipelineShape& shape) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int microbatch = 0; microbatch < shape.all_microbatches(); ++microbatch) {
-            const int team = shape.executor_of(stage, microbatch);
+        for (int microbatch = 0; microbatch < shape.count_microbatches(); ++microbatch) {
+            const int team = shape.find_executor(stage, microbatch);
             const auto has = [&](Op op) { return positions.has(team, {op, stage, microbatch}); };
             const std::string name = std::to_string(stage) + " of micro-batch " + std::to_string(microbatch);
             if (!has(Op::forward)) return "no forward of stage " + name;
@@ -106,7 +109,7 @@ std::string objection_to_collectives(const Positions& positions, const PipelineS
     for (int stage = 0; shape.is_training && stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             for (const Op op : {Op::reduce, Op::step, Op::validate}) {
-                if (op == Op::validate && !shape.validates) continue;
+                if (op == Op::validate && !shape.has_speculative_updates) continue;
                 const Instruction last{op, stage, shape.steps - 1};
                 if (!positions.has(team, last))
                     return "too few " + to_string(last) + " of team " + std::to_string(team);
@@ -120,7 +123,7 @@ std::string objection_to_collectives(const Positions& positions, const PipelineS
 Program common_reduces(const Program& program, int other, const PipelineShape& shape) {
     Program common;
     for (const Instruction& instruction : program) {
-        if (instruction.op == Op::reduce && shape.holds(other, instruction.stage))
+        if (instruction.op == Op::reduce && shape.is_holder(other, instruction.stage))
             common.push_back(instruction);
     }
     return common;
@@ -132,7 +135,7 @@ std::string objection_to_reduce_order(const std::vector<Program>& programs, cons
             const Program& of_one = programs[static_cast<std::size_t>(one)];
             const Program& of_other = programs[static_cast<std::size_t>(other)];
             if (common_reduces(of_one, other, shape) != common_reduces(of_other, one, shape)) {
-                return "teams reduce common stages in unlike orders";
+                return "teams reduce common stages in different orders";
             }
         }
     }
@@ -142,12 +145,12 @@ std::string objection_to_reduce_order(const std::vector<Program>& programs, cons
 }  // namespace
 
 // The k-th send of a channel meets its k-th receive in any order of execution, because each end is one program.
-std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape) {
+std::string find_pair_objection(const std::vector<Program>& programs, const PipelineShape& shape) {
     std::map<Channel, std::pair<Program, Program>> channels;  // sends, and receives
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (const Instruction& instruction : programs[team]) {
             if (is_compute(instruction.op) || is_collective(instruction.op)) continue;
-            auto& [sent, received] = channels[channel_of(instruction, static_cast<int>(team), shape)];
+            auto& [sent, received] = channels[find_channel(instruction, static_cast<int>(team), shape)];
             (is_send(instruction.op) ? sent : received).push_back(instruction);
         }
     }
@@ -163,15 +166,16 @@ std::string objection_to_pairs(const std::vector<Program>& programs, const Pipel
     return "";
 }
 
-std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
-                              Positions& positions) {
+std::string find_static_objection(const std::vector<Program>& programs, const PipelineShape& shape,
+                                  Positions& positions) {
     std::string objection = objection_to_each(programs, shape);
     if (objection.empty()) objection = find_positions(programs, shape, positions);
     if (objection.empty()) objection = objection_to_work(positions, shape);
     if (objection.empty()) objection = objection_to_collectives(positions, shape);
     if (objection.empty()) objection = objection_to_reduce_order(programs, shape);
-    if (objection.empty()) objection = objection_to_pairs(programs, shape);
-    if (objection.empty() && shape.validates) objection = objection_to_validation(programs, shape);
+    if (objection.empty()) objection = find_pair_objection(programs, shape);
+    if (objection.empty() && shape.has_speculative_updates)
+        objection = find_validation_objection(programs, shape);
     return objection;
 }
 

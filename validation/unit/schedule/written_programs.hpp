@@ -1,5 +1,5 @@
-// Facts that the exhaustive interpreter knows about programs before it runs them: where each instruction
-// stands, which way messages go, and faults in any order of execution.
+// Facts that the exhaustive interpreter knows about programs before it runs them: the position of each
+// instruction, the direction of messages, and faults in any order of execution.
 #pragma once
 
 #include <compare>
@@ -13,8 +13,8 @@
 
 namespace trireme::schedule::written {
 
-bool is_collective(Op op);  // REDUCE, STEP and VALIDATE
-bool goes_forward(Op op);   // concerns activations; all others concern gradients
+bool is_collective(Op op);         // REDUCE, STEP and VALIDATE
+bool is_forward_direction(Op op);  // concerns activations; all others concern gradients
 
 // Returns the stage at the other end of a message, or the stage that reads the result of a compute instruction.
 // That stage need not exist.
@@ -32,7 +32,7 @@ struct Channel {
 
 // Returns the channel of a message, or of the message that carries the result of a compute instruction. `team`
 // executes the instruction.
-Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape);
+Channel find_channel(const Instruction& instruction, int team, const PipelineShape& shape);
 
 // Returns the program with a number in every instruction. In place of a micro-batch, a REDUCE, STEP or VALIDATE
 // gets its step: the number of those of its kind and stage before it.
@@ -43,7 +43,7 @@ class Positions {
 public:
     Positions(std::size_t teams, const PipelineShape& shape)
         : teams_(teams),
-          numbers_(static_cast<std::size_t>(shape.all_microbatches())),  // there are no more steps than that
+          numbers_(static_cast<std::size_t>(shape.count_microbatches())),  // there are no more steps than that
           positions_(operations * static_cast<std::size_t>(shape.stages()) * numbers_ * teams, absent) {}
 
     std::size_t& of(int team, const Instruction& instruction) { return positions_[index(team, instruction)]; }
@@ -70,12 +70,12 @@ private:
 
 // Returns an objection to the programs as they are written, or an empty string. It looks for work, messages or
 // collectives that are missing, repeated, crossed or at the wrong team, and for reductions in different orders.
-// It ignores weights. Stores where instructions stand in `positions`.
-std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
-                              Positions& positions);
+// It ignores weights. Stores the positions of instructions in `positions`.
+std::string find_static_objection(const std::vector<Program>& programs, const PipelineShape& shape,
+                                  Positions& positions);
 
 // Returns an objection if two ends of a channel are not those of one message, otherwise an empty string.
 // Programs may contain repetitions.
-std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape);
+std::string find_pair_objection(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

@@ -42,10 +42,10 @@ inline config::ModelChoice named(const std::string& name) {
 }
 
 // Fixture with a checkpoint of a small model whose parameters are all zero.
-class AStoredModel : public ::testing::Test {
+class ModelFromCheckpoint : public ::testing::Test {
 protected:
     static model::ModelConfig small_bert() {
-        model::ModelConfig model = model::model_named("bert-tiny");
+        model::ModelConfig model = model::find_named_model("bert-tiny");
         model.layers = 1;
         model.width = 4;
         model.heads = 2;

@@ -26,20 +26,20 @@ TEST(DefaultBatch, StaysIfEveryMicrobatchHasASample) {
 TEST(DefaultBatch, RisesToOneSampleForEachMicrobatchOfAllReplicas) {
     config::RunConfig counted = with_microbatches(8);
     counted.layout.pipe = 2;
-    config::RunConfig said = with_microbatches(3);
-    said.layout.data = 5;
+    config::RunConfig given = with_microbatches(3);
+    given.layout.data = 5;
     config::RunConfig of_file = with_microbatches(12);
     of_file.layout.layout = "layout.json";
 
-    for (config::RunConfig* config : {&counted, &said, &of_file}) fit_default_batch(*config, 8);
+    for (config::RunConfig* config : {&counted, &given, &of_file}) fit_default_batch(*config, 8);
 
     EXPECT_EQ(counted.run.batch, 32U);  // 8 ranks / pipe 2 = 4 replicas
-    EXPECT_EQ(said.run.batch, 15U);
+    EXPECT_EQ(given.run.batch, 15U);
     EXPECT_EQ(of_file.run.batch, 12U);  // 12 micro-batches in all
     EXPECT_TRUE(counted.run.is_batch_raised);
 }
 
-TEST(DefaultBatch, LeavesABatchThatIsSet) {
+TEST(DefaultBatch, DoesNotReplaceAGivenBatch) {
     config::RunConfig config = with_microbatches(16);
     config.run.batch = 4;
     config.run.is_batch_set = true;
@@ -50,7 +50,7 @@ TEST(DefaultBatch, LeavesABatchThatIsSet) {
     EXPECT_FALSE(config.run.is_batch_raised);
 }
 
-TEST(DefaultBatch, LeavesNumbersBeyondAnyStepToTheirRefusal) {
+TEST(DefaultBatch, IsUnchangedForNumbersThatWouldOverflow) {
     config::RunConfig config = with_microbatches(std::numeric_limits<std::size_t>::max());
     config.layout.pipe = std::numeric_limits<int>::max();
     config.layout.tensor = std::numeric_limits<int>::max();

@@ -6,11 +6,11 @@
 namespace trireme::setup {
 namespace {
 
-using validation::AStoredModel;
+using validation::catch_message;
 using validation::chosen;
 using validation::corpus_of;
 using validation::images_of;
-using validation::message_of;
+using validation::ModelFromCheckpoint;
 using validation::named;
 
 data::CorpusInfo corpus_with(const std::vector<std::string>& class_names) {
@@ -23,20 +23,20 @@ data::CorpusInfo corpus_with(const std::vector<std::string>& class_names) {
 using Labels = std::vector<std::uint32_t>;
 using Names = std::vector<std::string>;
 
-TEST(LabelNames, AreTheCorpussInANewHead) {
-    config::ModelChoice with_room = named("bert-tiny");
-    with_room.labels = 3;
+TEST(LabelNames, ComeFromTheCorpusForANewHead) {
+    config::ModelChoice with_more_labels = named("bert-tiny");
+    with_more_labels.labels = 3;
     const data::CorpusInfo corpus = corpus_with({"spam", "ham"});
 
     EXPECT_EQ(chosen(named("bert-tiny"), corpus).label_names, (Names{"spam", "ham"}));
-    EXPECT_EQ(chosen(with_room, corpus).label_names, (Names{"spam", "ham", "LABEL_2"}));
+    EXPECT_EQ(chosen(with_more_labels, corpus).label_names, (Names{"spam", "ham", "LABEL_2"}));
     EXPECT_TRUE(chosen(named("vit-tiny"), images_of(3, 32, 10)).label_names.empty());
     EXPECT_TRUE(chosen(named("bert-tiny"), corpus, Task::masked).label_names.empty());
 }
 
-class AModelWithNames : public AStoredModel {};
+class ModelWithClassNames : public ModelFromCheckpoint {};
 
-TEST_F(AModelWithNames, KnowsTheClassesOfACorpusByTheirNames) {
+TEST_F(ModelWithClassNames, MatchesTheClassesOfACorpusByName) {
     model::ModelConfig config = small_bert();
     config.labels = 3;
     config.label_names = {"ham", "eggs", "spam"};
@@ -46,11 +46,11 @@ TEST_F(AModelWithNames, KnowsTheClassesOfACorpusByTheirNames) {
     const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
     EXPECT_EQ(model.label_names, config.label_names);
-    EXPECT_EQ(labels_of_classes(model, corpus), (Labels{2, 0}));
-    EXPECT_EQ(labels_of_classes(model, corpus_with({"eggs"})), Labels{1});
+    EXPECT_EQ(match_labels(model, corpus), (Labels{2, 0}));
+    EXPECT_EQ(match_labels(model, corpus_with({"eggs"})), Labels{1});
 }
 
-TEST_F(AModelWithNames, RefusesAClassThatItDoesNotHave) {
+TEST_F(ModelWithClassNames, RejectsAnUnknownClass) {
     model::ModelConfig config = small_bert();
     config.labels = 2;
     config.label_names = {"NEGATIVE", "POSITIVE"};
@@ -58,24 +58,24 @@ TEST_F(AModelWithNames, RefusesAClassThatItDoesNotHave) {
     const data::CorpusInfo corpus = corpus_with({"POSITIVE", "negative"});
     const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
-    EXPECT_EQ(message_of<ConfigError>([&] { labels_of_classes(model, corpus); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { match_labels(model, corpus); }),
               "a.h5 has the class negative, which bert does not have; its classes are NEGATIVE, POSITIVE; "
               "prepare the corpus with these names, or leave the others out with --where");
 }
 
-TEST(LabelNames, RefuseANameThatTwoLabelsHave) {
-    model::ModelConfig model = model::model_named("vit-tiny");
+TEST(LabelNames, RejectANameThatTwoLabelsShare) {
+    model::ModelConfig model = model::find_named_model("vit-tiny");
     model.labels = 3;
     model.label_names = {"crane", "ship", "crane"};
 
-    EXPECT_EQ(labels_of_classes(model, corpus_with({"ship"})), Labels{1});
+    EXPECT_EQ(match_labels(model, corpus_with({"ship"})), Labels{1});
     EXPECT_EQ(
-        message_of<ConfigError>([&] { labels_of_classes(model, corpus_with({"crane"})); }),
+        catch_message<ConfigError>([&] { match_labels(model, corpus_with({"crane"})); }),
         "a.h5 has the class crane, a name that vit-tiny has for more than one of its classes; give each a "
         "name of its own in the model's config.json");
 }
 
-TEST_F(AModelWithNames, GoesByNumbersWhereOneOfTheTwoHasNoNames) {
+TEST_F(ModelWithClassNames, MatchesByNumberIfModelOrCorpusHasNoNames) {
     model::ModelConfig config = small_bert();
     config.labels = 2;
     const checkpoint::StoredModel without = stored(config);
@@ -84,15 +84,15 @@ TEST_F(AModelWithNames, GoesByNumbersWhereOneOfTheTwoHasNoNames) {
     const model::ModelConfig model = chosen({}, with_names, {}, &without);
 
     EXPECT_EQ(model.label_names, with_names.class_names);
-    EXPECT_EQ(labels_of_classes(model, with_names), (Labels{0, 1}));
+    EXPECT_EQ(match_labels(model, with_names), (Labels{0, 1}));
     data::CorpusInfo numbers = corpus_of(data::RowKind::labelled_text);
     numbers.classes = 2;
-    EXPECT_TRUE(labels_of_classes(model, numbers).empty());
-    EXPECT_TRUE(labels_of_classes(config, with_names).empty());
+    EXPECT_TRUE(match_labels(model, numbers).empty());
+    EXPECT_TRUE(match_labels(config, with_names).empty());
 }
 
 // Another number of labels requires a new head.
-TEST_F(AModelWithNames, GivesUpItsNamesWithItsHead) {
+TEST_F(ModelWithClassNames, ReplacesItsNamesTogetherWithItsHead) {
     model::ModelConfig config = small_bert();
     config.labels = 2;
     config.label_names = {"NEGATIVE", "POSITIVE"};

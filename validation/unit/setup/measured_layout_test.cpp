@@ -10,8 +10,8 @@
 namespace trireme::setup {
 namespace {
 
+using validation::catch_message;
 using validation::grid;
-using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 using validation::small_gpt2;
@@ -23,8 +23,8 @@ plan::Profile profile_of_small(const model::ModelConfig& model = small_gpt2()) {
     plan::Profile profile{
         .machine = "abacus", .device = "cpu", .model = model.name, .dtype = "f32", .tokens = 10};
     for (const model::Layer& layer : build_layers(model)) {
-        plan::LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size(), .rows = 640};
-        for (const model::ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        plan::LayerProfile each{.name = find_kind(layer), .measured = profile.layers.size(), .rows = 640};
+        for (const model::ParameterSpec& spec : list_parameters(layer)) each.parameters += 4 * spec.size();
         if (each.name == "attention" || each.name == "mlp") {
             each.forward = 2;
             each.backward = 4;
@@ -37,21 +37,21 @@ plan::Profile profile_of_small(const model::ModelConfig& model = small_gpt2()) {
     return profile;
 }
 
-class AProfile : public ::testing::Test {
+class MeasuredPartition : public ::testing::Test {
 protected:
     config::RunConfig with(config::RunConfig config, const char* partition,
                            const plan::Profile& profile = profile_of_small()) const {
         config.layout.partition = partition;
-        config.costs.profiles = {{write_text(folder_, "profile.json", json_of(profile))}};
+        config.costs.profiles = {{write_text(folder_, "profile.json", to_json(profile))}};
         return config;
     }
     // Assigns the profiles "fast" and "slow" to ranks, as in "0-3=slow".
-    config::RunConfig on_unlike(config::RunConfig config, const std::vector<std::string>& whose,
-                                const char* partition = "measured") const {
+    config::RunConfig with_two_profiles(config::RunConfig config, const std::vector<std::string>& whose,
+                                        const char* partition = "measured") const {
         config.layout.partition = partition;
         config.schedule.microbatches = 8;
-        folder_.write("fast.json", json_of(profile_of_small()));
-        folder_.write("slow.json", plan::json_of(validation::slower(profile_of_small(), 3)));
+        folder_.write("fast.json", to_json(profile_of_small()));
+        folder_.write("slow.json", plan::to_json(validation::slower(profile_of_small(), 3)));
         for (const std::string& each : whose) {
             const std::size_t sign = each.find('=');
             const std::string name = each.substr(sign == std::string::npos ? 0 : sign + 1);
@@ -64,7 +64,7 @@ protected:
     }
     std::string refusal(const config::RunConfig& config, int ranks,
                         const model::ModelConfig& model = small_gpt2()) const {
-        return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
+        return catch_message<ConfigError>([&] { plan_run(config, model, ranks); });
     }
     // Returns the number of layers of each stage.
     std::vector<std::size_t> cuts(const config::RunConfig& config, int ranks) const {
@@ -81,13 +81,13 @@ protected:
 using Counts = std::vector<std::size_t>;
 
 // The layers take 2, 6, 6, 6, 6, 0, 6 seconds: a stage boundary falls inside a block.
-TEST_F(AProfile, CutsBetweenAnyTwoLayers) {
+TEST_F(MeasuredPartition, CutsBetweenAnyTwoLayers) {
     EXPECT_EQ(cuts(with(grid(2, 1, 1), "measured"), 2), (Counts{3, 4}));
     EXPECT_EQ(cuts(with(grid(3, 1, 1), "measured"), 3), (Counts{2, 2, 3}));
     EXPECT_EQ(cuts(with(grid(6, 1, 1), "measured"), 6), (Counts{1, 1, 1, 1, 1, 2}));
 }
 
-TEST_F(AProfile, CutsForTensorRanksAndReplicasToo) {
+TEST_F(MeasuredPartition, CutsGridsWithTensorRanksAndReplicas) {
     const plan::Plan plan = plan_run(with(grid(2, 2, 2), "measured"), small_gpt2(), 8);
 
     EXPECT_EQ(plan.layout.stages[0].layers, (layout::Range{0, 3}));
@@ -95,32 +95,34 @@ TEST_F(AProfile, CutsForTensorRanksAndReplicasToo) {
 }
 
 // Rank 1, or rank 0, takes three times as long. The cuts are 2, 6, 6, 6, 6 | 0, 18 and 6, 18 | 6, 6, 6, 0, 6.
-TEST_F(AProfile, CutsLessForSlowerDevices) {
-    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=slow"}), 2), (Counts{5, 2}));
-    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=slow", "1=fast"}), 2), (Counts{2, 5}));
-    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"fast", "1=slow"}), 2), (Counts{5, 2}));
-    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=fast"}), 2), (Counts{3, 4}));
+TEST_F(MeasuredPartition, GivesFewerLayersToSlowerDevices) {
+    EXPECT_EQ(cuts(with_two_profiles(grid(2, 1, 1), {"0=fast", "1=slow"}), 2), (Counts{5, 2}));
+    EXPECT_EQ(cuts(with_two_profiles(grid(2, 1, 1), {"0=slow", "1=fast"}), 2), (Counts{2, 5}));
+    EXPECT_EQ(cuts(with_two_profiles(grid(2, 1, 1), {"fast", "1=slow"}), 2), (Counts{5, 2}));
+    EXPECT_EQ(cuts(with_two_profiles(grid(2, 1, 1), {"0=fast", "1=fast"}), 2), (Counts{3, 4}));
 }
 
-TEST_F(AProfile, CutsForTheSlowestDeviceOfAStage) {
-    EXPECT_EQ(cuts(on_unlike(grid(2, 2, 1), {"0-2=fast", "3=slow"}), 4), (Counts{5, 2}));
-    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 2), {"0=slow", "1-3=fast"}), 4), (Counts{2, 5}));
+TEST_F(MeasuredPartition, BalancesByTheSlowestDeviceOfAStage) {
+    EXPECT_EQ(cuts(with_two_profiles(grid(2, 2, 1), {"0-2=fast", "3=slow"}), 4), (Counts{5, 2}));
+    EXPECT_EQ(cuts(with_two_profiles(grid(2, 1, 2), {"0=slow", "1-3=fast"}), 4), (Counts{2, 5}));
 }
 
-TEST_F(AProfile, OfUnlikeDevicesSharesNoLayersAsPipeDreamDoes) {
-    const config::RunConfig config = on_unlike(grid(1, 0, 1), {"0-1=fast", "2=slow"}, "pipedream");
+TEST_F(MeasuredPartition, RejectsDifferentDevicesForPipeDream) {
+    const config::RunConfig config = with_two_profiles(grid(1, 0, 1), {"0-1=fast", "2=slow"}, "pipedream");
 
     const std::string said = refusal(config, 3);
 
     EXPECT_TRUE(
-        says(said, "--partition pipedream shares layers among ranks that are alike, but --profile has "));
+        says(said, "--partition pipedream shares layers among equal ranks, but --profile has "));
     EXPECT_TRUE(says(said, "fast.json for rank 0 and "));
     EXPECT_TRUE(says(said, "slow.json for rank 2; use --partition measured, or one profile for all"));
-    EXPECT_EQ(plan_run(on_unlike(grid(1, 0, 1), {"0-2=fast"}, "pipedream"), small_gpt2(), 3).teams.size(), 3U);
+    EXPECT_EQ(
+        plan_run(with_two_profiles(grid(1, 0, 1), {"0-2=fast"}, "pipedream"), small_gpt2(), 3).teams.size(),
+        3U);
 }
 
 // Stage 0 keeps two micro-batches of 1F1B and four of GPipe, with 100,000 bytes for each half of a block.
-TEST_F(AProfile, CutsWithinALimitOfMemory) {
+TEST_F(MeasuredPartition, KeepsEachStageWithinTheMemoryLimit) {
     plan::Profile profile = profile_of_small();
     for (plan::LayerProfile& layer : profile.layers) {
         layer.rows = 0;
@@ -138,7 +140,7 @@ TEST_F(AProfile, CutsWithinALimitOfMemory) {
 }
 
 // The embedding takes 61 seconds and has few parameters to reduce.
-TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
+TEST_F(MeasuredPartition, ReplicatesSlowStagesForPipeDream) {
     plan::Profile profile = profile_of_small();
     profile.layers.front().forward = 60;
     for (plan::LayerProfile& layer : profile.layers) layer.rows = 8;
@@ -155,7 +157,7 @@ TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
 
 // With work in flight, rank 1 keeps one more version of its weights, because one rank follows it. So it takes
 // fewer layers.
-TEST_F(AProfile, SharesLayersSuchThatVersionsOfWeightsHaveRoom) {
+TEST_F(MeasuredPartition, CountsWeightVersionsInTheMemoryLimit) {
     plan::Profile profile = profile_of_small();
     for (plan::LayerProfile& layer : profile.layers) {
         layer.rows = 1;
@@ -176,13 +178,13 @@ TEST_F(AProfile, SharesLayersSuchThatVersionsOfWeightsHaveRoom) {
     EXPECT_EQ(cuts(config, 3), flushed);
 }
 
-TEST_F(AProfile, RefusesMoreStagesThanLayers) {
+TEST_F(MeasuredPartition, RejectsMoreStagesThanLayers) {
     EXPECT_EQ(
         refusal(with(grid(8, 1, 1), "measured"), 8),
         "--partition measured cannot cut 7 layers into 8 stages; use 1 to 7 stages: change --pipe or --chunks");
 }
 
-TEST_F(AProfile, IsAskedFor) {
+TEST_F(MeasuredPartition, RequiresAProfile) {
     config::RunConfig measured = grid(2, 1, 1);
     measured.layout.partition = "measured";
     config::RunConfig pipedream = grid(1, 0, 1);
@@ -198,7 +200,7 @@ TEST_F(AProfile, IsAskedFor) {
               "--profile no/such.json cannot be read: No such file or directory; check its name");
 }
 
-TEST_F(AProfile, OfAnotherModelIsRefused) {
+TEST_F(MeasuredPartition, RejectsAProfileOfADifferentModel) {
     const config::RunConfig config = with(grid(2, 1, 1), "measured");
     model::ModelConfig deeper = small_gpt2();
     deeper.layers = 3;
@@ -217,7 +219,7 @@ TEST_F(AProfile, OfAnotherModelIsRefused) {
             "with 4,416; measure this one with `trireme profile` and the same options of the model"));
 }
 
-TEST_F(AProfile, OfOtherNumbersIsRefused) {
+TEST_F(MeasuredPartition, RejectsAProfileInADifferentDtype) {
     config::RunConfig config = with(grid(2, 1, 1), "measured");
     config.precision.dtype = config::Precision::f64;
 
@@ -226,10 +228,10 @@ TEST_F(AProfile, OfOtherNumbersIsRefused) {
                   " was measured in f32, and this run computes in f64; measure with --dtype f64"));
 }
 
-TEST_F(AProfile, SaysWhoHoldsWhatWithoutAGrid) {
+TEST_F(MeasuredPartition, RejectsAGridForPipeDreamAndAsksForRanks) {
     EXPECT_EQ(refusal(with(grid(2, 0, 1), "pipedream"), 4),
               "--partition pipedream already sets the layout; remove --pipe, --data, --tensor and --chunks");
-    EXPECT_EQ(message_of<ConfigError>([&] { ranks_for(with(grid(1, 0, 1), "pipedream")); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { count_requested_ranks(with(grid(1, 0, 1), "pipedream")); }),
               "--partition pipedream shares layers among ranks; say among how many with --ranks N");
 }
 

@@ -11,27 +11,27 @@
 namespace trireme::setup {
 namespace {
 
-using validation::AStoredModel;
+using validation::catch_message;
 using validation::chosen;
 using validation::corpus_of;
 using validation::images_of;
-using validation::message_of;
+using validation::ModelFromCheckpoint;
 using validation::named;
 using validation::ScratchFolder;
 
 std::string refusal(const config::ModelChoice& choice, const data::CorpusInfo& corpus,
                     const std::optional<Task>& task = {}) {
-    return message_of<ConfigError>([&] { chosen(choice, corpus, task); });
+    return catch_message<ConfigError>([&] { chosen(choice, corpus, task); });
 }
 
-TEST(ModelChoice, IsAGpt2WhereNothingIsSaid) {
+TEST(ModelChoice, IsGpt2ByDefault) {
     const model::ModelConfig model = chosen({});
 
     EXPECT_EQ(model.name, "gpt2-tiny");
     EXPECT_EQ(model.vocabulary, 257U);  // from the corpus
 }
 
-TEST(ModelChoice, TakesEachSizeThatIsSaid) {
+TEST(ModelChoice, TakesEachGivenSize) {
     config::ModelChoice choice = named("llama-tiny");
     choice.layers = 2;
     choice.width = 24;
@@ -77,10 +77,10 @@ TEST(ModelChoice, CountsThePositionsOfAnImageFromItsPatches) {
 
 TEST(ModelChoice, ReadsAConfigJson) {
     const ScratchFolder folder;
-    model::ModelConfig small = model::model_named("llama-tiny");
+    model::ModelConfig small = model::find_named_model("llama-tiny");
     small.layers = 1;
     small.vocabulary = 257;
-    folder.write("config.json", config_json_of(small));
+    folder.write("config.json", to_config_json(small));
     config::ModelChoice choice = named(folder.file("config.json"));
     choice.positions = 32;
 
@@ -92,7 +92,7 @@ TEST(ModelChoice, ReadsAConfigJson) {
     EXPECT_EQ(model.positions, 32U);
 }
 
-TEST(ModelChoice, FollowsTheRowsOfTheCorpusWhereTheFamilyHasSeveralTasks) {
+TEST(ModelChoice, TakesTheTaskFromTheKindOfTheCorpusRows) {
     data::CorpusInfo labelled = corpus_of(data::RowKind::labelled_text);
     labelled.classes = 3;
 
@@ -103,11 +103,11 @@ TEST(ModelChoice, FollowsTheRowsOfTheCorpusWhereTheFamilyHasSeveralTasks) {
     EXPECT_EQ(chosen(named("llama-tiny"), corpus_of(data::RowKind::question)).task, Task::language);
 }
 
-TEST(ModelChoice, LearnsTheTaskThatIsSaid) {
+TEST(ModelChoice, TakesTheGivenTask) {
     EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(data::RowKind::question), Task::masked).task, Task::masked);
 }
 
-TEST(ModelChoice, RefusesATaskThatTheFamilyHasNoHeadFor) {
+TEST(ModelChoice, RejectsATaskThatTheFamilyHasNoHeadFor) {
     EXPECT_EQ(refusal(named("gpt2-tiny"), corpus_of(data::RowKind::text), Task::span),
               "a gpt2 model has no head for the task span; it has heads for: language; choose another --model");
     EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(data::RowKind::text), Task::language),
@@ -115,7 +115,7 @@ TEST(ModelChoice, RefusesATaskThatTheFamilyHasNoHeadFor) {
               "choose another --model");
 }
 
-TEST(ModelChoice, RefusesTokensBeyondTheVocabulary) {
+TEST(ModelChoice, RejectsTokensBeyondTheVocabulary) {
     config::ModelChoice choice;
     choice.vocabulary = 100;
 
@@ -124,13 +124,13 @@ TEST(ModelChoice, RefusesTokensBeyondTheVocabulary) {
               "prepare the corpus again");
 }
 
-TEST(ModelChoice, RefusesTheTokensOfAnotherTokenizer) {
+TEST(ModelChoice, RejectsTokensOfADifferentTokenizer) {
     EXPECT_EQ(refusal(named("gpt2"), corpus_of(data::RowKind::text)),
               "a.h5 was made with another tokenizer: bytes of 257 tokens, where gpt2 has 50257; prepare it "
               "with the model's tokenizer, or use --vocabulary 257");
 }
 
-TEST(ModelChoice, TakesALargerVocabularyWhereThatIsSaid) {
+TEST(ModelChoice, TakesALargerVocabularyAndTreatsZeroAsTheCorpusSize) {
     config::ModelChoice choice = named("gpt2");
     choice.vocabulary = 50257;
     EXPECT_EQ(chosen(choice).vocabulary, 50257U);
@@ -139,13 +139,13 @@ TEST(ModelChoice, TakesALargerVocabularyWhereThatIsSaid) {
     EXPECT_EQ(chosen(choice).vocabulary, 257U);
 }
 
-TEST(ModelChoice, RefusesImagesOfAnotherSize) {
+TEST(ModelChoice, RejectsImagesOfADifferentSize) {
     EXPECT_EQ(refusal(named("vit-tiny"), images_of(3, 28, 10)),
               "the images of a.h5 are 3 x 28 x 28 (channels, height, width), and vit-tiny reads 3 x 32 x 32; "
               "use --image-size 28 with a --patch that divides it, or other images");
 }
 
-TEST(ModelChoice, RefusesImagesWithOtherChannels) {
+TEST(ModelChoice, RejectsImagesWithADifferentNumberOfChannels) {
     config::ModelChoice choice = named("vit-tiny");
     choice.image_size = 28;
 
@@ -156,18 +156,18 @@ TEST(ModelChoice, RefusesImagesWithOtherChannels) {
     EXPECT_EQ(chosen(choice, images_of(1, 28, 10)).positions, 50U);
 }
 
-TEST(ModelChoice, RefusesImagesThatTheModelDoesNotRead) {
+TEST(ModelChoice, RejectsImagesForATextModel) {
     EXPECT_EQ(refusal(named("llama-tiny"), images_of(3, 32, 10)),
               "a.h5 holds images, which llama-tiny does not read; choose --model vit-tiny or another vit");
 }
 
-TEST(ModelChoice, RefusesTextThatTheModelDoesNotRead) {
+TEST(ModelChoice, RejectsTextForAnImageModel) {
     EXPECT_EQ(refusal(named("vit-tiny"), corpus_of(data::RowKind::labelled_text)),
               "vit-tiny reads images, and the rows of a.h5 are of the kind labelled text; prepare images "
               "(CIFAR-10, MNIST), or choose another --model");
 }
 
-TEST(ModelChoice, RefusesMoreClassesThanLabels) {
+TEST(ModelChoice, RejectsMoreClassesThanLabels) {
     config::ModelChoice choice = named("vit-tiny");
     choice.labels = 7;
 
@@ -176,18 +176,18 @@ TEST(ModelChoice, RefusesMoreClassesThanLabels) {
     EXPECT_EQ(chosen(choice, images_of(3, 32, 10)).labels, 12U);
 }
 
-TEST(ModelChoice, RefusesToLearnClassesThatThereAreNot) {
+TEST(ModelChoice, RejectsClassificationOfACorpusWithoutClasses) {
     EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(data::RowKind::question), Task::classify),
               "a.h5 has no classes: its rows are of the kind question; prepare texts with --label FIELD, or "
               "choose another --task");
 }
 
-TEST_F(AStoredModel, IsFoundWhereOneIsNamed) {
-    EXPECT_FALSE(stored_model("random").has_value());
+TEST_F(ModelFromCheckpoint, IsAbsentForInitRandomAndElseHasItsStep) {
+    EXPECT_FALSE(open_stored_model("random").has_value());
     EXPECT_EQ(stored(small_bert()).step(), 7U);
 }
 
-TEST_F(AStoredModel, GivesItsSizes) {
+TEST_F(ModelFromCheckpoint, TakesItsSizesFromTheCheckpoint) {
     const checkpoint::StoredModel bert = stored(small_bert());
     data::CorpusInfo corpus = corpus_of(data::RowKind::labelled_text);
     corpus.classes = 4;
@@ -200,7 +200,7 @@ TEST_F(AStoredModel, GivesItsSizes) {
 }
 
 // A head for another task is new and takes its classes from the corpus.
-TEST_F(AStoredModel, LearnsAnotherTaskWithTheClassesOfTheCorpus) {
+TEST_F(ModelFromCheckpoint, TakesTheClassesOfTheCorpusForADifferentTask) {
     model::ModelConfig masked = small_bert();
     masked.task = Task::masked;
     masked.labels = 2;
@@ -214,43 +214,43 @@ TEST_F(AStoredModel, LearnsAnotherTaskWithTheClassesOfTheCorpus) {
     EXPECT_EQ(model.labels, 4U);
 }
 
-TEST_F(AStoredModel, RefusesTheTokensOfAnotherTokenizer) {
+TEST_F(ModelFromCheckpoint, RejectsTokensOfADifferentTokenizer) {
     const checkpoint::StoredModel bert = stored(small_bert());
     data::CorpusInfo corpus = corpus_of(data::RowKind::text);
 
     corpus.vocabulary_size = 260;
     EXPECT_EQ(
-        message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
+        catch_message<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
         "a.h5 was made with another tokenizer: bytes of 260 tokens, where bert has 257; prepare it with the "
         "model's tokenizer");
     corpus.vocabulary_size = 200;
     EXPECT_EQ(
-        message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
+        catch_message<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
         "a.h5 was made with another tokenizer: bytes of 200 tokens, where bert has 257; prepare it with the "
         "model's tokenizer, or use --vocabulary 257 if that is the one it has");
 }
 
-TEST_F(AStoredModel, RefusesAnotherTokenizerOfEquallyManyTokens) {
-    const data::Tokenizer bytes = data::Tokenizer::bytes();
+TEST_F(ModelFromCheckpoint, RejectsADifferentTokenizerOfEqualSize) {
+    const data::Tokenizer bytes = data::Tokenizer::make_raw_bytes();
     const checkpoint::StoredModel bert = stored(small_bert(), bytes.to_bytes());
     data::CorpusInfo corpus = corpus_of(data::RowKind::text);
-    corpus.tokenizer_hash = bytes.hash();
+    corpus.tokenizer_hash = bytes.compute_hash();
     EXPECT_EQ(chosen({}, corpus, {}, &bert).vocabulary, 257U);
 
     corpus.tokenizer_hash = std::string(64, '0');
-    EXPECT_EQ(message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
-              cat("a.h5 was made with another tokenizer (bytes) than ", bert.place(),
-                  " was trained with; prepare it again with --tokenizer ", bert.place(), "/tokenizer.json"));
+    EXPECT_EQ(catch_message<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
+              cat("a.h5 was made with another tokenizer (bytes) than ", bert.path(),
+                  " was trained with; prepare it again with --tokenizer ", bert.path(), "/tokenizer.json"));
 }
 
 // Hugging Face's BERT has a WordPiece tokenizer, which is not read here.
-TEST_F(AStoredModel, IsTakenWhereItsTokenizerIsOfAnUnknownKind) {
+TEST_F(ModelFromCheckpoint, IsAcceptedIfItsTokenizerIsOfAnUnknownKind) {
     const checkpoint::StoredModel bert = stored(small_bert(), R"({"model": {"type": "WordPiece"}})");
 
     EXPECT_EQ(chosen({}, corpus_of(data::RowKind::text), {}, &bert).vocabulary, 257U);
 }
 
-TEST_F(AStoredModel, GivesWayToAModelThatIsNamed) {
+TEST_F(ModelFromCheckpoint, IsOverriddenByANamedModel) {
     const checkpoint::StoredModel bert = stored(small_bert());
 
     EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(data::RowKind::text), {}, &bert).width, 128U);

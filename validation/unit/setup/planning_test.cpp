@@ -11,9 +11,9 @@
 namespace trireme::setup {
 namespace {
 
+using validation::catch_message;
 using validation::grid;
 using validation::layout_file;
-using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 using validation::small_gpt2;
@@ -22,11 +22,11 @@ using validation::write_text;
 
 std::string refusal(const config::RunConfig& config, int ranks,
                     const model::ModelConfig& model = small_gpt2()) {
-    return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
+    return catch_message<ConfigError>([&] { plan_run(config, model, ranks); });
 }
 
-TEST(LayerFacts, CountHalvesOfBlocksAndWhatPeopleCount) {
-    const std::vector<layout::LayerFacts> facts = layer_facts(small_gpt2());
+TEST(LayerFacts, GiveItemKindAndParametersOfEachLayer) {
+    const std::vector<layout::LayerFacts> facts = list_layer_facts(small_gpt2());
 
     ASSERT_EQ(facts.size(), 7U);
     std::vector<std::size_t> items;
@@ -39,25 +39,25 @@ TEST(LayerFacts, CountHalvesOfBlocksAndWhatPeopleCount) {
     EXPECT_FALSE(facts[0].is_block);
     EXPECT_TRUE(facts[1].is_block && facts[4].is_block);
     EXPECT_FALSE(facts[5].is_block || facts[6].is_block);
-    EXPECT_EQ(parameters, parameter_count(small_gpt2()) + 19 * 16);  // both layers count the tied table
+    EXPECT_EQ(parameters, count_parameters(small_gpt2()) + 19 * 16);  // both layers count the tied table
 }
 
-TEST(RanksFor, AreThoseOfTheGridOrOfTheLayoutFile) {
+TEST(RequestedRanks, ComeFromTheGridOrTheLayoutFile) {
     const ScratchFolder folder;
 
-    EXPECT_EQ(ranks_for(grid(2, 0, 3)), 6);
-    EXPECT_EQ(ranks_for(grid(2, 2, 3)), 12);
-    EXPECT_EQ(ranks_for(layout_file(folder, unlike_layout)), 5);
+    EXPECT_EQ(count_requested_ranks(grid(2, 0, 3)), 6);
+    EXPECT_EQ(count_requested_ranks(grid(2, 2, 3)), 12);
+    EXPECT_EQ(count_requested_ranks(layout_file(folder, unlike_layout)), 5);
 }
 
-TEST(RanksFor, AreNotMoreThanAnyoneHas) {
+TEST(RequestedRanks, AreRejectedAboveTheMaximum) {
     EXPECT_EQ(
-        message_of<ConfigError>([] { ranks_for(grid(1 << 20, 1 << 20, 2)); }),
+        catch_message<ConfigError>([] { count_requested_ranks(grid(1 << 20, 1 << 20, 2)); }),
         "a process grid of pipe 1048576 x data 1048576 x tensor 2 has more than 1048576 ranks; lower --pipe, "
         "--data or --tensor");
 }
 
-TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
+TEST(PlanRun, UsesTheRemainingRanksForReplicas) {
     config::RunConfig config = grid(2, 0, 1);
     config.schedule.microbatches = 3;
 
@@ -67,7 +67,7 @@ TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
     EXPECT_EQ(plan.microbatches(), 9);  // three per replica
 }
 
-TEST(PlanRun, CountsTheMicrobatchesOfALayoutFileInAll) {
+TEST(PlanRun, CountsMicrobatchesInTotalForALayoutFile) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, unlike_layout);
     config.schedule.microbatches = 3;
@@ -75,10 +75,10 @@ TEST(PlanRun, CountsTheMicrobatchesOfALayoutFileInAll) {
     const plan::Plan plan = plan_run(config, small_gpt2(), 5);
 
     EXPECT_EQ(plan.microbatches(), 3);
-    EXPECT_EQ(plan.team_of(4), -1);
+    EXPECT_EQ(plan.find_team(4), -1);
 }
 
-TEST(PlanRun, MakesScheduleAutoFromTheCosts) {
+TEST(PlanRun, AdaptsScheduleAutoToTheGivenCosts) {
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "auto";
     config.schedule.microbatches = 4;
@@ -88,25 +88,26 @@ TEST(PlanRun, MakesScheduleAutoFromTheCosts) {
     const plan::Plan slow = plan_run(config, small_gpt2(), 2);
 
     EXPECT_EQ(equal.schedule, "auto");
-    EXPECT_NE(hash_of(equal), hash_of(slow));
+    EXPECT_NE(compute_hash(equal), compute_hash(slow));
     const auto seconds = [&](const plan::Plan& plan) {
-        return predict_step(plan.training.phases(), plan.training.shape, costs_of(config, small_gpt2(), plan))
+        return predict_step(plan.training.phases(), plan.training.shape,
+                            compute_costs(config, small_gpt2(), plan))
             .seconds;
     };
     EXPECT_LT(seconds(slow), seconds(equal));
 }
 
-TEST(PlanRun, LeavesFixedSchedulesAsTheyAreWhateverStagesCost) {
+TEST(PlanRun, KeepsFixedSchedulesRegardlessOfCosts) {
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.microbatches = 4;
     const plan::Plan equal = plan_run(config, small_gpt2(), 2);
 
     config.costs.stages = {{.forward = 1}, {.forward = 3, .send = 5}};
 
-    EXPECT_EQ(hash_of(plan_run(config, small_gpt2(), 2)), hash_of(equal));
+    EXPECT_EQ(compute_hash(plan_run(config, small_gpt2(), 2)), compute_hash(equal));
 }
 
-TEST(PlanRun, RefusesCostsOfAnotherNumberOfStages) {
+TEST(PlanRun, RejectsCostsForADifferentNumberOfStages) {
     config::RunConfig config = grid(2, 1, 1);
     config.costs.stages = {{}, {}, {}};
 
@@ -115,14 +116,14 @@ TEST(PlanRun, RefusesCostsOfAnotherNumberOfStages) {
         "--cost is given for 3 stages, but the layout has 2; give it once for all stages, or once for each");
 }
 
-TEST(PlanRun, NamesScheduleAutoAmongThoseThatThereAre) {
+TEST(PlanRun, SuggestsScheduleAutoForAMisspelledName) {
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "autos";
 
     EXPECT_TRUE(says(refusal(config, 2), "; did you mean auto?"));
 }
 
-TEST(PlanRun, RefusesAnotherNumberOfRanks) {
+TEST(PlanRun, RejectsARankCountThatDoesNotFitTheGrid) {
     EXPECT_EQ(refusal(grid(2, 2, 2), 6),
               "the process grid needs 8 ranks (pipe 2 x data 2 x tensor 2) but MPI started 6; change --pipe, "
               "--data or --tensor, or start 8 ranks with mpirun -n or srun -n");
@@ -134,13 +135,13 @@ TEST(PlanRun, RefusesAnotherNumberOfRanks) {
               "--data or --tensor, or start 3 ranks with mpirun -n or srun -n");
 }
 
-TEST(PlanRun, RefusesMoreStagesThanThereIsToCut) {
+TEST(PlanRun, RejectsMoreStagesThanItems) {
     EXPECT_EQ(refusal(grid(5, 1, 1), 5),
               "--partition uniform cannot cut 4 items (embedding, blocks and head) into 5 stages; use 1 to 4 "
               "stages: change --pipe or --chunks");
 }
 
-TEST(PlanRun, RefusesMoreTensorRanksThanHeads) {
+TEST(PlanRun, RejectsMoreTensorRanksThanHeads) {
     EXPECT_EQ(
         refusal(grid(1, 1, 9), 9),
         "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
@@ -152,7 +153,7 @@ TEST(PlanRun, RefusesMoreTensorRanksThanHeads) {
         "replicas of at most 4 ranks");
 }
 
-TEST(PlanRun, RefusesAGridBesideALayoutFile) {
+TEST(PlanRun, RejectsAGridTogetherWithALayoutFile) {
     const ScratchFolder folder;
     for (const auto& change : std::vector<void (*)(config::RunConfig&)>{
              [](config::RunConfig& c) { c.layout.pipe = 2; }, [](config::RunConfig& c) { c.layout.data = 1; },
@@ -167,7 +168,7 @@ TEST(PlanRun, RefusesAGridBesideALayoutFile) {
     }
 }
 
-TEST(PlanRun, RefusesALayoutOfAnotherModel) {
+TEST(PlanRun, RejectsALayoutForADifferentModel) {
     const ScratchFolder folder;
     const config::RunConfig config = layout_file(folder, unlike_layout);
     model::ModelConfig larger = small_gpt2();
@@ -180,7 +181,7 @@ TEST(PlanRun, RefusesALayoutOfAnotherModel) {
             "made for this model"));
 }
 
-TEST(PlanRun, NamesTheNearestSchedule) {
+TEST(PlanRun, SuggestsTheNearestScheduleForAMisspelledName) {
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "interleved";
 
@@ -190,7 +191,7 @@ TEST(PlanRun, NamesTheNearestSchedule) {
     EXPECT_TRUE(says(message, "gpipe"));
 }
 
-TEST(PlanRun, RefusesFilesThatCannotBeRead) {
+TEST(PlanRun, RejectsFilesThatCannotBeRead) {
     config::RunConfig layout;
     layout.layout.layout = "no/such.json";
     config::RunConfig schedule = grid(2, 1, 1);
@@ -198,13 +199,13 @@ TEST(PlanRun, RefusesFilesThatCannotBeRead) {
 
     EXPECT_EQ(refusal(layout, 2),
               "--layout no/such.json cannot be read: No such file or directory; check its name");
-    EXPECT_EQ(message_of<ConfigError>([&] { ranks_for(layout); }),
+    EXPECT_EQ(catch_message<ConfigError>([&] { count_requested_ranks(layout); }),
               "--layout no/such.json cannot be read: No such file or directory; check its name");
     EXPECT_EQ(refusal(schedule, 2),
               "--schedule no/such.csv cannot be read: No such file or directory; check its name");
 }
 
-TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
+TEST(PlanRun, RejectsATiedTableIfStagesUpdateSeparately) {
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "pipedream";
 
@@ -215,7 +216,7 @@ TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
     EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
 }
 
-TEST(PlanRun, RefusesFewerMicrobatchesThanWeightsOfOneUpdateAgoNeed) {
+TEST(PlanRun, RejectsTooFewMicrobatchesForPipedream2bw) {
     config::RunConfig config = grid(4, 2, 1);
     config.schedule = {.schedule = "pipedream-2bw", .microbatches = 2};
 
@@ -228,7 +229,7 @@ TEST(PlanRun, RefusesFewerMicrobatchesThanWeightsOfOneUpdateAgoNeed) {
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 8));
 }
 
-TEST(PlanRun, NamesMicrobatchesThatAreEnoughForReplicasThatTakeTurns) {
+TEST(PlanRun, SuggestsEnoughMicrobatchesForUnequalReplicas) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
         {"layers": [0, 2], "replicas": [{"ranks": [0]}]},
@@ -243,7 +244,7 @@ TEST(PlanRun, NamesMicrobatchesThatAreEnoughForReplicasThatTakeTurns) {
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 4));
 }
 
-TEST(PlanRun, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
+TEST(PlanRun, TakesOneRecomputeModeForAllStagesOrOnePerStage) {
     config::RunConfig config = grid(3, 1, 1);
     config.layout.recompute = {plan::Recompute::full};
     EXPECT_EQ(plan_run(config, small_gpt2(), 3).recompute,
@@ -258,7 +259,7 @@ TEST(PlanRun, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
         "--recompute names 2 ways, but the layout has 3 stages; name one for all stages, or one for each");
 }
 
-TEST(PlanRun, RunsTheProgramsOfAFile) {
+TEST(PlanRun, UsesTheProgramsOfAFile) {
     const ScratchFolder folder;
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0I0,0W0\n1F0,1I0,1W0\n");
@@ -285,11 +286,11 @@ TEST(PlanRun, PlacesTheStagesOfZbVInAV) {
     config.schedule.chunks = 2;
 
     EXPECT_EQ(plan.teams[0].stages, (std::vector{0, 3}));
-    EXPECT_EQ(hash_of(plan_run(config, small_gpt2(), 2)), hash_of(plan));
-    EXPECT_EQ(hash_of(plan_run(file, small_gpt2(), 2)), hash_of(plan));
+    EXPECT_EQ(compute_hash(plan_run(config, small_gpt2(), 2)), compute_hash(plan));
+    EXPECT_EQ(compute_hash(plan_run(file, small_gpt2(), 2)), compute_hash(plan));
 }
 
-TEST(PlanRun, RefusesAnotherNumberOfChunksForZbV) {
+TEST(PlanRun, RejectsChunksOtherThanTwoForZbV) {
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "zb-v";
     config.schedule.chunks = 3;
@@ -300,7 +301,7 @@ TEST(PlanRun, RefusesAnotherNumberOfChunksForZbV) {
         "out");
 }
 
-TEST(PlanRun, RefusesHalvesOfAPassThatIsDoneAgainInFull) {
+TEST(PlanRun, RejectsHalfBackwardPassesWithFullRecompute) {
     const ScratchFolder folder;
     config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0B0\n1F0,1I0,1W0\n");
@@ -314,7 +315,7 @@ TEST(PlanRun, RefusesHalvesOfAPassThatIsDoneAgainInFull) {
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
 }
 
-TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
+TEST(PlanRun, AllowsFullRecomputeOfAStageWithUnsplitBackwardPasses) {
     config::RunConfig config = grid(2, 1, 1);
     for (const char* schedule : {"zb-h1", "zb-h2"}) {
         config.schedule.schedule = schedule;
@@ -326,7 +327,7 @@ TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
 }
 
 // One team holds both stages. Each of its ranks has one slice of the table that both stages use.
-TEST(PlanRun, RefusesATiedTableThatARankWouldHaveTwoPartsOf) {
+TEST(PlanRun, RejectsATiedTableWithUnequalSharesOnARank) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
         {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}]},

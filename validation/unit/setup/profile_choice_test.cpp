@@ -10,24 +10,24 @@
 namespace trireme::setup {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::slower;
 using validation::small_profile;
 
 using Files = std::vector<config::ProfileFile>;
 
 std::string refusal_of_ranks(const Files& files, int ranks) {
-    return message_of<ConfigError>([&] { check_profile_ranks(files, ranks); });
+    return catch_message<ConfigError>([&] { check_profile_ranks(files, ranks); });
 }
 
-TEST(ProfileRanks, MayBeLeftToOneFile) {
+TEST(ProfileRanks, MayBeOmittedForOneFile) {
     check_profile_ranks({}, 4);
     check_profile_ranks({{"a.json"}}, 4);
     check_profile_ranks({{"a.json"}, {"b.json", config::RankSpan{2, 3}}}, 4);
     check_profile_ranks({{"a.json", config::RankSpan{0, 1}}, {"b.json", config::RankSpan{2, 3}}}, 4);
 }
 
-TEST(ProfileRanks, AreThoseOfTheJob) {
+TEST(ProfileRanks, MustBeRanksOfTheJob) {
     EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 3}}, {"b.json", config::RankSpan{4, 7}}}, 4),
               "--profile 4-7=b.json names rank 7, and the job has 4 ranks; name ranks from 0 to 3");
     EXPECT_EQ(
@@ -35,35 +35,36 @@ TEST(ProfileRanks, AreThoseOfTheJob) {
         "--profile 0-2000000000=a.json names rank 2000000000, and the job has 1 rank; name ranks from 0 to 0");
 }
 
-TEST(ProfileRanks, AreNamedOnce) {
+TEST(ProfileRanks, MustBeNamedOnlyOnce) {
     EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 2}}, {"b.json", config::RankSpan{2, 3}}}, 4),
               "--profile names rank 2 twice: 0-2=a.json and 2-3=b.json; keep one of them");
 }
 
-TEST(ProfileRanks, AreAllNamed) {
+TEST(ProfileRanks, MustCoverAllRanksOfTheJob) {
     EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 1}}, {"b.json", config::RankSpan{5, 5}}}, 7),
               "--profile names no file for ranks 2-4,6; add 2-4=FILE, or a file without ranks, for all others");
 }
 
-TEST(ProfileRanks, AreAskedForWhereThereAreNoDevices) {
+TEST(ProfileRanks, MustBeGivenIfDevicesAreUnknown) {
     EXPECT_EQ(refusal_of_ranks({{"a.json"}, {"b.json"}}, 8),
               "--profile names 2 files without ranks, and no devices are known here by which to assign them; "
               "name the ranks: 0-3=a.json,4-7=b.json");
 }
 
-class ProfilesOfDevices : public ::testing::Test {
+class DeviceProfiles : public ::testing::Test {
 protected:
     std::string refusal(const Files& files, const std::vector<std::string>& devices) const {
-        return message_of<ConfigError>([&] { files_for_devices(files, devices); });
+        return catch_message<ConfigError>([&] { assign_files_to_devices(files, devices); });
     }
 
     validation::ScratchFolder folder_;
-    const std::string fast_ = folder_.write("fast.json", plan::json_of(small_profile(1)));
-    const std::string slow_ = folder_.write("slow.json", plan::json_of(slower(small_profile(1), 2)));
+    const std::string fast_ = folder_.write("fast.json", plan::to_json(small_profile(1)));
+    const std::string slow_ = folder_.write("slow.json", plan::to_json(slower(small_profile(1), 2)));
 };
 
-TEST_F(ProfilesOfDevices, AreThoseOfTheirNames) {
-    const Files files = files_for_devices({{slow_}, {fast_}}, {"abacus", "abacus", "slide rule", "abacus"});
+TEST_F(DeviceProfiles, AreAssignedByDeviceName) {
+    const Files files =
+        assign_files_to_devices({{slow_}, {fast_}}, {"abacus", "abacus", "slide rule", "abacus"});
 
     EXPECT_EQ(files, (Files{{fast_, config::RankSpan{0, 1}},
                             {slow_, config::RankSpan{2, 2}},
@@ -71,16 +72,16 @@ TEST_F(ProfilesOfDevices, AreThoseOfTheirNames) {
     check_profile_ranks(files, 4);
 }
 
-TEST_F(ProfilesOfDevices, AreThoseOfTheirRanksFirst) {
-    const Files files = files_for_devices({{slow_}, {fast_}, {"other.json", config::RankSpan{1, 2}}},
-                                          {"abacus", "slide rule", "pencil", "slide rule"});
+TEST_F(DeviceProfiles, AreAssignedByRankBeforeByDeviceName) {
+    const Files files = assign_files_to_devices({{slow_}, {fast_}, {"other.json", config::RankSpan{1, 2}}},
+                                                {"abacus", "slide rule", "pencil", "slide rule"});
 
     EXPECT_EQ(files, (Files{{fast_, config::RankSpan{0, 0}},
                             {"other.json", config::RankSpan{1, 2}},
                             {slow_, config::RankSpan{3, 3}}}));
 }
 
-TEST_F(ProfilesOfDevices, HaveToBeThereForAll) {
+TEST_F(DeviceProfiles, MustCoverTheDeviceOfEveryRank) {
     EXPECT_EQ(
         refusal({{slow_}, {fast_}}, {"abacus", "abacus", "slide rule", "pencil"}),
         "--profile names no file for the device of rank 3, 'pencil' (those given are for 'abacus' and 'slide "
@@ -94,8 +95,8 @@ TEST_F(ProfilesOfDevices, HaveToBeThereForAll) {
                                  "for the device of ranks 0,3, 'pencil'"));
 }
 
-TEST_F(ProfilesOfDevices, AreNotTwoForOne) {
-    const std::string again = folder_.write("again.json", plan::json_of(small_profile(1)));
+TEST_F(DeviceProfiles, AreRejectedIfTwoAreForOneDevice) {
+    const std::string again = folder_.write("again.json", plan::to_json(small_profile(1)));
 
     EXPECT_EQ(
         refusal({{fast_}, {again}}, {"abacus"}),
@@ -103,7 +104,7 @@ TEST_F(ProfilesOfDevices, AreNotTwoForOne) {
             ", and both were measured on 'abacus'; keep one of them, or assign them to ranks: 0-3=", again));
 }
 
-TEST_F(ProfilesOfDevices, CanBeRead) {
+TEST_F(DeviceProfiles, AreRejectedIfUnreadableOrForMissingRanks) {
     EXPECT_EQ(refusal({{fast_}, {"none.json"}}, {"abacus"}),
               "--profile none.json cannot be read: No such file or directory; check its name");
     EXPECT_EQ(refusal({{fast_}, {slow_}, {"a.json", config::RankSpan{1, 1}}}, {"abacus"}),

@@ -39,11 +39,11 @@ constexpr const char* tied_ends = R"({"layers": 7, "stages": [
 
 Classes classes_of(const plan::Plan& plan) {
     Classes classes;
-    for (const RankClass& each : rank_classes(plan)) classes.push_back(each.ranks);
+    for (const RankClass& each : find_rank_classes(plan)) classes.push_back(each.ranks);
     return classes;
 }
 
-TEST(RankClasses, HaveEqualReplicasInCommon) {
+TEST(RankClasses, GroupRanksOfEqualReplicas) {
     const plan::Plan plan = plan_run(grid(2, 3, 2), small_gpt2(), 12);
 
     EXPECT_EQ(classes_of(plan), (Classes{{0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}}));
@@ -53,7 +53,7 @@ TEST(RankClasses, DoNotGrowWithTheNumberOfReplicas) {
     EXPECT_EQ(classes_of(plan_run(grid(2, 64, 2), small_gpt2(), 256)).size(), 4U);
 }
 
-TEST(RankClasses, KeepApartOtherSharesOtherTurnsAndIdleRanks) {
+TEST(RankClasses, SeparateUnequalSharesAndTurnsAndSkipIdleRanks) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, mixed_layout);
     config.schedule.microbatches = 12;
@@ -70,9 +70,9 @@ TEST(RankClasses, KeepApartOtherSharesOtherTurnsAndIdleRanks) {
     EXPECT_EQ(unlike, (Classes{{0}, {1}, {2}, {3}}));
 }
 
-TEST(RankClasses, KeepApartTeamsWhoseProductsAreMigrated) {
+TEST(RankClasses, SeparateTeamsWithMigratedMatmuls) {
     plan::Plan plan = plan_run(grid(1, 3, 2), small_gpt2(), 6);
-    plan.migrations = {{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}}};
+    plan.migrations = {{.from = 2, .to = 3, .fractions = {0.5, 0.5, 0.5, 0.5}}};
 
     EXPECT_EQ(classes_of(plan), (Classes{{0, 4}, {1, 5}, {2}, {3}}));
 }
@@ -84,17 +84,17 @@ public:
         : sized_(sized), optimizer_(optimizer), gradients_(gradients) {}
 
     RankMemory of(int rank) const {
-        const stage::LocalWork work = work_of(sized_, rank);
+        const stage::LocalWork work = make_local_work(sized_, rank);
         if (work.team < 0) return {};
         const stage::LocalStages stages(work, nullptr, false, device::MemorySpace::ghost);
         const stage::LocalParameters& held = stages.parameters();
-        const InFlight most = in_flight(sized_, work);
+        const InFlight most = count_in_flight(sized_, work);
         RankMemory memory{
-            .parameters = held.value_bytes(),
-            .gradients = held.gradient_bytes(),
-            .activations = most.flights * work.memory.activations,
-            .workspace = work.memory.scratch + work.memory.again + work.memory.exchange,
-            .messages = most.row_buffers * work.most_rows * sized_.model.width * bytes_of(sized_.dtype),
+            .parameters = held.count_value_bytes(),
+            .gradients = held.count_gradient_bytes(),
+            .activations = most.stashes * work.memory.activations,
+            .workspace = work.memory.scratch + work.memory.block_activations + work.memory.exchange,
+            .messages = most.row_buffers * work.max_rows * sized_.model.width * byte_size(sized_.dtype),
             .activation = work.memory.activations};
         add_exchange(rank, held, memory);
         return memory;
@@ -107,8 +107,8 @@ private:
             const auto at = std::ranges::find(bucket.holders, rank);
             if (at == bucket.holders.end()) continue;
             groups.emplace(bucket.holders,
-                           comm::ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
-                                             static_cast<int>(bucket.holders.size())));
+                           comm::make_ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
+                                                  static_cast<int>(bucket.holders.size())));
         }
         return groups;
     }
@@ -118,19 +118,20 @@ private:
         const stage::GradientExchange exchange(gradients_, rank, held.specs(), held.values(), held.gradients(),
                                                groups, device::MemorySpace::ghost);
         memory.optimizer =
-            optim::Optimizer(optimizer_, held.specs(), updated_shards(sized_, exchange, held.specs()),
-                             sized_.dtype, device::MemorySpace::ghost, sized_.plan.training.shape.validates)
+            optim::Optimizer(optimizer_, held.specs(), list_updated_shards(sized_, exchange, held.specs()),
+                             sized_.dtype, device::MemorySpace::ghost,
+                             sized_.plan.training.shape.has_speculative_updates)
                 .bytes();
-        memory.messages += held.copies().gradients * exchange.bytes();
+        memory.messages += held.copy_counts().gradients * exchange.bytes();
         device::Stream stream{.backend = device::GhostStream{}};
         device::Arena norm("norm", 0, device::MemorySpace::ghost);
-        sum_of_squares(stream, held.gradients(), exchange.own_shards(), norm);
+        compute_sum_of_squares(stream, held.gradients(), exchange.own_shards(), norm);
         memory.workspace += norm.peak();
         std::size_t owned = 0;
         const layout::HeldState state =
-            held_state(gradients_.tensors, gradients_.pieces, gradients_.buckets, true, rank);
+            make_held_state(gradients_.tensors, gradients_.pieces, gradients_.buckets, true, rank);
         for (const layout::TensorBox& box : state.owned) owned += box.box.size();
-        memory.copy = owned * bytes_of(wide_of(sized_.dtype)) * (1 + moments_of(optimizer_));
+        memory.copy = owned * byte_size(accumulator_type(sized_.dtype)) * (1 + count_moments(optimizer_));
     }
 
     const SizedPlan& sized_;
@@ -143,10 +144,11 @@ void expect_equal_to_walks(const config::RunConfig& config, const model::ModelCo
                            const layout::BucketRules& rules = {}) {
     const plan::Plan plan = plan_run(config, model, ranks);
     const SizedPlan sized(model, plan, dtype, batch_of_ten_rows);
-    const stage::GradientPlan gradients = gradient_plan(sized, rules);
+    const stage::GradientPlan gradients = make_gradient_plan(sized, rules);
     const Walk walk(sized, config.optimizer, gradients);
 
-    const std::vector<RankMemory> all = memory_of_ranks(sized, &config.optimizer, gradients, ranks, true);
+    const std::vector<RankMemory> all =
+        predict_memory_of_ranks(sized, &config.optimizer, gradients, ranks, true);
 
     ASSERT_EQ(all.size(), static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
@@ -160,12 +162,12 @@ void expect_equal_to_walks(const config::RunConfig& config, const model::ModelCo
         EXPECT_EQ(memory.messages, walked.messages) << name << ", rank " << rank;
         EXPECT_EQ(memory.copy, walked.copy) << name << ", rank " << rank;
         EXPECT_EQ(memory.workspace, walked.workspace) << name << ", rank " << rank;
-        EXPECT_EQ(memory.total(), plan_memory(sized, &config.optimizer, gradients, rank, true).total())
+        EXPECT_EQ(memory.total(), predict_rank_memory(sized, &config.optimizer, gradients, rank, true).total())
             << name << ", rank " << rank;
     }
 }
 
-TEST(RankClasses, OfUnlikeReplicasNeedWhatAWalkForEachRankSays) {
+TEST(RankClasses, MatchMemoryComputedPerRankForUnequalReplicas) {
     const ScratchFolder folder;
     for (const char* const layout : {mixed_layout, tied_ends, unlike_layout}) {
         for (const bool shards : {true, false}) {
@@ -174,15 +176,15 @@ TEST(RankClasses, OfUnlikeReplicasNeedWhatAWalkForEachRankSays) {
             config.schedule.schedule = layout == tied_ends ? "auto" : "1f1b";
             config.layout.shard_optimizer = shards;
             config.layout.sequence_parallel = shards;
-            expect_equal_to_walks(config, small_gpt2(), ranks_for(config), layout);
+            expect_equal_to_walks(config, small_gpt2(), count_requested_ranks(config), layout);
         }
     }
 }
 
 // Buckets hold few elements, so that ranks own shards of many buckets, of different sizes.
-TEST(RankClasses, OfManySmallBucketsNeedWhatAWalkForEachRankSays) {
+TEST(RankClasses, MatchMemoryComputedPerRankForSmallBuckets) {
     const ScratchFolder folder;
-    const layout::BucketRules small{.large = 64, .largest = 96};
+    const layout::BucketRules small{.large_piece_elements = 64, .max_bucket_elements = 96};
     config::RunConfig config = grid(2, 5, 3);
     config.layout.recompute = {plan::Recompute::full, plan::Recompute::none};
     config.schedule.microbatches = 3;
@@ -193,7 +195,7 @@ TEST(RankClasses, OfManySmallBucketsNeedWhatAWalkForEachRankSays) {
     expect_equal_to_walks(mixed, small_gpt2(), 10, "mixed", device::DType::f32, small);
 }
 
-TEST(RankClasses, OfSchedulesWithSeveralStagesNeedWhatAWalkForEachRankSays) {
+TEST(RankClasses, MatchMemoryComputedPerRankForVariousSchedules) {
     for (const char* const schedule : {"interleaved", "zb-v", "zb-h1", "pipedream-2bw", "gpipe"}) {
         config::RunConfig config = grid(2, 3, 2);
         config.schedule.schedule = schedule;

@@ -13,10 +13,10 @@ namespace {
 using validation::slower;
 using validation::small_profile;
 
-class ReadProfiles : public ::testing::Test {
+class ProfileFiles : public ::testing::Test {
 protected:
     std::string file(const char* name, const plan::Profile& profile) const {
-        return folder_.write(name, json_of(profile));
+        return folder_.write(name, to_json(profile));
     }
     static config::RunConfig config_of(const std::vector<config::ProfileFile>& files) {
         config::RunConfig config;
@@ -24,7 +24,7 @@ protected:
         return config;
     }
     static std::string refusal(const std::vector<config::ProfileFile>& files) {
-        return validation::message_of<ConfigError>([&] { read_profiles(config_of(files)); });
+        return validation::catch_message<ConfigError>([&] { read_profiles(config_of(files)); });
     }
 
     validation::ScratchFolder folder_;
@@ -32,27 +32,27 @@ protected:
     const std::string slow_ = file("slow.json", slower(small_profile(2), 3));
 };
 
-TEST_F(ReadProfiles, AreOfTheRanksThatAreNamed) {
+TEST_F(ProfileFiles, ApplyToTheRanksTheyAreGivenFor) {
     const plan::RankProfiles profiles = read_profiles(config_of(
         {{fast_, config::RankSpan{0, 1}}, {slow_, config::RankSpan{2, 2}}, {fast_, config::RankSpan{3, 3}}}));
 
     EXPECT_EQ(profiles.kinds.size(), 2U);
-    EXPECT_EQ(profiles.of_ranks, (std::vector<std::size_t>{0, 0, 1, 0}));
-    EXPECT_EQ(profiles.of(2).machine, "slide rule");
+    EXPECT_EQ(profiles.kind_of_rank, (std::vector<std::size_t>{0, 0, 1, 0}));
+    EXPECT_EQ(profiles.find_profile(2).machine, "slide rule");
 }
 
-TEST_F(ReadProfiles, AreForAllOthersWithoutRanks) {
+TEST_F(ProfileFiles, ApplyToAllOtherRanksIfNoRanksAreGiven) {
     const plan::RankProfiles profiles = read_profiles(config_of({{slow_, config::RankSpan{1, 2}}, {fast_}}));
 
-    EXPECT_EQ(profiles.of(0).machine, "abacus");
-    EXPECT_EQ(profiles.of(1).machine, "slide rule");
-    EXPECT_EQ(profiles.of(2).machine, "slide rule");
-    EXPECT_EQ(profiles.of(3).machine, "abacus");
-    EXPECT_EQ(profile_paths(config_of({{slow_, config::RankSpan{1, 2}}, {fast_}}).costs.profiles),
+    EXPECT_EQ(profiles.find_profile(0).machine, "abacus");
+    EXPECT_EQ(profiles.find_profile(1).machine, "slide rule");
+    EXPECT_EQ(profiles.find_profile(2).machine, "slide rule");
+    EXPECT_EQ(profiles.find_profile(3).machine, "abacus");
+    EXPECT_EQ(list_profile_paths(config_of({{slow_, config::RankSpan{1, 2}}, {fast_}}).costs.profiles),
               (std::vector{fast_, slow_}));
 }
 
-TEST_F(ReadProfiles, OfOtherMicrobatchesAreRefused) {
+TEST_F(ProfileFiles, AreRejectedIfTheirMicrobatchesDiffer) {
     plan::Profile longer = slower(small_profile(2), 3);
     longer.tokens = 512;
 
@@ -63,7 +63,7 @@ TEST_F(ReadProfiles, OfOtherMicrobatchesAreRefused) {
                   " with 256 rows in a micro-batch of 4; measure both with the same --batch and --max-length"));
 }
 
-TEST_F(ReadProfiles, OfOtherShapesAreRefused) {
+TEST_F(ProfileFiles, AreRejectedIfTheirModelsDiffer) {
     plan::Profile wider = slower(small_profile(2), 3);
     wider.model = "gpt2";
     wider.layers.back().parameters *= 2;
@@ -75,7 +75,7 @@ TEST_F(ReadProfiles, OfOtherShapesAreRefused) {
                   ", which is of gpt2-tiny; measure both with the same options of the model"));
 }
 
-TEST_F(ReadProfiles, OfOtherNumbersAreRefused) {
+TEST_F(ProfileFiles, AreRejectedIfMeasuredInADifferentDtype) {
     plan::Profile exact = slower(small_profile(2), 3);
     exact.dtype = "f64";
 
@@ -86,7 +86,7 @@ TEST_F(ReadProfiles, OfOtherNumbersAreRefused) {
                   " was measured in f64, and this run computes in f32; measure with --dtype f32"));
 }
 
-TEST_F(ReadProfiles, NameWhatCannotBeRead) {
+TEST_F(ProfileFiles, AreRejectedIfOneCannotBeRead) {
     EXPECT_EQ(refusal({{fast_}, {"none.json", config::RankSpan{1, 1}}}),
               "--profile none.json cannot be read: No such file or directory; check its name");
 }

@@ -8,51 +8,51 @@
 namespace trireme::setup {
 namespace {
 
-SlowTrace trace_of(const std::string& text) { return slow_trace_from_csv(text, "slow.csv", 4); }
+SlowTrace trace_of(const std::string& text) { return parse_slow_trace(text, "slow.csv", 4); }
 
 std::string complaint(const std::string& text) {
-    return validation::message_of<ConfigError>([&] { trace_of(text); });
+    return validation::catch_message<ConfigError>([&] { trace_of(text); });
 }
 
 std::string complaint_of_line(const std::string& line) { return complaint("step,rank,factor,on\n" + line); }
 
-TEST(SlowTrace, SaysWhoIsSlowFromWhichStepOn) {
+TEST(SlowTrace, SetsTheFactorOfARankFromAStepOn) {
     const SlowTrace trace = trace_of("step,rank,factor\n3,1,4\n5,0,1.5\n7,1,2\n9,1,1\n");
 
-    EXPECT_EQ(slowness_in(trace, 1, 2), device::SlowFactors{});
-    EXPECT_EQ(slowness_in(trace, 1, 3), device::SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 6), device::SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 7), device::SlowFactors{.all = 2});
-    EXPECT_EQ(slowness_in(trace, 1, 9), device::SlowFactors{});
-    EXPECT_EQ(slowness_in(trace, 0, 1000), device::SlowFactors{.all = 1.5});
-    EXPECT_EQ(slowness_in(trace, 3, 8), device::SlowFactors{});
-    EXPECT_EQ(trace.changes, (std::set<std::size_t>{3, 5, 7, 9}));
+    EXPECT_EQ(find_slowness(trace, 1, 2), device::SlowFactors{});
+    EXPECT_EQ(find_slowness(trace, 1, 3), device::SlowFactors{.all = 4});
+    EXPECT_EQ(find_slowness(trace, 1, 6), device::SlowFactors{.all = 4});
+    EXPECT_EQ(find_slowness(trace, 1, 7), device::SlowFactors{.all = 2});
+    EXPECT_EQ(find_slowness(trace, 1, 9), device::SlowFactors{});
+    EXPECT_EQ(find_slowness(trace, 0, 1000), device::SlowFactors{.all = 1.5});
+    EXPECT_EQ(find_slowness(trace, 3, 8), device::SlowFactors{});
+    EXPECT_EQ(trace.change_steps, (std::set<std::size_t>{3, 5, 7, 9}));
 }
 
-TEST(SlowTrace, ReplacesWhatALineBeforeSaid) {
+TEST(SlowTrace, ReplacesTheFactorOfAnEarlierLine) {
     const SlowTrace trace = trace_of("step,rank,factor,on\n1,1,4,all\n2,1,3,products\n3,1,2,\n");
 
-    EXPECT_EQ(slowness_in(trace, 1, 1), device::SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 2), device::SlowFactors{.products = 3});
-    EXPECT_EQ(slowness_in(trace, 1, 3), device::SlowFactors{.all = 2});
+    EXPECT_EQ(find_slowness(trace, 1, 1), device::SlowFactors{.all = 4});
+    EXPECT_EQ(find_slowness(trace, 1, 2), device::SlowFactors{.matmuls = 3});
+    EXPECT_EQ(find_slowness(trace, 1, 3), device::SlowFactors{.all = 2});
 }
 
-TEST(SlowTrace, MayRepeatItself) {
+TEST(SlowTrace, IgnoresLinesThatRepeatAFactor) {
     const SlowTrace trace = trace_of("step,rank,factor\n1,0,1\n2,1,4\n3,1,4\n3,0,2\n4,1,4\n");
 
-    EXPECT_EQ(trace.changes, (std::set<std::size_t>{2, 3}));
-    EXPECT_EQ(slowness_in(trace, 1, 4), device::SlowFactors{.all = 4});
+    EXPECT_EQ(trace.change_steps, (std::set<std::size_t>{2, 3}));
+    EXPECT_EQ(find_slowness(trace, 1, 4), device::SlowFactors{.all = 4});
 }
 
 TEST(SlowTrace, MayHaveCommentsAndBlanks) {
     const SlowTrace trace =
         trace_of("# throttled\r\n\r\n step , rank,factor # header\r\n  # later\n 3, 1 ,4 # hot\r\n5,1,1");
 
-    EXPECT_EQ(slowness_in(trace, 1, 4), device::SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 5), device::SlowFactors{});
+    EXPECT_EQ(find_slowness(trace, 1, 4), device::SlowFactors{.all = 4});
+    EXPECT_EQ(find_slowness(trace, 1, 5), device::SlowFactors{});
 }
 
-TEST(SlowTrace, BeginsWithItsHeader) {
+TEST(SlowTrace, MustBeginWithItsHeader) {
     const std::string header = "slow.csv, line 1: the header is step,rank,factor or step,rank,factor,on, not ";
 
     EXPECT_EQ(complaint("3,1,4\n"), header + "'3,1,4'");
@@ -66,7 +66,7 @@ TEST(SlowTrace, BeginsWithItsHeader) {
         "slow.csv has no line after its header; name a step, a rank and its factor from then on, as in 3,1,4");
 }
 
-TEST(SlowTrace, NamesTheLineOfWhatIsWrong) {
+TEST(SlowTrace, NamesTheLineOfAnError) {
     const std::string line = "slow.csv, line 2: ";
 
     EXPECT_EQ(complaint_of_line("0,1,4,all"), line + "step expects a whole number of at least 1, not '0'");
@@ -87,7 +87,7 @@ TEST(SlowTrace, NamesTheLineOfWhatIsWrong) {
               "slow.csv, line 2 names rank 4, and the job has ranks 0 to 3; name one of these");
 }
 
-TEST(SlowTrace, IsInTheOrderOfItsSteps) {
+TEST(SlowTrace, MustBeInTheOrderOfItsSteps) {
     EXPECT_EQ(complaint("step,rank,factor\n# first\n7,1,4\n3,1,1\n"),
               "slow.csv, line 4 is of step 3, and the one before it of step 7; put them in the order of their "
               "steps");

@@ -13,8 +13,8 @@
 namespace trireme::setup {
 namespace {
 
+using validation::catch_message;
 using validation::grid;
-using validation::message_of;
 using validation::ScratchFolder;
 using validation::small_gpt2;
 using validation::write_text;
@@ -24,17 +24,17 @@ using validation::write_text;
 std::string profile_file(const ScratchFolder& folder, double half) {
     plan::Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2", .dtype = "f32", .tokens = 10};
     for (const model::Layer& layer : build_layers(small_gpt2())) {
-        plan::LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
+        plan::LayerProfile each{.name = find_kind(layer), .measured = profile.layers.size()};
         each.forward = 1;
         each.backward = 2;
         each.backward_input = each.backward_weight = half;
-        for (const model::ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        for (const model::ParameterSpec& spec : list_parameters(layer)) each.parameters += 4 * spec.size();
         profile.layers.push_back(each);
     }
-    return write_text(folder, "profile.json", json_of(profile));
+    return write_text(folder, "profile.json", to_json(profile));
 }
 
-config::RunConfig row_of(int pipe, const std::string& profile) {
+config::RunConfig make_config(int pipe, const std::string& profile) {
     config::RunConfig config = grid(pipe, 1, 1);
     config.schedule.schedule = "auto";
     config.schedule.microbatches = 4;
@@ -51,11 +51,11 @@ bool has_halves(const plan::Plan& plan) {
         });
 }
 
-TEST(StageCosts, AreThoseGivenOrElseMeasuredOrElseEqual) {
+TEST(StageCosts, AreGivenOrElseMeasuredOrElseEqual) {
     const ScratchFolder folder;
-    config::RunConfig config = row_of(2, profile_file(folder, 1));
+    config::RunConfig config = make_config(2, profile_file(folder, 1));
     const plan::Plan plan = plan_run(config, small_gpt2(), 2);
-    const auto forward = [&] { return costs_of(config, small_gpt2(), plan).front().forward; };
+    const auto forward = [&] { return compute_costs(config, small_gpt2(), plan).front().forward; };
 
     EXPECT_EQ(forward(), static_cast<double>(plan.layout.stages.front().layers.count));
     config.costs.stages = {{.forward = 9}};
@@ -64,46 +64,46 @@ TEST(StageCosts, AreThoseGivenOrElseMeasuredOrElseEqual) {
     EXPECT_EQ(forward(), 1);
 }
 
-TEST(StageCosts, AreThoseOfTheDeviceThatEachStageIsOn) {
+TEST(StageCosts, AreThoseOfTheDeviceOfEachStage) {
     const ScratchFolder folder;
-    config::RunConfig config = row_of(2, profile_file(folder, 1));
+    config::RunConfig config = make_config(2, profile_file(folder, 1));
     const plan::Profile slow =
-        validation::slower(plan::profile_from_json(validation::read_whole(folder.file("profile.json")), ""), 3);
-    config.costs.profiles.push_back({write_text(folder, "slow.json", json_of(slow)), config::RankSpan{1, 1}});
+        validation::slower(plan::parse_profile(validation::read_whole(folder.file("profile.json")), ""), 3);
+    config.costs.profiles.push_back({write_text(folder, "slow.json", to_json(slow)), config::RankSpan{1, 1}});
     const plan::Plan plan = plan_run(config, small_gpt2(), 2);
 
-    const std::vector<schedule::StageCost> costs = costs_of(config, small_gpt2(), plan);
+    const std::vector<schedule::StageCost> costs = compute_costs(config, small_gpt2(), plan);
 
     EXPECT_EQ(costs[0].forward, static_cast<double>(plan.layout.stages[0].layers.count));
     EXPECT_EQ(costs[1].forward, 3 * static_cast<double>(plan.layout.stages[1].layers.count));
 }
 
-TEST(StageCosts, AreOfAllStagesOrOfEach) {
+TEST(StageCosts, MayBeGivenOnceForAllStagesOrOncePerStage) {
     const config::CostConfig costs{.stages = {{.forward = 2}, {.forward = 3}}};
 
-    EXPECT_EQ(given_costs(costs, 2)[1].forward, 3);
-    EXPECT_EQ(given_costs({}, 3).size(), 3U);
+    EXPECT_EQ(expand_cost_option(costs, 2)[1].forward, 3);
+    EXPECT_EQ(expand_cost_option({}, 3).size(), 3U);
     EXPECT_EQ(
-        message_of<ConfigError>([&] { given_costs(costs, 3); }),
+        catch_message<ConfigError>([&] { expand_cost_option(costs, 3); }),
         "--cost is given for 2 stages, but the layout has 3; give it once for all stages, or once for each");
 }
 
-TEST(SearchedPlan, DividesBackwardsByAProfileWhereThatIsShorter) {
+TEST(SearchedPlan, SplitsBackwardPassesIfThatIsFasterByTheProfile) {
     const ScratchFolder folder;
 
-    EXPECT_TRUE(has_halves(plan_run(row_of(2, profile_file(folder, 1)), small_gpt2(), 2)));
-    EXPECT_FALSE(has_halves(plan_run(row_of(2, profile_file(folder, 2)), small_gpt2(), 2)));
+    EXPECT_TRUE(has_halves(plan_run(make_config(2, profile_file(folder, 1)), small_gpt2(), 2)));
+    EXPECT_FALSE(has_halves(plan_run(make_config(2, profile_file(folder, 2)), small_gpt2(), 2)));
 }
 
-TEST(SearchedPlan, IsNoLongerByAProfileThanAFixedOne) {
+TEST(SearchedPlan, IsAtLeastAsFastAsFixedSchedulesByTheProfile) {
     const ScratchFolder folder;
     for (const double half : {1.0, 1.1, 1.5}) {
-        config::RunConfig config = row_of(3, profile_file(folder, half));
+        config::RunConfig config = make_config(3, profile_file(folder, half));
         const auto seconds = [&](const char* schedule) {
             config.schedule.schedule = schedule;
             const plan::Plan plan = plan_run(config, small_gpt2(), 3);
             return predict_step(plan.training.phases(), plan.training.shape,
-                                costs_of(config, small_gpt2(), plan))
+                                compute_costs(config, small_gpt2(), plan))
                 .seconds;
         };
 

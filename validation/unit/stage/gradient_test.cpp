@@ -17,7 +17,7 @@ struct Gradient {
 
     void add(const WholeModel& stage, double more_loss) {
         loss += more_loss;
-        for (const auto& [name, part] : gradients_of(stage)) {
+        for (const auto& [name, part] : read_gradients(stage)) {
             std::vector<double>& sum = tensors[name];
             sum.resize(part.size());
             for (std::size_t e = 0; e < part.size(); ++e) sum[e] += part[e];
@@ -72,12 +72,12 @@ double slope(WholeModel& stage, device::Stream& stream, const TokenRows& rows, s
     return (8 * (loss_at(step) - loss_at(-step)) - (loss_at(2 * step) - loss_at(-2 * step))) / (12 * step);
 }
 
-TEST_P(ModelGradient, IsTheSlopeOfTheLossForEveryParameter) {
+TEST_P(ModelGradient, MatchesFiniteDifferencesForEveryParameter) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
     WholeModel stage = make_stage(config_, device::DType::f64, rows.shape());
     scatter_weights(stage);
     stage.forward_backward(stream_, rows.batch(), in_training);
-    const NamedNumbers all = gradients_of(stage);
+    const NamedNumbers all = read_gradients(stage);
 
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
         const std::string& name = stage.parameters()[i].name;
@@ -93,7 +93,7 @@ TEST_P(ModelGradient, IsTheSlopeOfTheLossForEveryParameter) {
     }
 }
 
-TEST_P(ModelGradient, IsTheSameWithItsHalvesApart) {
+TEST_P(ModelGradient, IsTheSameIfBackwardRunsInHalves) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
     WholeModel stage = make_stage(config_, device::DType::f64, rows.shape(), BackwardHalves::apart);
     scatter_weights(stage);
@@ -104,7 +104,7 @@ TEST_P(ModelGradient, IsTheSameWithItsHalvesApart) {
     expect_equal(apart, gradient_over(config_, stream_, {rows}), 1e-12);
 }
 
-TEST_P(ModelGradient, AddsUpOverPassesAndFollowsTheLossScale) {
+TEST_P(ModelGradient, AccumulatesOverPassesWithTheirLossScales) {
     const TokenRows rows(std::array{sample(3, 9)});
     WholeModel stage = make_stage(config_, device::DType::f64, rows.shape());
     scatter_weights(stage);
@@ -121,7 +121,7 @@ TEST_P(ModelGradient, AddsUpOverPassesAndFollowsTheLossScale) {
     expect_equal(added, gradient_over(config_, stream_, {rows}), 1e-12);
 }
 
-TEST_P(ModelGradient, IsTheSameWithDropoutHoweverSamplesAreGrouped) {
+TEST_P(ModelGradient, DoesNotDependOnHowSamplesAreGroupedWithDropout) {
     const std::vector<TokenSample> all{sample(0, 7), sample(1, 2), sample(1LL << 40, 9), sample(3, 5)};
     const std::vector<TokenSample> reversed(all.rbegin(), all.rend());
     const std::span<const TokenSample> samples(all);
@@ -140,7 +140,7 @@ TEST_P(ModelGradient, IsTheSameWithDropoutHoweverSamplesAreGrouped) {
     expect_same("1 + 3 padded", {TokenRows(samples.first(1), 7), TokenRows(samples.last(3), 9)});
 }
 
-TEST_P(ModelGradient, FollowsTheDropoutKey) {
+TEST_P(ModelGradient, HasALossThatDependsOnTheDropoutKey) {
     const std::vector<TokenRows> batches{TokenRows(std::array{sample(3, 9)})};
     PassOptions options = in_training;
     options.dropout_key = RandomKey{78};
@@ -153,7 +153,7 @@ TEST_P(ModelGradient, FollowsTheDropoutKey) {
     EXPECT_GT(std::abs(loss - without), 1e-3);
 }
 
-TEST_P(ModelGradient, IsOfTheLossThatEvaluationGivesWithoutDropout) {
+TEST_P(ModelGradient, HasTheEvaluationLossWithoutDropout) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
     WholeModel stage = make_stage(config_, device::DType::f64, rows.shape());
     scatter_weights(stage);
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ModelGradient, testing::ValuesIn(every_trial())
 
 // Returns a model with few parameters whose logits need several tiles.
 model::ModelConfig with_large_vocabulary(std::size_t positions) {
-    model::ModelConfig config = without_dropout(config_of(every_small_model().front()));
+    model::ModelConfig config = without_dropout(config_of(list_small_models().front()));
     config.layers = 1;
     config.width = 4;
     config.positions = positions;
@@ -179,7 +179,7 @@ model::ModelConfig with_large_vocabulary(std::size_t positions) {
 }
 
 // A smaller micro-batch may be cut into larger tiles: 171 rows make two of 86, but 166 rows make one of 166.
-TEST(StageMemory, PredictedForALargeMicrobatchHoldsEverySmallerOne) {
+TEST(StageMemory, SufficesForEverySmallerMicrobatch) {
     const model::ModelConfig config = with_large_vocabulary(171);
     const TokenRows largest(std::array{make_sample(config, 0, 171)});
     const StageMemory enough = predict(config, device::DType::f64, largest.shape());
@@ -194,11 +194,11 @@ TEST(StageMemory, PredictedForALargeMicrobatchHoldsEverySmallerOne) {
 }
 
 // Each of two ranks holds half of the vocabulary: 340 rows make two tiles of 170, but 333 rows make one.
-TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicrobatch) {
+TEST(StageMemory, SufficesForSmallerMicrobatchesOnARankOfATeam) {
     const model::ModelConfig config = with_large_vocabulary(340);
     const StageSpec head{.layers = {build_layers(config).size() - 1, 1}, .part = {.rank = 0, .shares = {1, 1}}};
     for (const bool cuts_rows : {false, true}) {
-        const PassKind kind{.dtype = device::DType::f64, .cuts_rows = cuts_rows};
+        const PassVariant kind{.dtype = device::DType::f64, .cuts_rows = cuts_rows};
         const TokenRows largest(std::array{make_sample(config, 0, 340)});
         const StageMemory enough = predict(config, head, largest.shape(), kind);
 
@@ -212,13 +212,13 @@ TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicrobatch) {
     }
 }
 
-TEST(HeadGradient, IsTheSameWhereLogitsComeInSeveralTiles) {
+TEST(HeadGradient, IsTheSameForLogitsInSeveralTiles) {
     const model::ModelConfig config = with_large_vocabulary(100);
     const std::vector<TokenSample> samples{make_sample(config, 0, 100), make_sample(config, 1, 71)};
     const device::Stream stream{.backend = device::CpuStream{}};
     const model::Head head(config, model::TensorPart{});
-    ASSERT_LT(head.tile_rows(device::DType::f64, 171), 100U);
-    ASSERT_EQ(head.tile_rows(device::DType::f64, 100), 100U);
+    ASSERT_LT(head.compute_tile_rows(device::DType::f64, 171), 100U);
+    ASSERT_EQ(head.compute_tile_rows(device::DType::f64, 100), 100U);
 
     const Gradient tiled = gradient_over(config, stream, {TokenRows(samples)});
 

@@ -12,7 +12,7 @@ protected:
     const std::size_t outputs_ = record_.outputs();
 
     // Returns -log of the probability of a column among the recorded logits of a row.
-    double surprise(std::size_t row, std::size_t column) const {
+    double compute_negative_log_probability(std::size_t row, std::size_t column) const {
         const auto begin = record_.logits.begin() + static_cast<std::ptrdiff_t>(row * outputs_);
         const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(outputs_), 0.0,
                                            [](double part, double logit) { return part + std::exp(logit); });
@@ -43,7 +43,7 @@ std::vector<double> hidden_of(const WholeModel& stage, device::Stream& stream, c
     device::ConstTensor hidden;
     for (const model::Layer& layer : build_layers(config)) {
         std::vector<device::ConstTensor> weights;
-        for (const model::ParameterSpec& spec : parameters_of(layer)) {
+        for (const model::ParameterSpec& spec : list_parameters(layer)) {
             std::size_t i = 0;
             while (stage.parameters().at(i).name != spec.name) ++i;
             weights.push_back(stage.values()[i]);
@@ -70,20 +70,20 @@ std::vector<double> logits_of(std::span<const double> hidden, const std::vector<
     return logits;
 }
 
-TEST_P(HuggingFaceLogits, AreThose) {
+TEST_P(HuggingFaceLogits, AreReproduced) {
     const WholeModel stage = loaded_stage(packed_);
     device::Stream stream = machine_.stream();
     const model::TokenBatch batch = packed_.batch();
     std::vector<std::size_t> rows(batch.rows());
     std::iota(rows.begin(), rows.end(), 0U);
     if (record_.config.task != Task::span) {
-        const auto predicted = batch.predicted.as<std::int32_t>();
+        const auto predicted = batch.predicted_rows.as<std::int32_t>();
         rows.assign(predicted.data, predicted.data + predicted.columns);
     }
 
     const std::vector<double> hidden = hidden_of(stage, stream, record_.config, packed_);
 
-    const std::vector<model::ParameterSpec> head = parameters_of(build_layers(record_.config).back());
+    const std::vector<model::ParameterSpec> head = list_parameters(build_layers(record_.config).back());
     const std::size_t width = record_.config.width;
     std::vector<double> logits;
     for (const std::size_t row : rows) {
@@ -98,22 +98,22 @@ TEST_P(HuggingFaceLogits, AreThose) {
 class HuggingFaceTargets : public HuggingFaceLogits {};
 class HuggingFaceAnswers : public HuggingFaceLogits {};
 
-TEST_P(HuggingFaceTargets, HaveTheSameProbabilitiesWhicheverTheyAre) {
+TEST_P(HuggingFaceTargets, HaveTheProbabilitiesOfTheRecordedLogits) {
     WholeModel stage = loaded_stage(packed_);
     device::Stream stream = machine_.stream();
     for (std::size_t prediction = 0; prediction < record_.terms(); ++prediction) {
         const std::size_t target = (7 * prediction + 3) % outputs_;
         SCOPED_TRACE(cat("prediction ", prediction, ", target ", target));
         TokenRows rows = packed_;
-        rows.predict_only(prediction, static_cast<std::int32_t>(target));
+        rows.keep_prediction(prediction, static_cast<std::int32_t>(target));
 
         const double loss = stage.evaluate(stream, rows.batch()).loss;
 
-        expect_near(loss, surprise(prediction, target));
+        expect_near(loss, compute_negative_log_probability(prediction, target));
     }
 }
 
-TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
+TEST_P(HuggingFaceAnswers, HaveTheProbabilitiesOfTheRecordedLogits) {
     WholeModel stage = loaded_stage(padded_);
     device::Stream stream = machine_.stream();
     for (std::size_t sample = 0; sample < record_.samples.size(); ++sample) {
@@ -122,7 +122,7 @@ TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
             const std::size_t last = segment.length - 1 - first;
             SCOPED_TRACE(cat("sample ", sample, ", rows ", first, " and ", last));
             TokenRows rows = padded_;
-            rows.answer_only(sample, {static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)});
+            rows.set_single_answer(sample, {static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)});
 
             const double loss = stage.evaluate(stream, rows.batch()).loss;
 
@@ -131,7 +131,7 @@ TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
     }
 }
 
-TEST_P(HuggingFaceLogits, LeadToTheSameChoices) {
+TEST_P(HuggingFaceLogits, GiveTheSameChoices) {
     device::Stream stream = machine_.stream();
     for (const TokenRows* rows : {&packed_, &padded_}) {
         WholeModel stage = loaded_stage(*rows);
@@ -144,10 +144,11 @@ TEST_P(HuggingFaceLogits, LeadToTheSameChoices) {
 
 std::string trial_name(const testing::TestParamInfo<RecordTrial>& info) { return info.param.name(); }
 
-INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceLogits, testing::ValuesIn(trials_of(record_names())), trial_name);
-INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceTargets, testing::ValuesIn(trials_of(target_record_names())),
+INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceLogits, testing::ValuesIn(make_trials(record_names())),
                          trial_name);
-INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceAnswers, testing::ValuesIn(trials_of(answer_record_names())),
+INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceTargets, testing::ValuesIn(make_trials(target_record_names())),
+                         trial_name);
+INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceAnswers, testing::ValuesIn(make_trials(answer_record_names())),
                          trial_name);
 
 }  // namespace

@@ -13,7 +13,7 @@ using HuggingFace = RecordTest;
 
 TEST_P(HuggingFace, AgreesOnTheLossAndEveryGradient) { expect_within_bars(record_.plain); }
 
-TEST_P(HuggingFace, AgreesWithLabelSmoothingWhichIsOfClassesOnly) {
+TEST_P(HuggingFace, AgreesOnLabelSmoothingForClassesOnly) {
     RecordedPass expected = record_.plain;
     expected.label_smoothing = 0.1;
     if (record_.config.task == Task::classify) {
@@ -28,7 +28,7 @@ TEST_P(HuggingFace, AgreesWithLabelSmoothingWhichIsOfClassesOnly) {
 TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
     WholeModel stage = loaded_stage(padded_);
     device::Stream stream = machine_.stream();
-    const std::vector<optim::ParameterShard> all = optim::whole_parameters(stage.parameters());
+    const std::vector<optim::ParameterShard> all = optim::make_whole_shards(stage.parameters());
     optim::Optimizer optimizer(record_.optimizer, stage.parameters(), all, machine_.dtype,
                                device::MemorySpace::host);
     device::Arena scratch("norm", 1 << 14, device::MemorySpace::host);
@@ -39,10 +39,10 @@ TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
     for (std::size_t step = 0; step < record_.norms.size(); ++step) {
         launch(stream, kernels::Fill{.output = stage.gradients().all(), .value = 0});
         losses.push_back(stage.forward_backward(stream, padded_.batch(), {.loss_scale = 1 / count}) / count);
-        norms.push_back(std::sqrt(sum_of_squares(stream, stage.gradients(), all, scratch)));
+        norms.push_back(std::sqrt(compute_sum_of_squares(stream, stage.gradients(), all, scratch)));
         optimizer.update(stream, stage.values(), stage.gradients(),
-                         learning_rate(record_.optimizer, step, record_.norms.size()),
-                         optim::clip_scale(norms.back(), record_.optimizer.clip));
+                         compute_learning_rate(record_.optimizer, step, record_.norms.size()),
+                         optim::compute_clip_scale(norms.back(), record_.optimizer.clip));
     }
     losses.push_back(stage.evaluate(stream, padded_.batch()).loss / count);
 
@@ -59,7 +59,8 @@ TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
 }
 
 // Returns the element of a tensor on which the loss depends most, to first order.
-std::size_t element_that_matters(const std::vector<double>& weight, const std::vector<double>& gradient) {
+std::size_t find_most_sensitive_element(const std::vector<double>& weight,
+                                        const std::vector<double>& gradient) {
     std::size_t found = 0;
     for (std::size_t i = 0; i < weight.size(); ++i) {
         if (std::abs(weight[i] * gradient[i]) > std::abs(weight[found] * gradient[found])) found = i;
@@ -67,7 +68,7 @@ std::size_t element_that_matters(const std::vector<double>& weight, const std::v
     return found;
 }
 
-TEST_P(HuggingFace, NoticesOneChangedWeightOfAnyTensor) {
+TEST_P(HuggingFace, DisagreesIfOneWeightOfAnyTensorChanges) {
     // A change of one weight by a thousandth moves some models by less than the bar of f32.
     const double factor = machine_.dtype == device::DType::f64 ? 1.001 : 1.1;
     for (const auto& [name, numbers] : record_.weights) {
@@ -77,23 +78,23 @@ TEST_P(HuggingFace, NoticesOneChangedWeightOfAnyTensor) {
             continue;
         }
         NamedNumbers changed = record_.weights;
-        changed[name][element_that_matters(numbers, gradient)] *= factor;
+        changed[name][find_most_sensitive_element(numbers, gradient)] *= factor;
 
         const PassErrors errors = pass_errors(record_.plain, changed, packed_);
 
-        EXPECT_GT(errors.over_bar(machine_, record_.plain), 1) << name;
+        EXPECT_GT(errors.worst_ratio(machine_, record_.plain), 1) << name;
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Records, HuggingFace, testing::ValuesIn(trials_of(record_names())),
+INSTANTIATE_TEST_SUITE_P(Records, HuggingFace, testing::ValuesIn(make_trials(record_names())),
                          [](const auto& trial) { return trial.param.name(); });
 
-TEST(ParameterCount, IsThatOfGpt2) {
-    model::ModelConfig config = model::model_named("gpt2");
+TEST(ParameterCount, MatchesGpt2WithTiedAndUntiedHead) {
+    model::ModelConfig config = model::find_named_model("gpt2");
     config.tied = true;
-    const std::size_t tied = parameter_count(config);
+    const std::size_t tied = count_parameters(config);
     config.tied = false;
-    const std::size_t untied = parameter_count(config);
+    const std::size_t untied = count_parameters(config);
 
     EXPECT_EQ(tied, 124'439'808U);
     EXPECT_EQ(untied, 163'037'184U);

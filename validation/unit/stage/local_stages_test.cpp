@@ -10,10 +10,10 @@
 namespace trireme::stage {
 namespace {
 
-TEST_P(StagesOf, AModelOnOneRankAreTheModelToTheBit) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
+TEST_P(ModelStages, MatchTheWholeModelBitForBitOnOneRank) {
+    LocalStages stages(make_local_work(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     take_weights(stages);
-    const schedule::PipelineShape shape = shape_of(1, 2);
+    const schedule::PipelineShape shape = make_shape(1, 2);
     const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> expected;
@@ -22,41 +22,41 @@ TEST_P(StagesOf, AModelOnOneRankAreTheModelToTheBit) {
     run_all(stages, round_of(shape, program));
 
     EXPECT_EQ(losses_of(stages), expected);
-    EXPECT_EQ(gradients_of(stages), trireme::stage::gradients_of(whole));
+    EXPECT_EQ(read_gradients(stages), trireme::stage::read_gradients(whole));
 }
 
-// Gradients are added in another order here, so they agree up to rounding.
-TEST_P(StagesOf, AModelGiveItsGradientsInAnyOrderOfBackwardPassesAndHalves) {
+// Gradients are added in a different order here, so they agree up to rounding.
+TEST_P(ModelStages, GiveTheSameGradientsInAnyOrderOfBackwardPasses) {
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> losses;
     train_whole(whole, 3, losses);
-    const NamedNumbers expected = trireme::stage::gradients_of(whole);
-    const schedule::PipelineShape shape = shape_of(1, 3);
+    const NamedNumbers expected = trireme::stage::read_gradients(whole);
+    const schedule::PipelineShape shape = make_shape(1, 3);
 
     for (const char* const text :
          {"0F0 0F1 0F2 1F0 1F1 1F2 1B2 1B1 1B0 0B1 0B0 0B2 REDUCE1 REDUCE0 STEP0 STEP1",
           "0F0 1F0 1I0 0I0 0F1 1F1 1I1 1W0 0F2 1F2 1I2 0I1 0W0 1W2 0I2 1W1 0W2 0W1 "
           "REDUCE0 REDUCE1 STEP0 STEP1"}) {
         SCOPED_TRACE(text);
-        LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
+        LocalStages stages(make_local_work(0, {0, 1}), nullptr, false, device::MemorySpace::host);
         take_weights(stages);
         const schedule::Program program = program_of(text);
 
         run_all(stages, round_of(shape, program));
 
         EXPECT_EQ(losses_of(stages), losses);
-        for (const auto& [name, gradient] : gradients_of(stages)) {
+        for (const auto& [name, gradient] : read_gradients(stages)) {
             EXPECT_LE(error_of(gradient, expected.at(name), gradient_floor(expected, name)), 1e-12) << name;
         }
     }
 }
 
-TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
+TEST_P(ModelStages, EvaluateLikeTheWholeModel) {
+    LocalStages stages(make_local_work(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     take_weights(stages);
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     scatter_weights(whole);
-    const schedule::PipelineShape shape = shape_of(1, 3, false);
+    const schedule::PipelineShape shape = make_shape(1, 3, false);
     const schedule::Program program = program_of("0F0 0F1 1F0 0F2 1F1 1F2");
 
     run_all(stages, round_of(shape, program));
@@ -68,29 +68,30 @@ TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
         EXPECT_EQ(outcome.loss, expected.loss);
         EXPECT_EQ(outcome.choices, expected.choices);
     }
-    EXPECT_EQ(norm_of(gradients_of(stages)), 0);
+    EXPECT_EQ(norm_of(read_gradients(stages)), 0);
 }
 
 void carry(LocalStages& sender, std::string_view send, LocalStages& receiver, std::string_view receive) {
     const schedule::Instruction message = schedule::parse_instruction(send, "the test");
-    const device::Tensor place = receiver.place_for(schedule::parse_instruction(receive, "the test"));
-    const device::ConstTensor result = sender.result_for(message);
+    const device::Tensor place =
+        receiver.provide_receive_buffer(schedule::parse_instruction(receive, "the test"));
+    const device::ConstTensor result = sender.find_send_buffer(message);
     ASSERT_EQ(place.bytes(), result.bytes());
     std::memcpy(place.data, result.data, result.bytes());
-    sender.sent(message);
+    sender.finish_send(message);
 }
 
 // A micro-batch goes from the first rank to the second and back, several times.
-TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
-    LocalStages first(work_of(0, {0}), nullptr, false, device::MemorySpace::host);
-    LocalStages second(work_of(1, {1}), nullptr, false, device::MemorySpace::host);
+TEST_P(ModelStages, ExchangeRowsBetweenRanksInReusedBuffers) {
+    LocalStages first(make_local_work(0, {0}), nullptr, false, device::MemorySpace::host);
+    LocalStages second(make_local_work(1, {1}), nullptr, false, device::MemorySpace::host);
     take_weights(first);
     take_weights(second);
-    const schedule::PipelineShape shape = shape_of(2, 1);
+    const schedule::PipelineShape shape = make_shape(2, 1);
     const std::array programs{program_of("0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 STEP0"),
                               program_of("1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1")};
-    const Round first_round = round_of(shape, programs[0]);
-    const Round second_round = round_of(shape, programs[1]);
+    const Execution first_round = round_of(shape, programs[0]);
+    const Execution second_round = round_of(shape, programs[1]);
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> expected;
     train_whole(whole, 1, expected);
@@ -108,13 +109,13 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
         EXPECT_EQ(losses_of(second), expected);
         if (repeat > 0) continue;
         bytes_of_the_first_round = first.peak_bytes() + second.peak_bytes();
-        NamedNumbers gradients = gradients_of(first);
-        for (const auto& [name, gradient] : gradients_of(second)) {
+        NamedNumbers gradients = read_gradients(first);
+        for (const auto& [name, gradient] : read_gradients(second)) {
             std::vector<double>& sum = gradients[name];  // both ranks have a gradient of a tied table
             sum.resize(gradient.size());
             for (std::size_t e = 0; e < gradient.size(); ++e) sum[e] += gradient[e];
         }
-        const NamedNumbers all = trireme::stage::gradients_of(whole);
+        const NamedNumbers all = trireme::stage::read_gradients(whole);
         for (const auto& [name, gradient] : all) {
             EXPECT_LE(error_of(gradients.at(name), gradient, gradient_floor(all, name)), 1e-12) << name;
         }
@@ -123,14 +124,14 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
     EXPECT_EQ(first.peak_bytes() + second.peak_bytes(), bytes_of_the_first_round);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, StagesOf, testing::ValuesIn(every_small_model()),
+INSTANTIATE_TEST_SUITE_P(Models, ModelStages, testing::ValuesIn(list_small_models()),
                          [](const auto& model) { return testing::PrintToString(model.param); });
 
 // An exchange of one rank whose buckets have no other holder. It tracks which parameters are complete, and no
 // more.
-class LoneExchange {
+class SingleRankExchange {
 public:
-    explicit LoneExchange(const LocalParameters& held) : plan_(plan_of(held.specs())) {
+    explicit SingleRankExchange(const LocalParameters& held) : plan_(plan_of(held.specs())) {
         exchanges_.emplace_back(plan_, 0, held.specs(), held.values(), held.gradients(), groups_,
                                 device::MemorySpace::host);
     }
@@ -154,17 +155,17 @@ private:
     std::vector<GradientExchange> exchanges_;
 };
 
-class TiedStages : public StagesOf {};
+class TiedStages : public ModelStages {};
 
 // finish() throws if a gradient is not complete; complete() throws if it is complete already.
-TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
-    LoneExchange exchange(stages.parameters());
-    stages.sum_with(exchange.all());
-    const schedule::PipelineShape shape = shape_of(1, 2);
+TEST_P(TiedStages, CompleteEachGradientExactlyOncePerStep) {
+    LocalStages stages(make_local_work(0, {0, 1}), nullptr, false, device::MemorySpace::host);
+    SingleRankExchange exchange(stages.parameters());
+    stages.set_gradient_exchanges(exchange.all());
+    const schedule::PipelineShape shape = make_shape(1, 2);
     const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 1B1 0B1 0B0 REDUCE1 REDUCE0 STEP0 STEP1");
     int updates = 0;
-    Round round = round_of(shape, program);
+    Execution round = round_of(shape, program);
     UpdateCall count([&] {
         (*exchange).finish();
         ++updates;
@@ -176,13 +177,13 @@ TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
     EXPECT_EQ(updates, 2);
 }
 
-TEST_P(TiedStages, CompleteEachGradientWhereMicrobatchesAreEmpty) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
-    LoneExchange exchange(stages.parameters());
-    stages.sum_with(exchange.all());
-    const schedule::PipelineShape shape = shape_of(1, 2);
+TEST_P(TiedStages, CompleteEachGradientDespiteEmptyMicrobatches) {
+    LocalStages stages(make_local_work(0, {0, 1}), nullptr, false, device::MemorySpace::host);
+    SingleRankExchange exchange(stages.parameters());
+    stages.set_gradient_exchanges(exchange.all());
+    const schedule::PipelineShape shape = make_shape(1, 2);
     const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
-    Round round = round_of(shape, program);
+    Execution round = round_of(shape, program);
     int updates = 0;
     UpdateCall count([&] {
         (*exchange).finish();
@@ -190,7 +191,7 @@ TEST_P(TiedStages, CompleteEachGradientWhereMicrobatchesAreEmpty) {
     });
     round.events = &count;
 
-    StepWork work = step_of(round);
+    StepWork work = make_step(round);
     work.batches[1] = nullptr;
     run_all(stages, round, work);
     EXPECT_EQ(stages.outcomes(0).size(), 1U);
@@ -201,13 +202,13 @@ TEST_P(TiedStages, CompleteEachGradientWhereMicrobatchesAreEmpty) {
     EXPECT_EQ(updates, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TiedStages, testing::Values(every_small_model().front()),
+INSTANTIATE_TEST_SUITE_P(Models, TiedStages, testing::Values(list_small_models().front()),
                          [](const auto& model) { return testing::PrintToString(model.param); });
 
 // One row is divided among three ranks. The last rank has no row, and still frees each buffer that it was
 // given.
-TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
-    model::ModelConfig config = config_of(every_small_model().front());
+TEST(StagesWithoutOwnRows, ReuseTheirMemory) {
+    model::ModelConfig config = config_of(list_small_models().front());
     config.heads = 4;
     const TokenRows rows(std::array{make_sample(config, 0, 1)});
     const model::TokenBatch batch = rows.batch();
@@ -219,13 +220,13 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
         .team = 1,
         .dtype = device::DType::f64,
         .memory = predict(config, spec, rows.shape(), {.dtype = device::DType::f64, .cuts_rows = true}),
-        .most_rows = 1};
-    const auto group = comm::ghost_group("tensor", 2, 3);
+        .max_rows = 1};
+    const auto group = comm::make_ghost_group("tensor", 2, 3);
     LocalStages stages(work, group.get(), true, device::MemorySpace::ghost);
     device::Stream stream{.backend = device::GhostStream{}};
-    const schedule::PipelineShape shape = schedule::grid_shape(3, 1, 1, 1);
+    const schedule::PipelineShape shape = schedule::make_grid_shape(3, 1, 1, 1);
     const schedule::Program program = program_of("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 REDUCE1 STEP1");
-    const Round round{.shape = shape, .program = program};
+    const Execution round{.shape = shape, .program = program};
     std::vector<std::size_t> bytes;
 
     for (int repeat = 0; repeat < 3; ++repeat) {
@@ -233,10 +234,10 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
         stages.add_step({.batches = {&batch}});
         for (const schedule::Instruction& instruction : program) {
             if (is_receive(instruction.op)) {
-                EXPECT_EQ(stages.place_for(instruction).rows, 0U);
+                EXPECT_EQ(stages.provide_receive_buffer(instruction).rows, 0U);
             } else if (is_send(instruction.op)) {
-                EXPECT_EQ(stages.result_for(instruction).rows, 0U);
-                stages.sent(instruction);
+                EXPECT_EQ(stages.find_send_buffer(instruction).rows, 0U);
+                stages.finish_send(instruction);
             } else {
                 stages.run(instruction);
             }
@@ -247,7 +248,7 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
     EXPECT_EQ(bytes, std::vector<std::size_t>(3, bytes[0]));
 }
 
-TEST(RowBuffers, AreMadeOnceForAsManyAsAreInUseAtATime) {
+TEST(RowBuffers, AreReusedAfterTheyAreReturned) {
     RowBuffers buffers(4, 3, device::DType::f64, device::MemorySpace::host);
 
     const device::Tensor a = buffers.take(4);
@@ -260,13 +261,14 @@ TEST(RowBuffers, AreMadeOnceForAsManyAsAreInUseAtATime) {
     EXPECT_EQ(b.rows, 2U);
     EXPECT_EQ(c.columns, 3U);
     EXPECT_EQ(buffers.count(), 2U);
-    EXPECT_EQ(buffers.bytes_each(), 4 * 3 * sizeof(double));
+    EXPECT_EQ(buffers.bytes_per_buffer(), 4 * 3 * sizeof(double));
 }
 
-TEST(RowBuffers, RefuseMoreRowsThanTheyWereMadeFor) {
+TEST(RowBuffers, RejectMoreRowsThanTheirCapacity) {
     RowBuffers buffers(4, 3, device::DType::f64, device::MemorySpace::host);
 
-    EXPECT_EQ(validation::message_of<BugError>([&] { buffers.take(5); }), "a buffer of 4 rows was asked for 5");
+    EXPECT_EQ(validation::catch_message<BugError>([&] { buffers.take(5); }),
+              "a buffer of 4 rows was asked for 5");
 }
 
 }  // namespace

@@ -14,15 +14,15 @@ namespace trireme::stage {
 using Masks = std::map<std::string, std::vector<bool>>;  // whole tensors; true if skipped
 
 // Returns lists of kept channels that skip `tiles` random tiles of each projection that has at least one more.
-inline model::Resizing::Lists scattered_lists(const std::vector<model::ProjectionShape>& projections,
-                                              std::size_t tiles = 1) {
-    model::Resizing::Lists lists;
+inline model::Resizing::ChannelLists scattered_lists(const std::vector<model::ProjectionShape>& projections,
+                                                     std::size_t tiles = 1) {
+    model::Resizing::ChannelLists lists;
     for (const model::ProjectionShape& projection : projections) {
         const std::size_t cut = tiles * model::channel_tile;
         if (projection.channels < cut + model::channel_tile) continue;
         const std::vector<double> any(projection.channels);
-        const RandomKey key = RandomKey{projection.place.block}.then(projection.weights.front().name);
-        lists[projection.place] =
+        const RandomKey key = RandomKey{projection.id.block}.then(projection.weights.front().name);
+        lists[projection.id] =
             choose_channels(model::ChannelPolicy::random, any, projection.channels - cut, key);
     }
     return lists;
@@ -30,9 +30,9 @@ inline model::Resizing::Lists scattered_lists(const std::vector<model::Projectio
 
 // Adds what a rank with these slices of projections skips according to these lists.
 inline void add_masks(const std::vector<model::ProjectionShape>& projections,
-                      const model::Resizing::Lists& lists, Masks& masks) {
+                      const model::Resizing::ChannelLists& lists, Masks& masks) {
     for (const model::ProjectionShape& projection : projections) {
-        const auto list = lists.find(projection.place);
+        const auto list = lists.find(projection.id);
         if (list == lists.end()) continue;
         std::vector<bool> is_kept(projection.channels);
         for (const std::int32_t c : list->second) is_kept[static_cast<std::size_t>(c)] = true;

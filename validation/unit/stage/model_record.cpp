@@ -22,8 +22,8 @@ optim::OptimizerConfig read_optimizer(const RecordFile& file) {
 std::vector<float> cut_into_patches(const model::ImageInput& image, const double* pixels) {
     std::vector<float> values;
     const std::size_t across = image.size / image.patch;
-    for (std::size_t p = 0; p < image.patches(); ++p) {
-        for (std::size_t i = 0; i < image.patch_values(); ++i) {
+    for (std::size_t p = 0; p < image.count_patches(); ++p) {
+        for (std::size_t i = 0; i < image.count_patch_values(); ++i) {
             const std::size_t channel = i / (image.patch * image.patch);
             const std::size_t y = p / across * image.patch + i / image.patch % image.patch;
             const std::size_t x = p % across * image.patch + i % image.patch;
@@ -35,7 +35,7 @@ std::vector<float> cut_into_patches(const model::ImageInput& image, const double
 
 // The values of a batch by kind, with all samples one after the other.
 struct Columns {
-    std::vector<std::int32_t> tokens, types, predicted, targets, answers, contexts;
+    std::vector<std::int32_t> tokens, types, predicted_rows, targets, answers, contexts;
     std::vector<double> pixels;
 };
 
@@ -45,7 +45,7 @@ Columns read_columns(const RecordFile& file) {
     };
     return {.tokens = optional("batch/tokens"),
             .types = optional("batch/types"),
-            .predicted = optional("batch/predicted"),
+            .predicted_rows = optional("batch/predicted"),
             .targets = optional("batch/targets"),
             .answers = optional("batch/answers"),
             .contexts = optional("batch/contexts"),
@@ -62,10 +62,10 @@ TokenSample sample_of(const Columns& all, const model::ImageInput& image, std::s
     };
     sample.tokens = all.tokens.empty() ? std::vector<std::int32_t>(length, 0) : part(all.tokens);
     if (!all.types.empty()) sample.types = part(all.types);
-    for (std::size_t i = 0; i < all.predicted.size(); ++i) {
-        const auto row = static_cast<std::size_t>(all.predicted[i]);
+    for (std::size_t i = 0; i < all.predicted_rows.size(); ++i) {
+        const auto row = static_cast<std::size_t>(all.predicted_rows[i]);
         if (row < begin || row >= begin + length) continue;
-        sample.predicted.push_back(static_cast<std::int32_t>(row - begin));
+        sample.predicted_rows.push_back(static_cast<std::int32_t>(row - begin));
         sample.targets.push_back(all.targets.at(i));
     }
     if (!all.answers.empty()) {
@@ -73,7 +73,8 @@ TokenSample sample_of(const Columns& all, const model::ImageInput& image, std::s
         sample.context = {all.contexts.at(2 * index), all.contexts.at(2 * index + 1)};
     }
     if (!all.pixels.empty()) {
-        sample.pixels = cut_into_patches(image, &all.pixels.at(index * image.patches() * image.patch_values()));
+        sample.pixels =
+            cut_into_patches(image, &all.pixels.at(index * image.count_patches() * image.count_patch_values()));
     }
     return sample;
 }
@@ -133,7 +134,7 @@ ModelRecord read_record(const std::string& name) {
     const std::string folder = moved != nullptr ? moved : TRIREME_SOURCE_DIR "/validation/reference";
     const std::string path = cat(folder, "/", name, ".h5");
     const RecordFile file(path);
-    ModelRecord record{.config = model::model_from_config_json(file.text("config.json"), path),
+    ModelRecord record{.config = model::parse_config_json(file.text("config.json"), path),
                        .optimizer = read_optimizer(file),
                        .weights = file.all_in("weights"),
                        .plain = read_pass(file, ""),

@@ -1,4 +1,4 @@
-// Recomputation changes how much memory is held, and no number.
+// Tests that recomputation changes how much memory is held but no result.
 #include <array>
 
 #include "error_message.hpp"
@@ -21,7 +21,7 @@ struct RecomputeTrial {
 
 std::vector<RecomputeTrial> every_recompute_trial() {
     std::vector<RecomputeTrial> trials;
-    for (const SmallModel& model : every_small_model()) {
+    for (const SmallModel& model : list_small_models()) {
         trials.push_back({"reference_f64", {.backend = device::ReferenceStream{}}, device::DType::f64, model});
         trials.push_back({"cpu_f32", {.backend = device::CpuStream{}}, device::DType::f32, model});
     }
@@ -29,25 +29,26 @@ std::vector<RecomputeTrial> every_recompute_trial() {
 }
 
 bool operator==(const StageMemory& a, const StageMemory& b) {
-    return a.activations == b.activations && a.scratch == b.scratch && a.again == b.again &&
-           a.exchange == b.exchange;
+    return a.activations == b.activations && a.scratch == b.scratch &&
+           a.block_activations == b.block_activations && a.exchange == b.exchange;
 }
 
-class RecomputeOf : public testing::TestWithParam<RecomputeTrial> {
+class Recomputation : public testing::TestWithParam<RecomputeTrial> {
 protected:
-    RecomputeOf() {
+    Recomputation() {
         for (const std::int64_t visit : {3, 4}) {
             samples_.push_back(make_sample(config_, visit, static_cast<std::size_t>(2 * visit + 1)));
         }
     }
 
-    StageMemory memory_of(plan::Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
+    StageMemory predict_memory(plan::Recompute recompute,
+                               BackwardHalves halves = BackwardHalves::together) const {
         return predict(config_, GetParam().dtype, rows().shape(), halves, recompute);
     }
 
     WholeModel model_of(plan::Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
-        WholeModel model(config_, GetParam().dtype, device::MemorySpace::host, memory_of(recompute, halves),
-                         recompute);
+        WholeModel model(config_, GetParam().dtype, device::MemorySpace::host,
+                         predict_memory(recompute, halves), recompute);
         scatter_weights(model);
         return model;
     }
@@ -69,37 +70,37 @@ protected:
     std::vector<TokenSample> samples_;
 };
 
-TEST_P(RecomputeOf, ChangesNoBitOfLossAndGradients) {
+TEST_P(Recomputation, ChangesNoBitOfLossAndGradients) {
     WholeModel keeper = model_of(plan::Recompute::none);
     const double loss = train(keeper);
-    const NamedNumbers gradients = gradients_of(keeper);
+    const NamedNumbers gradients = read_gradients(keeper);
 
     for (const plan::Recompute recompute : {plan::Recompute::selective, plan::Recompute::full}) {
         WholeModel model = model_of(recompute);
 
-        EXPECT_EQ(train(model), loss) << name_of(recompute);
-        EXPECT_EQ(gradients_of(model), gradients) << name_of(recompute);
+        EXPECT_EQ(train(model), loss) << to_string(recompute);
+        EXPECT_EQ(read_gradients(model), gradients) << to_string(recompute);
     }
 }
 
-TEST_P(RecomputeOf, ChangesNoBitWithTheHalvesApart) {
+TEST_P(Recomputation, ChangesNoBitIfBackwardRunsInHalves) {
     WholeModel keeper = model_of(plan::Recompute::none, BackwardHalves::apart);
     WholeModel forgetter = model_of(plan::Recompute::selective, BackwardHalves::apart);
 
     EXPECT_EQ(train(forgetter, BackwardHalves::apart), train(keeper, BackwardHalves::apart));
-    EXPECT_EQ(gradients_of(forgetter), gradients_of(keeper));
+    EXPECT_EQ(read_gradients(forgetter), read_gradients(keeper));
 }
 
-TEST_P(RecomputeOf, KeepsTheLessTheMoreIsComputedAgain) {
-    const std::size_t all = memory_of(plan::Recompute::none).activations;
-    const std::size_t some = memory_of(plan::Recompute::selective).activations;
-    const std::size_t inputs = memory_of(plan::Recompute::full).activations;
+TEST_P(Recomputation, KeepsFewerActivationsTheMoreItRecomputes) {
+    const std::size_t all = predict_memory(plan::Recompute::none).activations;
+    const std::size_t some = predict_memory(plan::Recompute::selective).activations;
+    const std::size_t inputs = predict_memory(plan::Recompute::full).activations;
 
     EXPECT_GT(all, some);
     EXPECT_GT(some, inputs);
 }
 
-TEST_P(RecomputeOf, UsesAsMuchMemoryAsPredicted) {
+TEST_P(Recomputation, UsesThePredictedMemory) {
     for (const plan::Recompute recompute :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         WholeModel model = model_of(recompute);
@@ -107,11 +108,11 @@ TEST_P(RecomputeOf, UsesAsMuchMemoryAsPredicted) {
         train(model);
         evaluate(model);
 
-        EXPECT_TRUE(model.peak() == memory_of(recompute)) << name_of(recompute);
+        EXPECT_TRUE(model.peak() == predict_memory(recompute)) << to_string(recompute);
     }
 }
 
-TEST_P(RecomputeOf, ChangesNothingOfAnEvaluationWhichKeepsTheRowsOfOneBlock) {
+TEST_P(Recomputation, DoesNotChangeEvaluationOrItsMemory) {
     WholeModel keeper = model_of(plan::Recompute::none);
     WholeModel forgetter = model_of(plan::Recompute::full);
 
@@ -120,24 +121,24 @@ TEST_P(RecomputeOf, ChangesNothingOfAnEvaluationWhichKeepsTheRowsOfOneBlock) {
 
     EXPECT_EQ(found.loss, expected.loss);
     EXPECT_EQ(found.choices, expected.choices);
-    const std::size_t of_rows = rows().shape().rows * config_.width * bytes_of(GetParam().dtype);
+    const std::size_t of_rows = rows().shape().rows * config_.width * byte_size(GetParam().dtype);
     EXPECT_EQ(keeper.peak().activations, of_rows);
     EXPECT_EQ(forgetter.peak().activations, of_rows);
-    EXPECT_LT(keeper.peak().again, memory_of(plan::Recompute::none).activations);
+    EXPECT_LT(keeper.peak().block_activations, predict_memory(plan::Recompute::none).activations);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, RecomputeOf, testing::ValuesIn(every_recompute_trial()),
+INSTANTIATE_TEST_SUITE_P(Models, Recomputation, testing::ValuesIn(every_recompute_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
-TEST(Recompute, InFullHasNoHalvesToTellApart) {
-    const model::ModelConfig config = config_of(every_small_model().front());
+TEST(FullRecomputation, RejectsHalfBackwardPasses) {
+    const model::ModelConfig config = config_of(list_small_models().front());
     const TokenRows rows(std::array{make_sample(config, 0, 5)});
     device::Stream stream{.backend = device::ReferenceStream{}};
     const StageMemory memory =
         predict(config, device::DType::f64, rows.shape(), BackwardHalves::together, plan::Recompute::full);
     WholeModel model(config, device::DType::f64, device::MemorySpace::host, memory, plan::Recompute::full);
 
-    EXPECT_EQ(validation::message_of<BugError>(
+    EXPECT_EQ(validation::catch_message<BugError>(
                   [&] { model.forward_backward(stream, rows.batch(), {}, BackwardHalves::apart); }),
               "a stage that computes its activations again was asked for half a backward pass");
 }

@@ -6,7 +6,7 @@ namespace trireme::stage {
 namespace {
 
 constexpr double f64_bar = 1e-10;
-constexpr double least_f32_bar = 1e-5;
+constexpr double min_f32_bar = 1e-5;
 
 }  // namespace
 
@@ -16,12 +16,12 @@ device::Stream Machine::stream() const {
 }
 
 double Machine::bar(double pytorch_f32_error) const {
-    return dtype == device::DType::f64 ? f64_bar : std::max(2 * pytorch_f32_error, least_f32_bar);
+    return dtype == device::DType::f64 ? f64_bar : std::max(2 * pytorch_f32_error, min_f32_bar);
 }
 
 std::string RecordTrial::name() const { return cat(machine.name, "_", record); }
 
-std::vector<RecordTrial> trials_of(const std::vector<std::string>& records) {
+std::vector<RecordTrial> make_trials(const std::vector<std::string>& records) {
     std::vector<RecordTrial> trials;
     for (const Machine& machine :
          {Machine{"reference_f64", true, device::DType::f64},
@@ -48,7 +48,7 @@ double largest_magnitude(std::span<const double> numbers) {
     return largest;
 }
 
-double PassErrors::over_bar(const Machine& machine, const RecordedPass& pass) const {
+double PassErrors::worst_ratio(const Machine& machine, const RecordedPass& pass) const {
     double worst = loss / machine.bar(pass.float32_loss_error);
     for (const auto& [name, error] : gradients) {
         worst = std::max(worst, error / machine.bar(pass.float32_gradient_errors.at(name).at(0)));
@@ -72,7 +72,7 @@ PassErrors RecordTest::pass_errors(const RecordedPass& pass, const NamedNumbers&
     const double loss = stage.forward_backward(stream, rows.batch(), options, halves) / count;
 
     PassErrors errors{.loss = error_of({&loss, 1}, {&pass.loss, 1}), .gradients = {}};
-    for (const auto& [name, gradient] : gradients_of(stage)) {
+    for (const auto& [name, gradient] : read_gradients(stage)) {
         errors.gradients[name] =
             error_of(gradient, pass.gradients.at(name), gradient_floor(pass.gradients, name));
     }

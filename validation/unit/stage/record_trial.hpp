@@ -31,7 +31,7 @@ struct RecordTrial {
     friend void PrintTo(const RecordTrial& trial, std::ostream* out) { *out << trial.name(); }
 };
 
-std::vector<RecordTrial> trials_of(const std::vector<std::string>& records);
+std::vector<RecordTrial> make_trials(const std::vector<std::string>& records);
 
 // Sets the parameters of a stage by their names.
 void load_weights(const WholeModel& stage, const NamedNumbers& weights);
@@ -42,7 +42,7 @@ struct PassErrors {
     std::map<std::string, double> gradients;  // one per tensor of the stage
 
     // Returns the largest error as a multiple of the allowed one.
-    double over_bar(const Machine& machine, const RecordedPass& pass) const;
+    double worst_ratio(const Machine& machine, const RecordedPass& pass) const;
 };
 
 // Fixture with a record and a machine, and with the recorded samples as packed and as padded rows.

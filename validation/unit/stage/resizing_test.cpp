@@ -23,7 +23,7 @@ struct ResizingTrial {
 
 std::vector<ResizingTrial> every_resizing_trial() {
     std::vector<ResizingTrial> trials;
-    for (const SmallModel& model : every_small_model()) {
+    for (const SmallModel& model : list_small_models()) {
         trials.push_back(
             {"reference_f64", {.backend = device::ReferenceStream{}}, device::DType::f64, 1e-12, model});
         trials.push_back({"cpu_f64", {.backend = device::CpuStream{}}, device::DType::f64, 1e-12, model});
@@ -41,9 +41,9 @@ model::ModelConfig wide(const SmallModel& model) {
     return config;
 }
 
-class ResizingOf : public testing::TestWithParam<ResizingTrial> {
+class ResizedModel : public testing::TestWithParam<ResizingTrial> {
 protected:
-    ResizingOf() : rows_(samples_of(config_)) {}
+    ResizedModel() : rows_(samples_of(config_)) {}
 
     static std::array<TokenSample, 2> samples_of(const model::ModelConfig& config) {
         return {make_sample(config, 3, 7), make_sample(config, 4, 9)};
@@ -52,9 +52,9 @@ protected:
     StageSpec spec(plan::Recompute recompute = plan::Recompute::none) const {
         return {.layers = {0, build_layers(config_).size()}, .part = {}, .recompute = recompute};
     }
-    std::vector<model::ProjectionShape> projections() const { return projections_of(config_, {spec()}); }
+    std::vector<model::ProjectionShape> projections() const { return list_projections(config_, {spec()}); }
 
-    StageMemory memory_of(double limit, plan::Recompute recompute, BackwardHalves halves) const {
+    StageMemory predict_memory(double limit, plan::Recompute recompute, BackwardHalves halves) const {
         return predict(config_, spec(recompute), rows_.shape(),
                        {.dtype = GetParam().dtype, .halves = halves, .resizing_limit = limit});
     }
@@ -62,16 +62,16 @@ protected:
     WholeModel model_of(plan::Recompute recompute = plan::Recompute::none,
                         BackwardHalves halves = BackwardHalves::together) const {
         WholeModel model(config_, GetParam().dtype, device::MemorySpace::host,
-                         memory_of(0.5, recompute, halves), recompute);
+                         predict_memory(0.5, recompute, halves), recompute);
         scatter_weights(model);
         return model;
     }
 
-    model::Resizing resizing_of(const model::Resizing::Lists& lists,
+    model::Resizing resizing_of(const model::Resizing::ChannelLists& lists,
                                 model::Filling filling = model::Filling::zero) const {
         model::Resizing resizing(projections(), filling, GetParam().dtype, rows_.shape().rows,
                                  device::MemorySpace::host);
-        resizing.keep(lists);
+        resizing.begin_period(lists);
         return resizing;
     }
 
@@ -81,7 +81,7 @@ protected:
         return model.forward_backward(stream_, rows_.batch(), {.dropout_key = RandomKey{77}}, halves);
     }
 
-    Masks masks_of(const model::Resizing::Lists& lists) const {
+    Masks masks_of(const model::Resizing::ChannelLists& lists) const {
         Masks masks;
         add_masks(projections(), lists, masks);
         return masks;
@@ -98,7 +98,7 @@ protected:
     static double flops_of(const device::Stream& stream, std::string_view kernel) {
         double sum = 0;
         for (const device::Ledger::Entry& entry : stream.ledger.entries())
-            sum += entry.unit.kernel == kernel ? entry.unit.flops : 0;
+            sum += entry.total_cost.kernel == kernel ? entry.total_cost.flops : 0;
         return sum;
     }
 
@@ -107,26 +107,26 @@ protected:
     TokenRows rows_;
 };
 
-TEST_P(ResizingOf, AModelIsAModelWithMaskedWeightsWhateverItKeeps) {
-    const model::Resizing::Lists lists = scattered_lists(projections());
+TEST_P(ResizedModel, MatchesADenseModelWithMaskedWeights) {
+    const model::Resizing::ChannelLists lists = scattered_lists(projections());
     ASSERT_EQ(lists.size(), 4 * config_.layers);
     const Masks masks = masks_of(lists);
     WholeModel masked = model_of();
     mask_weights(masked, masks);
     const double loss = train(masked, nullptr);
-    NamedNumbers expected = gradients_of(masked);
+    NamedNumbers expected = read_gradients(masked);
     for (auto& [name, numbers] : expected) apply_mask(masks, name, numbers);
 
     for (const plan::Recompute recompute :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
             if (recompute == plan::Recompute::full && halves == BackwardHalves::apart) continue;
-            SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
+            SCOPED_TRACE(cat(to_string(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
             WholeModel model = model_of(recompute, halves);
             model::Resizing resizing = resizing_of(lists);
 
             EXPECT_NEAR(train(model, &resizing, halves), loss, GetParam().bar * loss);
-            for (const auto& [name, numbers] : gradients_of(model)) {
+            for (const auto& [name, numbers] : read_gradients(model)) {
                 const bool is_rounding = is_without_effect(name, config_);
                 const double floor = is_rounding ? norm_of(expected) : gradient_floor(expected, name);
                 EXPECT_LE(error_of(numbers, expected.at(name), floor), GetParam().bar) << name;
@@ -135,12 +135,12 @@ TEST_P(ResizingOf, AModelIsAModelWithMaskedWeightsWhateverItKeeps) {
     }
 }
 
-TEST_P(ResizingOf, AModelThatLeavesOutNothingChangesNoBitAndCallsNoKernel) {
+TEST_P(ResizedModel, ChangesNoBitAndAddsNoKernelIfNothingIsSkipped) {
     WholeModel dense = model_of(), same = model_of();
-    model::Resizing::Lists all;
+    model::Resizing::ChannelLists all;
     for (const model::ProjectionShape& projection : projections()) {
         for (std::size_t c = 0; c < projection.channels; ++c)
-            all[projection.place].push_back(static_cast<std::int32_t>(c));
+            all[projection.id].push_back(static_cast<std::int32_t>(c));
     }
     model::Resizing resizing = resizing_of(all);
     const auto calls = [&] {
@@ -155,12 +155,12 @@ TEST_P(ResizingOf, AModelThatLeavesOutNothingChangesNoBitAndCallsNoKernel) {
 
     EXPECT_EQ(train(same, &resizing), loss);
     EXPECT_EQ(calls(), dense_calls);
-    EXPECT_EQ(gradients_of(same), gradients_of(dense));
+    EXPECT_EQ(read_gradients(same), read_gradients(dense));
     EXPECT_EQ(same.peak().scratch, dense.peak().scratch);
 }
 
 // Every projection skips 8 channels in three matmuls over all rows.
-TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
+TEST_P(ResizedModel, SavesTheMultiplicationsOfSkippedChannels) {
     model::Resizing resizing = resizing_of(scattered_lists(projections()));
     double outputs = 0;
     for (const model::ProjectionShape& projection : projections())
@@ -178,13 +178,13 @@ TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
 }
 
 // The smallest number of skipped channels, one tile, needs the most memory.
-TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
+TEST_P(ResizedModel, UsesTheMemoryPredictedForItsLimit) {
     for (const plan::Recompute recompute :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
             if (recompute == plan::Recompute::full && halves == BackwardHalves::apart) continue;
-            SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
-            const StageMemory predicted = memory_of(0.5, recompute, halves);
+            SCOPED_TRACE(cat(to_string(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
+            const StageMemory predicted = predict_memory(0.5, recompute, halves);
             for (const std::size_t tiles : {0, 1, 2}) {
                 WholeModel model = model_of(recompute, halves);
                 model::Resizing resizing = resizing_of(scattered_lists(projections(), tiles));
@@ -197,10 +197,10 @@ TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
                     EXPECT_LE(model.peak().scratch, predicted.scratch);
                 }
                 EXPECT_EQ(model.peak().activations, predicted.activations);
-                EXPECT_EQ(model.peak().again, predicted.again);
+                EXPECT_EQ(model.peak().block_activations, predicted.block_activations);
             }
-            const StageMemory dense = memory_of(0, recompute, halves),
-                              little = memory_of(0.05, recompute, halves);
+            const StageMemory dense = predict_memory(0, recompute, halves),
+                              little = predict_memory(0.05, recompute, halves);
             EXPECT_LE(dense.scratch, predicted.scratch);
             EXPECT_EQ(dense.scratch, little.scratch);  // less than a tile
             EXPECT_EQ(dense.activations, predicted.activations);
@@ -211,19 +211,20 @@ TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
 // The two passes skip different channels. With Filling::same the second pass adds the remembered gradients of
 // the first one for the channels that it skips. It then adds the same gradient of the last layer's last matrix
 // as a dense pass.
-TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
-    const model::ProjectionPlace last{.block = config_.layers - 1, .product = layout::Product::mlp_out};
-    model::Resizing::Lists even, odd;
+TEST_P(ResizedModel, AddsRememberedGradientsForSkippedChannels) {
+    const model::ProjectionId last{.block = config_.layers - 1, .matmul = layout::Matmul::mlp_out};
+    model::Resizing::ChannelLists even, odd;
     for (std::int32_t c = 0; c < 48; ++c) (c % 2 == 0 ? even : odd)[last].push_back(c);
     const std::string name = projections().back().weights.front().name;
-    const auto gradient_by = [&](std::initializer_list<model::Resizing::Lists> each, model::Filling filling) {
+    const auto gradient_by = [&](std::initializer_list<model::Resizing::ChannelLists> each,
+                                 model::Filling filling) {
         WholeModel model = model_of();
         model::Resizing resizing = resizing_of({}, filling);
-        for (const model::Resizing::Lists& lists : each) {
-            resizing.keep(lists);
+        for (const model::Resizing::ChannelLists& lists : each) {
+            resizing.begin_period(lists);
             train(model, &resizing);
         }
-        return gradients_of(model).at(name);
+        return read_gradients(model).at(name);
     };
 
     std::vector<double> expected =
@@ -236,15 +237,15 @@ TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
 }
 
 // Two micro-batches run with whole backward passes, with halves of them, and in an evaluation.
-TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
+TEST_P(ResizedModel, SkipsTheSameChannelsInEveryScheduleButNotInEvaluation) {
     model::Resizing resizing = resizing_of(scattered_lists(projections()));
     WholeModel whole = model_of(), dense = model_of();
     for (int repeat = 0; repeat < 2; ++repeat) train(whole, &resizing);
     const model::LossState evaluated = dense.evaluate(stream_, rows_.batch());
     LocalWork work{.model = config_, .stages = {0}, .specs = {spec()}, .dtype = GetParam().dtype};
-    work.memory = larger_of(memory_of(0.5, plan::Recompute::none, BackwardHalves::together),
-                            memory_of(0.5, plan::Recompute::none, BackwardHalves::apart));
-    work.most_rows = rows_.shape().rows;
+    work.memory = elementwise_max(predict_memory(0.5, plan::Recompute::none, BackwardHalves::together),
+                                  predict_memory(0.5, plan::Recompute::none, BackwardHalves::apart));
+    work.max_rows = rows_.shape().rows;
     const model::TokenBatch batch = rows_.batch();
 
     for (const char* const text :
@@ -261,14 +262,14 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
                 schedule::parse_instruction(std::string_view(text).substr(at, end - at), "the test"));
         }
         const bool is_training = program.size() > 2;
-        const schedule::PipelineShape shape = schedule::grid_shape(1, 1, 1, 2, is_training);
-        const Round round{.shape = shape, .program = program, .dropout_key = RandomKey{77}};
+        const schedule::PipelineShape shape = schedule::make_grid_shape(1, 1, 1, 2, is_training);
+        const Execution round{.shape = shape, .program = program, .dropout_key = RandomKey{77}};
         stages.begin(stream_, round);
         stages.add_step({.batches = {&batch, &batch}});
         for (const schedule::Instruction& instruction : program) stages.run(instruction);
 
         if (is_training) {
-            const NamedNumbers expected = gradients_of(whole);
+            const NamedNumbers expected = read_gradients(whole);
             for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i) {
                 EXPECT_EQ(numbers_of(stages.parameters().gradients()[i]),
                           expected.at(stages.parameters().specs()[i].name));
@@ -280,26 +281,26 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ResizingOf, testing::ValuesIn(every_resizing_trial()),
+INSTANTIATE_TEST_SUITE_P(Models, ResizedModel, testing::ValuesIn(every_resizing_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
-std::size_t calls_of(const device::Stream& stream, std::string_view kernel) {
+std::size_t count_calls(const device::Stream& stream, std::string_view kernel) {
     std::size_t sum = 0;
     for (const device::Ledger::Entry& entry : stream.ledger.entries())
-        sum += entry.unit.kernel == kernel ? entry.calls : 0;
+        sum += entry.total_cost.kernel == kernel ? entry.calls : 0;
     return sum;
 }
 
 // A ghost walks a pass once and charges it from then on. In a new period only a training pass is walked again.
-TEST(RememberedPasses, AreThoseOfAPeriod) {
-    const model::ModelConfig config = wide(every_small_model().front());
+TEST(GhostPasses, AreWalkedAgainForTrainingInANewPeriod) {
+    const model::ModelConfig config = wide(list_small_models().front());
     const TokenRows rows(std::array{make_sample(config, 0, 9)});
     const StageSpec spec{.layers = {1, 2}};
     Stage stage(config, spec);
     const LocalParameters parameters(stage.parameters(), device::DType::f32, device::MemorySpace::ghost);
     stage.bind(parameters);
     Workspace workspace({}, device::MemorySpace::ghost);
-    Flight flight(0, device::MemorySpace::ghost);
+    ActivationStash stash(0, device::MemorySpace::ghost);
     device::Stream stream{.backend = device::GhostStream{}};
     const model::TokenBatch batch = rows.batch();
     model::Resizing resizing(stage.projections(), model::Filling::zero, device::DType::f32, rows.shape().rows,
@@ -309,19 +310,19 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
     passes.rebalance({.resizing = &resizing});
     const PassEvents events;
     const auto walks = [&](bool is_training) {
-        const std::size_t before = calls_of(stream, "linear");
+        const std::size_t before = count_calls(stream, "linear");
         const model::Pass pass{
             .stream = stream, .batch = batch, .scratch = workspace.scratch, .is_training = is_training};
-        flight.clear();
-        passes.forward({{schedule::Op::forward, 0}, stage, pass, flight, events},
+        stash.clear();
+        passes.forward({{schedule::Op::forward, 0}, stage, pass, stash, events},
                        {nullptr, device::DType::f32, 9, 32, 32});
-        return calls_of(stream, "linear") > before;
+        return count_calls(stream, "linear") > before;
     };
 
     EXPECT_TRUE(walks(true));
     EXPECT_TRUE(walks(false));
     EXPECT_FALSE(walks(true));
-    resizing.keep(scattered_lists(stage.projections()));
+    resizing.begin_period(scattered_lists(stage.projections()));
     EXPECT_TRUE(walks(true));
     EXPECT_FALSE(walks(true));
     EXPECT_FALSE(walks(false));

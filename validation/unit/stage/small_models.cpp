@@ -5,7 +5,7 @@
 namespace trireme::stage {
 namespace {
 
-constexpr std::size_t most_rows = 9;
+constexpr std::size_t max_rows = 9;
 
 // Returns integers below `end` for the sample of a visit.
 std::vector<std::int32_t> drawn(const char* what, std::int64_t visit, std::size_t count, std::size_t end) {
@@ -20,11 +20,11 @@ std::vector<std::int32_t> drawn(const char* what, std::int64_t visit, std::size_
 // Returns a number in [-1, 1) for an element of a named tensor.
 double scattered(const std::string& name, std::size_t element) {
     const RandomBlock block = random_block(RandomKey{5}.then(name), element);
-    return 2 * unit_interval(block[0]) - 1;
+    return 2 * to_unit_interval(block[0]) - 1;
 }
 
 TokenSample make_image(const model::ModelConfig& config, std::int64_t visit) {
-    const std::size_t values = config.image.patches() * config.image.patch_values();
+    const std::size_t values = config.image.count_patches() * config.image.count_patch_values();
     TokenSample sample{.tokens = std::vector<std::int32_t>(config.positions, 0), .visit = visit};
     for (const std::int32_t level : drawn("pixels", visit, values, 256)) {
         sample.pixels.push_back(static_cast<float>(level) / 128 - 1);
@@ -46,14 +46,14 @@ std::size_t rows_between_predictions(Task task) {
             return 3;
         case Task::span:
         case Task::classify:
-            return most_rows;
+            return max_rows;
     }
     throw BugError("unknown task");
 }
 
 }  // namespace
 
-std::vector<SmallModel> every_small_model() {
+std::vector<SmallModel> list_small_models() {
     return {{"gpt2_tied", model::Family::gpt2, Task::language, true},
             {"gpt2_untied", model::Family::gpt2, Task::language},
             {"llama", model::Family::llama, Task::language},
@@ -65,7 +65,7 @@ std::vector<SmallModel> every_small_model() {
 
 std::vector<Trial> every_trial() {
     std::vector<Trial> trials;
-    for (const SmallModel& model : every_small_model()) {
+    for (const SmallModel& model : list_small_models()) {
         trials.push_back({"reference", {.backend = device::ReferenceStream{}}, model});
         trials.push_back({"cpu", {.backend = device::CpuStream{}}, model});
     }
@@ -80,7 +80,7 @@ model::ModelConfig config_of(const SmallModel& model) {
                               .width = 8,
                               .heads = 2,
                               .mlp_width = 20,
-                              .positions = most_rows,
+                              .positions = max_rows,
                               .vocabulary = 13,
                               .labels = 3,
                               .image = {},
@@ -124,9 +124,9 @@ TokenSample make_sample(const model::ModelConfig& config, std::int64_t visit, st
         return sample;
     }
     for (std::size_t row = 0; row < sample.tokens.size(); row += rows_between_predictions(config.task)) {
-        sample.predicted.push_back(static_cast<std::int32_t>(row));
+        sample.predicted_rows.push_back(static_cast<std::int32_t>(row));
     }
-    sample.targets = drawn("targets", visit, sample.predicted.size(),
+    sample.targets = drawn("targets", visit, sample.predicted_rows.size(),
                            config.has_vocabulary_head() ? config.vocabulary : config.labels);
     return sample;
 }

@@ -19,7 +19,7 @@ struct SmallModel {
     friend void PrintTo(const SmallModel& model, std::ostream* out) { *out << model.name; }
 };
 
-std::vector<SmallModel> every_small_model();
+std::vector<SmallModel> list_small_models();
 
 // A small model on one backend.
 struct Trial {

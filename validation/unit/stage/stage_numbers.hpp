@@ -82,12 +82,12 @@ inline bool is_only_rounding(const NamedNumbers& gradients, const std::string& n
 }
 
 // Returns the least divisor for differences of a gradient. It is not the gradient's own size if that is small
-// beside all others.
+// compared with all others.
 inline double gradient_floor(const NamedNumbers& gradients, const std::string& name) {
     return (is_only_rounding(gradients, name) ? 1 : 1e-3) * norm_of(gradients);
 }
 
-inline NamedNumbers gradients_of(const WholeModel& stage) {
+inline NamedNumbers read_gradients(const WholeModel& stage) {
     NamedNumbers gradients;
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
         gradients[stage.parameters()[i].name] = numbers_of(stage.gradients()[i]);

@@ -1,4 +1,4 @@
-// A small model as stages on one team or on each of two, and the same model whole, for comparison.
+// A small model as stages on one team or on each of two, and the same model unsplit, for comparison.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ inline schedule::Program program_of(std::string_view text) {
 }
 
 // Returns the shape of both stages of a model on one team, or of one stage on each of two teams.
-inline schedule::PipelineShape shape_of(int teams, int microbatches, bool is_training = true) {
-    return schedule::grid_shape(teams, 1, 2 / teams, microbatches, is_training);
+inline schedule::PipelineShape make_shape(int teams, int microbatches, bool is_training = true) {
+    return schedule::make_grid_shape(teams, 1, 2 / teams, microbatches, is_training);
 }
 
 // Calls a function at each update.
@@ -42,9 +42,9 @@ private:
 };
 
 // Fixture with a small model and three micro-batches of one sample each; the first one is the longest.
-class StagesOf : public testing::TestWithParam<SmallModel> {
+class ModelStages : public testing::TestWithParam<SmallModel> {
 protected:
-    StagesOf() {
+    ModelStages() {
         for (std::int64_t visit = 0; visit < 3; ++visit) {
             const auto length = static_cast<std::size_t>(9 - visit);
             rows_.emplace_back(std::array{make_sample(config_, visit, length)});
@@ -52,7 +52,7 @@ protected:
         for (const TokenRows& rows : rows_) batches_.push_back(rows.batch());
     }
 
-    LocalWork work_of(int team, std::vector<int> stages) const {
+    LocalWork make_local_work(int team, std::vector<int> stages) const {
         const std::size_t all = build_layers(config_).size();
         const std::array<layout::Range, 2> layers{
             layout::Range{0, layers_before_the_cut},
@@ -62,11 +62,12 @@ protected:
         for (const int stage : work.stages) {
             work.specs.push_back({.layers = layers[static_cast<std::size_t>(stage)]});
             for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
-                work.memory = larger_of(work.memory, predict(config_, work.specs.back(), rows_[0].shape(),
-                                                             {.dtype = device::DType::f64, .halves = halves}));
+                work.memory =
+                    elementwise_max(work.memory, predict(config_, work.specs.back(), rows_[0].shape(),
+                                                         {.dtype = device::DType::f64, .halves = halves}));
             }
         }
-        work.most_rows = rows_[0].shape().rows;
+        work.max_rows = rows_[0].shape().rows;
         return work;
     }
 
@@ -84,7 +85,7 @@ protected:
         }
     }
 
-    Round round_of(const schedule::PipelineShape& shape, const schedule::Program& program) const {
+    Execution round_of(const schedule::PipelineShape& shape, const schedule::Program& program) const {
         return {.shape = shape,
                 .program = program,
                 .dropout_key = RandomKey{77},
@@ -92,7 +93,7 @@ protected:
     }
 
     // Returns the work of a step that consists of the first micro-batches.
-    StepWork step_of(const Round& round) const {
+    StepWork make_step(const Execution& round) const {
         StepWork work{.batches = {}, .loss_scale = 0.25};
         for (int m = 0; m < round.shape.microbatches; ++m) {
             work.batches.push_back(&batches_[static_cast<std::size_t>(m)]);
@@ -100,13 +101,13 @@ protected:
         return work;
     }
 
-    void begin(LocalStages& stages, const Round& round) {
+    void begin(LocalStages& stages, const Execution& round) {
         stages.begin(stream_, round);
-        stages.add_step(step_of(round));
+        stages.add_step(make_step(round));
     }
 
-    void run_all(LocalStages& stages, const Round& round) { run_all(stages, round, step_of(round)); }
-    void run_all(LocalStages& stages, const Round& round, const StepWork& work) {
+    void run_all(LocalStages& stages, const Execution& round) { run_all(stages, round, make_step(round)); }
+    void run_all(LocalStages& stages, const Execution& round, const StepWork& work) {
         stages.begin(stream_, round);
         stages.add_step(work);
         for (const schedule::Instruction& instruction : round.program) stages.run(instruction);
@@ -121,7 +122,7 @@ protected:
         }
     }
 
-    static NamedNumbers gradients_of(const LocalStages& stages, std::size_t copy = 0) {
+    static NamedNumbers read_gradients(const LocalStages& stages, std::size_t copy = 0) {
         NamedNumbers gradients;
         const LocalParameters& held = stages.parameters();
         for (std::size_t i = 0; i < held.specs().size(); ++i) {

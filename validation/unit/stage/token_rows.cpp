@@ -9,7 +9,7 @@ namespace {
 template <class T>
 device::ConstTensor view(const std::vector<T>& values, std::size_t rows = 1) {
     const std::size_t columns = rows == 0 ? 0 : values.size() / rows;
-    return {values.data(), device::dtype_of<T>(), rows, columns, columns};
+    return {values.data(), device::to_dtype<T>(), rows, columns, columns};
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ void TokenRows::append(const TokenSample& sample, std::size_t rows) {
     types_.insert(types_.end(), sample.types.begin(), sample.types.end());
     positions_.resize(begin + length);
     std::iota(positions_.end() - static_cast<std::ptrdiff_t>(length), positions_.end(), 0);
-    for (const std::int32_t row : sample.predicted)
+    for (const std::int32_t row : sample.predicted_rows)
         predicted_.push_back(static_cast<std::int32_t>(begin) + row);
     targets_.insert(targets_.end(), sample.targets.begin(), sample.targets.end());
     answers_.insert(answers_.end(), sample.answer.begin(), sample.answer.end());
@@ -40,12 +40,12 @@ void TokenRows::append(const TokenSample& sample, std::size_t rows) {
     visits_.resize(end, sample.visit);
 }
 
-void TokenRows::predict_only(std::size_t prediction, std::int32_t target) {
+void TokenRows::keep_prediction(std::size_t prediction, std::int32_t target) {
     predicted_ = {predicted_.at(prediction)};
     targets_ = {target};
 }
 
-void TokenRows::answer_only(std::size_t sample, std::array<std::int32_t, 2> answer) {
+void TokenRows::set_single_answer(std::size_t sample, std::array<std::int32_t, 2> answer) {
     std::fill(answers_.begin(), answers_.end(), -1);
     answers_.at(2 * sample) = answer[0];
     answers_.at(2 * sample + 1) = answer[1];
@@ -57,7 +57,7 @@ model::TokenBatch TokenRows::batch() const {
                             .types = view(types_),
                             .visits = view(visits_),
                             .segments = segments_,
-                            .predicted = view(predicted_),
+                            .predicted_rows = view(predicted_),
                             .targets = view(targets_),
                             .answers = view(answers_, segments_.size()),
                             .contexts = view(contexts_, segments_.size()),

@@ -9,9 +9,9 @@
 namespace trireme::stage {
 namespace {
 
-class ValueCheckOf : public testing::TestWithParam<Trial> {
+class ModelValueCheck : public testing::TestWithParam<Trial> {
 protected:
-    ValueCheckOf() {
+    ModelValueCheck() {
         stream_.check = &check_;
         scatter_weights(model_);
     }
@@ -25,22 +25,23 @@ protected:
     const TokenRows rows_{std::array{make_sample(config_, 3, 5), make_sample(config_, 4, 9)},
                           config_.reads_images() ? 0U : 9U};
     device::Stream stream_ = GetParam().stream;
-    WholeModel model_{config_, device::DType::f32, device::MemorySpace::host,
-                      larger_of(predict(config_, device::DType::f32, rows_.shape()),
-                                predict(config_, device::DType::f32, rows_.shape(), BackwardHalves::apart))};
+    WholeModel model_{
+        config_, device::DType::f32, device::MemorySpace::host,
+        elementwise_max(predict(config_, device::DType::f32, rows_.shape()),
+                        predict(config_, device::DType::f32, rows_.shape(), BackwardHalves::apart))};
     kernels::ValueCheck check_;
 };
 
-TEST_P(ValueCheckOf, FindsNothingWhereAllIsFinite) {
+TEST_P(ModelValueCheck, FindsNothingIfAllValuesAreFinite) {
     train();
     train(BackwardHalves::apart);
     model_.evaluate(stream_, rows_.batch());
 
-    EXPECT_FALSE(check_.finding()) << check_.finding()->kernel << " in " << check_.finding()->place.layer;
+    EXPECT_FALSE(check_.finding()) << check_.finding()->kernel << " in " << check_.finding()->context.layer;
 }
 
 // Every parameter is tested in turn.
-TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
+TEST_P(ModelValueCheck, FindsTheLayerThatReadsANanParameter) {
     for (std::size_t p = 0; p < model_.parameters().size(); ++p) {
         const std::string& name = model_.parameters()[p].name;
         SCOPED_TRACE(name);
@@ -55,19 +56,19 @@ TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
 
         ASSERT_TRUE(check.finding());
         const kernels::NonFiniteOutput& found = *check.finding();
-        ASSERT_TRUE(found.input) << found.kernel << " in " << found.place.layer;
+        ASSERT_TRUE(found.input) << found.kernel << " in " << found.context.layer;
         const auto* const begin = static_cast<const std::byte*>(values.data);
         const auto* const read = static_cast<const std::byte*>(found.input->data);
         EXPECT_TRUE(begin <= read && read < begin + values.bytes())
-            << found.input->tensor << " of " << found.kernel;
+            << found.input->tensor_name << " of " << found.kernel;
         const std::size_t block =
             name.find_first_of("01");  // position of the block's number, if a block has the parameter
         if (block == std::string::npos) continue;
-        EXPECT_EQ(found.place.layer.rfind(name.substr(0, block + 2), 0), 0U) << found.place.layer;
+        EXPECT_EQ(found.context.layer.rfind(name.substr(0, block + 2), 0), 0U) << found.context.layer;
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ValueCheckOf, testing::ValuesIn(every_trial()), [](const auto& trial) {
+INSTANTIATE_TEST_SUITE_P(All, ModelValueCheck, testing::ValuesIn(every_trial()), [](const auto& trial) {
     return std::string(trial.param.name) + '_' + trial.param.model.name;
 });
 

@@ -17,7 +17,7 @@ namespace trireme::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using validation::message_of;
+using validation::catch_message;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
@@ -42,12 +42,12 @@ protected:
         return run(config);
     }
     std::string refusal(const std::string& input, const std::string& output) const {
-        return message_of<ConfigError>([&] { run(input, output); });
+        return catch_message<ConfigError>([&] { run(input, output); });
     }
 
     // Writes the model in `type`, with pseudo-random bytes as values.
     void write_model_of(archive::StoredType type) const {
-        folder_.write("model/config.json", config_json_of(config_));
+        folder_.write("model/config.json", to_config_json(config_));
         std::vector<archive::StoredTensor> tensors;
         for (const model::ParameterSpec& spec : specs_) {
             tensors.emplace_back();
@@ -58,7 +58,7 @@ protected:
         archive::SafetensorsWriter writer(path("model/model.safetensors"), tensors, {{"format", "pt"}});
         unsigned next = 1;
         for (const archive::StoredTensor& tensor : writer.tensors()) {
-            std::vector<std::byte> bytes(tensor.bytes());
+            std::vector<std::byte> bytes(tensor.count_bytes());
             for (std::byte& byte : bytes)
                 byte = static_cast<std::byte>((next = next * 1103515245 + 12345) >> 8);
             writer.write(bytes);
@@ -78,7 +78,7 @@ protected:
     std::vector<model::ParameterSpec> specs_ = checkpoint::specs_of(config_);
 };
 
-TEST_F(Convert, ThereAndBackGivesTheSameFile) {
+TEST_F(Convert, ReproducesTheFileInARoundTrip) {
     for (const archive::StoredType type : {archive::StoredType::f32, archive::StoredType::bf16,
                                            archive::StoredType::f16, archive::StoredType::f64}) {
         write_model_of(type);
@@ -87,15 +87,15 @@ TEST_F(Convert, ThereAndBackGivesTheSameFile) {
         run("checkpoints", "back");
 
         EXPECT_EQ(files("back").at("model.safetensors"), files("model").at("model.safetensors"))
-            << name_of(type);
+            << to_string(type);
         EXPECT_EQ(checkpoint::StoredModel::open(path("back")).config(), config_);
-        EXPECT_TRUE(says(files("back").at("config.json"), torch_name_of(type)));
+        EXPECT_TRUE(says(files("back").at("config.json"), torch_type_name(type)));
         fs::remove_all(path("checkpoints"));
         fs::remove_all(path("back"));
     }
 }
 
-TEST_F(Convert, ShardsHoldTheSameTensors) {
+TEST_F(Convert, WritesShardsWithTheSameTensors) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     ConvertConfig config;
@@ -112,7 +112,7 @@ TEST_F(Convert, ShardsHoldTheSameTensors) {
     EXPECT_EQ(files("single").at("model.safetensors"), files("model").at("model.safetensors"));
 }
 
-TEST_F(Convert, TheTokenizerGoesAlong) {
+TEST_F(Convert, CopiesTheTokenizerFiles) {
     write_model_of(archive::StoredType::f32);
     folder_.write("model/tokenizer.json", "{ \"a\":1}\n");
     folder_.write("model/generation_config.json", "{\"eos_token_id\": 7}");
@@ -124,7 +124,7 @@ TEST_F(Convert, TheTokenizerGoesAlong) {
     EXPECT_EQ(files("back").at("generation_config.json"), "{\"eos_token_id\": 7}");
 }
 
-TEST_F(Convert, TheTypeOfAnExportCanBeChosen) {
+TEST_F(Convert, ChangesTheTypeOfExportsOnly) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     ConvertConfig config;
@@ -134,10 +134,11 @@ TEST_F(Convert, TheTypeOfAnExportCanBeChosen) {
 
     run(config);
 
-    EXPECT_EQ(checkpoint::StoredModel::open(path("half")).type_of(specs_[0]), archive::StoredType::bf16);
+    EXPECT_EQ(checkpoint::StoredModel::open(path("half")).find_original_type(specs_[0]),
+              archive::StoredType::bf16);
     config.input = "model";
     config.output = "none";
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { run(config); }), "--dtype is of an export"));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { run(config); }), "--dtype is of an export"));
 }
 
 TEST_F(Convert, SaysWhatItDid) {
@@ -146,13 +147,13 @@ TEST_F(Convert, SaysWhatItDid) {
     const std::string there = run("model", "checkpoints");
     const std::string back = run("checkpoints", "back");
 
-    const std::string sum = cat(specs_.size(), " tensors, ", parameter_count(config_), " parameters");
+    const std::string sum = cat(specs_.size(), " tensors, ", count_parameters(config_), " parameters");
     EXPECT_TRUE(
         says(there, path("checkpoints/step-0") + " holds " + sum + ", converted from " + path("model")));
     EXPECT_TRUE(says(back, " as BF16 in 1 file, converted from " + path("checkpoints/step-0")));
 }
 
-TEST_F(Convert, AConvertedCheckpointIsNotReplaced) {
+TEST_F(Convert, NeverReplacesAConvertedCheckpoint) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     const auto before = files("checkpoints/step-0");
@@ -162,7 +163,7 @@ TEST_F(Convert, AConvertedCheckpointIsNotReplaced) {
     EXPECT_EQ(files("checkpoints/step-0"), before);
 }
 
-TEST_F(Convert, AnEmptyFolderIsFilledAndNotReplaced) {
+TEST_F(Convert, FillsAnEmptyFolderInPlace) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     fs::create_directory(path("mount"));
@@ -175,7 +176,7 @@ TEST_F(Convert, AnEmptyFolderIsFilledAndNotReplaced) {
     EXPECT_EQ(files("mount").size(), 2U);
 }
 
-TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
+TEST_F(Convert, LeavesOutputsWithOtherContentsUnchanged) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     fs::create_directory(path("full"));
@@ -192,7 +193,7 @@ TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
     EXPECT_EQ(files("full"), (std::map<std::string, std::string>{{"notes.txt", "mine"}}));
 }
 
-TEST_F(Convert, ABrokenInputLeavesNothing) {
+TEST_F(Convert, WritesNothingIfTheInputIsBroken) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     fs::remove(path("checkpoints/step-0/config.json"));
@@ -201,7 +202,9 @@ TEST_F(Convert, ABrokenInputLeavesNothing) {
     EXPECT_FALSE(fs::exists(path("back")));
 }
 
-TEST_F(Convert, InspectDescribesBothEnds) {
+using InspectModel = Convert;
+
+TEST_F(InspectModel, DescribesCheckpointsAndHuggingFaceModels) {
     write_model_of(archive::StoredType::bf16);
     run("model", "checkpoints");
     const auto described = [&](const std::string& name) {
@@ -217,11 +220,11 @@ TEST_F(Convert, InspectDescribesBothEnds) {
     EXPECT_TRUE(says(checkpoint, "verified: every tensor has its recorded SHA-256"));
     EXPECT_TRUE(says(described("model"), " is a Hugging Face model\n"));
     fs::remove(path("model/config.json"));
-    EXPECT_TRUE(says(described("model/model.safetensors"), "is a safetensors file; no config.json beside it"));
+    EXPECT_TRUE(says(described("model/model.safetensors"), "is a safetensors file, but no config.json next to it"));
     EXPECT_TRUE(says(described("model/model.safetensors"), "format      pt\n"));
 }
 
-TEST_F(Convert, NamesOfAFileReachTheTerminalTamed) {
+TEST_F(InspectModel, RemovesControlCharactersFromNames) {
     std::vector<archive::StoredTensor> tensors(2);
     tensors[0].name = "a\x1B[31m\nb";
     tensors[1].name = std::string(100'000, 'x');
@@ -238,29 +241,29 @@ TEST_F(Convert, NamesOfAFileReachTheTerminalTamed) {
     EXPECT_LT(out.str().size(), 2000U);
 }
 
-TEST_F(Convert, InspectNamesTheModelThatAFileIsOf) {
+TEST_F(InspectModel, NamesTheModelThatAFileBelongsTo) {
     write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
 
     for (const char* file :
          {"checkpoints/latest", "checkpoints/step-0/model.h5", "checkpoints/step-0/config.json"}) {
         std::ostringstream out;
-        EXPECT_TRUE(says(message_of<ConfigError>([&] { inspect(path(file), false, out); }),
-                         cat(file, " is a file of a model; see the whole with `trireme inspect ",
+        EXPECT_TRUE(says(catch_message<ConfigError>([&] { inspect(path(file), false, out); }),
+                         cat(file, " is a file of a model; show the complete model with `trireme inspect ",
                              path("checkpoints/step-0"))));
     }
 }
 
-TEST_F(Convert, InspectDoesNotWaitForPipes) {
+TEST_F(InspectModel, RejectsPipesWithoutWaiting) {
     for (const char* name : {"pipe", "pipe.safetensors"}) {
         ASSERT_EQ(::mkfifo(path(name).c_str(), 0600), 0);
         std::ostringstream out;
-        EXPECT_TRUE(says(message_of<ConfigError>([&] { inspect(path(name), false, out); }),
+        EXPECT_TRUE(says(catch_message<ConfigError>([&] { inspect(path(name), false, out); }),
                          "is not a regular file (it is a FIFO)"));
     }
     std::ostringstream out;
     EXPECT_TRUE(
-        says(message_of<ConfigError>([&] { inspect(std::string(5000, 'x') + ".safetensors", false, out); }),
+        says(catch_message<ConfigError>([&] { inspect(std::string(5000, 'x') + ".safetensors", false, out); }),
              "File name too long"));
 }
 

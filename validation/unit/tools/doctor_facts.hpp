@@ -11,13 +11,14 @@ namespace trireme::tools::doctor {
 
 // Returns the facts of hosts "n0", "n1" and so on with `ranks_of_host` ranks each. Each rank has a core of its
 // own.
-inline Facts facts_of(int hosts, int ranks_of_host) {
-    Facts facts{.compiler = "GNU 12.2.0", .hdf5 = "1.10.8", .matrices = "oneDNN 2.6.3", .scratch = "/scratch"};
-    facts.start = {.launcher = Launcher::mpirun_of_open_mpi, .processes = hosts * ranks_of_host};
+inline Facts make_facts(int hosts, int ranks_of_host) {
+    Facts facts{
+        .compiler = "GNU 12.2.0", .hdf5 = "1.10.8", .matmul_library = "oneDNN 2.6.3", .scratch = "/scratch"};
+    facts.start = {.launcher = Launcher::mpirun_of_open_mpi, .process_count = hosts * ranks_of_host};
     for (int rank = 0; rank < hosts * ranks_of_host; ++rank) {
         const int host = rank / ranks_of_host;
         RankFacts own{.program = "0.1.0 (2e29447)",
-                      .library = "Open MPI v4.1.4",
+                      .mpi_library = "Open MPI v4.1.4",
                       .host = "n" + std::to_string(host),
                       .processor = "AMD EPYC",
                       .node = host * ranks_of_host,
@@ -34,7 +35,7 @@ inline Facts facts_of(int hosts, int ranks_of_host) {
 }
 
 inline Finding finding(const Facts& facts, const std::string& name) {
-    const std::vector<Finding> all = findings_of(facts);
+    const std::vector<Finding> all = judge_facts(facts);
     const auto found = std::ranges::find(all, name, &Finding::name);
     return found == all.end() ? Finding{.name = "none of that name"} : *found;
 }

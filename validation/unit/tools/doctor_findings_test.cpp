@@ -6,10 +6,10 @@
 namespace trireme::tools::doctor {
 namespace {
 
-TEST(Findings, AreGoodOfAGoodMachine) {
-    const Facts facts = facts_of(2, 4);
+TEST(Findings, AreGoodForAHealthyMachine) {
+    const Facts facts = make_facts(2, 4);
 
-    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));
     EXPECT_EQ(finding(facts, "program").text, "0.1.0 (2e29447); GNU 12.2.0; oneDNN 2.6.3");
     EXPECT_EQ(finding(facts, "MPI").text, "Open MPI v4.1.4, started by Open MPI's mpirun");
     EXPECT_EQ(finding(facts, "ranks").text, "8 on 2 hosts: n0 has 0-3; n1 has 4-7");
@@ -21,15 +21,15 @@ TEST(Findings, AreGoodOfAGoodMachine) {
 }
 
 TEST(Findings, NameOnlyAFewHosts) {
-    EXPECT_EQ(finding(facts_of(10, 1), "ranks").text,
+    EXPECT_EQ(finding(make_facts(10, 1), "ranks").text,
               "10 on 10 hosts: n0 has 0; n1 has 1; n2 has 2; n3 has 3; and 6 more");
 }
 
-TEST(Findings, FailWhereRanksAreOfUnlikeBuilds) {
-    Facts facts = facts_of(2, 2);
+TEST(Findings, FailIfRanksHaveDifferentBuilds) {
+    Facts facts = make_facts(2, 2);
     facts.ranks[2].program = facts.ranks[3].program = "0.2.0 (aaaaaaa)";
     const Finding program = finding(facts, "program");
-    facts.ranks[1].library = "Open MPI v5.0.0";
+    facts.ranks[1].mpi_library = "Open MPI v5.0.0";
     const Finding mpi = finding(facts, "MPI");
 
     EXPECT_EQ(program.status, Status::fails);
@@ -37,15 +37,15 @@ TEST(Findings, FailWhereRanksAreOfUnlikeBuilds) {
     EXPECT_EQ(program.advice, "install one build for all nodes");
     EXPECT_EQ(mpi.status, Status::fails);
     EXPECT_TRUE(has(mpi.text, "rank 1 has Open MPI v5.0.0")) << mpi.text;
-    EXPECT_FALSE(do_all_work(findings_of(facts)));
+    EXPECT_FALSE(is_everything_working(judge_facts(facts)));
 }
 
-// This is the classic failure: each process believes that it is alone.
-TEST(Findings, FailWhereTheLauncherIsOfAnotherLibrary) {
-    Facts facts = facts_of(1, 1);
-    facts.start.processes = 4;
+// This is the classic failure: each process believes that it is the only one.
+TEST(Findings, FailIfTheLauncherBelongsToADifferentMpi) {
+    Facts facts = make_facts(1, 1);
+    facts.start.process_count = 4;
     const Finding by_default = finding(facts, "MPI");
-    facts.ranks[0].library = "MPICH Version: 4.0.2";
+    facts.ranks[0].mpi_library = "MPICH Version: 4.0.2";
     const Finding of_mpich = finding(facts, "MPI");
     facts.start.launcher = Launcher::srun;
     const Finding of_srun = finding(facts, "MPI");
@@ -64,21 +64,21 @@ TEST(Findings, FailWhereTheLauncherIsOfAnotherLibrary) {
     EXPECT_TRUE(has(of_pmix.advice, "another of srun --mpi=list")) << of_pmix.advice;
 }
 
-TEST(Findings, SayWhatIsLeftOfAJob) {
-    Facts facts = facts_of(1, 2);
+TEST(Findings, StateTheRemainingTimeOfAJob) {
+    Facts facts = make_facts(1, 2);
     facts.job = "4711";
     facts.job_seconds_left = 5400;
     const Finding started = finding(facts, "job");
     facts.start = {};
-    const Finding alone = finding(facts, "job");
+    const Finding not_started = finding(facts, "job");
 
     EXPECT_EQ(started.text, "4711 of Slurm's, 90 minutes left");
     EXPECT_EQ(started.advice, "");
-    EXPECT_EQ(alone.advice, "start it with srun or mpirun to use all that the job has");
+    EXPECT_EQ(not_started.advice, "start it with srun or mpirun to use all that the job has");
 }
 
-TEST(Findings, CountRanksThatTakeTurns) {
-    Facts facts = facts_of(1, 4);
+TEST(Findings, WarnAboutRanksThatShareCores) {
+    Facts facts = make_facts(1, 4);
     for (RankFacts& rank : facts.ranks) rank.cores = {0, 1};
     const Finding bound = finding(facts, "cores");
     for (RankFacts& rank : facts.ranks) rank.node_cores = 2;
@@ -92,7 +92,7 @@ TEST(Findings, CountRanksThatTakeTurns) {
 }
 
 TEST(Findings, NameTheRankThatTheOthersWaitFor) {
-    Facts facts = facts_of(2, 2);
+    Facts facts = make_facts(2, 2);
     facts.ranks[3].flops = 4e10;
 
     EXPECT_EQ(finding(facts, "arithmetic").status, Status::warning);
@@ -102,8 +102,8 @@ TEST(Findings, NameTheRankThatTheOthersWaitFor) {
     EXPECT_EQ(finding(facts, "arithmetic").advice, "");
 }
 
-TEST(Findings, OfScratchAreTheSlowestHosts) {
-    Facts facts = facts_of(3, 1);
+TEST(Findings, ReportTheSlowestHostForScratch) {
+    Facts facts = make_facts(3, 1);
     facts.ranks[1].scratch->written_bytes_per_s = 1e8;
     facts.ranks[2].scratch->free_bytes = 1e9;
 
@@ -114,21 +114,21 @@ TEST(Findings, OfScratchAreTheSlowestHosts) {
               "/scratch: writes 100 MB/s, reads 2000 MB/s, 1.0 GB free; of 3 hosts at once, slowest n1");
 }
 
-TEST(Findings, FailWhereAHostCannotWrite) {
-    Facts facts = facts_of(3, 1);
+TEST(Findings, FailIfAHostCannotWriteScratch) {
+    Facts facts = make_facts(3, 1);
     facts.ranks[2].scratch = ScratchFacts{.failure = "--scratch /scratch is no folder"};
 
     EXPECT_EQ(finding(facts, "scratch").status, Status::fails);
     EXPECT_EQ(finding(facts, "scratch").text, "on n2: --scratch /scratch is no folder");
     EXPECT_EQ(finding(facts, "HDF5").status, Status::fails);
-    EXPECT_FALSE(do_all_work(findings_of(facts)));
+    EXPECT_FALSE(is_everything_working(judge_facts(facts)));
     facts.ranks[2].scratch = ScratchFacts{.hdf5_failure = "an array came back other than it was written"};
     EXPECT_EQ(finding(facts, "scratch").status, Status::ok);
     EXPECT_EQ(finding(facts, "HDF5").text, "1.10.8 on n2: an array came back other than it was written");
 }
 
-TEST(Findings, OfMessagesAreTheBestAndTheWorstHost) {
-    Facts facts = facts_of(3, 2);
+TEST(Findings, ReportTheBestAndTheWorstLink) {
+    Facts facts = make_facts(3, 2);
     facts.pairs = {{0, 1, 5e-7, 8e9}, {0, 2, 2e-6, 1e10}, {0, 4, 3e-5, 1e9}};
 
     EXPECT_EQ(finding(facts, "link inside").text, "0.50 us, 8.00 GB/s between ranks 0 and 1 of one host");
@@ -137,33 +137,37 @@ TEST(Findings, OfMessagesAreTheBestAndTheWorstHost) {
               "ranks 0 and 4");
     EXPECT_EQ(finding(facts, "link between").advice,
               "see to the network of n2, or leave it out (srun --exclude)");
-    EXPECT_EQ(finding(facts_of(1, 1), "links").status, Status::missing);
+    EXPECT_EQ(finding(make_facts(1, 1), "links").status, Status::missing);
 }
 
-TEST(Findings, SayHowToGetWhatIsMissing) {
-    Facts facts = facts_of(1, 2);
-    facts.parts = {
-        {.name = "SimGrid",
-         .is_there = false,
-         .gives = "smpirun",
-         .is_built_in = true,
-         .debian = "libsimgrid-dev",
-         .spack = "simgrid +smpi"},
-        {.name = "Slurm", .is_there = true, .gives = "srun", .is_built_in = false, .debian = "", .spack = ""}};
+TEST(Findings, SayHowToInstallMissingParts) {
+    Facts facts = make_facts(1, 2);
+    facts.optional_software = {{.name = "SimGrid",
+                                .is_installed = false,
+                                .purpose = "smpirun",
+                                .needs_rebuild = true,
+                                .debian = "libsimgrid-dev",
+                                .spack = "simgrid +smpi"},
+                               {.name = "Slurm",
+                                .is_installed = true,
+                                .purpose = "srun",
+                                .needs_rebuild = false,
+                                .debian = "",
+                                .spack = ""}};
 
     EXPECT_EQ(finding(facts, "SimGrid").status, Status::missing);
     EXPECT_EQ(finding(facts, "SimGrid").advice,
               "Debian: libsimgrid-dev; Spack: simgrid +smpi; then build again");
     EXPECT_EQ(finding(facts, "Slurm").status, Status::ok);
     EXPECT_EQ(finding(facts, "Slurm").advice, "");
-    EXPECT_TRUE(do_all_work(findings_of(facts)));  // a run needs no optional part
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));  // a run needs no optional part
 }
 
 TEST(Findings, NameTheControlGroupThatLimitsMemory) {
-    Facts facts = facts_of(1, 1);
+    Facts facts = make_facts(1, 1);
     facts.ranks[0].available_bytes = 6e9;
     facts.ranks[0].memory_group = "/slurm/job_7";
-    facts.ranks[0].group_bytes = 8e9;
+    facts.ranks[0].memory_group_bytes = 8e9;
 
     EXPECT_EQ(finding(facts, "memory").text,
               "6.0 GB left of 8.0, the limit of the memory control group /slurm/job_7 on n0, which has 64.0");

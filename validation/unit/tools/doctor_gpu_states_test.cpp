@@ -12,59 +12,59 @@ namespace {
 using nlohmann::json;
 using validation::first_gpu;
 using validation::nvml_stand_in;
-using validation::NvmlPlay;
+using validation::NvmlStandIn;
 using validation::second_gpu;
 
 const Gpu first{"H100", "GPU-aa", first_gpu};
 const Gpu second{"H100", "GPU-bb", second_gpu};
 
 // Returns facts of two ranks of a host that take one GPU each. The NVML stand-in plays `play`.
-Facts two_gpus(const char* play) {
-    const NvmlPlay playing(play);
-    Facts facts = facts_of(1, 2);
+Facts make_two_gpu_facts(const char* play) {
+    const NvmlStandIn playing(play);
+    Facts facts = make_facts(1, 2);
     facts.has_cuda = true;
     for (RankFacts& rank : facts.ranks) {
         rank.gpus = {first, second};
-        rank.gpu_states = states_of(rank.gpus, nvml_stand_in);
+        rank.gpu_states = read_gpu_states(rank.gpus, nvml_stand_in);
     }
     return facts;
 }
 
-TEST(GpuStates, AreTold) {
-    const Facts facts = two_gpus("well");
+TEST(GpuStates, AreReported) {
+    const Facts facts = make_two_gpu_facts("well");
 
     EXPECT_EQ(finding(facts, "driver").text, "NVIDIA's, 550.54.15");
     EXPECT_EQ(finding(facts, "GPU state").status, Status::ok);
     EXPECT_EQ(finding(facts, "GPU state").text, "116 W of 700, 1755 MHz of 1980, 41 C, 0.6 GB used of 80.0");
     for (const char* name : {"GPU memory", "GPU clocks", "GPU power"})
         EXPECT_EQ(finding(facts, name).name, "none of that name");
-    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 
-TEST(GpuStates, AreOfTheGpusThatRanksTake) {
-    Facts facts = two_gpus("well");
+TEST(GpuStates, CoverOnlyTheGpusThatRanksUse) {
+    Facts facts = make_two_gpu_facts("well");
     facts.ranks[1].gpu_states[1].reading.celsius = 77;
     facts.ranks[0].gpu_states[1].reading.celsius = 99;  // rank 0 does not take it
 
     EXPECT_TRUE(has(finding(facts, "GPU state").text, "41 to 77 C")) << finding(facts, "GPU state").text;
 }
 
-TEST(GpuStates, WithoutTheLibraryAreMissing) {
-    const Facts facts = two_gpus("none");
+TEST(GpuStates, AreMissingIfNvmlDoesNotStart) {
+    const Facts facts = make_two_gpu_facts("none");
 
     EXPECT_EQ(finding(facts, "NVML").status, Status::missing);
     EXPECT_TRUE(has(finding(facts, "NVML").text, "does not start: Driver Not Loaded"));
     EXPECT_TRUE(has(finding(facts, "NVML").advice, "records say nothing of energy"));
     EXPECT_EQ(finding(facts, "GPU state").name, "none of that name");
-    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 
-TEST(GpuStates, SayWhatIsToldAlone) {
-    EXPECT_EQ(finding(two_gpus("not_supported"), "GPU state").text, "1755 MHz, 41 C");
+TEST(GpuStates, ShowOnlySupportedReadings) {
+    EXPECT_EQ(finding(make_two_gpu_facts("not_supported"), "GPU state").text, "1755 MHz, 41 C");
 }
 
 TEST(GpuStates, NameWhatSlowsARunDown) {
-    const Facts facts = two_gpus("hot");
+    const Facts facts = make_two_gpu_facts("hot");
 
     EXPECT_EQ(finding(facts, "GPU memory").text,
               "GPU-aa of n0: 20.0 GB are in use before anything runs; and so 1 more");
@@ -72,54 +72,54 @@ TEST(GpuStates, NameWhatSlowsARunDown) {
     EXPECT_EQ(finding(facts, "GPU power").text,
               "GPU-aa of n0: held to 400 W, by default it has 700; and so 1 more");
     EXPECT_TRUE(has(finding(facts, "GPU power").advice, "nvidia-smi --power-limit=700"));
-    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 
-TEST(GpuStates, OfAMachineWithoutGpusAreNone) {
-    EXPECT_EQ(finding(facts_of(1, 1), "driver").name, "none of that name");
-    EXPECT_EQ(finding(facts_of(1, 1), "NVML").name, "none of that name");
+TEST(GpuStates, AreOmittedOnAMachineWithoutGpus) {
+    EXPECT_EQ(finding(make_facts(1, 1), "driver").name, "none of that name");
+    EXPECT_EQ(finding(make_facts(1, 1), "NVML").name, "none of that name");
 }
 
-TEST(GpuStates, OfAPlaceThatNobodyTellsAreUnknown) {
-    const std::vector<GpuState> states = states_of({{"NVIDIA device", "2"}}, nvml_stand_in);
+TEST(GpuStates, AreUnknownForAGpuWithoutABusId) {
+    const std::vector<GpuState> states = read_gpu_states({{"NVIDIA device", "2"}}, nvml_stand_in);
 
     EXPECT_EQ(states.front().complaint, "the system does not say where GPU 2 is");
 }
 
-TEST(GpuStates, ReadBackToThemselves) {
-    const RankFacts rank = two_gpus("hot").ranks[0];
+TEST(GpuStates, SurviveConversionToJsonAndBack) {
+    const RankFacts rank = make_two_gpu_facts("hot").ranks[0];
 
-    const RankFacts again = rank_of_json(json_of(rank));
+    const RankFacts again = parse_rank_facts(to_json(rank));
 
     EXPECT_EQ(again.gpus, rank.gpus);
     std::vector<GpuState> expected = rank.gpu_states;
     for (GpuState& state : expected)
         state.reading.joules.reset();  // energy since the driver was loaded, which is not written
     EXPECT_EQ(again.gpu_states, expected);
-    const json gpu = json::parse(json_of(rank)).at("gpus").at(1);
+    const json gpu = json::parse(to_json(rank)).at("gpus").at(1);
     EXPECT_EQ(gpu.at("bus_id"), second_gpu);
     EXPECT_EQ(gpu.at("watts"), 115.501);
     EXPECT_EQ(gpu.at("default_power_limit_watts"), 700);
     EXPECT_EQ(gpu.at("driver"), "550.54.15");
 }
 
-TEST(WhatCudaTells, IsTakenWhereTheSystemHidesIt) {
+TEST(CudaFacts, FillInWhatTheSystemHides) {
     std::vector<Gpu> gpus{{"NVIDIA device", "0"}, second};
 
-    add_what_cuda_tells(gpus, {{.name = "H100", .bus_id = first_gpu}});
+    fill_in_from_cuda(gpus, {{.name = "H100", .bus_id = first_gpu}});
     EXPECT_EQ(gpus[0].bus_id, "");  // CUDA reports another number of GPUs
 
-    add_what_cuda_tells(gpus, {{.name = "H100", .bus_id = first_gpu}, {.name = "other", .bus_id = first_gpu}});
+    fill_in_from_cuda(gpus, {{.name = "H100", .bus_id = first_gpu}, {.name = "other", .bus_id = first_gpu}});
     EXPECT_EQ(gpus, (std::vector<Gpu>{{"H100", "0", first_gpu}, second}));
 }
 
-TEST(GpuFinding, FailsWhereCudaDoesNotStart) {
-    Facts facts = two_gpus("well");
+TEST(GpuFinding, FailsIfCudaDoesNotStart) {
+    Facts facts = make_two_gpu_facts("well");
     facts.ranks[1].cuda_complaint = "no NVIDIA driver was found";
 
     EXPECT_EQ(finding(facts, "GPUs").status, Status::fails);
     EXPECT_EQ(finding(facts, "GPUs").text, "n0: no NVIDIA driver was found");
-    EXPECT_EQ(rank_of_json(json_of(facts.ranks[1])).cuda_complaint, "no NVIDIA driver was found");
+    EXPECT_EQ(parse_rank_facts(to_json(facts.ranks[1])).cuda_complaint, "no NVIDIA driver was found");
 }
 
 }  // namespace

@@ -23,26 +23,26 @@ std::string ids(const std::vector<Gpu>& gpus) {
     return text;
 }
 
-TEST(VisibleGpus, AreThoseThatTheJobIsTold) {
-    EXPECT_EQ(visible_gpus(four(), std::nullopt), four());
-    EXPECT_EQ(ids(visible_gpus(four(), "2,0")), "GPU-ba GPU-aa ");
-    EXPECT_EQ(ids(visible_gpus(four(), "GPU-bb,GPU-ab")), "GPU-bb GPU-ab ");
-    EXPECT_EQ(ids(visible_gpus(four(), "MIG-7")), "MIG-7 ");
-    EXPECT_EQ(ids(visible_gpus(four(), "")), "");
-    EXPECT_EQ(ids(visible_gpus(four(), "1,-1,2")),
+TEST(VisibleGpus, FollowCudaVisibleDevices) {
+    EXPECT_EQ(select_visible_gpus(four(), std::nullopt), four());
+    EXPECT_EQ(ids(select_visible_gpus(four(), "2,0")), "GPU-ba GPU-aa ");
+    EXPECT_EQ(ids(select_visible_gpus(four(), "GPU-bb,GPU-ab")), "GPU-bb GPU-ab ");
+    EXPECT_EQ(ids(select_visible_gpus(four(), "MIG-7")), "MIG-7 ");
+    EXPECT_EQ(ids(select_visible_gpus(four(), "")), "");
+    EXPECT_EQ(ids(select_visible_gpus(four(), "1,-1,2")),
               "GPU-ab ");  // CUDA reads the list up to the first invalid entry
-    EXPECT_EQ(ids(visible_gpus(four(), "NoDevFiles")), "");  // Slurm's word for no GPU
-    EXPECT_EQ(ids(visible_gpus({}, "0,MIG-7")), "");
+    EXPECT_EQ(ids(select_visible_gpus(four(), "NoDevFiles")), "");  // Slurm's word for no GPU
+    EXPECT_EQ(ids(select_visible_gpus({}, "0,MIG-7")), "");
 }
 
-TEST(GpuOfRank, IsTheOnlyOneOrThatOfItsPlace) {
-    EXPECT_EQ(gpu_of_rank(four(), 2), four()[2]);
-    EXPECT_EQ(gpu_of_rank({four()[3]}, 2), four()[3]);
-    EXPECT_EQ(gpu_of_rank(four(), 5), four()[1]);
-    EXPECT_EQ(gpu_of_rank({}, 0), std::nullopt);
+TEST(ChosenGpu, IsTheOnlyOneOrTheOneOfItsLocalRank) {
+    EXPECT_EQ(choose_gpu(four(), 2), four()[2]);
+    EXPECT_EQ(choose_gpu({four()[3]}, 2), four()[3]);
+    EXPECT_EQ(choose_gpu(four(), 5), four()[1]);
+    EXPECT_EQ(choose_gpu({}, 0), std::nullopt);
 }
 
-TEST(GpusOfMachine, AreTheDriversInOrder) {
+TEST(MachineGpus, AreSortedByDeviceNumber) {
     const validation::ScratchFolder scratch;
     const fs::path root = scratch.file("");
     const auto driver = root / "proc/driver/nvidia/gpus/0000:17:00.0";
@@ -53,14 +53,14 @@ TEST(GpusOfMachine, AreTheDriversInOrder) {
     for (const char* name : {"nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"})
         std::ofstream(root / "dev" / name);
 
-    EXPECT_EQ(gpus_of_machine(root),
+    EXPECT_EQ(find_usable_gpus(root),
               (std::vector<Gpu>{{"NVIDIA device", "2"}, {"NVIDIA H100", "GPU-5d", "0000:17:00.0"}}));
-    EXPECT_EQ(gpus_shown(root), 2);
-    EXPECT_TRUE(gpus_of_machine(root / "none").empty());
+    EXPECT_EQ(count_gpus(root), 2);
+    EXPECT_TRUE(find_usable_gpus(root / "none").empty());
 }
 
 Facts with_gpus(int hosts, int ranks_of_host) {
-    Facts facts = facts_of(hosts, ranks_of_host);
+    Facts facts = make_facts(hosts, ranks_of_host);
     facts.has_cuda = true;
     for (RankFacts& rank : facts.ranks) {
         rank.node_gpus = 4;
@@ -69,25 +69,25 @@ Facts with_gpus(int hosts, int ranks_of_host) {
     return facts;
 }
 
-TEST(GpuFinding, IsOneForEachRank) {
+TEST(GpuFinding, IsGoodIfEachRankHasItsOwnGpu) {
     EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").status, Status::ok);
     EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").text, "8 x H100, one for a rank");
 }
 
-constexpr const char* what_that_means =
+constexpr const char* cost_of_sharing =
     ": messages go by the machine's memory, and each has a part of its time and of its memory";
 
-TEST(GpuFinding, SaysWhatItMeansThatRanksAreMore) {
+TEST(GpuFinding, ExplainsTheCostOfMoreRanksThanGpus) {
     const Facts facts = with_gpus(1, 5);
     const Finding gpus = finding(facts, "GPUs");
 
     EXPECT_EQ(gpus.status, Status::missing);
-    EXPECT_EQ(gpus.text, cat("ranks 0 and 4 share H100 GPU-aa of n0", what_that_means));
-    EXPECT_TRUE(has(gpus.advice, "as many ranks on a node as it has devices")) << gpus.advice;
-    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_EQ(gpus.text, cat("ranks 0 and 4 share H100 GPU-aa of n0", cost_of_sharing));
+    EXPECT_TRUE(has(gpus.advice, "start one rank per device of the node")) << gpus.advice;
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 
-TEST(GpuFinding, FailsWhereARankAloneHasNone) {
+TEST(GpuFinding, FailsIfOnlySomeRanksHaveAGpu) {
     Facts facts = with_gpus(2, 2);
     facts.ranks[3].gpus.clear();
 
@@ -95,7 +95,7 @@ TEST(GpuFinding, FailsWhereARankAloneHasNone) {
     EXPECT_EQ(finding(facts, "GPUs").text, "rank 3 finds none on n1, and others have some");
 }
 
-TEST(GpuFinding, SaysWhichRanksShare) {
+TEST(GpuFinding, NamesTheRanksThatShareAGpu) {
     Facts facts = with_gpus(2, 2);
     for (std::size_t rank = 0; rank < 4; ++rank)
         facts.ranks[rank].gpus = {four()[rank % 2]};  // --gpus-per-task=1
@@ -105,10 +105,10 @@ TEST(GpuFinding, SaysWhichRanksShare) {
 
     EXPECT_EQ(apart.status, Status::ok);
     EXPECT_EQ(shared.status, Status::missing);
-    EXPECT_EQ(shared.text, cat("ranks 2 and 3 share H100 GPU-aa of n1", what_that_means));
+    EXPECT_EQ(shared.text, cat("ranks 2 and 3 share H100 GPU-aa of n1", cost_of_sharing));
 }
 
-TEST(GpuFinding, SaysWhatNobodyAskedFor) {
+TEST(GpuFinding, ReportsGpusThatNoRankMayUse) {
     Facts facts = with_gpus(1, 2);
     for (RankFacts& rank : facts.ranks) rank.gpus.clear();
     const Finding hidden = finding(facts, "GPUs");
@@ -121,7 +121,7 @@ TEST(GpuFinding, SaysWhatNobodyAskedFor) {
     EXPECT_EQ(none.text, "no NVIDIA device is here");
 }
 
-TEST(GpuFinding, OfAProgramWithoutCudaFailsNever) {
+TEST(GpuFinding, NeverFailsForAProgramWithoutCuda) {
     Facts facts = with_gpus(1, 2);
     facts.ranks[1].gpus.clear();
     facts.has_cuda = false;
@@ -129,7 +129,7 @@ TEST(GpuFinding, OfAProgramWithoutCudaFailsNever) {
     EXPECT_EQ(finding(facts, "GPUs").status, Status::missing);
     EXPECT_EQ(finding(facts, "GPUs").text,
               "built without CUDA: kernels run on cores; rank 1 finds none on n0, and others have some");
-    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const std::vector<OptionalPart>& parts, const std::string& name) {
-    const auto part = std::ranges::find(parts, name, &OptionalPart::name);
-    return part != parts.end() && part->is_there;
+bool is_installed(const std::vector<OptionalSoftware>& parts, const std::string& name) {
+    const auto part = std::ranges::find(parts, name, &OptionalSoftware::name);
+    return part != parts.end() && part->is_installed;
 }
 
 void make_command(const fs::path& path, bool may_run = true) {
@@ -21,7 +21,7 @@ void make_command(const fs::path& path, bool may_run = true) {
     fs::permissions(path, may_run ? fs::perms::owner_all : fs::perms::owner_read);
 }
 
-TEST(OptionalParts, AreLookedForOnThePath) {
+TEST(OptionalParts, AreFoundOnThePath) {
     const validation::ScratchFolder scratch;
     const fs::path folder = scratch.file("");
     fs::create_directory(folder / "bin");
@@ -29,28 +29,30 @@ TEST(OptionalParts, AreLookedForOnThePath) {
     make_command(folder / "bin/srun");
     make_command(folder / "bin/sbatch", false);
     const std::string path = "/none:" + (folder / "bin").string();
-    const auto parts = [&] { return optional_parts(path, folder.string(), "oneDNN 2.6.3", "Open MPI v4.1.4"); };
+    const auto parts = [&] {
+        return find_optional_software(path, folder.string(), "oneDNN 2.6.3", "Open MPI v4.1.4");
+    };
 
-    EXPECT_TRUE(is_there(parts(), "mpirun"));  // srun starts ranks, too
-    EXPECT_TRUE(is_there(parts(), "oneDNN"));
-    EXPECT_FALSE(is_there(parts(), "MPICH"));
-    EXPECT_FALSE(is_there(parts(), "Slurm"));    // sbatch is not executable
-    EXPECT_FALSE(is_there(parts(), "SimGrid"));  // smpirun alone simulates nothing
+    EXPECT_TRUE(is_installed(parts(), "mpirun"));  // srun starts ranks, too
+    EXPECT_TRUE(is_installed(parts(), "oneDNN"));
+    EXPECT_FALSE(is_installed(parts(), "MPICH"));
+    EXPECT_FALSE(is_installed(parts(), "Slurm"));    // sbatch is not executable
+    EXPECT_FALSE(is_installed(parts(), "SimGrid"));  // smpirun alone simulates nothing
     make_command(folder / "trireme-sim");
     make_command(folder / "bin/mpiexec.mpich");
     fs::permissions(folder / "bin/sbatch", fs::perms::owner_all);
-    EXPECT_TRUE(is_there(parts(), "SimGrid"));
-    EXPECT_TRUE(is_there(parts(), "MPICH"));
-    EXPECT_TRUE(is_there(parts(), "Slurm"));
+    EXPECT_TRUE(is_installed(parts(), "SimGrid"));
+    EXPECT_TRUE(is_installed(parts(), "MPICH"));
+    EXPECT_TRUE(is_installed(parts(), "Slurm"));
 }
 
-TEST(OptionalParts, NameTheLibraryThatThisOneIsNot) {
-    const auto parts = optional_parts("", "/none", "BLAS libopenblas.so", "MPICH Version: 4.0.2");
+TEST(OptionalParts, NameTheOtherMpiLibrary) {
+    const auto parts = find_optional_software("", "/none", "BLAS libopenblas.so", "MPICH Version: 4.0.2");
 
-    EXPECT_TRUE(std::ranges::find(parts, "Open MPI", &OptionalPart::name) != parts.end());
-    for (const OptionalPart& part : parts) {
-        EXPECT_FALSE(part.is_there) << part.name;
-        EXPECT_FALSE(part.gives.empty() || part.debian.empty() || part.spack.empty()) << part.name;
+    EXPECT_TRUE(std::ranges::find(parts, "Open MPI", &OptionalSoftware::name) != parts.end());
+    for (const OptionalSoftware& part : parts) {
+        EXPECT_FALSE(part.is_installed) << part.name;
+        EXPECT_FALSE(part.purpose.empty() || part.debian.empty() || part.spack.empty()) << part.name;
     }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(Scratch, IsMeasuredAndLeftAsItWas) {
+TEST(Scratch, IsMeasuredAndLeftUnchanged) {
     const validation::ScratchFolder scratch;
     const fs::path folder = scratch.file("");
 
@@ -25,7 +25,7 @@ TEST(Scratch, IsMeasuredAndLeftAsItWas) {
     EXPECT_TRUE(fs::is_empty(folder));
 }
 
-TEST(Scratch, ThatIsNoFolderIsNamed) {
+TEST(Scratch, IsNamedIfItIsNotAFolder) {
     const validation::ScratchFolder scratch;
     const fs::path folder = scratch.file("");
     std::ofstream(folder / "file") << "text";
@@ -37,8 +37,8 @@ TEST(Scratch, ThatIsNoFolderIsNamed) {
     EXPECT_TRUE(has(measure_scratch(folder / "file").failure, "is no folder"));
 }
 
-// No disk has room for an exabyte.
-TEST(Scratch, ThatIsTooSmallIsNamed) {
+// No disk can hold an exabyte.
+TEST(Scratch, FailsAndIsLeftUnchangedIfTooSmall) {
     const validation::ScratchFolder scratch;
     const fs::path folder = scratch.file("");
 

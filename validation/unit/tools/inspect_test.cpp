@@ -13,12 +13,12 @@
 namespace trireme::tools {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 using validation::ScratchFolder;
 
 std::string write_corpus(const ScratchFolder& folder, std::string_view text) {
-    const data::Tokenizer tokenizer = data::Tokenizer::bytes();
+    const data::Tokenizer tokenizer = data::Tokenizer::make_raw_bytes();
     data::CorpusDescription description;
     description.tokenizer = tokenizer;
     description.source = "rows.jsonl";
@@ -38,7 +38,7 @@ std::string described(const std::string& path, bool verify) {
     return out.str();
 }
 
-TEST(Inspect, TellsWhatACorpusIs) {
+TEST(Inspect, DescribesACorpus) {
     const ScratchFolder folder;
 
     const std::string text = described(write_corpus(folder, "def a():\n    return \x1B[31m"), true);
@@ -53,7 +53,7 @@ TEST(Inspect, TellsWhatACorpusIs) {
     EXPECT_TRUE(says(text, "verified: every dataset has its recorded SHA-256"));
 }
 
-TEST(Inspect, CutsALongRowBetweenCharacters) {
+TEST(Inspect, TruncatesALongRowBetweenCharacters) {
     const ScratchFolder folder;
     std::string text(399, 'a');
     text += "\u00e9 and more";
@@ -61,33 +61,33 @@ TEST(Inspect, CutsALongRowBetweenCharacters) {
     EXPECT_TRUE(says(described(write_corpus(folder, text), false), "a ...\n"));
 }
 
-TEST(Inspect, RefusesWhatIsNoCorpus) {
+TEST(Inspect, RejectsFilesThatAreNotCorpora) {
     const ScratchFolder folder;
     const std::string path = folder.write("a.txt", "text");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { described(path, false); }), "a.txt is not an HDF5 file"));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { described(path, false); }), "a.txt is not an HDF5 file"));
 }
 
-TEST(RowLengths, ArePercentilesByNearestRank) {
+TEST(RowLengths, AreSummarizedByNearestRankPercentiles) {
     std::vector<std::uint64_t> lengths;
     for (std::uint64_t length = 200; length > 0; --length) lengths.push_back(length);
 
-    const RowLengths summary = summarise(lengths);
+    const RowLengths summary = compute_percentiles(lengths);
 
     EXPECT_EQ(summary.shortest, 1U);
     EXPECT_EQ(summary.p50, 100U);
     EXPECT_EQ(summary.p90, 180U);
     EXPECT_EQ(summary.p99, 198U);
     EXPECT_EQ(summary.longest, 200U);
-    EXPECT_EQ(summarise({}).longest, 0U);
+    EXPECT_EQ(compute_percentiles({}).longest, 0U);
 }
 
-TEST(Figures, HaveCommas) {
-    EXPECT_EQ(with_commas(0), "0");
-    EXPECT_EQ(with_commas(999), "999");
-    EXPECT_EQ(with_commas(1'000), "1,000");
-    EXPECT_EQ(with_commas(314'067), "314,067");
-    EXPECT_EQ(with_commas(1'234'567), "1,234,567");
+TEST(FormattedNumbers, HaveThousandsSeparators) {
+    EXPECT_EQ(format_with_commas(0), "0");
+    EXPECT_EQ(format_with_commas(999), "999");
+    EXPECT_EQ(format_with_commas(1'000), "1,000");
+    EXPECT_EQ(format_with_commas(314'067), "314,067");
+    EXPECT_EQ(format_with_commas(1'234'567), "1,234,567");
 }
 
 }  // namespace

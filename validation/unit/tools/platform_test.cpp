@@ -26,8 +26,8 @@ plan::Cluster cluster(std::size_t nodes, std::size_t devices_per_node) {
             .between = layout::Link{.latency = 5e-6, .bandwidth = 25e9}};
 }
 
-TEST(Platform, OfOneNodeIsOneLine) {
-    EXPECT_EQ(platform_text(cluster(1, 4)),
+TEST(Platform, HasOneClusterForASingleNode) {
+    EXPECT_EQ(make_platform_file(cluster(1, 4)),
               head +
                   "  <cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-3\" "
                   "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" loopback_bw=\"1e18Bps\" "
@@ -35,8 +35,8 @@ TEST(Platform, OfOneNodeIsOneLine) {
                   "</platform>\n");
 }
 
-TEST(Platform, OfNodesWithOneDeviceIsOneLine) {
-    EXPECT_EQ(platform_text(cluster(3, 1)),
+TEST(Platform, HasOneClusterForNodesWithOneDevice) {
+    EXPECT_EQ(make_platform_file(cluster(3, 1)),
               head +
                   "  <cluster id=\"cluster\" prefix=\"node-\" suffix=\"-device-0\" radical=\"0-2\" "
                   "speed=\"1000000000f\" bw=\"25000000000Bps\" lat=\"2.5e-06s\" loopback_bw=\"1e18Bps\" "
@@ -45,7 +45,7 @@ TEST(Platform, OfNodesWithOneDeviceIsOneLine) {
 }
 
 TEST(Platform, JoinsNodesByASwitch) {
-    EXPECT_EQ(platform_text(cluster(2, 2)),
+    EXPECT_EQ(make_platform_file(cluster(2, 2)),
               head +
                   "  <zone id=\"cluster\" routing=\"DijkstraCache\">\n"
                   "    <cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-1\" "
@@ -77,7 +77,7 @@ TEST(Platform, HasNodesOfSeveralKinds) {
     plan::Cluster mixed = cluster(1, 2);
     mixed.groups.push_back({.device = {.name = "slide rule", .flops = {{"f64", 5e8}}}});
 
-    const std::string text = platform_text(mixed);
+    const std::string text = make_platform_file(mixed);
 
     EXPECT_TRUE(says(text,
                      "<cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-1\" "
@@ -94,7 +94,7 @@ TEST(Platform, JoinsLeavesBySpines) {
     plan::Cluster tree = cluster(5, 1);
     tree.fat_tree = plan::FatTree{.leaf_nodes = 2, .spines = 3, .up = {.latency = 1e-6, .bandwidth = 2e10}};
 
-    const std::string text = platform_text(tree);
+    const std::string text = make_platform_file(tree);
 
     EXPECT_TRUE(says(text, "<link id=\"leaf-2-link\" bandwidth=\"60000000000Bps\" latency=\"5e-07s\" "));
     EXPECT_FALSE(says(text, "leaf-3"));
@@ -108,12 +108,12 @@ TEST(Platform, JoinsLeavesBySpines) {
     EXPECT_FALSE(says(text, "src=\"node-1\" dst=\"between\""));
 }
 
-TEST(Platform, HasAMessagePassOneRail) {
+TEST(Platform, RoutesAMessageOverOneRail) {
     plan::Cluster railed = cluster(2, 2);
-    EXPECT_FALSE(says(platform_text(railed), "-rail"));
+    EXPECT_FALSE(says(make_platform_file(railed), "-rail"));
     railed.rails = 5;
 
-    const std::string text = platform_text(railed);
+    const std::string text = make_platform_file(railed);
 
     EXPECT_TRUE(says(text,
                      "<link id=\"node-1-rail\" bandwidth=\"5000000000Bps\" latency=\"0s\" "
@@ -129,9 +129,9 @@ TEST(Platform, GivesEachDeviceARailOfItsOwn) {
     railed.rails = 2;
     railed.fat_tree = plan::FatTree{.leaf_nodes = 2, .spines = 2, .up = {.latency = 1e-6, .bandwidth = 25e9}};
 
-    const std::string text = platform_text(railed);
+    const std::string text = make_platform_file(railed);
     railed.fat_tree->up.bandwidth = 24e9;
-    const std::string narrow = platform_text(railed);
+    const std::string narrow = make_platform_file(railed);
 
     EXPECT_TRUE(
         says(text, "<link id=\"node-3-device-1-rail\" bandwidth=\"12500000000Bps\" latency=\"2.5e-06s\""));
@@ -149,52 +149,52 @@ TEST(Platform, HasASpeedForEachClock) {
     plan::Cluster clocked = cluster(1, 1);
     clocked.groups[0].device.clocks = {{.mhz = 2, .speed = 1}, {.mhz = 1, .speed = 0.5}};
 
-    EXPECT_NE(platform_text(clocked).find("speed=\"1000000000f,500000000f\""), std::string::npos);
+    EXPECT_NE(make_platform_file(clocked).find("speed=\"1000000000f,500000000f\""), std::string::npos);
 }
 
-// Messages that cores copy pass no wire, so the bandwidth of the link is unlimited.
-TEST(Platform, SaysWhatCoresCarry) {
+// Messages that cores copy do not pass over a wire, so the bandwidth of the link is unlimited.
+TEST(Platform, RecordsTheCopyRateIfReceiversCopy) {
     plan::Cluster shelf = cluster(1, 4);
-    shelf.groups[0].do_cores_carry = true;
+    shelf.groups[0].receivers_copy_messages = true;
 
-    const std::string text = platform_text(shelf);
+    const std::string text = make_platform_file(shelf);
 
     EXPECT_TRUE(says(text, "bw=\"1e+18Bps\" lat=\"1e-06s\""));
     EXPECT_TRUE(says(text, "<prop id=\"copied_bytes_per_s\" value=\"300000000000\"/>"));
 }
 
 // The rank tests of clocks run on the same platform as a simulation.
-TEST(Platform, IsTheOneOfTheRankTests) {
+TEST(Platform, MatchesTheFilesOfTheRankTests) {
     plan::Cluster metered = cluster(4, 2);
     metered.groups[0].device.clocks = {{.mhz = 1000, .speed = 1, .idle_watts = 70, .busy_watts = 300},
                                        {.mhz = 750, .speed = 0.75, .idle_watts = 70, .busy_watts = 200},
                                        {.mhz = 500, .speed = 0.5, .idle_watts = 70, .busy_watts = 150}};
     const std::string files = TRIREME_SOURCE_DIR "/validation/ranks/nodes";
 
-    EXPECT_TRUE(is_metered(metered));
-    EXPECT_FALSE(is_metered(cluster(4, 2)));
-    EXPECT_EQ(platform_text(metered), validation::read_whole(files + ".xml"));
-    EXPECT_EQ(hosts_text(metered, 8), validation::read_whole(files + ".hosts"));
+    EXPECT_TRUE(has_clocks(metered));
+    EXPECT_FALSE(has_clocks(cluster(4, 2)));
+    EXPECT_EQ(make_platform_file(metered), validation::read_whole(files + ".xml"));
+    EXPECT_EQ(make_host_file(metered, 8), validation::read_whole(files + ".hosts"));
 }
 
-TEST(Platform, FillsNodeByNode) {
-    EXPECT_EQ(hosts_text(cluster(2, 2), 3), "node-0-device-0\nnode-0-device-1\nnode-1-device-0\n");
-    EXPECT_EQ(hosts_text(cluster(3, 1), 2), "node-0-device-0\nnode-1-device-0\n");
+TEST(Platform, AssignsRanksNodeByNode) {
+    EXPECT_EQ(make_host_file(cluster(2, 2), 3), "node-0-device-0\nnode-0-device-1\nnode-1-device-0\n");
+    EXPECT_EQ(make_host_file(cluster(3, 1), 2), "node-0-device-0\nnode-1-device-0\n");
 }
 
-TEST(Platform, FillsGroupByGroup) {
+TEST(Platform, AssignsRanksGroupByGroup) {
     plan::Cluster mixed = cluster(2, 2);
     mixed.groups.push_back({.device = {}, .nodes = 2});
 
-    EXPECT_EQ(hosts_text(mixed, 6),
+    EXPECT_EQ(make_host_file(mixed, 6),
               "node-0-device-0\nnode-0-device-1\nnode-1-device-0\nnode-1-device-1\nnode-2-device-0\n"
               "node-3-device-0\n");
-    EXPECT_EQ(validation::message_of<ConfigError>([&] { hosts_text(mixed, 7); }),
+    EXPECT_EQ(validation::catch_message<ConfigError>([&] { make_host_file(mixed, 7); }),
               "--ranks 7 are more than the 6 devices of shelf (2 nodes of 2 and 2 nodes of 1); lower --ranks");
 }
 
-TEST(Platform, HasNoPlaceForMoreRanksThanDevices) {
-    EXPECT_EQ(validation::message_of<ConfigError>([] { hosts_text(cluster(2, 2), 5); }),
+TEST(Platform, RejectsMoreRanksThanDevices) {
+    EXPECT_EQ(validation::catch_message<ConfigError>([] { make_host_file(cluster(2, 2), 5); }),
               "--ranks 5 are more than the 4 devices of shelf (2 nodes of 2); lower --ranks");
 }
 

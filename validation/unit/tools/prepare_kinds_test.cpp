@@ -13,11 +13,11 @@
 namespace trireme::tools {
 namespace {
 
+using validation::catch_message;
 using validation::cifar_image;
 using validation::config_for;
 using validation::idx_images;
 using validation::idx_labels;
-using validation::message_of;
 using validation::Outcome;
 using validation::refusal;
 using validation::run;
@@ -77,7 +77,7 @@ TEST(PrepareLabelledText, CountsRowsWithoutAClassAsBad) {
     EXPECT_EQ(data::Corpus::open(config.output).info().classes, 4U);
 }
 
-TEST(PrepareLabelledText, RefusesRowsOfASingleClass) {
+TEST(PrepareLabelledText, RejectsRowsOfASingleClass) {
     const ScratchFolder folder;
     PrepareConfig named = config_for(folder, "a.jsonl", "{\"text\": \"a\", \"is_new\": true}\n");
     named.label = "is_new";
@@ -92,7 +92,7 @@ TEST(PrepareLabelledText, RefusesRowsOfASingleClass) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
 }
 
-TEST(PrepareText, GetsSpecialTokensWhenAsked) {
+TEST(PrepareText, AddsSpecialTokensOnRequest) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.txt", "one");
     config.special_tokens = "bert";
@@ -101,39 +101,39 @@ TEST(PrepareText, GetsSpecialTokensWhenAsked) {
 
     const data::CorpusInfo info = data::Corpus::open(config.output).info();
     EXPECT_EQ(info.vocabulary_size, 260U);
-    EXPECT_EQ(info.special.classify, 257U);
-    EXPECT_EQ(info.special.separator, 258U);
-    EXPECT_EQ(info.special.mask, 259U);
+    EXPECT_EQ(info.special_tokens.classify, 257U);
+    EXPECT_EQ(info.special_tokens.separator, 258U);
+    EXPECT_EQ(info.special_tokens.mask, 259U);
     config.special_tokens = "t5";
     EXPECT_TRUE(says(refusal(config), "--special-tokens 't5' is unknown; choose none or bert"));
 }
 
-TEST(PrepareQuestions, KeepsPlacesAndAnswers) {
+TEST(PrepareQuestions, KeepsPositionsAndAnswers) {
     const ScratchFolder folder;
     const PrepareConfig config = config_for(folder, "a.json", two_questions);
 
     const Outcome outcome = run(config);
     const data::Corpus corpus = data::Corpus::open(config.output);
-    const data::Question where = corpus.question(1);
+    const data::Question where = corpus.read_question(1);
     std::vector<std::uint32_t> tokens;
     corpus.read(1, tokens);
 
     EXPECT_EQ(corpus.info().kind, data::RowKind::question);
-    EXPECT_EQ(corpus.info().special.mask, 259U);
-    EXPECT_EQ(corpus.question(0).context_begin, 4U);
+    EXPECT_EQ(corpus.info().special_tokens.mask, 259U);
+    EXPECT_EQ(corpus.read_question(0).context_begin, 4U);
     EXPECT_EQ(where.context_begin, 6U);
     EXPECT_EQ(where.answers, (std::vector<std::string>{"Z\u00fcrich", "Caf\u00e9 Z\u00fcrich"}));
-    EXPECT_EQ(corpus.tokenizer().decode(
+    EXPECT_EQ(corpus.read_tokenizer().decode(
                   std::span(tokens).subspan(where.answer_first, where.answer_last - where.answer_first + 1)),
               "Z\u00fcrich");
-    EXPECT_EQ(outcome.report.unanswerable, 1U);
+    EXPECT_EQ(outcome.report.unanswerable_questions, 1U);
     EXPECT_TRUE(says(outcome.said, "c.h5: 2 questions, 68 tokens, tokenizer "));
     EXPECT_TRUE(says(outcome.said, "tokens a question: min 4, p50 4, p90 6, p99 6, max 6\n"));
     EXPECT_TRUE(says(outcome.said, "tokens a context: min 29, p50 29,"));
-    EXPECT_TRUE(says(outcome.said, "1 questions without an answer left out\n"));
+    EXPECT_TRUE(says(outcome.said, "1 questions without an answer skipped\n"));
 }
 
-TEST(PrepareQuestions, AreShownWithTheirAnswer) {
+TEST(PrepareQuestions, LetsInspectShowQuestionsWithTheirAnswers) {
     const ScratchFolder folder;
     const PrepareConfig config = config_for(folder, "a.json", two_questions);
     run(config);
@@ -148,18 +148,18 @@ TEST(PrepareQuestions, AreShownWithTheirAnswer) {
     EXPECT_TRUE(says(text, "verified"));
 }
 
-TEST(PrepareQuestions, AreChosenByTheirTitle) {
+TEST(PrepareQuestions, FiltersByIdAndTitle) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.json", two_questions);
-    config.where = "id=b";
+    config.row_filter = "id=b";
     PrepareConfig unmatched = config;
-    unmatched.where = "title=U";
+    unmatched.row_filter = "title=U";
 
     EXPECT_EQ(run(config).report.rows, 1U);
     EXPECT_TRUE(says(refusal(unmatched), "0 of 2 rows match --where 'title=U'; title is 'T'"));
 }
 
-TEST(PrepareQuestions, LeaveOutWhatHasNoPlaceInItsContext) {
+TEST(PrepareQuestions, CountsAnswersMissingFromTheContextAsBad) {
     const ScratchFolder folder;
     std::string json = two_questions;
     json.replace(json.find("\"text\": \"Ann\""), 13, "\"text\": \"Eve\"");
@@ -171,7 +171,7 @@ TEST(PrepareQuestions, LeaveOutWhatHasNoPlaceInItsContext) {
     EXPECT_EQ(run(skipping).report.skipped_rows, 1U);
 }
 
-TEST(PrepareQuestions, TeachATokenizer) {
+TEST(PrepareQuestions, TrainsATokenizer) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.json", two_questions);
     config.tokenizer = "train:258";  // one merge
@@ -201,7 +201,7 @@ TEST(PrepareImages, KeepsPixelsAndLabels) {
     EXPECT_EQ(text.find("tokenizer"), std::string::npos);
 }
 
-TEST(PrepareQuestions, SayHowManyAnswersWereMoved) {
+TEST(PrepareQuestions, ReportsHowManyAnswersWereMoved) {
     const ScratchFolder folder;
     std::string moved = two_questions;
     moved.replace(moved.find("\"answer_start\": 20"), 18, "\"answer_start\": 18");
@@ -219,7 +219,7 @@ TEST(PrepareQuestions, SayHowManyAnswersWereMoved) {
              "1 answers were not at their `answer_start`; the nearest place that holds them was taken"));
 }
 
-TEST(PrepareQuestions, AdviseOnQuestionsNotOnRows) {
+TEST(PrepareQuestions, AdvisesOnQuestionsInsteadOfRows) {
     const ScratchFolder folder;
     std::string beyond = two_questions;
     beyond.replace(beyond.find("\"answer_start\": 20"), 18, "\"answer_start\": 90");
@@ -229,14 +229,14 @@ TEST(PrepareQuestions, AdviseOnQuestionsNotOnRows) {
                      "question, or leave bad questions out with --skip-bad"));
 }
 
-TEST(PrepareImages, AdviseOnImagesNotOnRows) {
+TEST(PrepareImages, AdvisesOnImagesInsteadOfRows) {
     const ScratchFolder folder;
 
     EXPECT_TRUE(says(refusal(config_for(folder, "a.bin", cifar_image(10, 0))),
                      "classes, 0 to 9; copy the file again, or leave bad images out with --skip-bad"));
 }
 
-TEST(PrepareImages, RefuseMnistOfASingleClass) {
+TEST(PrepareImages, RejectsMnistOfASingleClass) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "i-ubyte", idx_images(2, 1, 1, "ab"));
     config.inputs.push_back(folder.write("l-ubyte", idx_labels(2, "\2\2")));
@@ -245,7 +245,7 @@ TEST(PrepareImages, RefuseMnistOfASingleClass) {
               "all rows are of one class, 2; there is nothing to tell apart: add images of another class");
 }
 
-TEST(PrepareImages, TakesMnistWithNumbersForNames) {
+TEST(PrepareImages, NamesMnistClassesByTheirNumbers) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "i-ubyte", idx_images(2, 1, 1, "ab"));
     config.inputs.push_back(folder.write("l-ubyte", idx_labels(2, "\2\1")));
@@ -256,7 +256,7 @@ TEST(PrepareImages, TakesMnistWithNumbersForNames) {
     EXPECT_TRUE(says(outcome.said, "classes: 3: 0 (0), 1 (1), 2 (1)\n"));
 }
 
-TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
+TEST(PrepareKinds, RejectsOptionsThatDoNotApply) {
     const ScratchFolder folder;
     const PrepareConfig images = config_for(folder, "a.bin", cifar_image(0, 0));
     const PrepareConfig questions = config_for(folder, "a.json", two_questions);
@@ -267,7 +267,7 @@ TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
 
     EXPECT_EQ(with(images, &PrepareConfig::tokenizer, "bytes"),
               "--tokenizer means nothing for images, which " + images.inputs[0] + " holds; leave it out");
-    EXPECT_TRUE(says(with(images, &PrepareConfig::where, "a=b"), "--where means nothing for images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::row_filter, "a=b"), "--where means nothing for images"));
     EXPECT_TRUE(says(with(images, &PrepareConfig::label, "a"), "--label means nothing for images"));
     EXPECT_TRUE(
         says(with(images, &PrepareConfig::rows, data::RowUnit::line), "--rows means nothing for images"));
@@ -278,7 +278,7 @@ TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
         says(with(questions, &PrepareConfig::rows, data::RowUnit::line), "--rows means nothing for SQuAD's"));
 }
 
-TEST(PrepareKinds, TakeRealFiles) {
+TEST(PrepareKinds, AcceptsRealFiles) {
     const char* data = std::getenv("TRIREME_TEST_DATA");
     if (data == nullptr) GTEST_SKIP() << "TRIREME_TEST_DATA is not set: squad/ and images/ are not there";
     const ScratchFolder folder;

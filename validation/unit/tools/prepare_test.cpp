@@ -13,8 +13,8 @@
 namespace trireme::tools {
 namespace {
 
+using validation::catch_message;
 using validation::config_for;
-using validation::message_of;
 using validation::Outcome;
 using validation::refusal;
 using validation::run;
@@ -28,7 +28,7 @@ const std::string rows_of_two = R"({"repo": "apache/spark", "code": "def a(): pa
 
 std::vector<std::string> texts_in(const std::string& path) {
     const data::Corpus corpus = data::Corpus::open(path);
-    const data::Tokenizer tokenizer = corpus.tokenizer();
+    const data::Tokenizer tokenizer = corpus.read_tokenizer();
     std::vector<std::string> texts;
     std::vector<std::uint32_t> tokens;
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
@@ -38,7 +38,7 @@ std::vector<std::string> texts_in(const std::string& path) {
     return texts;
 }
 
-TEST(Prepare, WritesTheTextsOfBothNamings) {
+TEST(Prepare, WritesTheTextsOfBothFieldNamings) {
     const ScratchFolder folder;
 
     const Outcome outcome = run(config_for(folder, "a.jsonl", rows_of_two));
@@ -49,13 +49,13 @@ TEST(Prepare, WritesTheTextsOfBothNamings) {
     EXPECT_EQ(outcome.report.empty_rows, 1U);
     EXPECT_EQ(outcome.report.p50, 13U);
     EXPECT_TRUE(says(outcome.said, "c.h5: 2 rows, 26 tokens, tokenizer bytes (vocabulary 257)"));
-    EXPECT_TRUE(says(outcome.said, "1 empty rows left out"));
+    EXPECT_TRUE(says(outcome.said, "1 empty rows skipped"));
 }
 
-TEST(Prepare, KeepsOnlyTheRowsAskedFor) {
+TEST(Prepare, KeepsOnlyTheRowsThatMatchTheFilter) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
-    config.where = "repo~apache/spark";
+    config.row_filter = "repo~apache/spark";
     config.licence = "Apache-2.0";
 
     const Outcome outcome = run(config);
@@ -68,7 +68,7 @@ TEST(Prepare, KeepsOnlyTheRowsAskedFor) {
     EXPECT_EQ(info.source, config.inputs[0]);
 }
 
-TEST(Prepare, StopsAtABadRowAndLeavesNothing) {
+TEST(Prepare, StopsAtABadRowAndLeavesNoFile) {
     const ScratchFolder folder;
     const PrepareConfig config = config_for(folder, "a.jsonl", "{\"text\": \"a\"}\n{\"text\": \n");
 
@@ -79,7 +79,7 @@ TEST(Prepare, StopsAtABadRowAndLeavesNothing) {
     EXPECT_EQ(folder.names(), std::vector<std::string>{"a.jsonl"});
 }
 
-TEST(Prepare, CountsBadRowsWhenAsked) {
+TEST(Prepare, SkipsAndCountsBadRowsOnRequest) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.jsonl", "{\"text\": \"a\"}\n{\"text\": \n{\"n\": 1}\n");
     config.skip_bad = true;
@@ -89,13 +89,13 @@ TEST(Prepare, CountsBadRowsWhenAsked) {
     EXPECT_EQ(outcome.report.rows, 1U);
     EXPECT_EQ(outcome.report.skipped_rows, 2U);
     EXPECT_TRUE(says(outcome.said,
-                     "2 bad rows left out (--skip-bad); the first: " + config.inputs[0] + ":2: broken JSON"));
+                     "2 bad rows skipped (--skip-bad); the first: " + config.inputs[0] + ":2: broken JSON"));
 }
 
-TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
+TEST(Prepare, DoesNotOverwriteItsTokenizer) {
     const ScratchFolder folder;
     PrepareConfig file = config_for(folder, "a.jsonl", rows_of_two);
-    file.tokenizer = folder.write("tokenizer.json", data::Tokenizer::bytes().to_bytes());
+    file.tokenizer = folder.write("tokenizer.json", data::Tokenizer::make_raw_bytes().to_bytes());
     file.output = file.tokenizer;
     PrepareConfig in_folder = file;
     in_folder.tokenizer = "gpt2:" + std::filesystem::path(file.output).parent_path().string();
@@ -104,10 +104,10 @@ TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
         "--output " + file.output + " is the tokenizer " + file.output + "; name another file";
     EXPECT_EQ(refusal(file), sentence);
     EXPECT_EQ(refusal(in_folder), sentence);
-    EXPECT_EQ(validation::read_whole(file.output), data::Tokenizer::bytes().to_bytes());
+    EXPECT_EQ(validation::read_whole(file.output), data::Tokenizer::make_raw_bytes().to_bytes());
 }
 
-TEST(Prepare, DoesNotTakeThePlaceOfADeviceOrAPipe) {
+TEST(Prepare, DoesNotReplaceAPipe) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.output = folder.file("pipe");
@@ -125,27 +125,27 @@ class NoMemory : public std::streambuf {
     int_type overflow(int_type) override { throw std::bad_alloc(); }
 };
 
-TEST(Prepare, SpeaksOfItsInputWhereMemoryIsShort) {
+TEST(Prepare, NamesItsInputIfMemoryRunsOut) {
     const ScratchFolder folder;
     NoMemory no_memory;
     std::ostream out(&no_memory);
     out.exceptions(std::ios::badbit);
 
     const std::string message =
-        message_of<ResourceError>([&] { prepare(config_for(folder, "a.jsonl", rows_of_two), out); });
+        catch_message<ResourceError>([&] { prepare(config_for(folder, "a.jsonl", rows_of_two), out); });
 
     EXPECT_TRUE(says(message, "the machine has not enough memory left for this input"));
     EXPECT_EQ(message.find("--batch"), std::string::npos);
 }
 
-TEST(Prepare, SaysSoWhenNoRowIsLeft) {
+TEST(Prepare, ExplainsWhyNoRowIsLeft) {
     const ScratchFolder folder;
     PrepareConfig all_bad = config_for(folder, "bad.jsonl", "{\n");
     all_bad.skip_bad = true;
     PrepareConfig unmatched = config_for(folder, "a.jsonl", rows_of_two);
-    unmatched.where = "repo~x";
+    unmatched.row_filter = "repo~x";
 
-    EXPECT_TRUE(says(refusal(all_bad), "all 1 rows were left out as bad; the first: "));
+    EXPECT_TRUE(says(refusal(all_bad), "all 1 bad rows were skipped; the first: "));
     EXPECT_TRUE(
         says(refusal(unmatched), "0 of 3 rows match --where 'repo~x'; repo is 'apache/spark', 'other/place'"));
     EXPECT_TRUE(says(refusal(config_for(folder, "empty.jsonl", "")), "the input is empty: it holds no rows"));
@@ -154,7 +154,7 @@ TEST(Prepare, SaysSoWhenNoRowIsLeft) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
 }
 
-TEST(Prepare, AsksForAnOutput) {
+TEST(Prepare, RequiresAnOutput) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.output = "";
@@ -171,12 +171,12 @@ TEST(Prepare, NamesAnIdBeyondTheVocabulary) {
                                           "name the tokenizer that made the ids"));
 }
 
-TEST(Prepare, LearnsATokenizerFromTheRowsAskedFor) {
+TEST(Prepare, TrainsATokenizerOnFilteredRowsOnly) {
     const ScratchFolder folder;
     PrepareConfig config = config_for(folder, "a.jsonl",
                                       "{\"repo\": \"a\", \"text\": \"low low low low\"}\n"
                                       "{\"repo\": \"b\", \"text\": \"zzzzzzzzzzzzzzzz\"}\n");
-    config.where = "repo=a";
+    config.row_filter = "repo=a";
     config.tokenizer = "train:259";
 
     const Outcome outcome = run(config);
@@ -186,7 +186,7 @@ TEST(Prepare, LearnsATokenizerFromTheRowsAskedFor) {
     EXPECT_EQ(outcome.report.tokens, 7U);  // "low", then " " and "low" three times
 }
 
-TEST(Prepare, RefusesToLearnFromNothing) {
+TEST(Prepare, RejectsTrainingOnIdRowsOrWithoutASize) {
     const ScratchFolder folder;
     PrepareConfig ids = config_for(folder, "a.jsonl", "{\"ids\": [1, 2]}\n");
     ids.tokenizer = "train:300";
@@ -197,12 +197,12 @@ TEST(Prepare, RefusesToLearnFromNothing) {
     EXPECT_TRUE(says(refusal(many), "'many' is no vocabulary size; write train:4096"));
 }
 
-TEST(Prepare, MakesTheSyntheticSample) {
+TEST(Prepare, WritesSyntheticRows) {
     const ScratchFolder folder;
     PrepareConfig config;
     config.synthetic = "csn";
     config.count = 100;
-    config.where = "repo~apache/spark";
+    config.row_filter = "repo~apache/spark";
     config.output = folder.file("c.h5");
 
     const Outcome outcome = run(config);
@@ -212,7 +212,7 @@ TEST(Prepare, MakesTheSyntheticSample) {
     EXPECT_EQ(data::Corpus::open(config.output).info().source, "synthetic csn, count 100, seed 1");
 }
 
-TEST(Prepare, RefusesInputBesideTheSyntheticSample) {
+TEST(Prepare, RejectsSyntheticRowsWithInputsOrUnknownNames) {
     const ScratchFolder folder;
     PrepareConfig both = config_for(folder, "a.jsonl", rows_of_two);
     both.synthetic = "csn";
@@ -232,7 +232,7 @@ TEST(Prepare, SaysNothingWhenQuiet) {
     EXPECT_EQ(run(config).said, "");
 }
 
-TEST(Prepare, TakesTheRebuiltCodeSearchNetRows) {
+TEST(Prepare, AcceptsTheRebuiltCodeSearchNetRows) {
     const char* data = std::getenv("TRIREME_TEST_DATA");
     if (data == nullptr)
         GTEST_SKIP() << "TRIREME_TEST_DATA is not set: the rebuilt rows of apache/spark are not there";
@@ -240,7 +240,7 @@ TEST(Prepare, TakesTheRebuiltCodeSearchNetRows) {
     PrepareConfig config;
     config.inputs = {std::string(data) + "/csn_spark/ids.jsonl"};
     config.tokenizer = std::string("gpt2:") + data + "/gpt2_bpe";
-    config.where = "url~apache/spark";
+    config.row_filter = "url~apache/spark";
     config.output = folder.file("spark.h5");
 
     const Outcome outcome = run(config);

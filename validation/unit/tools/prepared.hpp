@@ -23,7 +23,7 @@ inline Outcome run(const tools::PrepareConfig& config) {
 }
 
 inline std::string refusal(const tools::PrepareConfig& config) {
-    return message_of<ConfigError>([&] { run(config); });
+    return catch_message<ConfigError>([&] { run(config); });
 }
 
 inline tools::PrepareConfig config_for(const ScratchFolder& folder, const std::string& name,

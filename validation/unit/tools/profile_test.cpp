@@ -17,7 +17,7 @@
 namespace trireme::tools {
 namespace {
 
-using validation::message_of;
+using validation::catch_message;
 using validation::says;
 using validation::ScratchFolder;
 using validation::sharable;
@@ -44,7 +44,7 @@ struct TwoSamples {
                 .types = none,
                 .visits = {visits.data(), device::DType::i64, 1, rows, rows},
                 .segments = segments,
-                .predicted = {predicted.data(), device::DType::i32, 1, 2, 2},
+                .predicted_rows = {predicted.data(), device::DType::i32, 1, 2, 2},
                 .targets = none.column_range(0, 2),
                 .answers = {spans.data(), device::DType::i32, 2, 2, 2},
                 .contexts = {spans.data(), device::DType::i32, 2, 2, 2},
@@ -60,8 +60,8 @@ struct TwoSamples {
     std::vector<float> pixels;
 };
 
-ProfileSubject subject_of(const TwoSamples& samples, const model::TokenBatch& batch,
-                          device::DType dtype = device::DType::f32) {
+ProfileSubject describe_subject(const TwoSamples& samples, const model::TokenBatch& batch,
+                                device::DType dtype = device::DType::f32) {
     return {.model = samples.model,
             .batch = batch,
             .dtype = dtype,
@@ -72,7 +72,7 @@ ProfileSubject subject_of(const TwoSamples& samples, const model::TokenBatch& ba
 plan::Profile profile_of(const model::ModelConfig& model, device::DType dtype = device::DType::f32) {
     const TwoSamples samples(model);
     const model::TokenBatch batch = samples.view();
-    return measure_profile(subject_of(samples, batch, dtype), 1);
+    return measure_profile(describe_subject(samples, batch, dtype), 1);
 }
 
 TEST(MeasureProfile, NamesWhatWasMeasured) {
@@ -102,8 +102,8 @@ TEST(MeasureProfile, MeasuresEqualLayersOnce) {
     EXPECT_EQ(profile.layers[1], profile.layers[3]);
 }
 
-TEST(MeasureProfile, TakesTimeInEveryLayerOfEveryFamily) {
-    for (const model::ModelConfig& model : validation::every_sharable()) {
+TEST(MeasureProfile, MeasuresEveryLayerOfEveryFamily) {
+    for (const model::ModelConfig& model : validation::make_small_models()) {
         const plan::Profile profile = profile_of(model);
 
         ASSERT_EQ(profile.layers.size(), build_layers(model).size());
@@ -116,24 +116,25 @@ TEST(MeasureProfile, TakesTimeInEveryLayerOfEveryFamily) {
 }
 
 bool has_kernel(const plan::Profile& profile, const std::string& name,
-                const std::function<bool(const plan::KernelCall&)>& is_it) {
+                const std::function<bool(const plan::KernelCall&)>& matches) {
     return std::ranges::any_of(profile.kernels, [&](const plan::KernelProfile& each) {
-        return each.kernel == name && is_it(each.call);
+        return each.kernel == name && matches(each.call);
     });
 }
 
-bool has_product(const plan::Profile& profile, const std::array<std::size_t, 3>& product) {
-    return has_kernel(profile, "linear", [&](const plan::KernelCall& call) { return call.product == product; });
+bool has_matmul(const plan::Profile& profile, const std::array<std::size_t, 3>& matmul) {
+    return has_kernel(profile, "linear", [&](const plan::KernelCall& call) { return call.matmul == matmul; });
 }
 
-// The kernels include the MLP of width 16 on two samples of 4 rows, whole and as one of two tensor ranks.
-TEST(MeasureProfile, TakesTimeOfKernelsOnMicrobatchesOfOtherSizes) {
+// The kernels include the MLP of width 16 on two samples of 4 rows, complete and split between two tensor
+// ranks.
+TEST(MeasureProfile, MeasuresKernelsOnMicrobatchesOfSeveralSizes) {
     const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
     const plan::Profile profile = profile_of(model);
 
     for (const std::size_t rows : {2, 4, 8, 16}) {
-        EXPECT_TRUE(has_product(profile, {rows, model.mlp_width, 16})) << rows;
-        EXPECT_TRUE(has_product(profile, {rows, model.mlp_width / 2, 16})) << rows;
+        EXPECT_TRUE(has_matmul(profile, {rows, model.mlp_width, 16})) << rows;
+        EXPECT_TRUE(has_matmul(profile, {rows, model.mlp_width / 2, 16})) << rows;
     }
     for (const plan::KernelProfile& each : profile.kernels) {
         EXPECT_GT(each.seconds, 0) << each.kernel;
@@ -142,7 +143,7 @@ TEST(MeasureProfile, TakesTimeOfKernelsOnMicrobatchesOfOtherSizes) {
     }
 }
 
-TEST(MeasureProfile, TakesTimeOfUpdatesNormsAndCopiesOfManySizes) {
+TEST(MeasureProfile, MeasuresUpdatesNormsAndCopiesOfSmallAndLargeSizes) {
     const plan::Profile profile = profile_of(sharable(model::Family::gpt2, Task::language));
 
     for (const char* const name : {"adamw", "sum_of_squares", "fill", "copy"}) {
@@ -153,8 +154,8 @@ TEST(MeasureProfile, TakesTimeOfUpdatesNormsAndCopiesOfManySizes) {
     }
 }
 
-TEST(MeasureProfile, HasKernelsOfEveryFamily) {
-    for (const model::ModelConfig& model : validation::every_sharable()) {
+TEST(MeasureProfile, MeasuresAttentionOfEveryFamily) {
+    for (const model::ModelConfig& model : validation::make_small_models()) {
         const plan::Profile profile = profile_of(model);
 
         EXPECT_TRUE(has_kernel(profile, "attention", [](const plan::KernelCall& call) {
@@ -163,8 +164,8 @@ TEST(MeasureProfile, HasKernelsOfEveryFamily) {
     }
 }
 
-// A stage of several layers keeps what its layers keep, as the prediction for the whole stage confirms.
-TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
+// A stage keeps the sum of what its layers keep, as the memory prediction for the stage confirms.
+TEST(MeasureProfile, MatchesThePredictedMemoryOfStages) {
     const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
     const TwoSamples samples(model);
     const plan::Profile profile = profile_of(model);
@@ -180,7 +181,7 @@ TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
         const stage::StageMemory memory = stage::predict(model, {.layers = stage}, {samples.segments, 8}, {});
 
         EXPECT_EQ(kept, memory.activations);
-        EXPECT_GE(workspace, memory.scratch + memory.again);
+        EXPECT_GE(workspace, memory.scratch + memory.block_activations);
     }
     EXPECT_EQ(profile.layers[0].rows, 8U * 16 * 4);
     EXPECT_EQ(profile.layers[0].parameters, (19U + 10) * 16 * 4);
@@ -188,17 +189,16 @@ TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
     EXPECT_EQ(profile.layers[6].parameters, 19U * 16 * 4);  // the head holds the table, too
 }
 
-TEST(Profile, IsWrittenWholeAndTold) {
+TEST(Profile, IsWrittenCompletelyAndPrinted) {
     const ScratchFolder folder;
     const TwoSamples samples(sharable(model::Family::gpt2, Task::language));
     const model::TokenBatch batch = samples.view();
     folder.write("profile.json", "an old one");
     std::ostringstream out;
 
-    profile({.output = folder.file("profile.json"), .repeats = 3}, subject_of(samples, batch), out);
+    profile({.output = folder.file("profile.json"), .repeats = 3}, describe_subject(samples, batch), out);
 
-    const plan::Profile read =
-        plan::profile_from_json(validation::read_whole(folder.file("profile.json")), "it");
+    const plan::Profile read = plan::parse_profile(validation::read_whole(folder.file("profile.json")), "it");
     EXPECT_EQ(read.layers.size(), 7U);
     EXPECT_EQ(read.repeats, 3U);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"profile.json"});
@@ -207,13 +207,14 @@ TEST(Profile, IsWrittenWholeAndTold) {
     EXPECT_TRUE(says(out.str(), "all 7 layers: "));
 }
 
-TEST(Profile, RefusesAPlaceThatCannotBeWrittenBeforeItMeasures) {
+TEST(Profile, RejectsAnUnwritableOutputBeforeMeasuring) {
     const ScratchFolder folder;
     const TwoSamples samples(sharable(model::Family::gpt2, Task::language));
     const model::TokenBatch batch = samples.view();
     std::ostringstream out;
     const auto refusal = [&](const std::string& output) {
-        return message_of<ConfigError>([&] { profile({.output = output}, subject_of(samples, batch), out); });
+        return catch_message<ConfigError>(
+            [&] { profile({.output = output}, describe_subject(samples, batch), out); });
     };
 
     EXPECT_TRUE(says(refusal(folder.file("none/profile.json")), "does not exist; create it"));

@@ -24,8 +24,8 @@ std::string span_of(const data::CorpusRow& row, const data::Tokenizer& tokenizer
     return tokenizer.decode(tokens.subspan(places.answer_first, places.answer_last - places.answer_first + 1));
 }
 
-TEST(QuestionEncoder, PutsTheContextBehindTheQuestion) {
-    const data::Tokenizer tokenizer = data::Tokenizer::bytes();
+TEST(QuestionEncoder, PutsTheContextAfterTheQuestion) {
+    const data::Tokenizer tokenizer = data::Tokenizer::make_raw_bytes();
     QuestionEncoder encoder(tokenizer);
     data::CorpusRow row;
 
@@ -40,7 +40,7 @@ TEST(QuestionEncoder, PutsTheContextBehindTheQuestion) {
 
 TEST(QuestionEncoder, TakesEveryTokenThatOverlapsTheAnswer) {
     const std::vector<std::string> texts(4, "abcabc abcabc");
-    const data::Tokenizer tokenizer = data::Tokenizer::trained(texts, 259);  // "ab" and "abc" are tokens
+    const data::Tokenizer tokenizer = data::Tokenizer::train(texts, 259);  // "ab" and "abc" are tokens
     QuestionEncoder encoder(tokenizer);
     data::CorpusRow row;
 
@@ -57,7 +57,7 @@ TEST(QuestionEncoder, TakesEveryTokenThatOverlapsTheAnswer) {
 TEST(QuestionEncoder, FindsTheAnswersOfARealFile) {
     const char* data = std::getenv("TRIREME_TEST_DATA");
     if (data == nullptr) GTEST_SKIP() << "TRIREME_TEST_DATA is not set: squad/xquad.en.json is not there";
-    const data::Tokenizer tokenizer = data::Tokenizer::gpt2(std::string(data) + "/gpt2_bpe");
+    const data::Tokenizer tokenizer = data::Tokenizer::read_gpt2(std::string(data) + "/gpt2_bpe");
     data::RowReader reader({.inputs = {std::string(data) + "/squad/xquad.en.json"}, .synthetic = ""});
     QuestionEncoder encoder(tokenizer);
     data::SourceRow source;
@@ -68,13 +68,13 @@ TEST(QuestionEncoder, FindsTheAnswersOfARealFile) {
 
         const std::string span = span_of(row, tokenizer);
         const std::string& answer = source.question.answers.front();
-        ASSERT_NE(span.find(answer), std::string::npos) << source.place << ": " << span;
+        ASSERT_NE(span.find(answer), std::string::npos) << source.location << ": " << span;
         ++row.question.answer_first;
         ASSERT_EQ(row.question.answer_first > row.question.answer_last ||
                       span_of(row, tokenizer).find(answer) == std::string::npos ||
                       span.find(answer) != span.rfind(answer),
                   true)
-            << source.place << ": " << span;
+            << source.location << ": " << span;
     }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-// Two samples of 4 and 2 rows, and a row of no sample. Rows 1, 3 and 5 predict.
+// Two samples of 4 and 2 rows, and a padding row. Rows 1, 3 and 5 have targets.
 struct TwoLengths {
     Numbers tokens{10, 11, 12, 13, 20, 21, 0};
     Numbers predicted{1, 3, 5};
@@ -17,17 +17,17 @@ struct TwoLengths {
     std::vector<kernels::Segment> segments{{.begin = 0, .length = 4, .sample = 7},
                                            {.begin = 4, .length = 2, .sample = 8}};
 
-    static device::ConstTensor view_of(const Numbers& numbers, std::size_t rows = 1) {
+    static device::ConstTensor make_view(const Numbers& numbers, std::size_t rows = 1) {
         return {numbers.data(), device::DType::i32, rows, numbers.size() / rows, numbers.size() / rows};
     }
     model::TokenBatch view() const {
         model::TokenBatch batch;
-        batch.tokens = view_of(tokens);
+        batch.tokens = make_view(tokens);
         batch.segments = segments;
-        batch.predicted = view_of(predicted);
-        batch.targets = view_of(targets);
-        batch.answers = view_of(answers, 2);
-        batch.contexts = view_of(contexts, 2);
+        batch.predicted_rows = make_view(predicted);
+        batch.targets = make_view(targets);
+        batch.answers = make_view(answers, 2);
+        batch.contexts = make_view(contexts, 2);
         return batch;
     }
 };
@@ -43,7 +43,7 @@ TEST(ResizedBatch, KeepsTheBeginningOfEachSample) {
     const model::TokenBatch view = half.view();
 
     EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 20}));
-    EXPECT_EQ(numbers_of(view.predicted),
+    EXPECT_EQ(numbers_of(view.predicted_rows),
               (Numbers{1, 2}));  // the second sample has no such row left and gets one
     EXPECT_EQ(numbers_of(view.targets), (Numbers{51, 0}));
     EXPECT_EQ(numbers_of(view.answers), (Numbers{1, 1, 0, 0}));
@@ -55,24 +55,24 @@ TEST(ResizedBatch, KeepsTheBeginningOfEachSample) {
     EXPECT_FALSE(view.visits.is_present());
 }
 
-TEST(ResizedBatch, HasAllSamplesSeveralTimes) {
+TEST(ResizedBatch, RepeatsAllSamples) {
     const TwoLengths samples;
     const ResizedBatch twice(samples.view(), {.copies = 2});
     const model::TokenBatch view = twice.view();
 
     EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 12, 13, 20, 21, 10, 11, 12, 13, 20, 21}));
-    EXPECT_EQ(numbers_of(view.predicted), (Numbers{1, 3, 5, 7, 9, 11}));
+    EXPECT_EQ(numbers_of(view.predicted_rows), (Numbers{1, 3, 5, 7, 9, 11}));
     EXPECT_EQ(view.segments[3].begin, 10U);
     EXPECT_EQ(view.answers.rows, 4U);
 }
 
-TEST(ResizedBatch, KeepsImagesWhole) {
+TEST(ResizedBatch, NeverShortensImages) {
     const Numbers tokens(6);
     const std::vector<float> pixels{1, 2, 3, 4,
                                     5, 6, 7, 8};  // two patches of two values for each of two images
     const std::vector<kernels::Segment> segments{{.begin = 0, .length = 3}, {.begin = 3, .length = 3}};
     model::TokenBatch batch;
-    batch.tokens = TwoLengths::view_of(tokens);
+    batch.tokens = TwoLengths::make_view(tokens);
     batch.segments = segments;
     batch.pixels = {pixels.data(), device::DType::f32, 4, 2, 2};
 

@@ -26,7 +26,7 @@ PlanConfig tiny(int pipe, std::size_t microbatches) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string refusal(const PlanConfig& config) {
-    return validation::message_of<ConfigError>([&] { foresee(config); });
+    return validation::catch_message<ConfigError>([&] { make_forecast(config); });
 }
 
 TEST(ShowPlan, CountsTheParametersOfEachStage) {
@@ -36,26 +36,26 @@ TEST(ShowPlan, CountsTheParametersOfEachStage) {
     config.run.model.tied = false;
     config.run.layout.partition = "4,3,3,4";
 
-    const Forecast forecast = foresee(config);
+    const Forecast forecast = make_forecast(config);
 
     EXPECT_EQ(forecast.parameters, (std::vector<std::size_t>{60647424, 21263616, 21263616, 59862528}));
-    EXPECT_EQ(forecast.all_parameters, 163037184U);
+    EXPECT_EQ(forecast.total_parameters, 163037184U);
     EXPECT_TRUE(has(to_string(forecast),
                     "parameters  60,647,424 / 21,263,616 / 21,263,616 / 59,862,528; 163,037,184 in all\n"));
 }
 
-TEST(ShowPlan, CountsATiedTableOnceInAllAndWhereverItIsHeld) {
+TEST(ShowPlan, CountsATiedEmbeddingInEachStageButOnceInTotal) {
     PlanConfig config = tiny(2, 1);
-    const Forecast tied = foresee(config);
+    const Forecast tied = make_forecast(config);
     config.run.model.tied = false;
-    const Forecast untied = foresee(config);
+    const Forecast untied = make_forecast(config);
 
     EXPECT_EQ(tied.parameters, untied.parameters);
-    EXPECT_EQ(untied.all_parameters - tied.all_parameters, 257U * 128U);
+    EXPECT_EQ(untied.total_parameters - tied.total_parameters, 257U * 128U);
 }
 
-TEST(ShowPlan, PutsTheBubbleBesideItsClosedForm) {
-    const std::string text = to_string(foresee(tiny(2, 4)));
+TEST(ShowPlan, ShowsTheBubbleNextToItsClosedForm) {
+    const std::string text = to_string(make_forecast(tiny(2, 4)));
 
     EXPECT_TRUE(has(text, "bubble      20.0 %; by the closed form 20.0 %\n")) << text;
     EXPECT_TRUE(has(text, "step        15 cost units (F=1,I=1,W=1,send=0)\n")) << text;
@@ -63,7 +63,7 @@ TEST(ShowPlan, PutsTheBubbleBesideItsClosedForm) {
     EXPECT_TRUE(has(text, "stage 1: layers 3-5, rank 1\n")) << text;
 }
 
-TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
+TEST(ShowPlan, MatchesTheClosedFormOfTheBubble) {
     const std::vector<std::pair<const char*, int>> schedules{
         {"inter-layer", 1}, {"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"looped-bfs", 2}};
     for (const auto& [schedule, chunks] : schedules) {
@@ -74,11 +74,11 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
                 config.run.schedule.chunks = chunks;
                 config.run.layout.data = 2;
 
-                const Forecast forecast = foresee(config);
+                const Forecast forecast = make_forecast(config);
 
-                const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
+                const auto closed = compute_closed_form_bubble(forecast.plan, forecast.costs);
                 ASSERT_TRUE(closed.has_value());
-                EXPECT_DOUBLE_EQ(forecast.step.bubble(), *closed)
+                EXPECT_DOUBLE_EQ(forecast.step.compute_bubble(), *closed)
                     << schedule << " pipe " << pipe << " micro-batches " << microbatches;
             }
         }
@@ -87,10 +87,10 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
 
 struct Halves {
     const char* schedule;
-    std::size_t least_microbatches;  // on 3 stages, for a closed form to hold
+    std::size_t min_microbatches;  // on 3 stages, for a closed form to hold
 };
 
-TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
+TEST(ShowPlan, MatchesTheClosedFormOfZeroBubbleSchedules) {
     for (const auto& [schedule, least] : {Halves{"zb-h1", 1}, {"zb-h2", 5}, {"zb-v", 5}}) {
         for (const std::size_t microbatches : {1U, 2U, 4U, 5U, 6U, 9U}) {
             PlanConfig config = tiny(3, microbatches);
@@ -98,26 +98,26 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
             config.run.schedule.schedule = schedule;
             config.run.costs.stages = {{.forward = 2, .backward_input = 2, .backward_weight = 2}};
 
-            const Forecast forecast = foresee(config);
+            const Forecast forecast = make_forecast(config);
 
-            const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
+            const auto closed = compute_closed_form_bubble(forecast.plan, forecast.costs);
             EXPECT_EQ(closed.has_value(), microbatches >= least) << schedule << ' ' << microbatches;
             if (!closed) continue;
             const double rounding = 1e-15;  // the bubble is a difference from 1
-            EXPECT_NEAR(forecast.step.bubble(), *closed, rounding) << schedule << ' ' << microbatches;
+            EXPECT_NEAR(forecast.step.compute_bubble(), *closed, rounding) << schedule << ' ' << microbatches;
         }
     }
 }
 
-// The weight halves are longer than the gaps that they fill, and the parts take unequal times.
-TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
+// Backward passes for weights take longer than the gaps that they fill, and all three passes differ in cost.
+TEST(ShowPlan, HasAClosedFormForUnequalCostsExceptForZbV) {
     const auto closed = [](const char* schedule, std::size_t microbatches, const schedule::StageCost& cost) {
         PlanConfig config = tiny(3, microbatches);
         config.run.model.tied = false;
         config.run.schedule.schedule = schedule;
         config.run.costs.stages = {cost};
-        const Forecast forecast = foresee(config);
-        return closed_form_bubble(forecast.plan, forecast.costs);
+        const Forecast forecast = make_forecast(config);
+        return compute_closed_form_bubble(forecast.plan, forecast.costs);
     };
     const schedule::StageCost long_weights{.forward = 2, .backward_input = 3, .backward_weight = 4};
 
@@ -128,42 +128,42 @@ TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
 }
 
 // The first rank's update waits two forwards longer, for the last rank's gradients of the tied table.
-TEST(ShowPlan, CountsWhatATiedTableCosts) {
-    const auto foreseen = [](const char* schedule, bool tied) {
+TEST(ShowPlan, IncludesTheWaitForGradientsOfATiedEmbedding) {
+    const auto forecast_of = [](const char* schedule, bool tied) {
         PlanConfig config = tiny(3, 5);
         config.run.schedule.schedule = schedule;
         config.run.model.tied = tied;
-        return foresee(config);
+        return make_forecast(config);
     };
 
-    const Forecast apart = foreseen("zb-h2", false);
-    const Forecast tied = foreseen("zb-h2", true);
-    const Forecast in_v = foreseen("zb-v", true);  // both ends are on the first rank
+    const Forecast untied = forecast_of("zb-h2", false);
+    const Forecast tied = forecast_of("zb-h2", true);
+    const Forecast in_v = forecast_of("zb-v", true);  // both ends are on the first rank
 
-    EXPECT_EQ(tied.step.seconds, apart.step.seconds + 2);
-    EXPECT_EQ(closed_form_bubble(apart.plan, apart.costs), 0);
-    EXPECT_EQ(closed_form_bubble(tied.plan, tied.costs), std::nullopt);
-    EXPECT_EQ(closed_form_bubble(in_v.plan, in_v.costs), 0);
+    EXPECT_EQ(tied.step.seconds, untied.step.seconds + 2);
+    EXPECT_EQ(compute_closed_form_bubble(untied.plan, untied.costs), 0);
+    EXPECT_EQ(compute_closed_form_bubble(tied.plan, tied.costs), std::nullopt);
+    EXPECT_EQ(compute_closed_form_bubble(in_v.plan, in_v.costs), 0);
 }
 
-TEST(ShowPlan, HasNoClosedFormWhereStagesDifferOrMessagesTakeTime) {
+TEST(ShowPlan, HasNoClosedFormIfStagesDifferOrMessagesTakeTime) {
     PlanConfig config = tiny(2, 4);
     config.run.costs.stages = {{.forward = 2}, {.forward = 1}};
-    const Forecast uneven = foresee(config);
+    const Forecast uneven = make_forecast(config);
     config.run.costs.stages = {{.send = 0.5}};
-    const Forecast slow = foresee(config);
+    const Forecast slow = make_forecast(config);
 
-    EXPECT_EQ(closed_form_bubble(uneven.plan, uneven.costs), std::nullopt);
-    EXPECT_EQ(closed_form_bubble(slow.plan, slow.costs), std::nullopt);
+    EXPECT_EQ(compute_closed_form_bubble(uneven.plan, uneven.costs), std::nullopt);
+    EXPECT_EQ(compute_closed_form_bubble(slow.plan, slow.costs), std::nullopt);
     EXPECT_FALSE(has(to_string(slow), "closed form"));
     EXPECT_TRUE(has(to_string(uneven), "(F=2,I=1,W=1,send=0;F=1,I=1,W=1,send=0)"));
 }
 
-TEST(ShowPlan, SaysAllInJson) {
+TEST(ShowPlan, WritesLayoutProgramsAndPredictionAsJson) {
     PlanConfig config = tiny(2, 4);
     config.run.layout.tensor = 2;
 
-    const auto json = nlohmann::json::parse(json_of(foresee(config)));
+    const auto json = nlohmann::json::parse(to_json(make_forecast(config)));
 
     EXPECT_EQ(json["layout"]["layers"], 11);
     EXPECT_EQ(json["layout"]["stages"][1]["replicas"][0]["ranks"], (std::vector<int>{2, 3}));
@@ -182,21 +182,21 @@ TEST(ShowPlan, SaysAllInJson) {
     EXPECT_EQ(prediction["weight_versions"], 1);
 }
 
-TEST(ShowPlan, CountsActivationsInWholeStages) {
+TEST(ShowPlan, CountsPeakActivationsInUnitsOfFullStages) {
     PlanConfig config = tiny(2, 4);
     config.run.schedule.schedule = "looped-bfs";
     config.run.schedule.chunks = 2;
 
-    const auto json = nlohmann::json::parse(json_of(foresee(config)));
+    const auto json = nlohmann::json::parse(to_json(make_forecast(config)));
 
     EXPECT_EQ(json["prediction"]["peak_activations"], (std::vector<double>{4, 4}));
 }
 
-TEST(ShowPlan, CountsAsManyActivationsAsTheScheduleIsKnownFor) {
+TEST(ShowPlan, MatchesTheKnownPeakActivationsOfZeroBubble) {
     const auto activations = [](const char* schedule) {
         PlanConfig config = tiny(3, 6);
         config.run.schedule.schedule = schedule;
-        return nlohmann::json::parse(json_of(foresee(config)))["prediction"]["peak_activations"];
+        return nlohmann::json::parse(to_json(make_forecast(config)))["prediction"]["peak_activations"];
     };
 
     EXPECT_EQ(activations("zb-h1"), (std::vector<double>{3, 3, 3}));
@@ -204,16 +204,16 @@ TEST(ShowPlan, CountsAsManyActivationsAsTheScheduleIsKnownFor) {
     EXPECT_EQ(activations("zb-v"), (std::vector<double>{3, 3, 3}));
 }
 
-TEST(ShowPlan, ForeseesMoreBytesForMoreSamplesAndFewerForRecomputing) {
+TEST(ShowPlan, PredictsMoreMemoryForMoreSamplesAndLessIfRecomputing) {
     PlanConfig config = tiny(1, 1);
-    const std::size_t eight = foresee(config).memory[0].total();
+    const std::size_t eight = make_forecast(config).memory[0].total();
     config.run.run.batch = 16;
-    const std::size_t sixteen = foresee(config).memory[0].total();
+    const std::size_t sixteen = make_forecast(config).memory[0].total();
     config.run.layout.recompute = {plan::Recompute::full};
-    const std::size_t again = foresee(config).memory[0].total();
+    const std::size_t recomputed = make_forecast(config).memory[0].total();
 
     EXPECT_GT(sixteen, eight);
-    EXPECT_LT(again, sixteen);
+    EXPECT_LT(recomputed, sixteen);
     EXPECT_GT(eight, 4 * 4U * 859008U);  // parameters, gradients and two moments
 }
 
@@ -222,19 +222,19 @@ TEST(ShowPlan, SaysWhatItAssumesWithoutACorpus) {
     config.run.model.vocabulary.reset();
     config.run.data.max_length = 100;
 
-    EXPECT_TRUE(has(to_string(foresee(config)),
+    EXPECT_TRUE(has(to_string(make_forecast(config)),
                     "assumed     micro-batches of 4 samples of 100 tokens, vocabulary 257; name the rows with "
                     "--corpus\n"));
 }
 
 TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
     PlanConfig config = tiny(1, 2);
-    EXPECT_FALSE(has(to_string(foresee(config)), "decisions"));
+    EXPECT_FALSE(has(to_string(make_forecast(config)), "decisions"));
 
     config.run.policy.decisions = "later.jsonl";
 
     EXPECT_TRUE(
-        has(to_string(foresee(config)),
+        has(to_string(make_forecast(config)),
             "decisions   the plans of later.jsonl come later and are not shown; `trireme train --dry-run` "
             "tries them all\n"));
 }
@@ -244,23 +244,23 @@ std::string tiny_profile(const validation::ScratchFolder& folder) {
     plan::Profile profile{
         .machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};
     PlanConfig config = tiny(1, 1);
-    for (const model::Layer& layer : build_layers(foresee(config).model)) {
-        plan::LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
+    for (const model::Layer& layer : build_layers(make_forecast(config).model)) {
+        plan::LayerProfile each{.name = find_kind(layer), .measured = profile.layers.size()};
         each.forward = each.backward_input = each.backward_weight = 1;
         each.backward = 2;
-        for (const model::ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        for (const model::ParameterSpec& spec : list_parameters(layer)) each.parameters += 4 * spec.size();
         profile.layers.push_back(each);
     }
-    return folder.write("profile.json", json_of(profile));
+    return folder.write("profile.json", to_json(profile));
 }
 
-TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
+TEST(ShowPlan, PredictsSecondsFromAMeasuredProfile) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 4);
     config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.layout.partition = "measured";
 
-    const Forecast forecast = foresee(config);
+    const Forecast forecast = make_forecast(config);
     const std::string text = to_string(forecast);
 
     EXPECT_EQ(forecast.step.seconds, 3 * 5 + 4 * 18);  // five layers, six layers
@@ -269,11 +269,11 @@ TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
         has(text, "costs       measured with 512 rows in a micro-batch of 1, f32, 1 thread of abacus\n"))
         << text;
     EXPECT_TRUE(has(text, "stage 0: layers 0-2, rank 0\n")) << text;
-    EXPECT_EQ(nlohmann::json::parse(json_of(forecast))["prediction"]["unit"], "s");
+    EXPECT_EQ(nlohmann::json::parse(to_json(forecast))["prediction"]["unit"], "s");
 }
 
 // The profile is a recorded measurement: perf/results/README.md.
-TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
+TEST(ShowPlan, PartitionsGpt2BetterByProfileThanByHand) {
     PlanConfig config;
     config.run.model.name = "gpt2";
     config.run.model.tied = false;
@@ -282,7 +282,7 @@ TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
     config.run.costs.profiles = {{TRIREME_SOURCE_DIR "/perf/results/cpu-epyc-zen5/profile-gpt2.json"}};
     const auto step = [&](const char* partition) {
         config.run.layout.partition = partition;
-        return foresee(config).step.seconds;
+        return make_forecast(config).step.seconds;
     };
 
     EXPECT_LT(step("measured"), step("3,5,5,1"));
@@ -290,12 +290,13 @@ TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
     EXPECT_LT(step("parameters"), step("4,3,3,4"));
 }
 
-TEST(ShowPlan, SaysThatMicrobatchesAreOthersThanThoseMeasured) {
+TEST(ShowPlan, WarnsIfMicrobatchesDifferFromTheProfile) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 2);
     config.run.costs.profiles = {{tiny_profile(folder)}};
 
-    EXPECT_TRUE(has(to_string(foresee(config)), " of abacus; here there are up to 1,024: measure these\n"));
+    EXPECT_TRUE(
+        has(to_string(make_forecast(config)), " of abacus; here there are up to 1,024: measure these\n"));
 }
 
 // Rank 1 takes twice as long, and gets three of eleven layers in place of six.
@@ -303,49 +304,48 @@ TEST(ShowPlan, SaysOnWhichDeviceEachRankWasMeasured) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 4);
     const std::string fast = tiny_profile(folder);
-    const plan::Profile slow =
-        validation::slower(plan::profile_from_json(validation::read_whole(fast), fast), 2);
+    const plan::Profile slow = validation::slower(plan::parse_profile(validation::read_whole(fast), fast), 2);
     config.run.costs.profiles = {{fast, config::RankSpan{0, 0}},
-                                 {folder.write("slow.json", json_of(slow)), config::RankSpan{1, 1}}};
+                                 {folder.write("slow.json", to_json(slow)), config::RankSpan{1, 1}}};
     config.run.layout.partition = "measured";
 
-    const std::string text = to_string(foresee(config));
+    const std::string text = to_string(make_forecast(config));
 
     EXPECT_TRUE(has(text, "f32, 1 thread of abacus (rank 0) and 1 thread of slide rule (rank 1)\n")) << text;
     EXPECT_TRUE(has(text, "(F=8,I=8,W=8,send=0;F=6,I=6,W=6,send=0)\n")) << text;
 }
 
-TEST(ShowPlan, TakesCostsThatAreGivenBeforeThoseMeasured) {
+TEST(ShowPlan, PrefersGivenCostsToMeasuredCosts) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 4);
     config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.costs.stages = {{.forward = 2}};
 
-    const std::string text = to_string(foresee(config));
+    const std::string text = to_string(make_forecast(config));
 
     EXPECT_TRUE(has(text, "step        20 cost units (F=2,I=1,W=1,send=0)\n")) << text;
     EXPECT_FALSE(has(text, "abacus")) << text;
 }
 
-TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
+TEST(ShowPlan, PartitionsLayersAmongTheGivenNumberOfRanks) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(1, 6);
     config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.layout.partition = "pipedream";
     config.ranks = 3;
 
-    const Forecast forecast = foresee(config);
+    const Forecast forecast = make_forecast(config);
 
     EXPECT_EQ(forecast.memory.size(), 3U);
     EXPECT_EQ(forecast.plan.microbatches(), 6);
-    EXPECT_EQ(plan::layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
+    EXPECT_EQ(plan::parse_layout(to_json(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";
     EXPECT_EQ(refusal(config),
               "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file gives "
               "the number");
 }
 
-TEST(ShowPlan, RefusesWhatTrainingWouldRefuse) {
+TEST(ShowPlan, RejectsWhatTrainingWouldReject) {
     PlanConfig config = tiny(2, 4);
     config.run.costs.stages = {{}, {}, {}};
     PlanConfig long_samples = tiny(1, 1);

@@ -1,4 +1,5 @@
-// MPI operations of ranks that are real processes: check-in, node discovery, waiting, abort and end.
+// MPI operations of real ranks: waiting for ranks, finding nodes, progress, abort and end. Each real rank is a
+// process of its own that runs in wall-clock time; ../simulated has the operations of simulated ranks.
 
 #include <mpi.h>
 
@@ -22,8 +23,8 @@
 namespace trireme::comm {
 namespace {
 
-// Empty messages between this rank and some others. The destructor cancels those that have not arrived when an
-// error ends the wait.
+// Empty messages between this rank and some other ranks. If an error ends the wait, the destructor cancels the
+// messages that are still pending.
 class EmptyMessages {
 public:
     explicit EmptyMessages(MPI_Comm comm) : comm_(comm) {}
@@ -46,9 +47,10 @@ public:
         check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, peer, tag, comm_, &request), "MPI_Irecv");
     }
 
-    // Throws the errors of wait_until(). In its message, `what` follows "for ranks 2-3".
-    void wait(const device::Patience& patience, const std::string& what) {
-        wait_until([&] { return are_done(); }, patience, [&] { return cat(pending_peers(), what); });
+    // Throws what wait_until() throws. In the error message, `purpose` follows "for ranks 2-3".
+    void wait(const device::WaitPolicy& wait_policy, const std::string& purpose) {
+        wait_until([&] { return test_all(); }, wait_policy,
+                   [&] { return cat(describe_pending_peers(), purpose); });
     }
 
 private:
@@ -59,70 +61,70 @@ private:
         return requests_.emplace_back(MPI_REQUEST_NULL);
     }
 
-    bool are_done() {
+    bool test_all() {
         const int count = static_cast<int>(requests_.size());
-        done_.resize(requests_.size());
-        int done_count = 0;  // MPI_UNDEFINED once no request is active
-        check_mpi(MPI_Testsome(count, requests_.data(), &done_count, done_.data(), MPI_STATUSES_IGNORE),
+        done_indices_.resize(requests_.size());
+        int done_count = 0;  // MPI_UNDEFINED when no request is active any more
+        check_mpi(MPI_Testsome(count, requests_.data(), &done_count, done_indices_.data(), MPI_STATUSES_IGNORE),
                   "MPI_Testsome");
         return done_count == MPI_UNDEFINED;
     }
 
-    std::string pending_peers() const {
+    std::string describe_pending_peers() const {
         std::vector<int> pending;
         for (std::size_t i = 0; i < peers_.size(); ++i) {
             if (requests_[i] != MPI_REQUEST_NULL) pending.push_back(peers_[i]);
         }
         std::ranges::sort(pending);
-        return cat(pending.size() == 1 ? "rank " : "ranks ", number_list(pending));
+        return cat(pending.size() == 1 ? "rank " : "ranks ", format_ranges(pending));
     }
 
     MPI_Comm comm_;
     std::vector<int> peers_;
     std::vector<MPI_Request> requests_;
-    std::vector<int> done_;
+    std::vector<int> done_indices_;
 };
 
-constexpr std::chrono::seconds patience{20};
+constexpr std::chrono::seconds finalize_limit{20};
 
 }  // namespace
 
-void check_in(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
-              device::Patience patience) {
-    int own = 0;
-    check_mpi(MPI_Comm_rank(parent, &own), "MPI_Comm_rank");
+void wait_for_ranks(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
+                    device::WaitPolicy wait_policy) {
+    int own_rank = 0;
+    check_mpi(MPI_Comm_rank(parent, &own_rank), "MPI_Comm_rank");
     const int first = ranks.front();
-    EmptyMessages arrivals(parent);
-    EmptyMessages releases(parent);
+    EmptyMessages arrival_messages(parent);
+    EmptyMessages release_messages(parent);
     const std::string purpose = cat(" to create the ", name, " group");
-    if (own != first) {
-        patience.stall_seconds *= 2;  // the first rank knows which ranks are missing, and reports first
-        releases.receive(first);
-        arrivals.send(first);
-        arrivals.wait(patience, purpose);
-        releases.wait(patience, purpose);
+    if (own_rank != first) {
+        wait_policy.stall_seconds *= 2;  // the first rank knows which ranks are missing, and reports first
+        release_messages.receive(first);
+        arrival_messages.send(first);
+        arrival_messages.wait(wait_policy, purpose);
+        release_messages.wait(wait_policy, purpose);
         return;
     }
     for (const int rank : ranks) {
-        if (rank != own) arrivals.receive(rank);
+        if (rank != own_rank) arrival_messages.receive(rank);
     }
-    arrivals.wait(patience, purpose);
+    arrival_messages.wait(wait_policy, purpose);
     for (const int rank : ranks) {
-        if (rank != own) releases.send(rank);
+        if (rank != own_rank) release_messages.send(rank);
     }
-    releases.wait(patience, purpose);
+    release_messages.wait(wait_policy, purpose);
 }
 
-void check_in_all(MPI_Comm parent, const std::string& name, device::Patience patience) {
+void wait_for_all_ranks(MPI_Comm parent, const std::string& name, device::WaitPolicy wait_policy) {
     int size = 0;
     check_mpi(MPI_Comm_size(parent, &size), "MPI_Comm_size");
     std::vector<int> ranks(static_cast<std::size_t>(size));
     std::iota(ranks.begin(), ranks.end(), 0);
-    check_in(parent, ranks, name, patience);
+    wait_for_ranks(parent, ranks, name, wait_policy);
 }
 
-std::vector<int> node_of_each(int rank, int size, const device::Patience& patience) {
-    check_in_all(MPI_COMM_WORLD, "node", patience);
+std::vector<int> find_nodes(int rank, int size, const device::WaitPolicy& wait_policy) {
+    wait_for_all_ranks(MPI_COMM_WORLD, "node", wait_policy);
     MPI_Comm node = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
               "MPI_Comm_split_type");
@@ -134,7 +136,9 @@ std::vector<int> node_of_each(int rank, int size, const device::Patience& patien
     return all;
 }
 
-double copied_bytes_per_second() { return 0; }
+// Simulated ranks add time for copying messages within a node. Real copies take wall-clock time already; 0
+// means that none is added.
+double find_copy_bandwidth() { return 0; }
 
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
     int flag = 0;
@@ -143,12 +147,12 @@ int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& statu
     return code;
 }
 
-void MpiCommunicator::wait_for(Ticket ticket) { Communicator::wait_for(ticket); }
+void MpiCommunicator::wait_for(RequestId id) { Communicator::wait_for(id); }
 
-// Large messages progress only while both ranks are inside MPI. Any MPI call progresses all of them, so the
-// result of this one is ignored.
+// Large messages progress only while both ranks are inside MPI. Any MPI call progresses all messages;
+// this function probes for a message and ignores the result.
 void MpiCommunicator::progress() {
-    unasked_sender();
+    probe_sender();
     Communicator::progress();
 }
 
@@ -158,19 +162,20 @@ void Session::abort(int exit_code) const {
     std::_Exit(exit_code);  // not reached: MPI_Abort does not return
 }
 
-void Session::end(const std::function<void()>& is_stuck) {
-    if (!std::exchange(has_started_, false)) return;
-    std::promise<void> over;
-    std::thread observer([is_over = over.get_future(), &is_stuck] {
-        if (is_over.wait_for(patience) == std::future_status::timeout) is_stuck();
+void Session::finalize(const std::function<void()>& on_stuck) {
+    if (!std::exchange(owns_mpi_, false)) return;
+    std::promise<void> finalized;
+    std::thread observer([is_finalized = finalized.get_future(), &on_stuck] {
+        if (is_finalized.wait_for(finalize_limit) == std::future_status::timeout) on_stuck();
     });
     MPI_Finalize();
-    over.set_value();
+    finalized.set_value();
     observer.join();
 }
 
+// BlankMemory is a message buffer with a size but without contents, which only simulated ranks may use.
 BlankMemory::BlankMemory(std::size_t bytes) : bytes_(bytes), data_(nullptr) {
-    throw BugError("messages that carry nothing are for simulated time");
+    throw BugError("message buffers without contents are for simulated time");
 }
 
 BlankMemory::~BlankMemory() = default;

@@ -8,25 +8,26 @@ namespace trireme::kernels {
 namespace gpu {
 namespace {
 
-constexpr unsigned fact_threads = 256;
+constexpr unsigned statistics_threads = 256;
 
+// Arguments of compute_statistics().
 template <class T>
-struct Facts {
-    device::Elements<const T> output;         // (rows, heads * head size)
-    device::Elements<const T> grad_output;    // (rows, heads * head size)
-    device::Elements<const Wide<T>> log_sum;  // (rows, heads)
+struct StatisticsCall {
+    device::Elements<const T> output;                // (rows, heads * head size)
+    device::Elements<const T> grad_output;           // (rows, heads * head size)
+    device::Elements<const Accumulator<T>> log_sum;  // (rows, heads)
     unsigned heads, head_size;
-    Wide<T> log_factor;
-    QueryFacts<Wide<T>>* facts;  // (heads, rows)
+    Accumulator<T> log_factor;                    // factor of log_sum
+    QueryStatistics<Accumulator<T>>* statistics;  // (heads, rows)
 };
 
-// One warp per query and head.
+// Computes the QueryStatistics, with one warp per query and head.
 template <class T>
-__global__ void __launch_bounds__(fact_threads) find_facts(Facts<T> op) {
-    using W = Wide<T>;
-    const std::size_t number = (std::size_t{blockIdx.x} * fact_threads + threadIdx.x) / warp_size;
-    const std::size_t row = number / op.heads;
-    const auto head = static_cast<unsigned>(number % op.heads);
+__global__ void __launch_bounds__(statistics_threads) compute_statistics(StatisticsCall<T> op) {
+    using W = Accumulator<T>;
+    const std::size_t pair_index = (std::size_t{blockIdx.x} * statistics_threads + threadIdx.x) / warp_size;
+    const std::size_t row = pair_index / op.heads;
+    const auto head = static_cast<unsigned>(pair_index % op.heads);
     if (row >= op.output.rows) return;
     const unsigned lane = threadIdx.x % warp_size;
     const T* const output = op.output.row(row) + std::size_t{head} * op.head_size;
@@ -34,64 +35,69 @@ __global__ void __launch_bounds__(fact_threads) find_facts(Facts<T> op) {
     W sum = 0;
     for (unsigned c = lane; c < op.head_size; c += warp_size)
         sum += static_cast<W>(output[c]) * static_cast<W>(grad[c]);
-    const W delta = warp_sum(sum);
-    if (lane == 0) op.facts[head * op.output.rows + row] = {op.log_factor * op.log_sum(row, head), delta};
+    const W delta = sum_over_warp(sum);
+    if (lane == 0) op.statistics[head * op.output.rows + row] = {op.log_factor * op.log_sum(row, head), delta};
 }
 
 }  // namespace
 
 template <class T>
-const QueryFacts<Wide<T>>* find_query_facts(device::CudaStream& stream, const AttentionBackward& op,
-                                            Wide<T> log_factor) {
-    using Fact = QueryFacts<Wide<T>>;
+const QueryStatistics<Accumulator<T>>* compute_query_statistics(device::CudaStream& stream,
+                                                                const AttentionBackward& op,
+                                                                Accumulator<T> log_factor) {
+    using Statistics = QueryStatistics<Accumulator<T>>;
     const std::size_t pairs = op.query.rows * op.shape.heads;
-    const Facts<T> facts{.output = elements<T>(op.output),
-                         .grad_output = elements<T>(op.grad_output),
-                         .log_sum = elements<Wide<T>>(op.log_sum),
-                         .heads = static_cast<unsigned>(op.shape.heads),
-                         .head_size = static_cast<unsigned>(op.query.columns / op.shape.heads),
-                         .log_factor = log_factor,
-                         .facts = reinterpret_cast<Fact*>(stream.work->scratch(pairs * sizeof(Fact)))};
-    const unsigned blocks = blocks_for(pairs, fact_threads / warp_size);
-    start(stream, {.blocks_x = blocks, .threads = fact_threads}, find_facts<T>, facts);
-    return facts.facts;
+    const StatisticsCall<T> call{
+        .output = get_elements<T>(op.output),
+        .grad_output = get_elements<T>(op.grad_output),
+        .log_sum = get_elements<Accumulator<T>>(op.log_sum),
+        .heads = static_cast<unsigned>(op.shape.heads),
+        .head_size = static_cast<unsigned>(op.query.columns / op.shape.heads),
+        .log_factor = log_factor,
+        .statistics = reinterpret_cast<Statistics*>(stream.work->get_scratch(pairs * sizeof(Statistics)))};
+    const unsigned blocks = count_blocks(pairs, statistics_threads / warp_size);
+    launch_kernel(stream, {.blocks_x = blocks, .threads = statistics_threads}, compute_statistics<T>, call);
+    return call.statistics;
 }
 
-template const QueryFacts<double>* find_query_facts<double>(device::CudaStream&, const AttentionBackward&,
-                                                            double);
-template const QueryFacts<float>* find_query_facts<float>(device::CudaStream&, const AttentionBackward&, float);
-template const QueryFacts<float>* find_query_facts<device::Bf16>(device::CudaStream&, const AttentionBackward&,
-                                                                 float);
+template const QueryStatistics<double>* compute_query_statistics<double>(device::CudaStream&,
+                                                                         const AttentionBackward&, double);
+template const QueryStatistics<float>* compute_query_statistics<float>(device::CudaStream&,
+                                                                       const AttentionBackward&, float);
+template const QueryStatistics<float>* compute_query_statistics<device::Bf16>(device::CudaStream&,
+                                                                              const AttentionBackward&, float);
 
 }  // namespace gpu
 
 namespace {
 
-bool is_on_chunks(const device::ConstTensor& tensor) {
+// Returns true if every row begins at a multiple of 16 bytes.
+bool is_chunk_aligned(const device::ConstTensor& tensor) {
     constexpr std::size_t chunk_bytes = 16;
     return reinterpret_cast<std::uintptr_t>(tensor.data) % chunk_bytes == 0 &&
-           (tensor.rows <= 1 || tensor.stride * bytes_of(tensor.dtype) % chunk_bytes == 0);
+           (tensor.rows <= 1 || tensor.stride * byte_size(tensor.dtype) % chunk_bytes == 0);
 }
 
-// The scale must be positive: a negative one would turn the largest dot product into the smallest score.
+// The scale must be positive, because a negative scale would turn the largest dot product into the smallest
+// score. The first of `tensors` is the query.
 bool suits_tensor_cores(const AttentionShape& shape, std::initializer_list<device::ConstTensor> tensors) {
     const device::ConstTensor& query = *tensors.begin();
     const std::size_t head_size = query.columns / shape.heads;
     return query.dtype == device::DType::bf16 && head_size > 0 && head_size % 8 == 0 && head_size <= 128 &&
-           shape.scale > 0 && std::ranges::all_of(tensors, is_on_chunks);
+           shape.scale > 0 && std::ranges::all_of(tensors, is_chunk_aligned);
 }
 
 }  // namespace
 
 void run(device::CudaStream& stream, const Attention& op) {
-    const bool is_suited = suits_tensor_cores(op.shape, {op.query, op.key, op.value, op.output});
-    is_suited ? gpu::attend_on_tensor_cores(stream, op) : gpu::attend_plainly(stream, op);
+    const bool uses_tensor_cores = suits_tensor_cores(op.shape, {op.query, op.key, op.value, op.output});
+    uses_tensor_cores ? gpu::run_tensor_attention(stream, op) : gpu::run_plain_attention(stream, op);
 }
 
 void run(device::CudaStream& stream, const AttentionBackward& op) {
-    const bool is_suited = suits_tensor_cores(
+    const bool uses_tensor_cores = suits_tensor_cores(
         op.shape, {op.query, op.key, op.value, op.grad_output, op.grad_query, op.grad_key, op.grad_value});
-    is_suited ? gpu::attend_on_tensor_cores(stream, op) : gpu::attend_plainly(stream, op);
+    uses_tensor_cores ? gpu::run_tensor_attention(stream, op) : gpu::run_plain_attention(stream, op);
 }
 
 }  // namespace trireme::kernels

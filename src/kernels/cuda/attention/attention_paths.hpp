@@ -6,12 +6,12 @@
 
 namespace trireme::kernels::gpu {
 
-void attend_plainly(device::CudaStream& stream, const Attention& op);
-void attend_plainly(device::CudaStream& stream, const AttentionBackward& op);
+void run_plain_attention(device::CudaStream& stream, const Attention& op);
+void run_plain_attention(device::CudaStream& stream, const AttentionBackward& op);
 
-// Require bf16, a positive scale, a head size that is a multiple of 8 and at most 128, and rows aligned to 16
-// bytes.
-void attend_on_tensor_cores(device::CudaStream& stream, const Attention& op);
-void attend_on_tensor_cores(device::CudaStream& stream, const AttentionBackward& op);
+// The two functions require bf16, a positive scale, a head size that is a multiple of 8 and at most 128, and
+// rows aligned to 16 bytes.
+void run_tensor_attention(device::CudaStream& stream, const Attention& op);
+void run_tensor_attention(device::CudaStream& stream, const AttentionBackward& op);
 
 }  // namespace trireme::kernels::gpu

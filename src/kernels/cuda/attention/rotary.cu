@@ -1,47 +1,52 @@
-// A block rotates several rows. Its threads first compute the sines and cosines of these rows in shared memory,
-// once for all heads, and then rotate vectors of channel pairs.
+// A block of threads rotates several rows. Its threads first compute the sines and cosines of these rows in
+// shared memory, once for all heads, and then rotate vectors of channel pairs.
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/rotary.hpp"
 
 namespace trireme::kernels {
 namespace {
 
+using gpu::Accumulator;
 using gpu::Vector;
-using gpu::Wide;
 
-constexpr unsigned turn_threads = 256;
-constexpr unsigned vectors_of_thread = 4;  // target: with fewer, most threads wait for the sines of a few
-constexpr unsigned most_angles = 2048;     // per block
+constexpr unsigned rotary_threads = 256;
+// The intended number of vectors of each thread: with fewer, most threads wait for sines that a few threads
+// compute.
+constexpr unsigned vectors_per_thread = 4;
+constexpr unsigned max_angles = 2048;  // per block
 
-// The work of one block: a number of frequencies of a head, and enough rows to occupy its threads.
-struct Share {
+// The work of one block of threads: a number of frequencies of each head, and enough rows to occupy the
+// threads.
+struct BlockWork {
     unsigned frequencies = 0;
     unsigned rows = 0;
 };
 
-Share share_of_block(std::size_t half, std::size_t heads, unsigned width) {
-    const std::size_t frequencies = half < most_angles / 4 ? half : most_angles / 4;
-    const std::size_t vectors_of_row = frequencies / width * heads;
-    const std::size_t wanted = gpu::parts(turn_threads * vectors_of_thread, vectors_of_row);
-    const std::size_t most = most_angles / frequencies;
+// `width` is the number of elements of a vector.
+BlockWork plan_block_work(std::size_t half, std::size_t heads, unsigned width) {
+    const std::size_t frequencies = half < max_angles / 4 ? half : max_angles / 4;
+    const std::size_t vectors_per_row = frequencies / width * heads;
+    const std::size_t wanted_rows = gpu::divide_round_up(rotary_threads * vectors_per_thread, vectors_per_row);
+    const std::size_t max_rows = max_angles / frequencies;
     return {.frequencies = static_cast<unsigned>(frequencies),
-            .rows = static_cast<unsigned>(wanted < most ? wanted : most)};
+            .rows = static_cast<unsigned>(wanted_rows < max_rows ? wanted_rows : max_rows)};
 }
 
 template <class T>
-struct Turn {
+struct RotaryCall {
     device::Elements<T> values;
     const std::int32_t* positions;
     const double* frequencies;
     std::size_t half;
     bool is_backward;
-    Share share;
+    BlockWork block_work;
 };
 
-// Rounds each angle (__dmul_rn) before taking its sine. With an FMA, large positions would rotate by another
-// angle.
+// Rounds each angle to double (__dmul_rn) before taking its sine. If the compiler fused the multiplication into
+// an FMA, rows at large positions would be rotated by another angle than on other backends.
 template <class W>
-__device__ void make_angles(std::int32_t position, double frequency, bool is_backward, W& cosine, W& sine) {
+__device__ void compute_sine_cosine(std::int32_t position, double frequency, bool is_backward, W& cosine,
+                                    W& sine) {
     double exact_sine = 0;
     double exact_cosine = 0;
     sincos(__dmul_rn(position, frequency), &exact_sine, &exact_cosine);
@@ -50,43 +55,44 @@ __device__ void make_angles(std::int32_t position, double frequency, bool is_bac
 }
 
 template <unsigned width, class T>
-__device__ void turn_vectors(T* first, T* second, const Wide<T>* cosines, const Wide<T>* sines) {
+__device__ void rotate_vectors(T* first, T* second, const Accumulator<T>* cosines,
+                               const Accumulator<T>* sines) {
     auto x = gpu::load<width>(first);
     auto y = gpu::load<width>(second);
     for (unsigned i = 0; i < width; ++i) {
-        const Wide<T> before = x[i];
-        x.set(i, before * cosines[i] - y[i] * sines[i]);
-        y.set(i, y[i] * cosines[i] + before * sines[i]);
+        const Accumulator<T> old_x = x[i];
+        x.set(i, old_x * cosines[i] - y[i] * sines[i]);
+        y.set(i, y[i] * cosines[i] + old_x * sines[i]);
     }
     gpu::store(first, x);
     gpu::store(second, y);
 }
 
 template <unsigned width, class T>
-__global__ void __launch_bounds__(turn_threads) turn_rows(Turn<T> op) {
-    const std::size_t first_row = std::size_t{blockIdx.x} * op.share.rows;
-    const std::size_t first_frequency = std::size_t{blockIdx.y} * op.share.frequencies;
+__global__ void __launch_bounds__(rotary_threads) rotate_rows(RotaryCall<T> op) {
+    const std::size_t first_row = std::size_t{blockIdx.x} * op.block_work.rows;
+    const std::size_t first_frequency = std::size_t{blockIdx.y} * op.block_work.frequencies;
     const std::size_t rows_left = op.values.rows - first_row;
     const std::size_t frequencies_left = op.half - first_frequency;
-    const auto rows = static_cast<unsigned>(rows_left < op.share.rows ? rows_left : op.share.rows);
-    const auto count = static_cast<unsigned>(frequencies_left < op.share.frequencies ? frequencies_left
-                                                                                     : op.share.frequencies);
-    Wide<T>* const cosines = gpu::shared_memory<Wide<T>>();
-    Wide<T>* const sines = cosines + rows * count;
+    const auto rows = static_cast<unsigned>(rows_left < op.block_work.rows ? rows_left : op.block_work.rows);
+    const auto count = static_cast<unsigned>(
+        frequencies_left < op.block_work.frequencies ? frequencies_left : op.block_work.frequencies);
+    Accumulator<T>* const cosines = gpu::shared_memory<Accumulator<T>>();
+    Accumulator<T>* const sines = cosines + rows * count;
     for (unsigned n = threadIdx.x; n < rows * count; n += blockDim.x) {
-        make_angles(op.positions[first_row + n / count], op.frequencies[first_frequency + n % count],
-                    op.is_backward, cosines[n], sines[n]);
+        compute_sine_cosine(op.positions[first_row + n / count], op.frequencies[first_frequency + n % count],
+                            op.is_backward, cosines[n], sines[n]);
     }
     __syncthreads();
-    const unsigned vectors_of_head = count / width;
-    const std::size_t vectors_of_row = op.values.columns / (2 * op.half) * vectors_of_head;
-    for (std::size_t n = threadIdx.x; n < rows * vectors_of_row; n += blockDim.x) {
-        const auto row = static_cast<unsigned>(n / vectors_of_row);
-        const std::size_t head = n % vectors_of_row / vectors_of_head;
-        const auto c = static_cast<unsigned>(n % vectors_of_head) * width;
+    const unsigned vectors_per_head = count / width;
+    const std::size_t vectors_per_row = op.values.columns / (2 * op.half) * vectors_per_head;
+    for (std::size_t n = threadIdx.x; n < rows * vectors_per_row; n += blockDim.x) {
+        const auto row = static_cast<unsigned>(n / vectors_per_row);
+        const std::size_t head = n % vectors_per_row / vectors_per_head;
+        const auto c = static_cast<unsigned>(n % vectors_per_head) * width;
         T* const first = op.values.row(first_row + row) + head * 2 * op.half + first_frequency + c;
         const unsigned angle = row * count + c;
-        turn_vectors<width>(first, first + op.half, cosines + angle, sines + angle);
+        rotate_vectors<width>(first, first + op.half, cosines + angle, sines + angle);
     }
 }
 
@@ -97,23 +103,24 @@ void run(device::CudaStream& stream, const Rotary& op) {
     const std::size_t heads = op.values.columns / (2 * half);
     if (heads == 0 || op.values.rows == 0) return;
     gpu::visit_type(op.values.dtype, [&]<class T>(T) {
-        Turn<T> turn{.values = gpu::elements<T>(op.values),
-                     .positions = gpu::elements<std::int32_t>(op.positions).data,
-                     .frequencies = stream.work->tell(op.frequencies),
-                     .half = half,
-                     .is_backward = op.is_backward,
-                     .share = {}};
-        gpu::visit_width<T>(
-            half % gpu::vector_width<T> == 0 && gpu::has_vectors<T>(turn.values),
-            [&]<unsigned width>(std::integral_constant<unsigned, width>) {
-                turn.share = share_of_block(half, heads, width);
-                const std::size_t angles = std::size_t{turn.share.rows} * turn.share.frequencies;
-                const device::GpuGrid grid{.blocks_x = gpu::blocks_for(turn.values.rows, turn.share.rows),
-                                           .blocks_y = gpu::blocks_for(half, turn.share.frequencies),
-                                           .threads = turn_threads,
-                                           .shared_bytes = 2 * angles * sizeof(Wide<T>)};
-                gpu::start(stream, grid, turn_rows<width, T>, turn);
-            });
+        RotaryCall<T> call{.values = gpu::get_elements<T>(op.values),
+                           .positions = gpu::get_elements<std::int32_t>(op.positions).data,
+                           .frequencies = stream.work->upload(op.frequencies),
+                           .half = half,
+                           .is_backward = op.is_backward,
+                           .block_work = {}};
+        gpu::visit_width<T>(half % gpu::vector_width<T> == 0 && gpu::may_use_vectors<T>(call.values),
+                            [&]<unsigned width>(std::integral_constant<unsigned, width>) {
+                                call.block_work = plan_block_work(half, heads, width);
+                                const std::size_t angles =
+                                    std::size_t{call.block_work.rows} * call.block_work.frequencies;
+                                const device::GpuGrid grid{
+                                    .blocks_x = gpu::count_blocks(call.values.rows, call.block_work.rows),
+                                    .blocks_y = gpu::count_blocks(half, call.block_work.frequencies),
+                                    .threads = rotary_threads,
+                                    .shared_bytes = 2 * angles * sizeof(Accumulator<T>)};
+                                gpu::launch_kernel(stream, grid, rotate_rows<width, T>, call);
+                            });
     });
 }
 

@@ -1,5 +1,5 @@
-// The CUDA version of the kernel language and of kernel launches. The emulated GPU of the tests has its own
-// version of the files in this folder; its include path finds those first.
+// Shared memory and kernel launches in CUDA. The emulated GPU of the tests has its own versions of the files in
+// this folder, which its include path finds first.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,10 +20,10 @@ __device__ T* shared_memory() {
 
 // Appends a kernel to the queue.
 template <class... Parameters>
-void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
-                  std::type_identity_t<Parameters>... arguments) {
+void launch_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
+                   std::type_identity_t<Parameters>... arguments) {
     std::array<void*, sizeof...(arguments)> addresses{&arguments...};
-    device::start_kernel(queue, grid, reinterpret_cast<const void*>(kernel), addresses.data());
+    device::launch_kernel(queue, grid, reinterpret_cast<const void*>(kernel), addresses.data());
 }
 
 }  // namespace trireme::kernels::gpu

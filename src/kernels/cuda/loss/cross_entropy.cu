@@ -1,14 +1,15 @@
-// One block per row. The logits are read once for the loss and the choice, and once more for gradients.
+// One block of threads per row. The block reads the logits once for the loss and the argmax (the first column
+// with the largest logit), and once more for the gradients.
 #include "kernels/cuda/loss/logit_row.cuh"
 #include "trireme/kernels/cross_entropy.hpp"
 
 namespace trireme::kernels {
 namespace {
 
-using gpu::Wide;
+using gpu::Accumulator;
 
 template <class T>
-struct Rows {
+struct CrossEntropyCall {
     device::Elements<T> logits;
     const std::int32_t* targets;
     double* losses;
@@ -17,48 +18,54 @@ struct Rows {
     double smoothing;
 };
 
-// Uses differences from the largest logit, which keep precision if all logits are large.
+// `mean` is the mean of the logits. Subtracts the largest logit from all logits, which keeps precision if all
+// logits are large.
 template <class W>
-__device__ double loss_of(const gpu::LogitSums<W>& sums, double target_logit, double mean, double smoothing) {
+__device__ double compute_loss(const gpu::LogitSums<W>& sums, double target_logit, double mean,
+                               double smoothing) {
     const auto largest = static_cast<double>(sums.largest);
-    double right = (1 - smoothing) * (target_logit - largest);
-    if (smoothing > 0) right += smoothing * (mean - largest);
-    return std::log(static_cast<double>(sums.exp_sum)) - right;
+    double weighted_logits = (1 - smoothing) * (target_logit - largest);
+    if (smoothing > 0) weighted_logits += smoothing * (mean - largest);
+    return std::log(static_cast<double>(sums.exp_sum)) - weighted_logits;
 }
 
+// The shift is a logit, which its type represents exactly, so the rest of the shift is 0.
 template <class T>
-__device__ void write_gradient(const Rows<T>& op, T* x, unsigned place, const gpu::LogitSums<Wide<T>>& sums) {
-    using W = Wide<T>;
+__device__ void write_gradient(const CrossEntropyCall<T>& op, T* x, unsigned target_column,
+                               const gpu::LogitSums<Accumulator<T>>& sums) {
+    using W = Accumulator<T>;
     const auto columns = static_cast<unsigned>(op.logits.columns);
     const double scale = op.gradient_scale;
-    gpu::write_gradient<T>(x, columns, place,
+    gpu::write_gradient<T>(x, columns, target_column,
                            {.shift = sums.largest,
-                            .rest = 0,
+                            .shift_rest = 0,
                             .factor = static_cast<W>(scale / static_cast<double>(sums.exp_sum)),
-                            .everyone = static_cast<W>(scale * op.smoothing / columns),
-                            .right = static_cast<W>(scale * (1 - op.smoothing))});
+                            .smoothing_term = static_cast<W>(scale * op.smoothing / columns),
+                            .target_term = static_cast<W>(scale * (1 - op.smoothing))});
 }
 
 // A target beyond the vocabulary makes the loss NaN; other backends throw.
 template <class T>
-__global__ void __launch_bounds__(gpu::most_row_threads) cross_entropy(Rows<T> op) {
-    using W = Wide<T>;
+__global__ void __launch_bounds__(gpu::max_row_threads) compute_cross_entropy(CrossEntropyCall<T> op) {
+    using W = Accumulator<T>;
     T* const x = op.logits.row(blockIdx.x);
     const auto columns = static_cast<unsigned>(op.logits.columns);
     const std::int32_t target = op.targets[blockIdx.x];
     const bool has_target = target != no_target;
     if (has_target || op.choices != nullptr) {
-        const unsigned place = gpu::column_of(target, 0, columns);
-        const W target_logit = place < columns ? static_cast<W>(x[place]) : std::numeric_limits<W>::quiet_NaN();
-        const W pivot = gpu::pivot_of(x);
-        const gpu::LogitSums<W> sums = gpu::sums_of_row(x, columns, pivot);
+        const unsigned target_column = gpu::find_target_column(target, 0, columns);
+        const W target_logit =
+            target_column < columns ? static_cast<W>(x[target_column]) : std::numeric_limits<W>::quiet_NaN();
+        const W pivot = gpu::choose_pivot(x);
+        const gpu::LogitSums<W> sums = gpu::compute_row_sums(x, columns, pivot);
         if (threadIdx.x == 0) {
-            const double mean = static_cast<double>(sums.distances) / columns + static_cast<double>(pivot);
+            // The mean logit is the pivot plus the mean distance from the pivot.
+            const double mean = static_cast<double>(sums.distance_sum) / columns + static_cast<double>(pivot);
             op.losses[blockIdx.x] =
-                has_target ? loss_of(sums, static_cast<double>(target_logit), mean, op.smoothing) : 0;
-            if (op.choices != nullptr) op.choices[blockIdx.x] = static_cast<std::int32_t>(sums.choice);
+                has_target ? compute_loss(sums, static_cast<double>(target_logit), mean, op.smoothing) : 0;
+            if (op.choices != nullptr) op.choices[blockIdx.x] = static_cast<std::int32_t>(sums.argmax);
         }
-        if (has_target && op.gradient_scale != 0) write_gradient(op, x, place, sums);
+        if (has_target && op.gradient_scale != 0) write_gradient(op, x, target_column, sums);
     }
     if (has_target) return;
     if (threadIdx.x == 0) op.losses[blockIdx.x] = 0;
@@ -69,15 +76,15 @@ __global__ void __launch_bounds__(gpu::most_row_threads) cross_entropy(Rows<T> o
 
 void run(device::CudaStream& stream, const CrossEntropy& op) {
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
-        const Rows<T> rows{
-            .logits = gpu::elements<T>(op.logits),
-            .targets = gpu::elements<std::int32_t>(op.targets).data,
-            .losses = gpu::elements<double>(op.losses).data,
-            .choices = op.choices.is_present() ? gpu::elements<std::int32_t>(op.choices).data : nullptr,
+        const CrossEntropyCall<T> call{
+            .logits = gpu::get_elements<T>(op.logits),
+            .targets = gpu::get_elements<std::int32_t>(op.targets).data,
+            .losses = gpu::get_elements<double>(op.losses).data,
+            .choices = op.choices.is_present() ? gpu::get_elements<std::int32_t>(op.choices).data : nullptr,
             .gradient_scale = op.gradient_scale,
             .smoothing = op.smoothing};
-        gpu::start(stream, gpu::block_a_row_of_logits(op.logits.rows, op.logits.columns), cross_entropy<T>,
-                   rows);
+        gpu::launch_kernel(stream, gpu::make_logit_grid(op.logits.rows, op.logits.columns),
+                           compute_cross_entropy<T>, call);
     });
 }
 

@@ -1,4 +1,4 @@
-// One block per row of logits; for the merge of the ranks' statistics, one thread per row.
+// One block of threads processes a row of logits. One thread merges the statistics of the ranks for a row.
 #include "kernels/cuda/loss/logit_row.cuh"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/logit_statistics.hpp"
@@ -6,10 +6,10 @@
 namespace trireme::kernels {
 namespace {
 
-using gpu::Wide;
+using gpu::Accumulator;
 
 template <class T>
-struct Statistics {
+struct StatisticsCall {
     device::Elements<const T> logits;
     const std::int32_t* targets;
     device::Elements<double> statistics;
@@ -17,24 +17,26 @@ struct Statistics {
 };
 
 template <class T>
-__global__ void __launch_bounds__(gpu::most_row_threads) describe(Statistics<T> op) {
-    using W = Wide<T>;
+__global__ void __launch_bounds__(gpu::max_row_threads) compute_statistics(StatisticsCall<T> op) {
+    using W = Accumulator<T>;
     const T* const x = op.logits.row(blockIdx.x);
     const auto columns = static_cast<unsigned>(op.logits.columns);
-    const W pivot = gpu::pivot_of(x);
-    const gpu::LogitSums<W> sums = gpu::sums_of_row(x, columns, pivot);
+    const W pivot = gpu::choose_pivot(x);
+    const gpu::LogitSums<W> sums = gpu::compute_row_sums(x, columns, pivot);
     if (threadIdx.x != 0) return;
-    const unsigned place = gpu::column_of(op.targets[blockIdx.x], op.first_column, columns);
+    const unsigned target_column = gpu::find_target_column(op.targets[blockIdx.x], op.first_column, columns);
     double* const statistics = op.statistics.row(blockIdx.x);
-    statistics[logit_field::largest] = static_cast<double>(sums.largest);
-    statistics[logit_field::choice] = static_cast<double>(op.first_column + sums.choice);
+    statistics[logit_field::largest_logit] = static_cast<double>(sums.largest);
+    statistics[logit_field::argmax] = static_cast<double>(op.first_column + sums.argmax);
     statistics[logit_field::exp_sum] = static_cast<double>(sums.exp_sum);
-    statistics[logit_field::sum] = columns * static_cast<double>(pivot) + static_cast<double>(sums.distances);
-    statistics[logit_field::target_logit] = place < columns ? static_cast<double>(static_cast<W>(x[place])) : 0;
+    statistics[logit_field::logit_sum] =
+        columns * static_cast<double>(pivot) + static_cast<double>(sums.distance_sum);
+    statistics[logit_field::target_logit] =
+        target_column < columns ? static_cast<double>(static_cast<W>(x[target_column])) : 0;
 }
 
-struct Merge {
-    device::Elements<const double> parts;
+struct MergeCall {
+    device::Elements<const double> rank_statistics;
     device::Elements<const std::int32_t> targets;
     double* log_sums;
     double* losses;
@@ -43,63 +45,66 @@ struct Merge {
     double smoothing;
 };
 
-// Returns the part with the largest logit. The ranks hold the columns in ascending order, so of equally large
-// logits the one of the lowest rank is the first.
-__device__ std::size_t best_part(const Merge& op, std::size_t r) {
+// Returns the row of op.rank_statistics with the largest logit for logit row r. The ranks hold the columns in
+// ascending order, so if several ranks have the largest logit, the lowest of these ranks holds the first column
+// with this logit.
+__device__ std::size_t find_best_rank_row(const MergeCall& op, std::size_t r) {
     std::size_t best = r;
-    for (std::size_t part = r; part < op.parts.rows; part += op.targets.columns) {
-        if (op.parts(part, logit_field::largest) > op.parts(best, logit_field::largest)) best = part;
+    for (std::size_t rank_row = r; rank_row < op.rank_statistics.rows; rank_row += op.targets.columns) {
+        if (op.rank_statistics(rank_row, logit_field::largest_logit) >
+            op.rank_statistics(best, logit_field::largest_logit))
+            best = rank_row;
     }
     return best;
 }
 
-// Uses differences from the largest logit, which keep precision if all logits are large. A target beyond the
-// vocabulary makes the loss NaN; other backends throw.
-__device__ void merge_row(const Merge& op, std::size_t r) {
-    const std::size_t best = best_part(op, r);
-    const double largest = op.parts(best, logit_field::largest);
+// Subtracts the largest logit from all logits, which keeps precision if all logits are large. A target beyond
+// the vocabulary makes the loss NaN; other backends throw.
+__device__ void merge_row(const MergeCall& op, std::size_t r) {
+    const std::size_t best = find_best_rank_row(op, r);
+    const double largest = op.rank_statistics(best, logit_field::largest_logit);
     double exp_sum = 0;
     double sum = 0;
     double target_logit =
         op.targets[r] < static_cast<std::int64_t>(op.columns) ? 0 : std::numeric_limits<double>::quiet_NaN();
-    for (std::size_t part = r; part < op.parts.rows; part += op.targets.columns) {
-        const double distance = op.parts(part, logit_field::largest) - largest;
-        exp_sum += op.parts(part, logit_field::exp_sum) * std::exp(distance);
-        sum += op.parts(part, logit_field::sum);
-        target_logit += op.parts(part, logit_field::target_logit);
+    for (std::size_t rank_row = r; rank_row < op.rank_statistics.rows; rank_row += op.targets.columns) {
+        const double distance = op.rank_statistics(rank_row, logit_field::largest_logit) - largest;
+        exp_sum += op.rank_statistics(rank_row, logit_field::exp_sum) * std::exp(distance);
+        sum += op.rank_statistics(rank_row, logit_field::logit_sum);
+        target_logit += op.rank_statistics(rank_row, logit_field::target_logit);
     }
-    double right = (1 - op.smoothing) * (target_logit - largest);
-    if (op.smoothing > 0) right += op.smoothing * (sum / static_cast<double>(op.columns) - largest);
+    double weighted_logits = (1 - op.smoothing) * (target_logit - largest);
+    if (op.smoothing > 0) weighted_logits += op.smoothing * (sum / static_cast<double>(op.columns) - largest);
     op.log_sums[r] = largest + std::log(exp_sum);
-    op.losses[r] = op.targets[r] == no_target ? 0 : std::log(exp_sum) - right;
+    op.losses[r] = op.targets[r] == no_target ? 0 : std::log(exp_sum) - weighted_logits;
     if (op.choices != nullptr) {
-        op.choices[r] = static_cast<std::int32_t>(op.parts(best, logit_field::choice));
+        op.choices[r] = static_cast<std::int32_t>(op.rank_statistics(best, logit_field::argmax));
     }
 }
 
 constexpr unsigned merge_threads = 256;
 
-__global__ void __launch_bounds__(merge_threads) merge_rows(Merge op) {
+__global__ void __launch_bounds__(merge_threads) merge_rows(MergeCall op) {
     const std::size_t r = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (r < op.targets.columns) merge_row(op, r);
 }
 
 template <class T>
-struct Gradients {
+struct GradientsCall {
     device::Elements<T> logits;
     const std::int32_t* targets;
     const double* log_sums;
     std::size_t first_column;
-    Wide<T> factor;
-    Wide<T> everyone;
-    Wide<T> right;
+    Accumulator<T> factor;
+    Accumulator<T> smoothing_term;
+    Accumulator<T> target_term;
 };
 
-// Subtracts log_sum in two steps, because a single float would lose digits of a large log_sum that matter for
-// the probabilities.
+// Subtracts log_sum in two steps, because the probabilities depend on digits of a large log_sum that a single
+// float would lose.
 template <class T>
-__global__ void __launch_bounds__(gpu::most_row_threads) differentiate(Gradients<T> op) {
-    using W = Wide<T>;
+__global__ void __launch_bounds__(gpu::max_row_threads) differentiate(GradientsCall<T> op) {
+    using W = Accumulator<T>;
     T* const x = op.logits.row(blockIdx.x);
     const auto columns = static_cast<unsigned>(op.logits.columns);
     const std::int32_t target = op.targets[blockIdx.x];
@@ -107,49 +112,49 @@ __global__ void __launch_bounds__(gpu::most_row_threads) differentiate(Gradients
     const double log_sum = op.log_sums[blockIdx.x];
     const W high = static_cast<W>(log_sum);
     const W low = static_cast<W>(log_sum - static_cast<double>(high));
-    gpu::write_gradient<T>(x, columns, gpu::column_of(target, op.first_column, columns),
-                           {high, low, op.factor, op.everyone, op.right});
+    gpu::write_gradient<T>(x, columns, gpu::find_target_column(target, op.first_column, columns),
+                           {high, low, op.factor, op.smoothing_term, op.target_term});
 }
 
 }  // namespace
 
 void run(device::CudaStream& stream, const LogitStatistics& op) {
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
-        const Statistics<T> statistics{.logits = gpu::elements<T>(op.logits),
-                                       .targets = gpu::elements<std::int32_t>(op.targets).data,
-                                       .statistics = gpu::elements<double>(op.statistics),
-                                       .first_column = op.first_column};
-        gpu::start(stream, gpu::block_a_row_of_logits(op.logits.rows, op.logits.columns), describe<T>,
-                   statistics);
+        const StatisticsCall<T> statistics{.logits = gpu::get_elements<T>(op.logits),
+                                           .targets = gpu::get_elements<std::int32_t>(op.targets).data,
+                                           .statistics = gpu::get_elements<double>(op.statistics),
+                                           .first_column = op.first_column};
+        gpu::launch_kernel(stream, gpu::make_logit_grid(op.logits.rows, op.logits.columns),
+                           compute_statistics<T>, statistics);
     });
 }
 
 void run(device::CudaStream& stream, const MergeLogitStatistics& op) {
-    const Merge merge{
-        .parts = gpu::elements<double>(op.parts),
-        .targets = gpu::elements<std::int32_t>(op.targets),
-        .log_sums = gpu::elements<double>(op.log_sums).data,
-        .losses = gpu::elements<double>(op.losses).data,
-        .choices = op.choices.is_present() ? gpu::elements<std::int32_t>(op.choices).data : nullptr,
+    const MergeCall call{
+        .rank_statistics = gpu::get_elements<double>(op.rank_statistics),
+        .targets = gpu::get_elements<std::int32_t>(op.targets),
+        .log_sums = gpu::get_elements<double>(op.log_sums).data,
+        .losses = gpu::get_elements<double>(op.losses).data,
+        .choices = op.choices.is_present() ? gpu::get_elements<std::int32_t>(op.choices).data : nullptr,
         .columns = op.columns,
         .smoothing = op.smoothing};
-    const unsigned blocks = gpu::blocks_for(op.targets.columns, merge_threads);
-    gpu::start(stream, {.blocks_x = blocks, .threads = merge_threads}, merge_rows, merge);
+    const unsigned blocks = gpu::count_blocks(op.targets.columns, merge_threads);
+    gpu::launch_kernel(stream, {.blocks_x = blocks, .threads = merge_threads}, merge_rows, call);
 }
 
 void run(device::CudaStream& stream, const LogitGradients& op) {
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
-        using W = Wide<T>;
-        const double everyone = op.gradient_scale * op.smoothing / static_cast<double>(op.columns);
-        const Gradients<T> gradients{.logits = gpu::elements<T>(op.logits),
-                                     .targets = gpu::elements<std::int32_t>(op.targets).data,
-                                     .log_sums = gpu::elements<double>(op.log_sums).data,
-                                     .first_column = op.first_column,
-                                     .factor = static_cast<W>(op.gradient_scale),
-                                     .everyone = static_cast<W>(everyone),
-                                     .right = static_cast<W>(op.gradient_scale * (1 - op.smoothing))};
-        gpu::start(stream, gpu::block_a_row_of_logits(op.logits.rows, op.logits.columns), differentiate<T>,
-                   gradients);
+        using W = Accumulator<T>;
+        const double smoothing_term = op.gradient_scale * op.smoothing / static_cast<double>(op.columns);
+        const GradientsCall<T> gradients{.logits = gpu::get_elements<T>(op.logits),
+                                         .targets = gpu::get_elements<std::int32_t>(op.targets).data,
+                                         .log_sums = gpu::get_elements<double>(op.log_sums).data,
+                                         .first_column = op.first_column,
+                                         .factor = static_cast<W>(op.gradient_scale),
+                                         .smoothing_term = static_cast<W>(smoothing_term),
+                                         .target_term = static_cast<W>(op.gradient_scale * (1 - op.smoothing))};
+        gpu::launch_kernel(stream, gpu::make_logit_grid(op.logits.rows, op.logits.columns), differentiate<T>,
+                           gradients);
     });
 }
 

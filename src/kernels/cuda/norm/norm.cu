@@ -4,44 +4,45 @@
 
 namespace trireme::kernels {
 
-using gpu::Wide;
+using gpu::Accumulator;
 
 void run(device::CudaStream& stream, const LayerNorm& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        using W = Wide<T>;
-        const gpu::NormForward<T> forward{.input = gpu::elements<T>(op.input),
-                                          .gain = gpu::elements<T>(op.gain),
-                                          .bias = gpu::elements<T>(op.bias),
-                                          .output = gpu::elements<T>(op.output),
-                                          .mean = gpu::elements<W>(op.mean).data,
-                                          .inv = gpu::elements<W>(op.inv_std).data,
+        using W = Accumulator<T>;
+        const gpu::NormForward<T> forward{.input = gpu::get_elements<T>(op.input),
+                                          .gain = gpu::get_elements<T>(op.gain),
+                                          .bias = gpu::get_elements<T>(op.bias),
+                                          .output = gpu::get_elements<T>(op.output),
+                                          .mean = gpu::get_elements<W>(op.mean).data,
+                                          .inv_deviation = gpu::get_elements<W>(op.inv_std).data,
                                           .epsilon = op.epsilon};
-        gpu::normalise_rows<true>(stream, forward, op.sum);
+        gpu::normalise_rows<true>(stream, forward, op.fused_sum);
     });
 }
 
 void run(device::CudaStream& stream, const LayerNormBackwardInput& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        using W = Wide<T>;
-        const gpu::NormBackward<T> backward{.input = gpu::elements<T>(op.input),
-                                            .gain = gpu::elements<T>(op.gain),
-                                            .mean = gpu::elements<W>(op.mean).data,
-                                            .inv = gpu::elements<W>(op.inv_std).data,
-                                            .grad_output = gpu::elements<T>(op.grad_output),
-                                            .residual = gpu::elements_or_none<T>(op.residual),
-                                            .grad_input = gpu::elements<T>(op.grad_input)};
+        using W = Accumulator<T>;
+        const gpu::NormBackward<T> backward{.input = gpu::get_elements<T>(op.input),
+                                            .gain = gpu::get_elements<T>(op.gain),
+                                            .mean = gpu::get_elements<W>(op.mean).data,
+                                            .inv_deviation = gpu::get_elements<W>(op.inv_std).data,
+                                            .grad_output = gpu::get_elements<T>(op.grad_output),
+                                            .residual = gpu::get_elements_or_none<T>(op.residual),
+                                            .grad_input = gpu::get_elements<T>(op.grad_input)};
         gpu::normalise_rows_backward<true>(stream, backward);
     });
 }
 
 void run(device::CudaStream& stream, const LayerNormBackwardWeight& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        using W = Wide<T>;
-        const gpu::NormTerms<true, T> terms{.input = gpu::elements<T>(op.input),
-                                            .mean = gpu::elements<W>(op.mean).data,
-                                            .inv = gpu::elements<W>(op.inv_std).data,
-                                            .grad_output = gpu::elements<T>(op.grad_output)};
-        const gpu::AddTo<W, 2> sums{gpu::elements<W>(op.grad_gain).data, gpu::elements<W>(op.grad_bias).data};
+        using W = Accumulator<T>;
+        const gpu::NormTerms<true, T> terms{.input = gpu::get_elements<T>(op.input),
+                                            .mean = gpu::get_elements<W>(op.mean).data,
+                                            .inv_deviation = gpu::get_elements<W>(op.inv_std).data,
+                                            .grad_output = gpu::get_elements<T>(op.grad_output)};
+        const gpu::AddTo<W, 2> sums{gpu::get_elements<W>(op.grad_gain).data,
+                                    gpu::get_elements<W>(op.grad_bias).data};
         gpu::sum_rows(stream, terms, sums);
     });
 }

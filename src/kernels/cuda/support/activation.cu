@@ -6,21 +6,24 @@
 namespace trireme::kernels {
 namespace {
 
+using gpu::Accumulator;
 using gpu::Vector;
-using gpu::Wide;
 
-// Uses (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), which needs one exponential and no hyperbolic function.
+// gelu_tanh(x) = x cdf(x), where cdf(x) = (1 + tanh(u)) / 2, with u = sqrt(2 / pi) (x + 0.044715 x^3),
+// approximates the normal distribution function. The struct computes cdf(x) as 1 / (1 + exp(-2 u)), which needs
+// one exponential and no hyperbolic function.
 template <class W>
 struct GeluTanh {
-    static constexpr W linear = static_cast<W>(2 * 0.79788456080286535588);  // 2 sqrt(2 / pi)
-    static constexpr W cubic = linear * static_cast<W>(0.044715);
-    static constexpr W flat = 10000;  // bound of x^2: beyond it the share is 0 or 1, and x^3 may overflow
+    static constexpr W linear =
+        static_cast<W>(2 * 0.79788456080286535588);                // factor of x in 2 u: 2 sqrt(2 / pi)
+    static constexpr W cubic = linear * static_cast<W>(0.044715);  // factor of x^3 in 2 u
+    static constexpr W max_square = 10000;  // bound of x^2: beyond it, cdf is 0 or 1, and x^3 may overflow
 
-    static __device__ W square(W x) { return x * x < flat ? x * x : flat; }
-    static __device__ W share(W x) { return 1 / (1 + std::exp(-x * (linear + cubic * square(x)))); }
-    static __device__ W value(W x) { return x * share(x); }
-    static __device__ W slope(W x) {
-        const W s = share(x);
+    static __device__ W square(W x) { return x * x < max_square ? x * x : max_square; }
+    static __device__ W cdf(W x) { return 1 / (1 + std::exp(-x * (linear + cubic * square(x)))); }
+    static __device__ W value(W x) { return x * cdf(x); }
+    static __device__ W derivative(W x) {
+        const W s = cdf(x);
         return s + x * s * (1 - s) * (linear + 3 * cubic * square(x));
     }
 };
@@ -30,15 +33,15 @@ struct Gelu {
     static constexpr W peak = static_cast<W>(0.39894228040143267794);  // density at 0: 1 / sqrt(2 pi)
 
     static __device__ W value(W x) { return x * normcdf(x); }
-    static __device__ W slope(W x) { return normcdf(x) + x * (peak * std::exp(-x * x / 2)); }
+    static __device__ W derivative(W x) { return normcdf(x) + x * (peak * std::exp(-x * x / 2)); }
 };
 
 template <class W>
 struct Tanh {
     static __device__ W value(W x) { return std::tanh(x); }
-    static __device__ W slope(W x) {
-        const W shrunk = std::exp(-2 * std::abs(x));
-        return 4 * shrunk / ((1 + shrunk) * (1 + shrunk));
+    static __device__ W derivative(W x) {
+        const W exp_negative = std::exp(-2 * std::abs(x));
+        return 4 * exp_negative / ((1 + exp_negative) * (1 + exp_negative));
     }
 };
 
@@ -61,7 +64,7 @@ struct Activate {
     device::Elements<T> output;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void process(std::size_t row, std::size_t column) const {
         const auto x = gpu::load<width>(input, row, column);
         Vector<T, width> y;
         for (unsigned i = 0; i < width; ++i) y.set(i, Function::value(x[i]));
@@ -76,11 +79,11 @@ struct ActivateBackward {
     device::Elements<T> grad_input;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void process(std::size_t row, std::size_t column) const {
         const auto x = gpu::load<width>(input, row, column);
         const auto dy = gpu::load<width>(grad_output, row, column);
         Vector<T, width> dx;
-        for (unsigned i = 0; i < width; ++i) dx.set(i, dy[i] * Function::slope(x[i]));
+        for (unsigned i = 0; i < width; ++i) dx.set(i, dy[i] * Function::derivative(x[i]));
         gpu::store(grad_input, row, column, dx);
     }
 };
@@ -91,13 +94,13 @@ __device__ W logistic(W x) {
 }
 
 template <class T>
-struct Gate {
+struct SiluGateStep {
     device::Elements<const T> gate;
     device::Elements<const T> up;
     device::Elements<T> output;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void process(std::size_t row, std::size_t column) const {
         const auto x = gpu::load<width>(gate, row, column);
         const auto factor = gpu::load<width>(up, row, column);
         Vector<T, width> y;
@@ -107,7 +110,7 @@ struct Gate {
 };
 
 template <class T>
-struct GateBackward {
+struct SiluGateBackwardStep {
     device::Elements<const T> gate;
     device::Elements<const T> up;
     device::Elements<const T> grad_output;
@@ -115,16 +118,16 @@ struct GateBackward {
     device::Elements<T> grad_up;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void process(std::size_t row, std::size_t column) const {
         const auto x = gpu::load<width>(gate, row, column);
         const auto factor = gpu::load<width>(up, row, column);
         const auto dy = gpu::load<width>(grad_output, row, column);
         Vector<T, width> dx;
         Vector<T, width> dfactor;
         for (unsigned i = 0; i < width; ++i) {
-            const Wide<T> share = logistic(x[i]);
-            const Wide<T> value = x[i] * share;
-            dx.set(i, dy[i] * factor[i] * (share + value * (1 - share)));
+            const Accumulator<T> sigmoid = logistic(x[i]);
+            const Accumulator<T> value = x[i] * sigmoid;
+            dx.set(i, dy[i] * factor[i] * (sigmoid + value * (1 - sigmoid)));
             dfactor.set(i, dy[i] * value);
         }
         gpu::store(grad_gate, row, column, dx);
@@ -136,11 +139,11 @@ struct GateBackward {
 
 void run(device::CudaStream& stream, const Activation& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        const auto input = gpu::elements<T>(op.input);
-        const auto output = gpu::elements<T>(op.output);
-        const bool has_vectors = gpu::has_vectors<T>(input, output);
-        visit_function<Wide<T>>(op.kind, [&]<class Function>(Function) {
-            gpu::for_each_vector<T>(stream, input.rows, input.columns, has_vectors,
+        const auto input = gpu::get_elements<T>(op.input);
+        const auto output = gpu::get_elements<T>(op.output);
+        const bool may_use_vectors = gpu::may_use_vectors<T>(input, output);
+        visit_function<Accumulator<T>>(op.kind, [&]<class Function>(Function) {
+            gpu::for_each_vector<T>(stream, input.rows, input.columns, may_use_vectors,
                                     Activate<T, Function>{.input = input, .output = output});
         });
     });
@@ -148,38 +151,38 @@ void run(device::CudaStream& stream, const Activation& op) {
 
 void run(device::CudaStream& stream, const ActivationBackward& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        const auto input = gpu::elements<T>(op.input);
-        const auto grad_output = gpu::elements<T>(op.grad_output);
-        const auto grad_input = gpu::elements<T>(op.grad_input);
-        const bool has_vectors = gpu::has_vectors<T>(input, grad_output, grad_input);
-        visit_function<Wide<T>>(op.kind, [&]<class Function>(Function) {
+        const auto input = gpu::get_elements<T>(op.input);
+        const auto grad_output = gpu::get_elements<T>(op.grad_output);
+        const auto grad_input = gpu::get_elements<T>(op.grad_input);
+        const bool may_use_vectors = gpu::may_use_vectors<T>(input, grad_output, grad_input);
+        visit_function<Accumulator<T>>(op.kind, [&]<class Function>(Function) {
             const ActivateBackward<T, Function> step{
                 .input = input, .grad_output = grad_output, .grad_input = grad_input};
-            gpu::for_each_vector<T>(stream, input.rows, input.columns, has_vectors, step);
+            gpu::for_each_vector<T>(stream, input.rows, input.columns, may_use_vectors, step);
         });
     });
 }
 
 void run(device::CudaStream& stream, const SiluGate& op) {
     gpu::visit_type(op.gate.dtype, [&]<class T>(T) {
-        const Gate<T> step{.gate = gpu::elements<T>(op.gate),
-                           .up = gpu::elements<T>(op.up),
-                           .output = gpu::elements<T>(op.output)};
-        const bool has_vectors = gpu::has_vectors<T>(step.gate, step.up, step.output);
-        gpu::for_each_vector<T>(stream, op.gate.rows, op.gate.columns, has_vectors, step);
+        const SiluGateStep<T> step{.gate = gpu::get_elements<T>(op.gate),
+                                   .up = gpu::get_elements<T>(op.up),
+                                   .output = gpu::get_elements<T>(op.output)};
+        const bool may_use_vectors = gpu::may_use_vectors<T>(step.gate, step.up, step.output);
+        gpu::for_each_vector<T>(stream, op.gate.rows, op.gate.columns, may_use_vectors, step);
     });
 }
 
 void run(device::CudaStream& stream, const SiluGateBackward& op) {
     gpu::visit_type(op.gate.dtype, [&]<class T>(T) {
-        const GateBackward<T> step{.gate = gpu::elements<T>(op.gate),
-                                   .up = gpu::elements<T>(op.up),
-                                   .grad_output = gpu::elements<T>(op.grad_output),
-                                   .grad_gate = gpu::elements<T>(op.grad_gate),
-                                   .grad_up = gpu::elements<T>(op.grad_up)};
-        const bool has_vectors =
-            gpu::has_vectors<T>(step.gate, step.up, step.grad_output, step.grad_gate, step.grad_up);
-        gpu::for_each_vector<T>(stream, op.gate.rows, op.gate.columns, has_vectors, step);
+        const SiluGateBackwardStep<T> step{.gate = gpu::get_elements<T>(op.gate),
+                                           .up = gpu::get_elements<T>(op.up),
+                                           .grad_output = gpu::get_elements<T>(op.grad_output),
+                                           .grad_gate = gpu::get_elements<T>(op.grad_gate),
+                                           .grad_up = gpu::get_elements<T>(op.grad_up)};
+        const bool may_use_vectors =
+            gpu::may_use_vectors<T>(step.gate, step.up, step.grad_output, step.grad_gate, step.grad_up);
+        gpu::for_each_vector<T>(stream, op.gate.rows, op.gate.columns, may_use_vectors, step);
     });
 }
 

@@ -1,4 +1,5 @@
-// Maps the blocks of one launch to many tensors. Each tensor owns a contiguous range of blocks.
+// Finds the tensor that each block of threads processes if one launch processes many tensors. A tensor owns a
+// contiguous range of the blocks of the launch.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace trireme::kernels::gpu {
 // Returns the index of the owner of a block, by binary search: the last owner whose `first_block` is at most
 // `block`. Owners are sorted by `first_block`; an owner without blocks has the `first_block` of the next one.
 template <class Owner>
-constexpr unsigned owner_of(const Owner* owners, unsigned count, unsigned block) {
+constexpr unsigned find_owner(const Owner* owners, unsigned count, unsigned block) {
     unsigned owner = 0;
     for (unsigned left = count; left > 1;) {
         const unsigned half = left / 2;
@@ -21,16 +22,16 @@ constexpr unsigned owner_of(const Owner* owners, unsigned count, unsigned block)
     return owner;
 }
 
-// The owners of the blocks of one launch.
+// The owners of the blocks of one launch, sorted by their `first_block`.
 template <class Owner>
 struct OwnedBlocks {
     std::vector<Owner> owners = {};
-    unsigned blocks = 0;
+    unsigned blocks = 0;  // number of blocks of all owners
 
     // Appends an owner of `own_blocks` blocks and sets its `first_block`.
     void add(Owner owner, std::size_t own_blocks) {
-        constexpr std::size_t most = 0x7FFFFFFF;
-        if (own_blocks > most - blocks)
+        constexpr std::size_t block_limit = 0x7FFFFFFF;
+        if (own_blocks > block_limit - blocks)
             throw BugError(cat("a kernel was asked for ", blocks + own_blocks, " blocks"));
         owner.first_block = blocks;
         owners.push_back(owner);

@@ -5,8 +5,8 @@ namespace trireme::kernels {
 
 void run(device::CudaStream& stream, const ResidualAdd& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        gpu::visit_add<T>(op, [&](const auto& step, bool has_vectors) {
-            gpu::for_each_vector<T>(stream, op.input.rows, op.input.columns, has_vectors, step);
+        gpu::visit_add<T>(op, [&](const auto& step, bool may_use_vectors) {
+            gpu::for_each_vector<T>(stream, op.input.rows, op.input.columns, may_use_vectors, step);
         });
     });
 }

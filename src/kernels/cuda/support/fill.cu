@@ -8,28 +8,29 @@
 namespace trireme::kernels {
 namespace {
 
+using gpu::Accumulator;
 using gpu::Vector;
-using gpu::Wide;
 
 template <class T>
 struct SetAll {
     device::Elements<T> output;
-    Wide<T> value;
+    Accumulator<T> value;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void process(std::size_t row, std::size_t column) const {
         Vector<T, width> vector;
         for (unsigned i = 0; i < width; ++i) vector.set(i, value);
         gpu::store(output, row, column, vector);
     }
 };
 
-// Words 0 and 1 of a block yield elements 0 and 1, words 2 and 3 elements 2 and 3. (Box and Muller, 1958)
-__device__ double normal_number(RandomKey key, std::size_t element) {
+// Four elements use one random block. Words 0 and 1 of the block yield the first two elements, and words 2 and
+// 3 yield the last two. (Box and Muller, 1958)
+__device__ double make_normal_number(RandomKey key, std::size_t element) {
     const RandomBlock words = random_block(key, std::uint64_t{element / 4});
     const std::size_t pair = element % 4 / 2 * 2;
-    const double radius = std::sqrt(-2 * std::log(open_unit_interval(words[pair])));
-    const double angle = 2 * std::numbers::pi * unit_interval(words[pair + 1]);
+    const double radius = std::sqrt(-2 * std::log(to_open_unit_interval(words[pair])));
+    const double angle = 2 * std::numbers::pi * to_unit_interval(words[pair + 1]);
     return radius * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
@@ -42,11 +43,11 @@ struct SetNormal {
     std::size_t global_columns;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void process(std::size_t row, std::size_t column) const {
         const std::size_t first = first_element + row * global_columns + column;
         Vector<T, width> vector;
         for (unsigned i = 0; i < width; ++i)
-            vector.set(i, static_cast<Wide<T>>(deviation * normal_number(key, first + i)));
+            vector.set(i, static_cast<Accumulator<T>>(deviation * make_normal_number(key, first + i)));
         gpu::store(output, row, column, vector);
     }
 };
@@ -57,21 +58,22 @@ void run(device::CudaStream& stream, const Fill& op) {
     if (op.value == 0 && op.output.is_present() && op.output.is_contiguous()) {
         return stream.work->queue().clear(op.output.data, op.output.bytes());
     }
-    const gpu::Walk walk = gpu::Walk::through(op.output);
+    const gpu::CommonShape shape = gpu::CommonShape::find(op.output);
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
-        const SetAll<T> step{.output = walk.elements_of<T>(op.output), .value = static_cast<Wide<T>>(op.value)};
-        gpu::for_each_vector<T>(stream, walk.rows, walk.columns, gpu::has_vectors<T>(step.output), step);
+        const SetAll<T> step{.output = shape.make_elements<T>(op.output),
+                             .value = static_cast<Accumulator<T>>(op.value)};
+        gpu::for_each_vector<T>(stream, shape.rows, shape.columns, gpu::may_use_vectors<T>(step.output), step);
     });
 }
 
 void run(device::CudaStream& stream, const FillNormal& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
-        const SetNormal<T> step{.output = gpu::elements<T>(op.output),
+        const SetNormal<T> step{.output = gpu::get_elements<T>(op.output),
                                 .key = op.key,
                                 .deviation = op.deviation,
                                 .first_element = op.first_element,
                                 .global_columns = op.global_columns};
-        gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns, gpu::has_vectors<T>(step.output),
+        gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns, gpu::may_use_vectors<T>(step.output),
                                 step);
     });
 }

@@ -5,64 +5,66 @@
 namespace trireme::kernels {
 namespace {
 
+using gpu::Accumulator;
 using gpu::Vector;
-using gpu::Wide;
 
 template <class T>
-struct PlaceRows {
+struct AddPositionRows {
     device::Elements<const T> patches;
     device::Elements<const T> class_token;
-    device::Elements<const T> place_table;
+    device::Elements<const T> position_table;
     device::Elements<T> output;
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
-        const std::size_t places = place_table.rows;
-        const std::size_t image = row / places;
-        const std::size_t place = row % places;
-        const T* const from = place == 0 ? class_token.data : patches.row(image * (places - 1) + place - 1);
+    __device__ void process(std::size_t row, std::size_t column) const {
+        const std::size_t positions = position_table.rows;
+        const std::size_t image = row / positions;
+        const std::size_t position = row % positions;
+        const T* const from =
+            position == 0 ? class_token.data : patches.row(image * (positions - 1) + position - 1);
         const auto x = gpu::load<width>(from + column);
-        const auto added = gpu::load<width>(place_table, place, column);
+        const auto position_row = gpu::load<width>(position_table, position, column);
         Vector<T, width> y;
-        for (unsigned i = 0; i < width; ++i) y.set(i, x[i] + added[i]);
+        for (unsigned i = 0; i < width; ++i) y.set(i, x[i] + position_row[i]);
         gpu::store(output, row, column, y);
     }
 };
 
-// Views each image as one row that holds all its positions, so that sums over images are sums over rows. Also
-// copies each vector of a patch to grad_patches.
+// Terms of sum_rows() in which each image is one row that holds all positions of the image, so that sums over
+// images are sums over rows. Also copies the gradient of each patch to grad_patches.
 template <class T>
 struct ImageTerms {
     using Element = T;
-    using Sum = Wide<T>;
+    using Sum = Accumulator<T>;
     static constexpr unsigned count = 1;
     device::Elements<const T> grad_output;
     device::Elements<T> grad_patches;
-    std::size_t places;
+    std::size_t positions;  // per image
 
-    __host__ __device__ std::size_t rows() const { return grad_output.rows / places; }
-    __host__ __device__ std::size_t columns() const { return places * grad_output.columns; }
-    bool has_vectors() const { return gpu::has_vectors<T>(grad_output, grad_patches); }
+    __host__ __device__ std::size_t rows() const { return grad_output.rows / positions; }
+    __host__ __device__ std::size_t columns() const { return positions * grad_output.columns; }
+    bool may_use_vectors() const { return gpu::may_use_vectors<T>(grad_output, grad_patches); }
     template <unsigned width>
-    __device__ void add(std::size_t image, std::size_t at, Sum (&sums)[1][width]) const {
-        const std::size_t place = at / grad_output.columns;
-        const std::size_t column = at % grad_output.columns;
-        const auto dy = gpu::load<width>(grad_output, image * places + place, column);
+    __device__ void add(std::size_t image, std::size_t flat_column, Sum (&sums)[1][width]) const {
+        const std::size_t position = flat_column / grad_output.columns;
+        const std::size_t column = flat_column % grad_output.columns;
+        const auto dy = gpu::load<width>(grad_output, image * positions + position, column);
         for (unsigned i = 0; i < width; ++i) sums[0][i] += dy[i];
-        if (place > 0) gpu::store(grad_patches, image * (places - 1) + place - 1, column, dy);
+        if (position > 0) gpu::store(grad_patches, image * (positions - 1) + position - 1, column, dy);
     }
 };
 
+// A Result of sum_rows() for ImageTerms.
 template <class W>
-struct AddToPlaces {
-    device::Elements<W> grad_place_table;
+struct AddToPositions {
+    device::Elements<W> grad_position_table;
     W* grad_class_token;
 
-    __device__ void operator()(unsigned /*s*/, std::size_t at, W sum) const {
-        const std::size_t place = at / grad_place_table.columns;
-        const std::size_t column = at % grad_place_table.columns;
-        grad_place_table(place, column) += sum;
-        if (place == 0) grad_class_token[column] += sum;
+    __device__ void operator()(unsigned /*s*/, std::size_t flat_column, W sum) const {
+        const std::size_t position = flat_column / grad_position_table.columns;
+        const std::size_t column = flat_column % grad_position_table.columns;
+        grad_position_table(position, column) += sum;
+        if (position == 0) grad_class_token[column] += sum;
     }
 };
 
@@ -70,24 +72,24 @@ struct AddToPlaces {
 
 void run(device::CudaStream& stream, const ImageRows& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
-        const PlaceRows<T> step{.patches = gpu::elements<T>(op.patches),
-                                .class_token = gpu::elements<T>(op.class_token),
-                                .place_table = gpu::elements<T>(op.place_table),
-                                .output = gpu::elements<T>(op.output)};
-        const bool has_vectors =
-            gpu::has_vectors<T>(step.patches, step.class_token, step.place_table, step.output);
-        gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns, has_vectors, step);
+        const AddPositionRows<T> step{.patches = gpu::get_elements<T>(op.patches),
+                                      .class_token = gpu::get_elements<T>(op.class_token),
+                                      .position_table = gpu::get_elements<T>(op.position_table),
+                                      .output = gpu::get_elements<T>(op.output)};
+        const bool may_use_vectors =
+            gpu::may_use_vectors<T>(step.patches, step.class_token, step.position_table, step.output);
+        gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns, may_use_vectors, step);
     });
 }
 
 void run(device::CudaStream& stream, const ImageRowsBackward& op) {
     gpu::visit_type(op.grad_output.dtype, [&]<class T>(T) {
-        using W = Wide<T>;
-        const ImageTerms<T> terms{.grad_output = gpu::elements<T>(op.grad_output),
-                                  .grad_patches = gpu::elements<T>(op.grad_patches),
-                                  .places = op.grad_place_table.rows};
-        const AddToPlaces<W> sums{.grad_place_table = gpu::elements<W>(op.grad_place_table),
-                                  .grad_class_token = gpu::elements<W>(op.grad_class_token).data};
+        using W = Accumulator<T>;
+        const ImageTerms<T> terms{.grad_output = gpu::get_elements<T>(op.grad_output),
+                                  .grad_patches = gpu::get_elements<T>(op.grad_patches),
+                                  .positions = op.grad_position_table.rows};
+        const AddToPositions<W> sums{.grad_position_table = gpu::get_elements<W>(op.grad_position_table),
+                                     .grad_class_token = gpu::get_elements<W>(op.grad_class_token).data};
         gpu::sum_rows(stream, terms, sums);
     });
 }

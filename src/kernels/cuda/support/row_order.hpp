@@ -9,23 +9,24 @@
 
 namespace trireme::kernels::gpu {
 
-struct NamedRow {
-    std::uint32_t entry;  // equals the number of entries if the row refers to none of the table
+// A row and the table entry that it refers to.
+struct RowEntry {
+    std::uint32_t entry;  // EntryRange::count if this rank does not hold the entry
     std::uint32_t row;
 };
 
-// Entries [first, first + count), the part of a table on this rank.
+// The entries [first, first + count) of a table, which this rank holds.
 struct EntryRange {
     std::size_t first = 0;
     std::size_t count = 0;
 };
 
-// Returns the bytes of memory that row_order() needs.
-std::size_t row_order_bytes(std::size_t rows);
+// Returns the bytes of memory that sort_rows() needs.
+std::size_t count_sort_bytes(std::size_t rows);
 
-// Returns the rows sorted by entry, one for each of `indices`, (rows) i32. Rows without entry in the table come
-// last. The result is stored in `memory`.
-const NamedRow* row_order(device::CudaStream& stream, const device::ConstTensor& indices,
+// Returns the rows sorted by entry: row r refers to entry indices[r], where `indices` is a vector of i32. Rows
+// whose entry this rank does not hold come last. The result is stored in `memory`.
+const RowEntry* sort_rows(device::CudaStream& stream, const device::ConstTensor& indices,
                           const EntryRange& entries, std::byte* memory);
 
 }  // namespace trireme::kernels::gpu

@@ -5,32 +5,32 @@
 
 namespace trireme::kernels::gpu {
 
-// Returns the value of lane (own lane XOR distance); `distance` is a power of two. Structs have their own
-// overloads.
+// Returns the `value` of the lane whose index is that of the calling lane XOR `distance`, a power of two. There
+// are overloads for structs.
 template <class T>
-requires std::is_arithmetic_v<T> __device__ T exchanged(T value, int distance) {
+requires std::is_arithmetic_v<T> __device__ T shuffle_xor(T value, int distance) {
     return __shfl_xor_sync(all_lanes, value, distance);
 }
 
-// Reduces the values of a warp with join(a, b). All lanes get the result.
-template <class T, class Join>
-__device__ T of_warp(T value, Join join) {
-    for (int distance = 16; distance > 0; distance /= 2) value = join(value, exchanged(value, distance));
+// Reduces the values of a warp with combine(a, b). All lanes get the result.
+template <class T, class Combine>
+__device__ T reduce_warp(T value, Combine combine) {
+    for (int distance = 16; distance > 0; distance /= 2) value = combine(value, shuffle_xor(value, distance));
     return value;
 }
 
-// Reduces the values of a block of at most 1,024 threads in whole warps. All threads get the result. `neutral`
-// is the identity of `join`.
-template <class T, class Join>
-__device__ T of_block(T value, Join join, T neutral) {
-    __shared__ T of_warps[warp_size];
+// Reduces the values of a block, which has at most 1,024 threads in full warps, with combine(a, b). All threads
+// get the result. `neutral` is the identity of `combine`.
+template <class T, class Combine>
+__device__ T reduce_block(T value, Combine combine, T neutral) {
+    __shared__ T warp_values[warp_size];
     const unsigned lane = threadIdx.x % warp_size;
     const unsigned warp = threadIdx.x / warp_size;
-    value = of_warp(value, join);
+    value = reduce_warp(value, combine);
     __syncthreads();  // all threads have read the results of an earlier call
-    if (lane == 0) of_warps[warp] = value;
+    if (lane == 0) warp_values[warp] = value;
     __syncthreads();
-    return of_warp(lane < blockDim.x / warp_size ? of_warps[lane] : neutral, join);
+    return reduce_warp(lane < blockDim.x / warp_size ? warp_values[lane] : neutral, combine);
 }
 
 struct Sum {
@@ -48,18 +48,18 @@ struct Maximum {
 };
 
 template <class T>
-__device__ T warp_sum(T value) {
-    return of_warp(value, Sum{});
+__device__ T sum_over_warp(T value) {
+    return reduce_warp(value, Sum{});
 }
 
 template <class T>
-__device__ T block_sum(T value) {
-    return of_block(value, Sum{}, T{0});
+__device__ T sum_over_block(T value) {
+    return reduce_block(value, Sum{}, T{0});
 }
 
 template <class T>
-__device__ T block_maximum(T value, T least) {
-    return of_block(value, Maximum{}, least);
+__device__ T max_over_block(T value, T lowest) {
+    return reduce_block(value, Maximum{}, lowest);
 }
 
 }  // namespace trireme::kernels::gpu

@@ -1,5 +1,5 @@
 // Vectors: adjacent elements of a row that a thread loads or stores at once. A vector has 16 bytes if the
-// alignment of the views allows it, else one element.
+// alignment of all matrices of the operation allows it, else one element.
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"
@@ -11,19 +11,19 @@ inline constexpr std::size_t vector_bytes = 16;
 template <class T>
 inline constexpr unsigned vector_width = vector_bytes / sizeof(T);
 
-// Elements are read in the wide type and rounded once when they are set.
+// Elements are read as Accumulator<T>, and rounded to T when they are set.
 template <class T, unsigned width>
 struct alignas(sizeof(T) * width < vector_bytes ? sizeof(T) * width : vector_bytes) Vector {
     T elements[width];
 
-    __device__ Wide<T> operator[](unsigned i) const { return static_cast<Wide<T>>(elements[i]); }
-    __device__ void set(unsigned i, Wide<T> value) { elements[i] = static_cast<T>(value); }
+    __device__ Accumulator<T> operator[](unsigned i) const { return static_cast<Accumulator<T>>(elements[i]); }
+    __device__ void set(unsigned i, Accumulator<T> value) { elements[i] = static_cast<T>(value); }
 };
 
 template <class To, class From, unsigned width>
-__device__ Vector<To, width> converted(const Vector<From, width>& from) {
+__device__ Vector<To, width> convert(const Vector<From, width>& from) {
     Vector<To, width> to;
-    for (unsigned i = 0; i < width; ++i) to.set(i, static_cast<Wide<To>>(from[i]));
+    for (unsigned i = 0; i < width; ++i) to.set(i, static_cast<Accumulator<To>>(from[i]));
     return to;
 }
 
@@ -50,33 +50,34 @@ __device__ void store(const device::Elements<T>& view, std::size_t row, std::siz
 
 // Stores a vector at `address` or, if `accumulate`, adds it to the values there.
 template <class T, unsigned width>
-__device__ void put(T* address, Vector<T, width> vector, bool accumulate) {
+__device__ void store_or_add(T* address, Vector<T, width> vector, bool accumulate) {
     if (accumulate) {
-        const Vector<T, width> past = load<width, T>(address);
-        for (unsigned i = 0; i < width; ++i) vector.set(i, past[i] + vector[i]);
+        const Vector<T, width> old_values = load<width, T>(address);
+        for (unsigned i = 0; i < width; ++i) vector.set(i, old_values[i] + vector[i]);
     }
     store(address, vector);
 }
 
 // Returns true if every row of a view consists of whole, aligned vectors; also true for an absent view.
 template <unsigned width, class T>
-bool consists_of_vectors(const device::Elements<T>& view) {
+bool is_vector_aligned(const device::Elements<T>& view) {
     constexpr std::size_t alignment = alignof(Vector<std::remove_const_t<T>, width>);
     const bool is_first_row_aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignment == 0;
     return is_first_row_aligned && view.columns % width == 0 &&
            (view.rows <= 1 || view.stride * sizeof(T) % alignment == 0);
 }
 
-// Returns true if all views consist of vectors of vector_width<T> elements, whatever their own types are.
+// Returns true if a kernel may read and write all views in vectors of vector_width<T> elements. The views may
+// have other types than T.
 template <class T, class... Viewed>
-bool has_vectors(const device::Elements<Viewed>&... views) {
-    return (consists_of_vectors<vector_width<T>>(views) && ...);
+bool may_use_vectors(const device::Elements<Viewed>&... views) {
+    return (is_vector_aligned<vector_width<T>>(views) && ...);
 }
 
-// Calls `use` with the vector width of T if `has_vectors`, else with 1, as std::integral_constant.
+// Calls `use` with the vector width of T if `may_use_vectors`, else with 1, as std::integral_constant.
 template <class T, class Use>
-void visit_width(bool has_vectors, Use&& use) {
-    if (has_vectors) return use(std::integral_constant<unsigned, vector_width<T>>{});
+void visit_width(bool may_use_vectors, Use&& use) {
+    if (may_use_vectors) return use(std::integral_constant<unsigned, vector_width<T>>{});
     use(std::integral_constant<unsigned, 1>{});
 }
 

@@ -1,25 +1,25 @@
-// A common shape in which a kernel traverses several tensors of equal size.
+// A shape in which a kernel traverses several tensors of equal size: one long row if possible.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
 
 namespace trireme::kernels::gpu {
 
-struct Walk {
+struct CommonShape {
     std::size_t rows = 0;
     std::size_t columns = 0;
 
     // Returns one row if all tensors are contiguous, else the shape of `tensor`.
     template <class... Others>
-    static Walk through(const device::ConstTensor& tensor, const Others&... others) {
+    static CommonShape find(const device::ConstTensor& tensor, const Others&... others) {
         const bool has_gaps = !(tensor.is_contiguous() && ... && others.is_contiguous());
-        return has_gaps ? Walk{tensor.rows, tensor.columns} : Walk{1, tensor.size()};
+        return has_gaps ? CommonShape{tensor.rows, tensor.columns} : CommonShape{1, tensor.size()};
     }
 
-    // Returns the elements of a tensor in this shape; null data if it is absent. A tensor with gaps must have
-    // this shape itself.
+    // Returns the elements of a tensor in this shape; null data if the tensor is absent. A tensor with gaps
+    // between its rows must have this shape itself.
     template <class T, class View>
-    auto elements_of(const View& tensor) const {
+    auto make_elements(const View& tensor) const {
         using All = decltype(tensor.template as<T>());
         if (!tensor.is_present()) return All{};
         const All all = tensor.template as<T>(device::MemorySpace::gpu);

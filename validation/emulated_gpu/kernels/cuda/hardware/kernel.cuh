@@ -14,9 +14,9 @@ T* shared_memory() {
 }
 
 template <class... Parameters>
-void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
-                  std::type_identity_t<Parameters>... arguments) {
-    emulated::start_kernel(queue, grid, [=] { kernel(arguments...); });
+void launch_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
+                   std::type_identity_t<Parameters>... arguments) {
+    emulated::launch_kernel(queue, grid, [=] { kernel(arguments...); });
 }
 
 }  // namespace trireme::kernels::gpu

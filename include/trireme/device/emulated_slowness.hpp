@@ -1,0 +1,43 @@
+// Slows a device down artificially, so that users can try how runs deal with stragglers.
+#pragma once
+
+namespace trireme::device {
+
+struct Cost;
+
+// Factors by which kernels take longer, at least 1: `all` for all kernels, and `matmuls` in addition for
+// matmuls with weights.
+struct SlowFactors {
+    double all = 1;
+    double matmuls = 1;
+
+    friend bool operator==(const SlowFactors&, const SlowFactors&) = default;
+};
+
+// Multiplies the time of kernels. Extra time is added to the owed time, which is spent by sleeping once it is
+// long enough for a sleep. A sleep takes about 50 microseconds too long; the excess is subtracted from the owed
+// time. Simulated time is spent at once.
+class Slowness {
+public:
+    // Sets the factors of later kernels. If they differ from the current factors, owed time is cancelled.
+    void set(const SlowFactors& factors);
+
+    // Called after a kernel that took `seconds`. Returns its time on the slow device.
+    double add_kernel(const Cost& cost, double seconds) {
+        return factors_ == SlowFactors{} ? seconds : prolong(cost, seconds);
+    }
+
+    // Spends the owed time. Called before results are sent, so that other ranks receive them no sooner than
+    // from a slow device.
+    void spend_owed_time();
+
+    double owed_seconds() const { return owed_seconds_; }  // seconds; negative if a sleep took too long
+
+private:
+    double prolong(const Cost& cost, double seconds);
+
+    SlowFactors factors_ = {};
+    double owed_seconds_ = 0;
+};
+
+}  // namespace trireme::device

@@ -1,0 +1,32 @@
+// Asynchronous copies of bytes from host to GPU, through staging buffers that are reused.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "trireme/device/gpu.hpp"
+
+namespace trireme::device {
+
+class GpuUploader {
+public:
+    // `queue` must outlive all results of upload(). Allocates `blocks` blocks of `block_bytes` bytes now; more
+    // blocks are allocated when they are needed.
+    explicit GpuUploader(GpuQueue& queue, std::size_t block_bytes = 4096, std::size_t blocks = 0);
+    ~GpuUploader();
+    GpuUploader(const GpuUploader&) = delete;
+    GpuUploader& operator=(const GpuUploader&) = delete;
+
+    // Queues the copy and returns its address on the GPU. Work that is queued later may read the copy. The
+    // memory of the copy is reused after the last owner of the pointer is gone.
+    std::shared_ptr<std::byte> upload(std::span<const std::byte> bytes);
+
+private:
+    struct Pool;
+    struct BorrowedBlock;
+
+    std::shared_ptr<Pool> pool_;
+};
+
+}  // namespace trireme::device

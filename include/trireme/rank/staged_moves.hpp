@@ -1,0 +1,36 @@
+// Moves the state of a run from one plan to another through staging copies in node memory (`--move twins`).
+#pragma once
+
+#include "trireme/comm/node_memory.hpp"
+#include "trireme/mover/staging_copies.hpp"
+#include "trireme/rank/state_moves.hpp"
+
+namespace trireme::rank {
+
+struct StagedMoves {
+    mover::StagedMove values;
+    mover::StagedMove moments;  // executed once for each kind of optimizer state
+
+    // Returns the maximum number of elements in the staging copies of a node, which hold the parameters or one
+    // kind of optimizer state at a time.
+    std::size_t max_node_elements(int node) const;
+};
+
+// Plans the moves; see plan_state_moves() for the arguments.
+StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
+                              const plan::Plan& to, const stage::GradientPlan& to_gradients,
+                              const mover::MoveRules& rules);
+
+// The resources of a rank for a move through staging copies.
+struct StagingResources {
+    comm::Communicator& group;  // of all ranks of the job; serves nothing else
+    int node;                   // node of this rank, as in MoveRules::nodes
+    comm::NodeMemory& memory;   // memory of this node
+};
+
+// Collective over all ranks of the job. Moves the optimizer state, one kind after the other, then the
+// parameters.
+void move_state_by_staging(RankState from, const StateDestination& to, const StagedMoves& moves,
+                           device::DType dtype, const StagingResources& resources);
+
+}  // namespace trireme::rank

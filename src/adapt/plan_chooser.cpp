@@ -1,0 +1,227 @@
+#include "trireme/adapt/plan_chooser.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "trireme/adapt/resumed_plan.hpp"
+#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme::adapt {
+namespace {
+
+// Returns the flops of a step in the blocks' matmuls of all ranks, as if no channel were skipped. Steps differ,
+// because their samples have different lengths.
+double count_step_flops(const plan::Observation& observed) {
+    double flops = 0;
+    for (const plan::RankTimes& rank : observed.ranks) flops += rank.full_flops;
+    return flops;
+}
+
+double compute_seconds_per_flop(const plan::Observation& observed) {
+    const double flops = count_step_flops(observed);
+    return flops > 0 ? observed.step_seconds / flops : 0;
+}
+
+}  // namespace
+
+std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps) {
+    if (policy.straggler == config::StragglerPolicy::off) return steps;
+    return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
+}
+
+PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
+                         const std::vector<int>& nodes, std::vector<plan::Decision> recorded)
+    : job_(job),
+      current_(current),
+      origin_(std::move(origin)),
+      nodes_(nodes),
+      recorded_decisions_(std::move(recorded)),
+      policy_(job.config.policy.decisions.empty()
+                  ? make_straggler_policy(job, current, origin_.layout, nodes, {})
+                  : trireme::policy::make_recorded_policy(recorded_decisions_)),
+      observer_(static_cast<int>(nodes.size())) {
+    if (!origin_.slowness.empty()) observer_.resume_from(origin_.slowness, origin_.steady_steps);
+}
+
+void PlanChooser::set_links(const layout::RankLinks& links) {
+    link_ = links.all;
+    const bool chooses = job_.config.policy.decisions.empty() && may_migrate(job_.config.policy);
+    if (chooses) policy_ = make_straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
+}
+
+// Predicts the duration of a transition from earlier changes of plan. Before the first change, predicts the
+// time in which the measured link transfers the bytes of the rank that has the most bytes to transfer.
+double PlanChooser::predict_seconds(const PlanTransition& transition) const {
+    const std::size_t max_rank_bytes =
+        transition.moves.compute_bytes(&mover::Move::max_elements_per_rank, job_.config.optimizer, job_.dtype);
+    return estimate_.predict_seconds(transition.count_moved_bytes(job_))
+        .value_or(link_.predict_seconds(static_cast<double>(max_rank_bytes)));
+}
+
+bool PlanChooser::pays_off(const plan::Decision& decision, const PlanTransition& transition) {
+    if (!transition.moves_state) return true;
+    std::size_t steps = job_.steps - decision.step;
+    if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
+    const double gain = decision.terms.at(policy::gain_term) * static_cast<double>(steps);
+    const double cost = predict_seconds(transition);
+    if (gain > cost) return true;
+    note_refusal(fmt::format("the best plan saves {:.2g} s in {}, the move costs {:.2g} s", gain,
+                             format_count(steps, "step"), cost));
+    return false;
+}
+
+// Returns a decision that ends the migrations if they did not shorten the steps: helper ranks or links may have
+// no time to spare. This is checked once after each change of the migrations, and only if no rank's slowness
+// has changed since the first migration.
+std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Observation& observed) {
+    constexpr std::size_t min_trial_steps = 5;
+    constexpr double min_gain = 0.01;
+    if (!trial_ || trial_->is_judged || !is_policy_step(observed.step)) return std::nullopt;
+    if (observed.step < trial_->last_change_step + min_trial_steps) return std::nullopt;
+    trial_->is_judged = true;
+    const bool is_slowness_unchanged = observed.steady_steps >= observed.step - trial_->begin_step;
+    const double before = trial_->seconds_per_flop * count_step_flops(observed);
+    if (!is_slowness_unchanged || before == 0 || observed.step_seconds < (1 - min_gain) * before)
+        return std::nullopt;
+    return plan::Decision{
+        .step = observed.step,
+        .layout = current_.plan.layout,
+        .skipped = trial_->skipped,
+        .policy = "migrate",
+        .reason = fmt::format(
+            "the migration is undone: the same work took {:.3g} s per step before it and {:.3g} s with it",
+            before, observed.step_seconds),
+        .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
+}
+
+// Returns the policy's decision. Rejects new migrations if earlier ones were ended and no rank's slowness has
+// changed since then.
+std::optional<plan::Decision> PlanChooser::ask_policy(const plan::Observation& observed) {
+    auto decision = policy_(observed, current_.plan);
+    if (!ended_migration_) return decision;
+    const bool is_slowness_unchanged = observed.steady_steps >= observed.step - *ended_migration_;
+    if (!is_slowness_unchanged) ended_migration_.reset();
+    if (!is_slowness_unchanged || !decision || decision->migrations.empty()) return decision;
+    note_refusal(
+        cat("the migration that was undone after step ", *ended_migration_, " would not be faster now"));
+    return std::nullopt;
+}
+
+// Reports that a rank is slow although the policy keeps the plan of the options. A policy itself gives no
+// reason for keeping a plan.
+void PlanChooser::report_idle_policy(const plan::Observation& observed) {
+    const plan::Plan& plan = current_.plan;
+    const auto slowest = std::ranges::max_element(observed.slowness);
+    const bool is_slow = slowest != observed.slowness.end() && *slowest > policy::SlownessRules{}.slow_factor;
+    const bool is_steady = observed.steady_steps >= job_.config.policy.look_every;
+    const bool skips_channels = std::ranges::any_of(plan.skipped, [](double fraction) { return fraction > 0; });
+    const bool is_plan_of_options = plan.layout == origin_.layout && plan.migrations.empty() && !skips_channels;
+    if (unreported_refusal_.empty() && is_slow && is_steady && is_plan_of_options)
+        note_refusal(cat("rank ", slowest - observed.slowness.begin(),
+                         " is slow, and the policy knows no plan that shortens the steps"));
+    if (unreported_refusal_.empty()) last_refusal_.clear();
+}
+
+std::optional<Choice> PlanChooser::choose(std::size_t step) {
+    const plan::Observation observed = observer_.make_observation(step);
+    auto decision = recorded_decisions_.empty() ? end_useless_migration(observed) : std::nullopt;
+    const bool ends_migration = decision.has_value();
+    if (!decision) decision = ask_policy(observed);
+    if (!decision) {
+        if (is_policy_step(step)) report_idle_policy(observed);
+        return std::nullopt;
+    }
+    std::optional<PlanTransition> transition;
+    if (has_recorded_decision(step)) {
+        transition.emplace(plan_transition(job_, current_, nodes_, *decision));
+    } else {
+        std::string why;
+        auto checked_transition = try_plan_transition(job_, current_, nodes_, *decision, why);
+        if (!checked_transition) note_refusal(why);
+        if (!checked_transition || !pays_off(*decision, *checked_transition)) return std::nullopt;
+        transition.emplace(std::move(*checked_transition));
+    }
+    const plan::Plan& next = transition->to.plan;
+    decision->schedule = next.schedule;
+    decision->microbatches = next.microbatches();
+    prepare_trial(step, observed, *transition);
+    choice_ends_migration_ = ends_migration;
+    return Choice{std::move(*decision), std::move(*transition), has_recorded_decision(step)};
+}
+
+// If the transition begins or changes migrations, prepares the comparison of the coming steps with the steps
+// before the first migration.
+void PlanChooser::prepare_trial(std::size_t step, const plan::Observation& observed,
+                                const PlanTransition& transition) {
+    chosen_trial_.reset();
+    if (transition.moves_state || transition.to.plan.migrations.empty()) return;
+    chosen_trial_ = trial_;
+    if (current_.plan.migrations.empty())
+        chosen_trial_ = MigrationTrial{.begin_step = step,
+                                       .seconds_per_flop = compute_seconds_per_flop(observed),
+                                       .skipped = current_.plan.skipped};
+    if (!chosen_trial_) return;
+    chosen_trial_->last_change_step = step;
+    chosen_trial_->is_judged = false;
+}
+
+bool PlanChooser::is_policy_step(std::size_t step) const {
+    return job_.config.policy.straggler != config::StragglerPolicy::off && step > 0 &&
+           step % job_.config.policy.look_every == 0;
+}
+
+bool PlanChooser::has_recorded_decision(std::size_t step) const {
+    return std::ranges::find(recorded_decisions_, step, &plan::Decision::step) != recorded_decisions_.end();
+}
+
+bool PlanChooser::may_change_plan(std::size_t step) const {
+    return is_policy_step(step) || has_recorded_decision(step);
+}
+
+void PlanChooser::note_change(plan::Decision& decision, const records::PlanChange& change) {
+    decision.from = change.from;
+    decision.to = change.to;
+    decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
+    decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
+    trial_ = std::exchange(chosen_trial_, std::nullopt);
+    if (std::exchange(choice_ends_migration_, false)) ended_migration_ = decision.step;
+    observer_.begin_plan();
+    last_refusal_.clear();
+    if (change.moved_bytes + change.kept_bytes > 0) {
+        decision.predicted_seconds = estimate_.predict_seconds(change.moved_bytes);
+        decision.measured_seconds = change.seconds;
+        estimate_.add(change.moved_bytes, change.seconds);
+    }
+    note_origin(decision, current_.plan, origin_);
+}
+
+std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
+    std::size_t next = job_.steps;
+    for (const plan::Decision& decision : recorded_decisions_) {
+        if (decision.step > first) next = std::min(next, decision.step);
+    }
+    return find_next_policy_step(job_.config.policy, first, next);
+}
+
+std::string PlanChooser::take_refusal() {
+    const std::string refusal = std::exchange(unreported_refusal_, "");
+    if (refusal.empty() || refusal == last_refusal_) return {};
+    last_refusal_ = refusal;
+    return refusal;
+}
+
+void check_equal_plans(comm::Communicator& control, const Choice* choice, std::size_t step) {
+    const std::vector<std::string> plans =
+        all_gather(control, choice ? compute_hash(choice->transition.to.plan) : "none");
+    if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
+    throw ConfigError(cat("after step ", step,
+                          " ranks want different plans; give all nodes the same files of "
+                          "--schedule and --profile, and the same program"));
+}
+
+}  // namespace trireme::adapt

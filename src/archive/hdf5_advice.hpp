@@ -1,0 +1,11 @@
+// Advice for failed writes of HDF5, which seldom reports the cause.
+#pragma once
+
+#include <string_view>
+
+namespace trireme::archive::hdf5 {
+
+inline constexpr std::string_view check_space_advice =
+    "check the free space of the output's folder, then run the command again";
+
+}  // namespace trireme::archive::hdf5

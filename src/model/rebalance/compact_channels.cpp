@@ -1,0 +1,138 @@
+#include "model/rebalance/compact_channels.hpp"
+
+#include "trireme/kernels/columns.hpp"
+#include "trireme/kernels/dropout.hpp"
+#include "trireme/kernels/fill.hpp"
+
+namespace trireme::model {
+namespace {
+
+kernels::UnindexedFill find_fill_rule(Filling filling) {
+    switch (filling) {
+        case Filling::zero:
+            return kernels::UnindexedFill::zero;
+        case Filling::average:
+            return kernels::UnindexedFill::mean;
+        case Filling::same:
+            return kernels::UnindexedFill::keep;
+    }
+    throw BugError("unknown filling");
+}
+
+// Writes compact channels to their positions in a tensor with the shape of the weight.
+struct WeightScatter {
+    device::ConstTensor compact;
+    device::Tensor output;
+    kernels::UnindexedFill unindexed_fill = kernels::UnindexedFill::keep;
+    bool accumulate = false;
+};
+
+void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedChannels& kept,
+                    const WeightScatter& scatter) {
+    if (axes == kernels::WeightAxes::in_out) {
+        launch(pass.stream, kernels::ScatterRows{.input = scatter.compact,
+                                                 .rows = kept.indices(),
+                                                 .output = scatter.output,
+                                                 .unindexed_fill = scatter.unindexed_fill,
+                                                 .accumulate = scatter.accumulate});
+    } else {
+        launch(pass.stream, kernels::ScatterColumns{.input = scatter.compact,
+                                                    .columns = kept.indices(),
+                                                    .output = scatter.output,
+                                                    .unindexed_fill = scatter.unindexed_fill,
+                                                    .accumulate = scatter.accumulate});
+    }
+}
+
+// Returns the stored gradient of the input: (rows, all channels). Sets it to zero if the preceding micro-batch
+// had another number of rows.
+device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, SelectedChannels& kept) {
+    if (rows > kept.last_input_gradient.rows) {
+        throw BugError(cat("a micro-batch of ", rows, " rows came where at most ",
+                           kept.last_input_gradient.rows, " are remembered"));
+    }
+    const device::Tensor last_gradient = kept.last_input_gradient.row_range(0, rows);
+    if (rows != kept.last_rows) launch(pass.stream, kernels::Fill{.output = last_gradient, .value = 0});
+    kept.last_rows = rows;
+    return last_gradient;
+}
+
+}  // namespace
+
+device::ConstTensor gather_kept_input(const Pass& pass, device::ConstTensor input,
+                                      const SelectedChannels& kept) {
+    const device::Tensor compact = allocate_kept_input(pass, input.rows, kept);
+    launch(pass.stream, kernels::GatherColumns{.input = input, .columns = kept.indices(), .output = compact});
+    return compact;
+}
+
+device::ConstTensor gather_kept_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
+                                       const SelectedChannels& kept) {
+    const device::Tensor compact = allocate_kept_weight(pass, weight, axes, kept);
+    if (axes == kernels::WeightAxes::in_out) {
+        launch(pass.stream, kernels::GatherRows{.input = weight, .rows = kept.indices(), .output = compact});
+    } else {
+        launch(pass.stream,
+               kernels::GatherColumns{.input = weight, .columns = kept.indices(), .output = compact});
+    }
+    return compact;
+}
+
+device::Tensor allocate_kept_input(const Pass& pass, std::size_t rows, const SelectedChannels& kept) {
+    return pass.scratch.tensor(pass.dtype, rows, kept.channels.size());
+}
+
+device::Tensor allocate_kept_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
+                                    const SelectedChannels& kept) {
+    const std::size_t count = kept.channels.size();
+    const bool is_in_out = axes == kernels::WeightAxes::in_out;
+    return pass.scratch.tensor(weight.dtype, is_in_out ? count : weight.rows,
+                               is_in_out ? weight.columns : count);
+}
+
+void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& kept,
+                           device::Tensor grad_input) {
+    const bool stores_last = kept.filling == Filling::same;
+    const device::Tensor target =
+        stores_last ? prepare_last_input_gradient(pass, compact.rows, kept) : grad_input;
+    launch(pass.stream, kernels::ScatterColumns{.input = compact,
+                                                .columns = kept.indices(),
+                                                .output = target,
+                                                .unindexed_fill = find_fill_rule(kept.filling)});
+    if (stores_last) launch(pass.stream, kernels::Copy{.input = target, .output = grad_input});
+}
+
+void expand_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,
+                            SelectedChannels& kept, std::size_t matrix_index, device::Tensor grad_weight) {
+    if (kept.filling != Filling::same) {
+        return launch_scatter(pass, axes, kept,
+                              {.compact = compact,
+                               .output = grad_weight,
+                               .unindexed_fill = find_fill_rule(kept.filling),
+                               .accumulate = true});
+    }
+    const device::Tensor last_gradient = kept.last_weight_gradients[matrix_index];
+    launch_scatter(pass, axes, kept, {.compact = compact, .output = last_gradient});
+    launch(pass.stream,
+           kernels::ResidualAdd{.residual = grad_weight, .input = last_gradient, .output = grad_weight});
+}
+
+void copy_into_input_gradient(const Pass& pass, device::ConstTensor compact, const SelectedChannels& offloaded,
+                              device::Tensor grad_input) {
+    launch(pass.stream,
+           kernels::ScatterColumns{.input = compact, .columns = offloaded.indices(), .output = grad_input});
+}
+
+void add_to_input_gradient(const Pass& pass, device::ConstTensor compact, const SelectedChannels& offloaded,
+                           device::Tensor grad_input) {
+    launch(pass.stream,
+           kernels::ScatterColumns{
+               .input = compact, .columns = offloaded.indices(), .output = grad_input, .accumulate = true});
+}
+
+void add_to_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,
+                            const SelectedChannels& offloaded, device::Tensor grad_weight) {
+    launch_scatter(pass, axes, offloaded, {.compact = compact, .output = grad_weight, .accumulate = true});
+}
+
+}  // namespace trireme::model

@@ -1,0 +1,102 @@
+#include "model/rebalance/offload_messages.hpp"
+
+#include <array>
+
+#include "model/rebalance/compact_channels.hpp"
+#include "trireme/kernels/dropout.hpp"
+
+namespace trireme::model {
+
+OffloadMessages::OffloadMessages(const Pass& pass, const OffloadedMatmul& matmul)
+    : pass_(pass), matmul_(matmul), team_(pass.group->communicator) {}
+
+void OffloadMessages::send_weights(const std::vector<device::ConstTensor>& weights, kernels::WeightAxes axes) {
+    for (const OffloadedChannels& offloaded : matmul_.offloaded) {
+        for (const device::ConstTensor& weight : weights)
+            send(gather_kept_weight(pass_, weight, axes, offloaded.channels), offloaded.helper);
+    }
+}
+
+void OffloadMessages::send_input(device::ConstTensor input) {
+    for (const OffloadedChannels& offloaded : matmul_.offloaded)
+        send(gather_kept_input(pass_, input, offloaded.channels), offloaded.helper);
+}
+
+void OffloadMessages::receive_weights(HelperStates& state, device::Arena& stash) {
+    for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
+        const HelperTask& task = matmul_.helper_tasks[t];
+        state[t].weights = allocate_weights(task, pass_.dtype, stash);
+        for (const device::Tensor& weight : state[t].weights) receive(weight, task.owner);
+    }
+}
+
+void OffloadMessages::receive_input(HelperStates& state, device::Arena& stash) {
+    for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
+        const HelperTask& task = matmul_.helper_tasks[t];
+        state[t].input = stash.tensor(pass_.dtype, pass_.batch.rows(), count_channels(task));
+        receive(state[t].input, task.owner);
+    }
+}
+
+void OffloadMessages::allocate_output_gradients(std::size_t rows, HelperStates& state,
+                                                device::Arena& stash) const {
+    for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t)
+        state[t].grad_output = stash.tensor(pass_.dtype, rows, matmul_.helper_tasks[t].shape.outputs());
+}
+
+void OffloadMessages::broadcast(device::ConstTensor grad_output, const HelperStates& state) {
+    const int own_rank = team_.rank();
+    if (!matmul_.offloaded.empty()) {
+        for (const int rank : matmul_.trees.at(own_rank).find_children(own_rank)) send(grad_output, rank);
+    }
+    for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
+        const layout::BroadcastTree& tree = matmul_.trees.at(matmul_.helper_tasks[t].owner);
+        receive(state[t].grad_output, *tree.find_parent(own_rank));
+        const std::vector<int> below = tree.find_children(own_rank);
+        if (below.empty()) continue;
+        wait();
+        for (const int rank : below) send(state[t].grad_output, rank);
+    }
+}
+
+void OffloadMessages::post_term_receives(std::size_t rows, std::size_t own_outputs) {
+    const int own_rank = team_.rank();
+    const auto post_receives = [&](int owner, std::size_t outputs) {
+        for (const int rank : matmul_.trees.at(owner).find_children(own_rank)) {
+            const device::Tensor term = pass_.scratch.tensor(pass_.dtype, rows, outputs);
+            pending_terms_[owner].push_back({term, team_.start_receive(term, rank)});
+        }
+    };
+    if (!matmul_.offloaded.empty()) post_receives(own_rank, own_outputs);
+    for (const HelperTask& task : matmul_.helper_tasks) post_receives(task.owner, task.shape.outputs());
+}
+
+void OffloadMessages::add_terms(int owner, device::Tensor sum) {
+    for (const PendingTerm& each : pending_terms_[owner]) {
+        team_.wait(std::array{each.id});
+        launch(pass_.stream,
+               kernels::ResidualAdd{.residual = sum, .input = each.term, .output = sum, .dropout = {}});
+    }
+}
+
+void OffloadMessages::send_partial_sum(const HelperTask& task, device::Tensor own_term) {
+    add_terms(task.owner, own_term);
+    send(own_term, *matmul_.trees.at(task.owner).find_parent(team_.rank()));
+}
+
+void OffloadMessages::add_received_terms(device::Tensor output) {
+    if (!matmul_.offloaded.empty()) add_terms(team_.rank(), output);
+}
+
+void OffloadMessages::wait() {
+    team_.wait(pending_receives_);
+    pending_receives_.clear();
+}
+
+void OffloadMessages::finish() {
+    wait();
+    team_.wait(pending_sends_);
+    pending_sends_.clear();
+}
+
+}  // namespace trireme::model

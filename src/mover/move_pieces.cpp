@@ -1,0 +1,118 @@
+#include "mover/move_pieces.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <unordered_map>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme::mover {
+namespace {
+
+int count_ranks(const std::vector<layout::HeldTensor>& tensors) {
+    int ranks = 0;
+    for (const layout::HeldTensor& tensor : tensors) {
+        for (const layout::Slice& slice : tensor.slices) ranks = std::max(ranks, slice.rank + 1);
+    }
+    return ranks;
+}
+
+using TensorsByName = std::unordered_map<std::string, const layout::HeldTensor*>;
+
+TensorsByName index_by_name(const std::vector<layout::HeldTensor>& tensors) {
+    TensorsByName index;
+    for (const layout::HeldTensor& tensor : tensors) index.emplace(tensor.name, &tensor);
+    return index;
+}
+
+// Returns a tensor with the slices before and after the move. The ranks of the slices of `after` are increased
+// by `rank_offset`, so that holders before and after the move remain distinct.
+layout::HeldTensor merge_slices(const layout::HeldTensor* before, const layout::HeldTensor& after,
+                                int rank_offset) {
+    layout::HeldTensor merged = after;
+    for (layout::Slice& slice : merged.slices) slice.rank += rank_offset;
+    if (before == nullptr) return merged;
+    if (before->rows != after.rows || before->columns != after.columns) {
+        throw BugError(cat(after.name, " is ", before->rows, " x ", before->columns, " before a move and ",
+                           after.rows, " x ", after.columns, " after it"));
+    }
+    merged.slices.insert(merged.slices.end(), before->slices.begin(), before->slices.end());
+    return merged;
+}
+
+// Separates the old and the new holders of a piece of the merged tensor.
+MovePiece make_move_piece(layout::Piece merged, int rank_offset) {
+    const auto first_after = std::ranges::lower_bound(merged.holders, rank_offset);
+    MovePiece piece{.tensor = merged.tensor,
+                    .box = merged.box,
+                    .before = {merged.holders.begin(), first_after},
+                    .after = {}};
+    for (auto holder = first_after; holder != merged.holders.end(); ++holder)
+        piece.after.push_back(*holder - rank_offset);
+    return piece;
+}
+
+}  // namespace
+
+std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& before,
+                                        const std::vector<layout::HeldTensor>& after) {
+    const int rank_offset = count_ranks(before);
+    const TensorsByName before_by_name = index_by_name(before);
+    std::vector<layout::HeldTensor> merged_tensors;
+    for (const layout::HeldTensor& tensor : after) {
+        const auto found = before_by_name.find(tensor.name);
+        merged_tensors.push_back(
+            merge_slices(found == before_by_name.end() ? nullptr : found->second, tensor, rank_offset));
+    }
+    std::vector<MovePiece> pieces;
+    for (layout::Piece& merged_piece : cut_in_pieces(merged_tensors)) {
+        MovePiece piece = make_move_piece(std::move(merged_piece), rank_offset);
+        if (piece.after.empty()) continue;
+        if (piece.before.empty()) {
+            throw BugError(cat("rank ", piece.after.front(), " is to hold rows from ", piece.box.rows.begin,
+                               " of ", after[piece.tensor].name, ", and no rank has them"));
+        }
+        pieces.push_back(std::move(piece));
+    }
+    return pieces;
+}
+
+std::vector<layout::Box> cut_box(const layout::Box& box, std::size_t max_elements) {
+    const std::size_t columns = std::min(box.columns.count, max_elements);
+    const std::size_t rows = columns < box.columns.count ? 1 : max_elements / columns;
+    std::vector<layout::Box> boxes;
+    for (std::size_t r = 0; r < box.rows.count; r += rows) {
+        for (std::size_t c = 0; c < box.columns.count; c += columns) {
+            boxes.push_back({{box.rows.begin + r, std::min(rows, box.rows.count - r)},
+                             {box.columns.begin + c, std::min(columns, box.columns.count - c)}});
+        }
+    }
+    return boxes;
+}
+
+std::vector<int> MovePiece::list_receiving_ranks() const {
+    std::vector<int> ranks;
+    std::ranges::set_difference(after, before, std::back_inserter(ranks));
+    return ranks;
+}
+
+std::vector<int> MovePiece::list_retaining_ranks() const {
+    std::vector<int> ranks;
+    std::ranges::set_intersection(after, before, std::back_inserter(ranks));
+    return ranks;
+}
+
+bool SenderChooser::are_on_same_node(int a, int b) const {
+    return nodes_.empty() || nodes_.at(static_cast<std::size_t>(a)) == nodes_.at(static_cast<std::size_t>(b));
+}
+
+int SenderChooser::choose(const std::vector<int>& holders, int destination, std::size_t elements) {
+    const int best = *std::ranges::min_element(holders, {}, [&](int rank) {
+        return std::tuple(!are_on_same_node(rank, destination), sent_elements_[rank], rank);
+    });
+    sent_elements_[best] += elements;
+    return best;
+}
+
+}  // namespace trireme::mover

@@ -1,0 +1,212 @@
+#include "plan/file_programs.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+
+namespace trireme::plan {
+namespace {
+
+constexpr int max_step_distance = 100;  // steps by which a micro-batch may be ahead, or weights may be old
+
+std::vector<int> list_working_ranks(const std::vector<layout::Team>& teams) {
+    std::vector<int> ranks;
+    for (const layout::Team& team : teams) ranks.insert(ranks.end(), team.ranks.begin(), team.ranks.end());
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+}
+
+// True if every compute instruction of a team's program is one that this team must execute. Ignores stages and
+// micro-batches that do not exist; verify_programs() rejects them.
+bool teams_execute_own_programs(const std::vector<schedule::Program>& programs,
+                                const schedule::PipelineShape& shape) {
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        for (const schedule::Instruction& instruction : programs[team]) {
+            if (!is_compute(instruction.op)) continue;
+            const bool is_known = instruction.stage >= 0 && instruction.stage < shape.stages() &&
+                                  instruction.microbatch >= 0 && instruction.microbatch < shape.microbatches;
+            if (!is_known) continue;
+            const int executor = shape.find_executor(instruction.stage, instruction.microbatch);
+            if (executor != static_cast<int>(team)) return false;
+        }
+    }
+    return true;
+}
+
+// Returns one program per team. `programs` has one per rank that is not idle, in ascending order. Throws
+// ConfigError if the ranks of a team have different programs.
+std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::Program>& programs,
+                                                   const std::vector<layout::Team>& teams,
+                                                   const std::string& place) {
+    const std::vector<int> ranks = list_working_ranks(teams);
+    const auto find_program = [&](int rank) -> const schedule::Program& {
+        const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank);
+        return programs[static_cast<std::size_t>(at - ranks.begin())];
+    };
+    std::vector<schedule::Program> team_programs;
+    for (const layout::Team& team : teams) {
+        const schedule::Program& first = team_programs.emplace_back(find_program(team.ranks.front()));
+        for (const int rank : team.ranks) {
+            if (find_program(rank) == first) continue;
+            throw ConfigError(cat(place, " gives rank ", team.ranks.front(), " and rank ", rank,
+                                  " unlike programs, but they hold a replica together; give both the same"));
+        }
+    }
+    return team_programs;
+}
+
+// Throws ConfigError if the step of an instruction's micro-batch, or the update of its weights, is more than
+// max_step_distance steps away. The proof unrolls more steps than that, so the limit bounds the time of the
+// proof.
+void check_step_distances(const schedule::Phases& programs, const schedule::PipelineShape& shape,
+                          const std::string& place) {
+    for (const std::vector<schedule::Program>* phase : {&programs.prologue, &programs.body}) {
+        for (const schedule::Program& program : *phase) {
+            for (const schedule::Instruction& instruction : program) {
+                const int ahead = instruction.microbatch / shape.microbatches;
+                if (ahead <= max_step_distance && instruction.age <= max_step_distance) continue;
+                throw ConfigError(cat(to_string(instruction), " of ", place,
+                                      ahead > max_step_distance
+                                          ? cat(" is of ", ahead, " steps later")
+                                          : cat(" uses weights of ", instruction.age, " updates ago"),
+                                      ", where a step has ", shape.microbatches,
+                                      shape.microbatches == 1 ? " micro-batch" : " micro-batches",
+                                      "; programs may go ", max_step_distance, " steps ahead or back"));
+            }
+        }
+    }
+}
+
+// The cells of the compute instructions in a team's line of the file. Cells count from 1.
+class ComputeCells {
+public:
+    ComputeCells(const schedule::Program& program, int microbatches) : program_(program) {
+        for (std::size_t i = 0; i < program.size(); ++i) {
+            const schedule::Instruction& each = program[i];
+            if (is_compute(each.op))
+                cells_.try_emplace({each.op, each.stage, each.microbatch % microbatches}, i + 1);
+        }
+    }
+
+    // Returns a sentence if the line lacks a pass of the micro-batch through the stage, or has the backward
+    // pass before the forward pass of the same step. Empty if there is no fault.
+    std::string find_fault(int stage, int microbatch) const {
+        const auto find_cell = [&](schedule::Op op) {
+            const auto found = cells_.find({op, stage, microbatch});
+            return found == cells_.end() ? 0 : found->second;
+        };
+        const auto name_instruction = [&](schedule::Op op) {
+            return to_string(schedule::Instruction{op, stage, microbatch});
+        };
+        const auto describe_missing = [&](schedule::Op op) {
+            return cat("has no ", name_instruction(op), " among its ", format_count(program_.size(), "cell"),
+                       "; add it");
+        };
+        const std::size_t forward = find_cell(schedule::Op::forward);
+        const std::size_t backward =
+            std::max(find_cell(schedule::Op::backward), find_cell(schedule::Op::backward_input));
+        if (forward == 0) return describe_missing(schedule::Op::forward);
+        if (backward == 0)
+            return cat(describe_missing(schedule::Op::backward), ", or ",
+                       name_instruction(schedule::Op::backward_input), " and ",
+                       name_instruction(schedule::Op::backward_weight));
+        if (find_cell(schedule::Op::backward) == 0 && find_cell(schedule::Op::backward_weight) == 0)
+            return describe_missing(schedule::Op::backward_weight);
+        const schedule::Instruction& backward_pass = program_[backward - 1];
+        const schedule::Instruction& forward_pass = program_[forward - 1];
+        if (backward > forward || backward_pass.microbatch != forward_pass.microbatch) return {};
+        return cat("has ", to_string(backward_pass), " in cell ", backward, ", before ",
+                   to_string(forward_pass), " in cell ", forward, "; put the forward pass first");
+    }
+
+private:
+    const schedule::Program& program_;
+    std::map<std::tuple<schedule::Op, int, int>, std::size_t> cells_;
+};
+
+// Throws ConfigError if a team's line lacks a pass that the team must execute. The checker would find this,
+// too, but its message would refer to send and receive instructions, which the user has not written.
+void check_compute_instructions(const std::vector<schedule::Program>& team_programs,
+                                const schedule::PipelineShape& shape, const std::string& place) {
+    std::vector<ComputeCells> cells;
+    for (const schedule::Program& program : team_programs) cells.emplace_back(program, shape.microbatches);
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
+            const int team = shape.find_executor(stage, microbatch);
+            const std::string fault = cells[static_cast<std::size_t>(team)].find_fault(stage, microbatch);
+            if (!fault.empty()) throw ConfigError(cat(place, ": the line of team ", team, " ", fault));
+        }
+    }
+}
+
+}  // namespace
+
+schedule::Phases order_by_team(const schedule::Phases& programs, const std::vector<layout::Team>& teams,
+                               const schedule::PipelineShape& shape, const std::string& place) {
+    check_step_distances(programs, shape, place);
+    const std::vector<schedule::Program>& file_programs = programs.body;
+    const std::size_t ranks = list_working_ranks(teams).size();
+    if (file_programs.size() != teams.size() && file_programs.size() != ranks) {
+        const std::string rank_count_text = ranks == teams.size() ? "" : cat(" on ", ranks, " ranks");
+        throw ConfigError(cat(place, " holds ", file_programs.size(),
+                              file_programs.size() == 1 ? " program" : " programs", ", but the layout has ",
+                              teams.size(), " teams", rank_count_text, "; write one line for each ",
+                              rank_count_text.empty() ? "team" : "team, or for each rank"));
+    }
+    if (file_programs.size() != ranks) {
+        check_compute_instructions(file_programs, shape, place);
+        return programs;
+    }
+    schedule::Phases team_programs = {.prologue = merge_rank_programs(programs.prologue, teams, place),
+                                      .body = merge_rank_programs(file_programs, teams, place)};
+    const bool is_in_team_order =
+        file_programs.size() == teams.size() && (teams_execute_own_programs(file_programs, shape) ||
+                                                 !teams_execute_own_programs(team_programs.body, shape));
+    const schedule::Phases& chosen = is_in_team_order ? programs : team_programs;
+    check_compute_instructions(chosen.body, shape, place);
+    return chosen;
+}
+
+bool validates_updates(const schedule::Phases& programs, const std::string& place) {
+    const schedule::Instruction* validation = nullptr;
+    const schedule::Instruction* unvalidated_step = nullptr;
+    for (const schedule::Program& program : programs.body) {
+        std::set<int> validated_stages;
+        for (const schedule::Instruction& instruction : program) {
+            if (instruction.op != schedule::Op::validate) continue;
+            validation = &instruction;
+            validated_stages.insert(instruction.stage);
+        }
+        for (const schedule::Instruction& instruction : program) {
+            if (instruction.op == schedule::Op::step && !validated_stages.contains(instruction.stage))
+                unvalidated_step = &instruction;
+        }
+    }
+    if (validation == nullptr || unvalidated_step == nullptr) return validation != nullptr;
+    throw ConfigError(cat(place, " has ", to_string(*validation), ", but no VALIDATE", unvalidated_step->stage,
+                          " after ", to_string(*unvalidated_step),
+                          " in the same line; validate all updates, or none"));
+}
+
+schedule::Phases extract_forwards(const schedule::Phases& phases, const schedule::PipelineShape& shape) {
+    const auto belongs_to_forward = [](const schedule::Instruction& i) {
+        return i.op == schedule::Op::forward || i.op == schedule::Op::send_forward ||
+               i.op == schedule::Op::receive_forward;
+    };
+    const std::vector<schedule::Program> step = unroll(phases, shape, 1);
+    schedule::Phases forwards{.prologue = std::vector<schedule::Program>(step.size()),
+                              .body = std::vector<schedule::Program>(step.size())};
+    for (std::size_t team = 0; team < step.size(); ++team) {
+        std::ranges::copy_if(step[team], std::back_inserter(forwards.body[team]), belongs_to_forward);
+        // An evaluation reads the newest weights.
+        for (schedule::Instruction& instruction : forwards.body[team]) instruction.age = 0;
+    }
+    return forwards;
+}
+
+}  // namespace trireme::plan

@@ -1,0 +1,33 @@
+// Describes decisions about slow ranks.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "trireme/policy/policy.hpp"
+
+namespace trireme::policy {
+
+// Returns e.g. "rank 3 takes 4.0 times as long as others".
+inline std::string describe_slowness(const plan::Observation& observed) {
+    std::string reason;
+    for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
+        if (observed.slowness[rank] == 1) continue;
+        reason += fmt::format("{}rank {} takes {:.1f} times as long as others", reason.empty() ? "" : ", ",
+                              rank, observed.slowness[rank]);
+    }
+    return reason.empty() ? "no rank is slow any more" : reason;
+}
+
+// Returns terms of a decision: the predicted gain, the current seconds of a step, and the predicted seconds of
+// a step.
+inline std::map<std::string, double> make_gain_terms(const plan::Observation& observed, double gain) {
+    return {{gain_term, gain},
+            {"step_s", observed.step_seconds},
+            {"predicted_step_s", std::max(0.0, observed.step_seconds - gain)}};
+}
+
+}  // namespace trireme::policy

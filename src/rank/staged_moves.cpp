@@ -1,0 +1,51 @@
+#include "trireme/rank/staged_moves.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace trireme::rank {
+namespace {
+
+// Moves the parameters or one kind of optimizer state. Afterwards the staging copies can be reused.
+void move_tensors(const mover::StagedMove& move, const std::vector<mover::BoxInMemory>& from,
+                  const std::vector<mover::BoxInMemory>& to, device::DType dtype,
+                  const StagingResources& resources) {
+    const std::vector<mover::BoxInMemory> staging =
+        list_staging_copy_boxes(move, resources.node, dtype, resources.memory.data());
+    execute_move(move.to_staging, from, staging, dtype, resources.group);
+    execute_move(move.local, from, to, dtype, resources.group);
+    resources.memory.synchronize();
+    execute_move(move.from_staging, staging, to, dtype, resources.group);
+    resources.memory.synchronize();
+}
+
+}  // namespace
+
+std::size_t StagedMoves::max_node_elements(int node) const {
+    return std::max(values.count_node_elements(node), moments.count_node_elements(node));
+}
+
+StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
+                              const plan::Plan& to, const stage::GradientPlan& to_gradients,
+                              const mover::MoveRules& rules) {
+    return {
+        .values = plan_staged_move(from_gradients.tensors, to_gradients.tensors, rules),
+        .moments = plan_staged_move(find_updated_tensors(from, from_gradients),
+                                    find_updated_tensors(to, to_gradients), rules),
+    };
+}
+
+void move_state_by_staging(RankState from, const StateDestination& to, const StagedMoves& moves,
+                           device::DType dtype, const StagingResources& resources) {
+    resources.memory.allocate(moves.max_node_elements(resources.node) * byte_size(accumulator_type(dtype)));
+    // From the last kind of state to the first, because pop_back() frees the kind that has arrived.
+    for (std::size_t tensor_index = restore_update_count(from, to, resources.group); tensor_index-- > 0;) {
+        move_tensors(moves.moments, find_optimizer_boxes(from, tensor_index),
+                     find_optimizer_boxes(to, tensor_index), accumulator_type(dtype), resources);
+        if (!from.optimizer_state.empty()) from.optimizer_state.pop_back();
+    }
+    move_tensors(moves.values, find_value_boxes(from), find_value_boxes(to), dtype, resources);
+    resources.memory.release();
+}
+
+}  // namespace trireme::rank

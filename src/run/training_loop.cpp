@@ -1,0 +1,127 @@
+#include "run/backend.hpp"
+#include "run/divergence.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/rank/stopping.hpp"
+#include "trireme/setup/peak_rate.hpp"
+
+namespace trireme::run {
+namespace {
+
+class Run {
+public:
+    Run(Backend& backend, rank::Tracing& tracing, const comm::Session& session, comm::Communicator& control)
+        : backend_(backend), tracing_(tracing), session_(session), control_(control) {}
+
+    Ending execute() {
+        backend_.prepare(tracing_.trace());
+        if (needs_links(job_.config.policy)) {
+            const layout::RankLinks links = backend_.trainer().measure_links(control_);
+            if (backend_.keeps_records()) context_.plan_chooser.set_links(links);
+        }
+        std::size_t step = job_.completed_steps;
+        while (step < job_.steps && !stop_) step = execute_segment(step);
+        backend_.save(step, true);
+        const bool is_done = step == job_.steps;
+        const std::optional<records::Evaluation> validation = is_done ? evaluate(step) : std::nullopt;
+        finish(step, validation);
+        return is_done ? Ending::done : Ending::stopped;
+    }
+
+private:
+    // Executes a segment: the steps from `first` (from 0) to the next evaluation, checkpoint or possible change
+    // of plan. Micro-batches may stay in flight between the steps of a segment. Returns the number of steps
+    // done in the run.
+    std::size_t execute_segment(std::size_t first) {
+        tracing_.begin_step(first + 1, 0);
+        backend_.wait_for_records();
+        if (context_.plan_chooser.may_change_plan(first)) change_plan(first);
+        std::size_t end = backend_.find_segment_end(first);
+        backend_.trainer().begin_segment(first, end);
+        for (std::size_t step = first; step < end; ++step) {
+            tracing_.begin_step(step + 1, step - first);
+            tracing_.set_plan(context_.current.plan);
+            const device::TraceSpan span(tracing_.trace(), device::TraceLane::step, "step");
+            for (records::StepOutcome& outcome : backend_.trainer().step())
+                backend_.settle(std::move(outcome), [this](records::StepOutcome& settled) { record(settled); });
+            if (stop_) end = backend_.trainer().end_segment_early();
+            backend_.advance_saving();
+        }
+        if (end == job_.steps || stop_) return end;
+        if (is_due(job_.config.run.eval_every, end)) evaluate(end);
+        if (is_due(job_.config.run.checkpoint_every, end)) backend_.save(end, false);
+        return end;
+    }
+
+    static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
+
+    void change_plan(std::size_t step) {
+        const double begin_seconds = device::now_seconds();
+        const std::shared_ptr<adapt::Choice> choice = backend_.choose(step);
+        adapt::PlanChooser& plan_chooser = context_.plan_chooser;
+        const bool is_policy_step = plan_chooser.is_policy_step(step);
+        if (backend_.keeps_records()) context_.recorder.record_plan_kept(step, plan_chooser.take_refusal());
+        if (choice) {
+            device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "change of plan");
+            const records::PlanChange change = backend_.change_plan(*choice, step);
+            span.set_bytes(change.moved_bytes);
+            if (backend_.keeps_records()) {
+                plan_chooser.note_change(choice->decision, change);
+                context_.recorder.record_plan_change(choice->decision, change, context_.current.plan);
+            }
+        }
+        if (choice || is_policy_step) backend_.trainer().rebalance_matmuls();
+        if (!choice && is_policy_step && backend_.keeps_records())
+            context_.recorder.record_decision_time(device::now_seconds() - begin_seconds);
+    }
+
+    void record(records::StepOutcome& outcome) {
+        divergence_.find_cause(outcome, context_.current.plan, backend_.trainer(), control_, tracing_.trace());
+        const std::vector<policy::SlownessChange> changes = context_.plan_chooser.observe(outcome);
+        context_.recorder.record_step(outcome, changes);
+        if (!stop_ && outcome.stop.reason != records::StopReason::none) stop_ = outcome.stop;
+        const std::optional<std::string> complaint = divergence_.find_complaint(outcome);
+        if (!complaint) return;
+        backend_.finish_saving();  // completes the last good checkpoint
+        write_trace();
+        context_.recorder.record_divergence(*complaint);
+        throw ConfigError(*complaint);
+    }
+
+    std::optional<records::Evaluation> evaluate(std::size_t step) {
+        const device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "evaluation");
+        const std::optional<records::Evaluation> evaluation = backend_.evaluate();
+        if (evaluation) context_.recorder.record_evaluation(step, *evaluation);
+        return evaluation;
+    }
+
+    void write_trace() { tracing_.write(context_.recorder.path(), session_.host()); }
+
+    void finish(std::size_t step, const std::optional<records::Evaluation>& validation) {
+        records::Figures figures = backend_.compute_figures(validation);
+        if (step < job_.steps)
+            figures.early_end = {.step = step, .reason = rank::describe(*stop_, job_.config)};
+        backend_.finish_saving();
+        write_trace();
+        if (backend_.keeps_records()) context_.recorder.record_end(std::move(figures));
+        backend_.finish();
+    }
+
+    Backend& backend_;
+    rank::Tracing& tracing_;
+    RunContext& context_ = backend_.context();
+    const setup::Job& job_ = context_.job;
+    const comm::Session& session_;
+    comm::Communicator& control_;
+    Divergence divergence_{job_.config.run.on_nan};
+    std::optional<records::Stop> stop_;  // why the run ends before its last step; empty if it continues
+};
+
+}  // namespace
+
+Ending run_steps(Backend& backend, rank::Tracing& tracing, const comm::Session& session,
+                 comm::Communicator& control) {
+    return Run(backend, tracing, session, control).execute();
+}
+
+}  // namespace trireme::run

@@ -1,0 +1,70 @@
+#include "tools/prepare/selected_rows.hpp"
+
+#include "trireme/base/error.hpp"
+
+namespace trireme::tools {
+namespace {
+
+data::SourceConfig make_source_config(const PrepareConfig& config) {
+    return {.inputs = config.inputs,
+            .format = config.format,
+            .unit = config.rows.value_or(data::RowUnit::paragraph),
+            .synthetic = config.synthetic,
+            .count = config.count,
+            .seed = config.seed};
+}
+
+struct KindWording {
+    const char* plural;
+    const char* remedy;
+};
+
+KindWording find_wording(data::RowKind kind) {
+    switch (kind) {
+        case data::RowKind::text:
+        case data::RowKind::labelled_text:
+            return {.plural = "rows", .remedy = "repair the row"};
+        case data::RowKind::question:
+            return {.plural = "questions", .remedy = "repair the question"};
+        case data::RowKind::image:
+            return {.plural = "images", .remedy = "copy the file again"};
+    }
+    throw BugError("a kind of rows without a remedy");
+}
+
+}  // namespace
+
+SelectedRows::SelectedRows(const PrepareConfig& config)
+    : reader_(make_source_config(config)), filter_(config.row_filter), skips_bad_rows_(config.skip_bad) {}
+
+bool SelectedRows::next(data::SourceRow& row) {
+    while (reader_.next(row)) {
+        if (!row.fault.empty())
+            refuse(row, row.fault);
+        else if (filter_.select(row))
+            return true;
+    }
+    return false;
+}
+
+void SelectedRows::refuse(const data::SourceRow& row, const std::string& fault, const std::string& remedy) {
+    const std::string complaint = cat(row.location, ": ", fault);
+    const KindWording wording = find_wording(reader_.kind());
+    if (!skips_bad_rows_)
+        throw ConfigError(cat(complaint, "; ", remedy.empty() ? wording.remedy : remedy, ", or leave bad ",
+                              wording.plural, " out with --skip-bad"));
+    if (skipped_++ == 0) first_fault_ = complaint;
+}
+
+void SelectedRows::check_not_empty() const {
+    filter_.check_selection();
+    if (filter_.rows_seen() > 0) return;
+    if (skipped_ > 0)
+        throw ConfigError(cat("all ", skipped_, " bad rows were skipped; the first: ", first_fault_));
+    if (reader_.unanswerable_questions() > 0)
+        throw ConfigError(cat("all ", reader_.unanswerable_questions(),
+                              " questions are said to have no answer; there is nothing to train on"));
+    throw ConfigError("the input is empty: it holds no rows");
+}
+
+}  // namespace trireme::tools
