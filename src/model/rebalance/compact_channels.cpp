@@ -27,17 +27,17 @@ struct WeightScatter {
     bool accumulate = false;
 };
 
-void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedChannels& kept,
+void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedChannels& selected,
                     const WeightScatter& scatter) {
     if (axes == kernels::WeightAxes::in_out) {
         launch(pass.stream, kernels::ScatterRows{.input = scatter.compact,
-                                                 .rows = kept.indices(),
+                                                 .rows = selected.indices(),
                                                  .output = scatter.output,
                                                  .unindexed_fill = scatter.unindexed_fill,
                                                  .accumulate = scatter.accumulate});
     } else {
         launch(pass.stream, kernels::ScatterColumns{.input = scatter.compact,
-                                                    .columns = kept.indices(),
+                                                    .columns = selected.indices(),
                                                     .output = scatter.output,
                                                     .unindexed_fill = scatter.unindexed_fill,
                                                     .accumulate = scatter.accumulate});
@@ -46,73 +46,76 @@ void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedCh
 
 // Returns the stored gradient of the input: (rows, all channels). Sets it to zero if the preceding micro-batch
 // had another number of rows.
-device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, SelectedChannels& kept) {
-    if (rows > kept.last_input_gradient.rows) {
+device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, SelectedChannels& selected) {
+    if (rows > selected.last_input_gradient.rows) {
         throw BugError(cat("a micro-batch of ", rows, " rows came where at most ",
-                           kept.last_input_gradient.rows, " are remembered"));
+                           selected.last_input_gradient.rows, " are remembered"));
     }
-    const device::Tensor last_gradient = kept.last_input_gradient.row_range(0, rows);
-    if (rows != kept.last_rows) launch(pass.stream, kernels::Fill{.output = last_gradient, .value = 0});
-    kept.last_rows = rows;
+    const device::Tensor last_gradient = selected.last_input_gradient.row_range(0, rows);
+    if (rows != selected.last_rows) launch(pass.stream, kernels::Fill{.output = last_gradient, .value = 0});
+    selected.last_rows = rows;
     return last_gradient;
 }
 
 }  // namespace
 
-device::ConstTensor gather_kept_input(const Pass& pass, device::ConstTensor input,
-                                      const SelectedChannels& kept) {
-    const device::Tensor compact = allocate_kept_input(pass, input.rows, kept);
-    launch(pass.stream, kernels::GatherColumns{.input = input, .columns = kept.indices(), .output = compact});
+device::ConstTensor gather_selected_input(const Pass& pass, device::ConstTensor input,
+                                          const SelectedChannels& selected) {
+    const device::Tensor compact = allocate_compact_input_gradient(pass, input.rows, selected);
+    launch(pass.stream,
+           kernels::GatherColumns{.input = input, .columns = selected.indices(), .output = compact});
     return compact;
 }
 
-device::ConstTensor gather_kept_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
-                                       const SelectedChannels& kept) {
-    const device::Tensor compact = allocate_kept_weight(pass, weight, axes, kept);
+device::ConstTensor gather_selected_weight(const Pass& pass, device::ConstTensor weight,
+                                           kernels::WeightAxes axes, const SelectedChannels& selected) {
+    const device::Tensor compact = allocate_compact_weight_gradient(pass, weight, axes, selected);
     if (axes == kernels::WeightAxes::in_out) {
-        launch(pass.stream, kernels::GatherRows{.input = weight, .rows = kept.indices(), .output = compact});
+        launch(pass.stream,
+               kernels::GatherRows{.input = weight, .rows = selected.indices(), .output = compact});
     } else {
         launch(pass.stream,
-               kernels::GatherColumns{.input = weight, .columns = kept.indices(), .output = compact});
+               kernels::GatherColumns{.input = weight, .columns = selected.indices(), .output = compact});
     }
     return compact;
 }
 
-device::Tensor allocate_kept_input(const Pass& pass, std::size_t rows, const SelectedChannels& kept) {
-    return pass.scratch.tensor(pass.dtype, rows, kept.channels.size());
+device::Tensor allocate_compact_input_gradient(const Pass& pass, std::size_t rows,
+                                               const SelectedChannels& selected) {
+    return pass.scratch.tensor(pass.dtype, rows, selected.channels.size());
 }
 
-device::Tensor allocate_kept_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
-                                    const SelectedChannels& kept) {
-    const std::size_t count = kept.channels.size();
+device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstTensor weight,
+                                                kernels::WeightAxes axes, const SelectedChannels& selected) {
+    const std::size_t count = selected.channels.size();
     const bool is_in_out = axes == kernels::WeightAxes::in_out;
     return pass.scratch.tensor(weight.dtype, is_in_out ? count : weight.rows,
                                is_in_out ? weight.columns : count);
 }
 
-void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& kept,
+void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& selected,
                            device::Tensor grad_input) {
-    const bool stores_last = kept.filling == Filling::same;
+    const bool stores_last = selected.filling == Filling::same;
     const device::Tensor target =
-        stores_last ? prepare_last_input_gradient(pass, compact.rows, kept) : grad_input;
+        stores_last ? prepare_last_input_gradient(pass, compact.rows, selected) : grad_input;
     launch(pass.stream, kernels::ScatterColumns{.input = compact,
-                                                .columns = kept.indices(),
+                                                .columns = selected.indices(),
                                                 .output = target,
-                                                .unindexed_fill = find_fill_rule(kept.filling)});
+                                                .unindexed_fill = find_fill_rule(selected.filling)});
     if (stores_last) launch(pass.stream, kernels::Copy{.input = target, .output = grad_input});
 }
 
 void expand_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,
-                            SelectedChannels& kept, std::size_t matrix_index, device::Tensor grad_weight) {
-    if (kept.filling != Filling::same) {
-        return launch_scatter(pass, axes, kept,
+                            SelectedChannels& selected, std::size_t matrix_index, device::Tensor grad_weight) {
+    if (selected.filling != Filling::same) {
+        return launch_scatter(pass, axes, selected,
                               {.compact = compact,
                                .output = grad_weight,
-                               .unindexed_fill = find_fill_rule(kept.filling),
+                               .unindexed_fill = find_fill_rule(selected.filling),
                                .accumulate = true});
     }
-    const device::Tensor last_gradient = kept.last_weight_gradients[matrix_index];
-    launch_scatter(pass, axes, kept, {.compact = compact, .output = last_gradient});
+    const device::Tensor last_gradient = selected.last_weight_gradients[matrix_index];
+    launch_scatter(pass, axes, selected, {.compact = compact, .output = last_gradient});
     launch(pass.stream,
            kernels::ResidualAdd{.residual = grad_weight, .input = last_gradient, .output = grad_weight});
 }

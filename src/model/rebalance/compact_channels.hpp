@@ -1,5 +1,6 @@
 // Compact tensors, which have only the selected input channels of a projection and are the operands of its
-// matmuls. They are in the scratch memory of the pass. In shapes, `kept` is the number of selected channels.
+// matmuls. They are in the scratch memory of the pass. In shapes, `selected` is the number of selected
+// channels.
 #pragma once
 
 #include "trireme/model/layer.hpp"
@@ -8,24 +9,26 @@
 namespace trireme::model {
 
 // Return a compact copy of an input or a weight.
-device::ConstTensor gather_kept_input(const Pass& pass, device::ConstTensor input,
-                                      const SelectedChannels& kept);  // (rows, kept)
-device::ConstTensor gather_kept_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
-                                       const SelectedChannels& kept);  // (kept, out) or (out, kept)
+device::ConstTensor gather_selected_input(const Pass& pass, device::ConstTensor input,
+                                          const SelectedChannels& selected);  // (rows, selected)
+device::ConstTensor gather_selected_weight(
+    const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
+    const SelectedChannels& selected);  // (selected, out) or (out, selected)
 
-// Return a compact, uninitialized tensor for a gradient of the input: (rows, kept), or of a weight: (kept, out)
-// or (out, kept).
-device::Tensor allocate_kept_input(const Pass& pass, std::size_t rows, const SelectedChannels& kept);
-device::Tensor allocate_kept_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
-                                    const SelectedChannels& kept);
+// Return a compact, uninitialized tensor for a gradient of the input: (rows, selected), or of a weight:
+// (selected, out) or (out, selected).
+device::Tensor allocate_compact_input_gradient(const Pass& pass, std::size_t rows,
+                                               const SelectedChannels& selected);
+device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstTensor weight,
+                                                kernels::WeightAxes axes, const SelectedChannels& selected);
 
 // Expand compact gradients to all channels, with substitutes for the skipped channels (see Filling).
 // expand_input_gradient() overwrites `grad_input`; expand_weight_gradient() adds to `grad_weight`, the gradient
 // of matrix number `matrix_index`.
-void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& kept,
+void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& selected,
                            device::Tensor grad_input);
 void expand_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,
-                            SelectedChannels& kept, std::size_t matrix_index, device::Tensor grad_weight);
+                            SelectedChannels& selected, std::size_t matrix_index, device::Tensor grad_weight);
 
 // Write or add compact gradients of offloaded channels J to the gradients of all channels:
 //   grad_input[:, J] = compact      grad_input[:, J] += compact      grad_weight[J] += compact

@@ -13,13 +13,13 @@ OffloadMessages::OffloadMessages(const Pass& pass, const OffloadedMatmul& matmul
 void OffloadMessages::send_weights(const std::vector<device::ConstTensor>& weights, kernels::WeightAxes axes) {
     for (const OffloadedChannels& offloaded : matmul_.offloaded) {
         for (const device::ConstTensor& weight : weights)
-            send(gather_kept_weight(pass_, weight, axes, offloaded.channels), offloaded.helper);
+            send(gather_selected_weight(pass_, weight, axes, offloaded.channels), offloaded.helper);
     }
 }
 
 void OffloadMessages::send_input(device::ConstTensor input) {
     for (const OffloadedChannels& offloaded : matmul_.offloaded)
-        send(gather_kept_input(pass_, input, offloaded.channels), offloaded.helper);
+        send(gather_selected_input(pass_, input, offloaded.channels), offloaded.helper);
 }
 
 void OffloadMessages::receive_weights(HelperStates& state, device::Arena& stash) {

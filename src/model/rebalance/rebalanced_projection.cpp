@@ -29,11 +29,11 @@ double RebalancedProjection::compute_whole_ratio(const SelectedChannels& kept) c
 void RebalancedProjection::forward_kept(const Pass& pass, Weights weights, device::ConstTensor input,
                                         device::Tensor output, const SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::ConstTensor compact_input = gather_kept_input(pass, input, kept);
+    const device::ConstTensor compact_input = gather_selected_input(pass, input, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
         kernels::Linear matmul = make_forward_matmul(matrix, weights, compact_input, output);
-        matmul.weight = gather_kept_weight(pass, matmul.weight, axes(), kept);
+        matmul.weight = gather_selected_weight(pass, matmul.weight, axes(), kept);
         launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
     });
 }
@@ -42,11 +42,11 @@ void RebalancedProjection::backward_input_kept(const Pass& pass, Weights weights
                                                device::ConstTensor grad_output, device::Tensor grad_input,
                                                SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::Tensor result = allocate_kept_input(pass, grad_input.rows, kept);
+    const device::Tensor result = allocate_compact_input_gradient(pass, grad_input.rows, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
         kernels::LinearBackwardInput matmul = make_backward_input_matmul(matrix, weights, grad_output, result);
-        matmul.weight = gather_kept_weight(pass, matmul.weight, axes(), kept);
+        matmul.weight = gather_selected_weight(pass, matmul.weight, axes(), kept);
         launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
     });
     expand_input_gradient(pass, result, kept, grad_input);
@@ -56,13 +56,13 @@ void RebalancedProjection::backward_weight_kept(const Pass& pass, device::ConstT
                                                 device::ConstTensor grad_output, Gradients gradients,
                                                 SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::ConstTensor compact_input = gather_kept_input(pass, input, kept);
+    const device::ConstTensor compact_input = gather_selected_input(pass, input, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
         kernels::LinearBackwardWeight matmul =
             make_backward_weight_matmul(matrix, compact_input, grad_output, gradients);
         const device::Tensor grad_weight = matmul.grad_weight;
-        matmul.grad_weight = allocate_kept_weight(pass, grad_weight, axes(), kept);
+        matmul.grad_weight = allocate_compact_weight_gradient(pass, grad_weight, axes(), kept);
         launch(pass.stream, kernels::Fill{.output = matmul.grad_weight, .value = 0});
         launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
         expand_weight_gradient(pass, matmul.grad_weight, axes(), kept, matrix.index, grad_weight);
@@ -112,7 +112,7 @@ void RebalancedProjection::forward(const Pass& pass, Weights weights, device::Co
         messages.wait();
         for (std::size_t t = 0; t < helper_states.size(); ++t) {
             const device::ConstTensor compact_input =
-                gather_kept_input(pass, input, offloaded_matmul->helper_tasks[t].channels);
+                gather_selected_input(pass, input, offloaded_matmul->helper_tasks[t].channels);
             messages.send_partial_sum(
                 offloaded_matmul->helper_tasks[t],
                 compute_output(pass, offloaded_matmul->helper_tasks[t], helper_states[t], compact_input));
@@ -166,7 +166,7 @@ void RebalancedProjection::backward_with_returns(const Pass& pass, Weights weigh
     OffloadMessages messages(pass, offloaded_matmul);
     std::vector<device::Tensor> results;
     for (const OffloadedChannels& each : offloaded_matmul.offloaded) {
-        results.push_back(allocate_kept_input(pass, grad_input.rows, each.channels));
+        results.push_back(allocate_compact_input_gradient(pass, grad_input.rows, each.channels));
         messages.receive_result(each, results.back());
     }
     for (std::size_t t = 0; t < offloaded_matmul.helper_tasks.size(); ++t)
@@ -191,7 +191,7 @@ void RebalancedProjection::backward_weight(const Pass& pass, device::ConstTensor
     std::vector<device::Tensor> results;
     for (const OffloadedChannels& each : offloaded_matmul->offloaded) {
         for (const device::Tensor& grad_weight : grad_weights) {
-            results.push_back(allocate_kept_weight(pass, grad_weight, axes(), each.channels));
+            results.push_back(allocate_compact_weight_gradient(pass, grad_weight, axes(), each.channels));
             messages.receive_result(each, results.back());
         }
     }
@@ -212,7 +212,7 @@ void RebalancedProjection::send_weight_gradients(const Pass& pass, device::Const
     const bool has_owner_input =
         input_sharding_ == InputSharding::replicated;  // this rank has the owner's input
     const device::ConstTensor compact_input =
-        has_owner_input ? gather_kept_input(pass, input, task.channels) : device::ConstTensor(state.input);
+        has_owner_input ? gather_selected_input(pass, input, task.channels) : device::ConstTensor(state.input);
     const device::ConstTensor gradient = has_owner_input ? device::ConstTensor(state.grad_output) : grad_output;
     for (const device::Tensor& result : compute_weight_gradients(pass, task, compact_input, gradient))
         messages.send_result(task, result);
