@@ -22,9 +22,9 @@ TEST_F(StuckMpiFinalize, LosesNoResults) {
         const Outcome outcome = run_ranks({rank, rank}, mpi);
 
         ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
-        EXPECT_NE(
-            sentences(outcome).front().find(" does not end, though all ranks are done; they leave without it"),
-            std::string::npos)
+        EXPECT_NE(sentences(outcome).front().find(
+                      " does not finalize, although all ranks are done; they exit without it"),
+                  std::string::npos)
             << outcome.err;
         EXPECT_NE(outcome.out.find("VALID"), std::string::npos) << outcome.out;
         EXPECT_EQ(losses_of("run").size(), 2U);

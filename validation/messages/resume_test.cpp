@@ -126,7 +126,7 @@ TEST_F(Resume, ChoosesALayoutForADifferentNumberOfRanks) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("\nresume    the run had 2 ranks, and these are 1: --pipe 1 --data 1 --tensor 1 "
-                               "--microbatches 2 are chosen anew"),
+                               "--microbatches 2 are chosen again"),
               std::string::npos)
         << outcome.out;
 }

@@ -165,7 +165,7 @@ TEST_F(ResumedPlan, HasItsResizingStateInSeparateCheckpointFiles) {
     const std::string name = checkpoint + "/" + files[1].filename().string();
 
     EXPECT_EQ(run("inspect --verify " + checkpoint).code, 0);
-    EXPECT_NE(run("inspect " + name).err.find("is a file of a model; see the whole"), std::string::npos);
+    EXPECT_NE(run("inspect " + name).err.find("is a file of a model; show the complete model"), std::string::npos);
     EXPECT_EQ(run("convert " + checkpoint + " converted").code, 0);
     EXPECT_FALSE(std::filesystem::exists(path("whole/checkpoints/step-12")));
 
