@@ -145,8 +145,8 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
         .dump();
 }
 
-// What a decision leaves unset comes from the options and the plan before the decision. A resumed run does not
-// know that plan, so this function sets the schedule and the number of micro-batches.
+// Values that a decision leaves unset come from the options and the plan before the decision. A resumed run
+// does not know that plan, so this function sets the schedule and the number of micro-batches.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();
     decision.to = compute_hash(plan);

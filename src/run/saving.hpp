@@ -23,7 +23,7 @@
 
 namespace trireme::run {
 
-// What all checkpoints of a run have in common. Equal on all ranks.
+// The facts that all checkpoints of a run have in common. Equal on all ranks.
 struct SavingPlan {
     std::filesystem::path checkpoints;     // folder of the checkpoints
     std::string run_id;                    // random hexadecimal digits that identify the run

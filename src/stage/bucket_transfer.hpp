@@ -7,7 +7,8 @@
 
 namespace trireme::stage {
 
-// What a transfer moves: gradients of one rank, summed gradients, or weights. Message labels contain the kind.
+// The content of a transfer: gradients of one rank, summed gradients, or weights. Message labels contain the
+// kind.
 enum class TransferKind : std::uint8_t { gradients, sums, values };
 
 // A portion as one message.

@@ -8,7 +8,7 @@
 
 namespace trireme::archive {
 
-// What PartialFolder does if a non-empty folder of the final name exists: throw ConfigError, or replace it.
+// The reaction of PartialFolder to a non-empty folder of the final name: throw ConfigError, or replace it.
 enum class ExistingFolder { refuse, replace };
 
 // Owns the folder `.NAME.partial-XXXXXXXX` beside `path`, where NAME is the last component of `path`. If `path`

@@ -1,4 +1,4 @@
-// How this process was started: its Slurm job, its launcher, and its index among the launched processes. All
+// The start of this process: its Slurm job, its launcher, and its index among the launched processes. All
 // facts come from environment variables, so that they are known before MPI_Init.
 #pragma once
 

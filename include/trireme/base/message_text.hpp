@@ -31,7 +31,7 @@ std::optional<std::string> find_nearest_word(std::string_view word, std::span<co
 std::string suggest_word(std::string_view word, std::span<const std::string> known,
                          std::string_view prefix = "");
 
-// What an option requires to have an effect.
+// The condition under which an option has an effect.
 struct OptionNeed {
     std::string condition;  // in words: "a policy that moves state"
     std::string remedy;     // a setting that fulfils the condition: "--straggler uneven"

@@ -118,7 +118,7 @@ std::optional<std::filesystem::path> find_newest_checkpoint(const std::filesyste
 // if it belongs to none. For the file `latest` returns the checkpoint that it names.
 std::optional<std::filesystem::path> find_model_of_file(const std::filesystem::path& file);
 
-// How the tensors of a stored model differ from a list of parameters.
+// The differences between the tensors of a stored model and a list of parameters.
 struct LoadReport {
     std::vector<std::string> missing_parameters;  // parameters of the head that are not stored
     std::vector<std::string> unused_tensors;      // stored tensors that are none of the parameters

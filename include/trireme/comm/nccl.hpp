@@ -31,7 +31,7 @@ using RankPair = std::pair<int, int>;  // sender and receiver of messages
 
 std::vector<RankPair> make_all_pairs(int ranks);
 
-// What make_nccl_group() needs.
+// The arguments of make_nccl_group().
 struct NcclGroupSpec {
     std::shared_ptr<const NcclLibrary> library;  // from find_nccl()
     std::unique_ptr<Communicator> ranks;         // the group that is extended to tensors in GPU memory

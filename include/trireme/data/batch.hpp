@@ -19,7 +19,7 @@ struct TokenSpan {
     std::int64_t visit = 0;  // unique per (epoch, sample); part of the key of dropout's random numbers
 };
 
-// How samples become rows and targets.
+// The rules by which samples become rows and targets.
 struct BatchRules {
     Task task = Task::language;
     RandomKey mask_key = {};  // Task::masked: key of the random selection of masked tokens

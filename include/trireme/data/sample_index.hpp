@@ -13,7 +13,7 @@
 
 namespace trireme::data {
 
-// What happens to a row that is longer than the limit: it is cut into consecutive samples, its end is cut off,
+// The treatment of a row that is longer than the limit: it is cut into consecutive samples, its end is cut off,
 // it is skipped, or an error is reported. A question or a labelled text makes one sample only: `split` also
 // cuts off the end of a long one. A question whose answer is cut off becomes no training sample.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };

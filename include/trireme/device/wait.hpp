@@ -17,7 +17,7 @@ struct WaitObserver {
     std::function<void(const std::string& stall)> on_stall;
 };
 
-// What a wait does between polls, and what it does if the awaited event does not come: a stall.
+// The actions of a wait between polls, and in a stall, when the awaited event does not come.
 struct WaitPolicy {
     // After this time the wait calls observer->on_stall, or throws ResourceError if there is no observer.
     double stall_seconds = 60;

@@ -7,7 +7,7 @@
 
 namespace trireme::layout {
 
-// How a broadcast or reduction spreads.
+// The shape of a broadcast or reduction.
 //   tree     binomial tree: the number of messages doubles from round to round
 //   direct   the root sends to, or receives from, every other rank
 enum class Spread : std::uint8_t { tree, direct };

@@ -35,7 +35,8 @@ struct ProjectionShape {
     std::size_t outputs() const;  // output channels of this rank, of all matrices
 };
 
-// What replaces the gradients of a skipped channel, in the gradient of the input (dX) and of the weight (dW).
+// The substitute for the gradients of a skipped channel, in the gradient of the input (dX) and of the weight
+// (dW).
 //   zero      zero
 //   average   the mean over the kept channels, per row of dX and per output of dW
 //   same      the gradient that was last computed for the channel, or zero if none was; for dX, also zero

@@ -1,4 +1,4 @@
-// What a tensor-parallel rank holds of the layers of a replica: whole groups of heads, MLP columns and
+// The part of a replica's layers that a tensor-parallel rank holds: whole groups of heads, MLP columns and
 // vocabulary rows.
 #pragma once
 

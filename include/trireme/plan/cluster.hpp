@@ -54,7 +54,7 @@ struct ClusterDevice {
     std::vector<DeviceClock> clocks = {};  // highest first
 };
 
-// Where a value of the cluster file comes from.
+// The source of a value of the cluster file.
 struct FigureSource {
     std::string figure;       // path of the value: "device.bandwidth"
     std::string citation;     // e.g. "the data sheet"

@@ -7,7 +7,7 @@
 
 namespace trireme::plan {
 
-// What a forward pass keeps:
+// The activations that a forward pass keeps:
 //   none        keeps everything that the backward pass reads
 //   selective   keeps everything except outputs of norms and activation functions, which are cheap to recompute
 //   full        keeps only the input of each block, and repeats the forward pass of the block

@@ -28,7 +28,7 @@ struct BubbleBreakdown {
 // these in kernels and waited `waits`, both on average.
 BubbleBreakdown split_bubble(double seconds, double compute_seconds, const plan::RankWaits& waits);
 
-// What a change of plan has cost. Equal on all ranks.
+// The measured cost of a change of plan. Equal on all ranks.
 struct PlanChange {
     std::string from = {}, to = {};  // hashes of the plans before and after the change
     // Bytes of training state, summed over the ranks.

@@ -9,7 +9,7 @@
 
 namespace trireme::run {
 
-// How a run ended. A stopped run ended before its last step, with a checkpoint from which it can be resumed.
+// The end of a run. A stopped run ended before its last step, with a checkpoint from which it can be resumed.
 enum class Ending { done, stopped };
 
 // Collective over all ranks. Trains; rank 0 writes the run directory and prints progress and the figures of

@@ -67,7 +67,7 @@ struct Fault {
     std::string what;
 };
 
-// What verify_programs() has counted in correct programs.
+// The numbers that verify_programs() has counted in correct programs.
 struct Proof {
     // Per team: the largest number of in-flight micro-batches, summed over the stages of the team.
     std::vector<int> peak_activations;

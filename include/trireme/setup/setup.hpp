@@ -34,7 +34,7 @@ struct EarlierSteps {
     std::vector<double> skipped = {};  // skipped fraction of matmuls per rank, summed over steps; may be empty
 };
 
-// Where a run's current plan comes from: its options, or a decision.
+// The origin of a run's current plan: its options, or a decision.
 struct PlanOrigin {
     std::string hash;            // hash of the plan that the options give
     layout::Layout layout = {};  // layout of that plan, which assumes that no rank is slow

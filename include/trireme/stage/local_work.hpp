@@ -8,7 +8,7 @@
 
 namespace trireme::stage {
 
-// What a plan assigns to one rank.
+// The work that a plan assigns to one rank.
 struct LocalWork {
     model::ModelConfig model;
     std::vector<int> stages = {};       // ascending

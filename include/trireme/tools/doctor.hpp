@@ -15,7 +15,7 @@ struct DoctorConfig {
     bool is_json = false;       // report as JSON instead of text
 };
 
-// What the process knows about its start. The references must be valid during run_doctor().
+// The facts about the start of this process. The references must be valid during run_doctor().
 struct DoctorInputs {
     const SlurmJob& job;
     const ProcessStart& start;

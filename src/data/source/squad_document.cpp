@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a JSON value of the file represents. `elsewhere` is everything that no row uses.
+// The meaning of a JSON value of the file. `elsewhere` is everything that no row uses.
 enum class Level : std::uint8_t {
     file,
     root,

@@ -9,7 +9,7 @@
 
 namespace trireme::schedule {
 
-// What a team has done so far in a stage that it holds.
+// The work that a team has done so far in a stage that it holds.
 struct StageRecord {
     int stage = 0;
     int stashed_activations = 0;  // activations in the stash now: one per in-flight micro-batch

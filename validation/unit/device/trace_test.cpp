@@ -81,7 +81,7 @@ TEST(TraceSpan, RecordsItsBeginEndLaneAndBytes) {
     EXPECT_EQ(events[1].lane, TraceLane::state);
 }
 
-// A job that is created in a make_traced_job step belongs to this step, even if it runs later.
+// A job that is created in a traced step belongs to this step, even if it runs later.
 TEST(TracedJob, BelongsToTheStepInWhichItWasCreated) {
     Trace trace({4, 4});
     int done = 0;

@@ -20,7 +20,7 @@ TEST(RankProfiles, AreOfTheFirstKindByDefault) {
     EXPECT_EQ((RankProfiles{.kinds = {small_profile(1)}}).find_profile(7).machine, "abacus");
 }
 
-// Which of two links is slower depends on the size of the message.
+// The size of the message decides which of two links is slower.
 TEST(RankProfiles, LinkDifferentKindsByTheSlowerOfTheirLinks) {
     RankProfiles profiles{.kinds = {small_profile(1), small_profile(1)}, .kind_of_rank = {0, 1, 0}};
     const layout::Link prompt{.latency = 0, .bandwidth = 10};
