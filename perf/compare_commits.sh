@@ -81,7 +81,7 @@ done
 [[ -n $result ]] || exit 0
 {
     printf '{\n %s,\n "processor": "%s",\n "base": "%s",\n "compared": "%s",\n "rounds": %d' \
-        "$(provenance perf/compare_commits.sh "$@")" "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)" \
+        "$(provenance perf/compare_commits.sh "$@")" "$(sed -n '/^model name\s*: /{s///p;q}' /proc/cpuinfo)" \
         "$base" "$commit" "$rounds"
     for what in $quantities; do
         printf ',\n "%s": {"base": %s, "compared": %s}' "$what" "$(median "$what" "$base")" "$(median "$what" "$commit")"

@@ -61,7 +61,7 @@ try_tests() { # preset, further arguments of ctest
     shift
     ctest --preset "$preset" "$@" | tee -a $stages/log && return 0
     mapfile -t names < <(sed 's/^[0-9]*://' "build/$preset/Testing/Temporary/LastTestsFailed.log")
-    if printf '%s\n' "${names[@]}" | grep -Evq '^(messages|slurm|kills)/'; then
+    if grep -Evq '^(messages|slurm|kills)/' <<< "$(printf '%s\n' "${names[@]}")"; then
         say "these tests failed: ${names[*]}"
         return 1
     fi
@@ -76,7 +76,8 @@ try_tests() { # preset, further arguments of ctest
 }
 
 longest_tests() { # count
-    sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*/\2 \1/p' $stages/log | sort -rn | head -n "$1"
+    sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*/\2 \1/p' $stages/log |
+        sort -rn | awk -v count="$1" 'NR <= count'
 }
 
 # Prints the seconds in which at least one stage ran tests, on this machine and scaled to the reference machine.

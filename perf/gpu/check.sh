@@ -34,7 +34,7 @@ case $stage in
 esac
 
 PATH=$PATH:/usr/local/nvidia/bin:/usr/local/cuda/bin
-if ! device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1) || [[ -z $device ]]; then
+if ! device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | sed -n 1p) || [[ -z $device ]]; then
     fail "there is no GPU here: nvidia-smi is missing or sees none; start $stage on a machine that has one"
 fi
 command -v "$python" > /dev/null || fail "there is no $python; name a Python 3.9 or later with PYTHON=..."
