@@ -1,4 +1,4 @@
-// The origin of a record: commit, state of the tree and command, so that it can be made again.
+// The origin of a record: commit, state of the tree and command, with which the record can be made again.
 #pragma once
 
 #include <nlohmann/json.hpp>

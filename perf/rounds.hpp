@@ -67,7 +67,8 @@ public:
         return folder_ / std::to_string(round) / name;
     }
 
-    // Collects a figure from all steps except the first one of each start.
+    // Collects `figure` of the steps in the file NAME.jsonl of each round. Skips the first step of each file,
+    // which is the first one after a start.
     Series of_steps(const std::string& name, const std::function<double(const Json&)>& figure) const {
         return of_rounds([&](int round) {
             std::ifstream lines = open(file(round, name + ".jsonl"));
@@ -90,7 +91,8 @@ private:
     int rounds_;
 };
 
-// Matmul rates of one process alone and of two at once, and their ratio.
+// Matmul rates of a process in GFLOP/s: alone (`alone`), and of each of two processes at once (`both`). `ratio`
+// is both / alone.
 struct Calibration {
     Series alone, both, ratio;
 

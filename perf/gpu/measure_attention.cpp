@@ -77,10 +77,10 @@ private:
 };
 
 template <class Op>
-Json pass_json(device::Stream& stream, const Rounds& rounds, const Op& op, double limit) {
+Json pass_json(device::Stream& stream, const Rounds& rounds, const Op& op, double reference_flops_per_s) {
     const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) { kernels::launch(stream, op); });
     const double flops_per_s = op.cost().flops / timing.median;
-    Json json{{"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
+    Json json{{"flops_per_s", flops_per_s}, {"share", flops_per_s / reference_flops_per_s}};
     json.update(to_json(timing));
     return json;
 }
@@ -95,20 +95,21 @@ void print(const AttentionCase& one, const Json& passes) {
     std::fflush(stdout);
 }
 
-Json case_json(device::Stream& stream, const Rounds& rounds, const AttentionCase& one, double limit) {
+Json case_json(device::Stream& stream, const Rounds& rounds, const AttentionCase& one,
+               double reference_flops_per_s) {
     const Operands operands(stream, one);
     Json json{{"name", one.name},   {"samples", one.samples}, {"length", one.length},
               {"heads", one.heads}, {"groups", one.groups},   {"head_size", one.head_size}};
-    json["forward"] = pass_json(stream, rounds, operands.forward(), limit);
-    json["backward"] = pass_json(stream, rounds, operands.backward(), limit);
+    json["forward"] = pass_json(stream, rounds, operands.forward(), reference_flops_per_s);
+    json["backward"] = pass_json(stream, rounds, operands.backward(), reference_flops_per_s);
     print(one, json);
     return json;
 }
 
 }  // namespace
 
-// The first three shapes are those of the trained models. The others are those of papers on attention: 2,048
-// channels, and 16,384 tokens in total.
+// The first three shapes are those of the models that perf/gpu/check.sh trains. The others are those of papers
+// on attention: 2,048 channels, and 16,384 tokens in total.
 std::vector<AttentionCase> usual_attention_cases() {
     return {{"gpt2", 32, 1024, 12, 12, 64},        {"gpt2-medium", 16, 1024, 16, 16, 64},
             {"llama-1b", 8, 1024, 32, 8, 64},      {"64 of 1,024", 16, 1024, 32, 32, 64},
@@ -117,13 +118,13 @@ std::vector<AttentionCase> usual_attention_cases() {
 }
 
 Json measure_attention(device::Stream& stream, const AttentionWork& work) {
-    const MatmulRate limit = measure_matmul_rate(stream, work.rounds, work.side);
+    const MatmulRate reference = measure_matmul_rate(stream, work.rounds, work.side);
     Json result{{"rounds", work.rounds.count},
                 {"flops_counted", "causal pairs alone: 4 x pairs x channels forward, 10 backward"},
-                {"gemm", to_json(limit)},
+                {"gemm", to_json(reference)},
                 {"cases", Json::array()}};
     for (const AttentionCase& one : work.cases)
-        result["cases"].push_back(case_json(stream, work.rounds, one, limit.flops_per_s()));
+        result["cases"].push_back(case_json(stream, work.rounds, one, reference.flops_per_s()));
     return result;
 }
 

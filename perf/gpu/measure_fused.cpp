@@ -23,7 +23,8 @@ struct Operands {
     device::Tensor inner, result;  // before and after the activation
 };
 
-// One matmul in three variants: alone, with the additional operation fused, and followed by a separate kernel.
+// One matmul in three variants: alone, with all additional operations fused, and followed by a separate kernel
+// for the activation or its gradient. A bias is fused in the last variant, too.
 struct MatmulVariants {
     std::string name;
     std::function<void()> plain, fused, separate;
@@ -56,7 +57,7 @@ Json seconds_json(device::Stream& stream, const Rounds& rounds, const std::funct
 
 }  // namespace
 
-Json measure_joined(device::Stream& stream, const Rounds& rounds, const FusedCase& mlp) {
+Json measure_fused_matmuls(device::Stream& stream, const Rounds& rounds, const FusedCase& mlp) {
     device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
     const Operands sizes(mlp, counted);
     device::Arena memory("operands", counted.peak(), device::MemorySpace::gpu);

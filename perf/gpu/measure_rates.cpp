@@ -8,13 +8,14 @@ namespace {
 
 double rate(double amount, const Timing& timing) { return amount / timing.median; }
 
-// Copies one buffer to another. `moved` is the number of memory accesses per byte, reads plus writes.
+// Copies one buffer to another. `accesses_per_byte` is the number of memory accesses per copied byte, reads
+// plus writes.
 Json copy_json(device::Stream& stream, const Rounds& rounds, const device::Buffer& to,
-               const device::Buffer& from, double moved) {
+               const device::Buffer& from, double accesses_per_byte) {
     const std::size_t bytes = from.bytes();
     const Timing timing =
         time_on_gpu(stream, rounds, [&](std::size_t) { queue_of(stream).copy(to.data(), from.data(), bytes); });
-    Json json{{"bytes", bytes}, {"bytes_per_s", rate(moved * static_cast<double>(bytes), timing)}};
+    Json json{{"bytes", bytes}, {"bytes_per_s", rate(accesses_per_byte * static_cast<double>(bytes), timing)}};
     json.update(to_json(timing));
     return json;
 }
@@ -71,17 +72,18 @@ Json measure_kernel_starts(device::Stream& stream, const Rounds& rounds) {
             {"waited_for", to_json(time_round_trips(stream, rounds, start))}};
 }
 
-Json matmul_json(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half,
-                 double limit) {
-    const Timing timing = time_matmul(stream, rounds, projection, half);
+Json matmul_json(device::Stream& stream, const Rounds& rounds, const Projection& projection, MatmulPass pass,
+                 double reference_flops_per_s) {
+    const Timing timing = time_matmul(stream, rounds, projection, pass);
     const double flops_per_s = rate(projection.flops(), timing);
     std::printf("%-12s %-30s %-24s %6zu x %5zu x %6zu %8.1f TFLOP/s, %5.1f %%\n", projection.model.c_str(),
-                projection.layer.c_str(), to_string(half), projection.rows, projection.in, projection.out,
-                flops_per_s * 1e-12, 100 * flops_per_s / limit);
+                projection.layer.c_str(), to_string(pass), projection.rows, projection.in, projection.out,
+                flops_per_s * 1e-12, 100 * flops_per_s / reference_flops_per_s);
     std::fflush(stdout);
-    Json json{{"model", projection.model},  {"layer", projection.layer},   {"half", to_string(half)},
-              {"rows", projection.rows},    {"in", projection.in},         {"out", projection.out},
-              {"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
+    Json json{{"model", projection.model},  {"layer", projection.layer},
+              {"half", to_string(pass)},    {"rows", projection.rows},
+              {"in", projection.in},        {"out", projection.out},
+              {"flops_per_s", flops_per_s}, {"share", flops_per_s / reference_flops_per_s}};
     json.update(to_json(timing));
     return json;
 }
@@ -90,22 +92,22 @@ Json matmul_json(device::Stream& stream, const Rounds& rounds, const Projection&
 
 Json measure_rates(device::Stream& stream, const RatesWork& work) {
     Json result{{"rounds", work.rounds.count}};
-    const MatmulRate limit = measure_matmul_rate(stream, work.rounds, work.side);
-    result["gemm"] = to_json(limit);
+    const MatmulRate reference = measure_matmul_rate(stream, work.rounds, work.side);
+    result["gemm"] = to_json(reference);
     result["copies"] = copies_json(stream, work);
     result["starts"] = measure_kernel_starts(stream, work.rounds);
     std::printf("%zu^3 product in bf16: %.1f TFLOP/s; copies within the GPU: %.0f GB/s read and written\n",
-                limit.side, limit.flops_per_s() * 1e-12,
+                reference.side, reference.flops_per_s() * 1e-12,
                 result["copies"]["within_the_gpu"]["bytes_per_s"].get<double>() * 1e-9);
     result["products"] = Json::array();
     for (const Projection& projection : work.projections) {
-        for (const Half half : halves)
+        for (const MatmulPass pass : matmul_passes)
             result["products"].push_back(
-                matmul_json(stream, work.rounds, projection, half, limit.flops_per_s()));
+                matmul_json(stream, work.rounds, projection, pass, reference.flops_per_s()));
     }
     result["joined"] = Json::array();
-    for (const FusedCase& one : work.joined)
-        for (const Json& variants : measure_joined(stream, work.rounds, one))
+    for (const FusedCase& one : work.fused_cases)
+        for (const Json& variants : measure_fused_matmuls(stream, work.rounds, one))
             result["joined"].push_back(variants);
     return result;
 }

@@ -10,26 +10,28 @@ namespace trireme::perf {
 using Json = nlohmann::ordered_json;
 
 struct CopySizes {
-    std::size_t within_bytes = std::size_t{2} << 30;   // beyond any cache
-    std::size_t outside_bytes = std::size_t{1} << 28;  // between the GPU and pinned memory
+    std::size_t within_bytes = std::size_t{2} << 30;   // within the GPU: more than any cache holds
+    std::size_t outside_bytes = std::size_t{1} << 28;  // between the GPU and pinned host memory
 };
 
-// Cost of operations that the library fuses into a matmul, compared with the matmul alone and a separate
-// kernel.
+// An MLP for which fused operations are measured.
 struct FusedCase {
     std::string model = {};
     std::size_t rows = 0;
     std::size_t width = 0;  // an MLP has four times this number of channels
 };
-Json measure_joined(device::Stream& stream, const Rounds& rounds, const FusedCase& of);
+
+// Measures the seconds of the MLP's matmuls in three variants: alone, with the operations that the library
+// fuses into them, and with these operations in a separate kernel.
+Json measure_fused_matmuls(device::Stream& stream, const Rounds& rounds, const FusedCase& mlp);
 
 // Rates of copies and matmuls, and the time to start a kernel.
 struct RatesWork {
     Rounds rounds = {};
     CopySizes copies = {};
-    std::size_t side = 8192;
+    std::size_t side = 8192;  // of the square matrices whose matmul is the reference
     std::vector<Projection> projections = list_model_projections();
-    std::vector<FusedCase> joined = {{"gpt2", 32 * 1024, 768}, {"gpt2-medium", 16 * 1024, 1024}};
+    std::vector<FusedCase> fused_cases = {{"gpt2", 32 * 1024, 768}, {"gpt2-medium", 16 * 1024, 1024}};
 };
 Json measure_rates(device::Stream& stream, const RatesWork& work);
 
@@ -47,7 +49,7 @@ std::vector<AttentionCase> usual_attention_cases();
 // Attention forward and backward, beside the matmul rate.
 struct AttentionWork {
     Rounds rounds = {};
-    std::size_t side = 8192;
+    std::size_t side = 8192;  // as in RatesWork
     std::vector<AttentionCase> cases = usual_attention_cases();
 };
 Json measure_attention(device::Stream& stream, const AttentionWork& work);

@@ -18,8 +18,8 @@ struct Operands {
 // cache holds; calls use the sets in turn.
 class OperandSets {
 public:
-    OperandSets(device::Stream& stream, std::size_t min_bytes, const Projection& projection, Half half)
-        : stream_(stream), projection_(projection), has_gradients_(half == Half::backward_weight) {
+    OperandSets(device::Stream& stream, std::size_t min_bytes, const Projection& projection, MatmulPass pass)
+        : stream_(stream), projection_(projection), has_gradients_(pass == MatmulPass::backward_weight) {
         device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
         const std::size_t bytes = make(counted).bytes();
         const std::size_t count = std::max<std::size_t>((min_bytes + bytes - 1) / bytes, 1);
@@ -57,18 +57,18 @@ private:
     std::vector<Operands> sets_;
 };
 
-void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axes, Half half) {
-    switch (half) {
-        case Half::forward:
+void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axes, MatmulPass pass) {
+    switch (pass) {
+        case MatmulPass::forward:
             launch(stream,
                    kernels::Linear{.input = o.input, .weight = o.weight, .output = o.output, .axes = axes});
             return;
-        case Half::backward_input:
+        case MatmulPass::backward_input:
             launch(stream,
                    kernels::LinearBackwardInput{
                        .grad_output = o.output, .weight = o.weight, .grad_input = o.input, .axes = axes});
             return;
-        case Half::backward_weight:
+        case MatmulPass::backward_weight:
             launch(stream,
                    kernels::LinearBackwardWeight{
                        .input = o.input, .grad_output = o.output, .grad_weight = o.grad_weight, .axes = axes});
@@ -76,7 +76,7 @@ void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axe
     }
 }
 
-// Projections of a block with the weight layout of GPT-2.
+// Projections of a block of GPT-2, and of the head with two sizes of the vocabulary.
 std::vector<Projection> make_gpt2_projections(const std::string& model, std::size_t rows, std::size_t width) {
     return {{model, "query, key, value", rows, width, 3 * width},
             {model, "attention's output", rows, width, width},
@@ -104,22 +104,23 @@ double Projection::flops() const {
     return 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
 }
 
-const char* to_string(Half half) {
-    switch (half) {
-        case Half::forward:
+const char* to_string(MatmulPass pass) {
+    switch (pass) {
+        case MatmulPass::forward:
             return "forward";
-        case Half::backward_input:
+        case MatmulPass::backward_input:
             return "backward, of the input";
-        case Half::backward_weight:
+        case MatmulPass::backward_weight:
             return "backward, of the weight";
     }
     throw BugError("a half of a pass without a name");
 }
 
-Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half) {
-    const OperandSets sets(stream, rounds.operand_bytes, projection, half);
+Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection,
+                   MatmulPass pass) {
+    const OperandSets sets(stream, rounds.operand_bytes, projection, pass);
     return time_on_gpu(stream, rounds, [&](std::size_t call) {
-        multiply(stream, sets.operands_for(call), projection.axes, half);
+        multiply(stream, sets.operands_for(call), projection.axes, pass);
     });
 }
 
@@ -129,7 +130,7 @@ double MatmulRate::flops_per_s() const {
 
 MatmulRate measure_matmul_rate(device::Stream& stream, const Rounds& rounds, std::size_t side) {
     const Projection square{.rows = side, .in = side, .out = side};
-    return {.side = side, .timing = time_matmul(stream, rounds, square, Half::forward)};
+    return {.side = side, .timing = time_matmul(stream, rounds, square, MatmulPass::forward)};
 }
 
 std::vector<Projection> list_model_projections() {

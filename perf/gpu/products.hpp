@@ -1,4 +1,4 @@
-// Measures GPU matmuls with a model's weights, through the operations that a training step uses.
+// Measures GPU matmuls with the shapes of a model's weights, through the operations that a training step uses.
 #pragma once
 
 #include <array>
@@ -23,13 +23,14 @@ struct Projection {
     double flops() const;
 };
 
-enum class Half : std::uint8_t { forward, backward_input, backward_weight };
-inline constexpr std::array halves{Half::forward, Half::backward_input, Half::backward_weight};
-const char* to_string(Half half);
+enum class MatmulPass : std::uint8_t { forward, backward_input, backward_weight };
+inline constexpr std::array matmul_passes{MatmulPass::forward, MatmulPass::backward_input,
+                                          MatmulPass::backward_weight};
+const char* to_string(MatmulPass pass);
 
 // Times a matmul in bf16 on random numbers; the weight gradient is f32. Calls alternate between several sets of
 // operands, so that they are not read from a cache.
-Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half);
+Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection, MatmulPass pass);
 
 // The reference rate of other figures: forward matmuls of square matrices.
 struct MatmulRate {

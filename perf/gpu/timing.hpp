@@ -9,10 +9,10 @@
 namespace trireme::perf {
 
 struct Rounds {
-    std::size_t count = 9;         // the median over the rounds counts
+    std::size_t count = 9;         // rounds; a figure is their median
     double round_seconds = 0.02;   // minimum time of a round, which sets its number of calls
     double warm_up_seconds = 0.1;  // before the first round: clocks rise, algorithms are chosen
-    std::size_t operand_bytes = std::size_t{256} << 20;  // minimum of all operand sets, beyond any cache
+    std::size_t operand_bytes = std::size_t{256} << 20;  // minimum of all operand sets; caches hold less
 };
 
 // Seconds per call, over the rounds.

@@ -50,8 +50,8 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
 
 void PlanChooser::set_links(const layout::RankLinks& links) {
     link_ = links.all;
-    const bool chooses = job_.config.policy.decisions.empty() && may_migrate(job_.config.policy);
-    if (chooses) policy_ = make_straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
+    const bool policy_may_migrate = job_.config.policy.decisions.empty() && may_migrate(job_.config.policy);
+    if (policy_may_migrate) policy_ = make_straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
 }
 
 // Predicts the duration of a transition from earlier changes of plan. Before the first change, predicts the
@@ -63,6 +63,8 @@ double PlanChooser::predict_seconds(const PlanTransition& transition) const {
         .value_or(link_.predict_seconds(static_cast<double>(max_rank_bytes)));
 }
 
+// Returns true if the transition moves no state, or if it costs less time than the new plan saves within the
+// policy's horizon. Otherwise notes the refusal.
 bool PlanChooser::pays_off(const plan::Decision& decision, const PlanTransition& transition) {
     if (!transition.moves_state) return true;
     std::size_t steps = job_.steps - decision.step;

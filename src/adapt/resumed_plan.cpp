@@ -49,9 +49,9 @@ std::string describe_difference(const SavedOrigin& saved, const setup::Setup& se
     return {};
 }
 
-// Applies the saved decision to the plan of the options. Returns why that is impossible; empty on success.
-// Clears the hash `from` of the decision, because the decision may have been made under another plan than that
-// of the options.
+// Applies the saved decision to the plan of the options. Returns why that is impossible; empty on success. The
+// hash `from` of the decision is not checked, because the decision may have been made under another plan than
+// that of the options.
 std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const std::vector<int>& nodes) {
     plan::Decision decision = saved.decision;
     decision.from.clear();

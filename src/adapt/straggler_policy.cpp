@@ -194,9 +194,9 @@ void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
 
 }  // namespace
 
-// Two restrictions apply. The number of offloaded channels must not depend on weights, because helpers do not
-// have the weights of the slow rank. Gradients that helpers send must be distinguishable from the gradients
-// that are filled in for pruned channels.
+// Two restrictions apply. Gradients that helpers send must be distinguishable from the gradients that are
+// filled in for pruned channels. The number of offloaded channels must not depend on weights, because helpers
+// do not have the weights of the slow rank.
 void check_resized_migration(const config::ResizeConfig& resize) {
     if (resize.filling != model::Filling::zero)
         throw ConfigError("ranks with helpers replace pruned channels by zeros only; use --resize-fill zero");

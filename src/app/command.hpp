@@ -33,7 +33,8 @@ bool needs_session(std::span<const char* const> arguments);
 // for --version. Reads config files, and the options of a checkpoint that is resumed. Throws ConfigError.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
-// Sets the options whose default depends on the number of ranks, and updates config.ini_text.
+// Sets the options whose default depends on the number of ranks, and updates config.ini_text and
+// config.options.
 void set_rank_defaults(config::RunConfig& config, int ranks);
 
 }  // namespace trireme::app

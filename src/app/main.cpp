@@ -215,8 +215,8 @@ std::chrono::system_clock::time_point find_next_exit_time() {
     return earliest_time + (interval - earliest_time.time_since_epoch() % interval);
 }
 
-// Ends the process if MPI_Finalize hangs. At this time all output has been written, and the other ranks hang as
-// well.
+// Ends the process; called when MPI_Finalize hangs. At this time all output has been written, and the other
+// ranks hang as well.
 [[noreturn]] void exit_without_mpi(int rank, const std::string& library, int code) {
     if (rank == 0) {
         std::cerr << "trireme: " << library

@@ -13,7 +13,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold little-endian numbers");
 
-// The fields of a floating-point number, from the lowest bit: mantissa, exponent, sign.
+// The fields of a floating-point number, from the lowest bit: `mantissa` bits of mantissa, `exponent` bits of
+// exponent, and the sign.
 template <class Word, int mantissa, int exponent>
 struct Format {
     using Bits = Word;

@@ -63,7 +63,8 @@ void overwrite_scalar(hid_t object, const std::string& name, hid_t memory_type, 
     check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, check_space_advice);
 }
 
-// Returns the attribute `name` if it exists, is a scalar and has the class `type_class`.
+// Returns the attribute `name` if it exists, is a scalar and has the class `type_class`. Texts must have a
+// fixed length.
 std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_class_t type_class) {
     if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
     Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
@@ -102,7 +103,7 @@ Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_byt
 }
 
 std::uint64_t compute_metadata_bytes(std::size_t datasets) {
-    constexpr std::uint64_t file_bytes = 64 << 10;
+    constexpr std::uint64_t file_bytes = 64 << 10;        // for metadata that belong to no dataset
     constexpr std::uint64_t bytes_per_dataset = 4 << 10;  // header, attributes and link of the dataset
     return datasets == 0 ? 0 : file_bytes + datasets * bytes_per_dataset;
 }

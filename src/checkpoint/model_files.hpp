@@ -59,8 +59,8 @@ struct ModelFiles {
     std::uint64_t step() const { return checkpoint ? checkpoint->state.step : 0; }
 
     // Regards a tensor as a matrix with `columns` columns, reads the box `requested_box` of this matrix, and
-    // passes the box to `use` block by block. Throws ConfigError if a file is cut short or does not match its
-    // checksums.
+    // passes the box to `use` block by block. For a checkpoint, several threads may call `use` at once. Throws
+    // ConfigError if a file is cut short or does not match its checksums.
     void read(const TensorEntry& entry, std::size_t columns, const layout::Box& requested_box,
               const UseRows& use) const;
 };

@@ -68,21 +68,21 @@ PartReader::BoxExtent PartReader::find_extent(const StateBox& box) const {
     const auto& [rows, columns] = box.box;
     const std::vector<std::uint64_t> position = archive::hdf5::read_numbers(array.dataset.get(), box_attribute);
     // Index of the first checksum of the box, and rows per checksum.
-    const std::vector<std::uint64_t> checksum_range =
+    const std::vector<std::uint64_t> checksum_numbers =
         archive::hdf5::read_numbers(array.dataset.get(), checksums_attribute);
     const bool fits =
         array.type == tensor.type && array.shape == std::vector<std::uint64_t>{rows.count, columns.count} &&
         position == std::vector<std::uint64_t>{rows.begin, rows.count, columns.begin, columns.count} &&
-        checksum_range.size() == 2 && checksum_range[1] > 0 &&
-        checksum_range[1] <= std::max<std::size_t>(rows.count, block_bytes);
+        checksum_numbers.size() == 2 && checksum_numbers[1] > 0 &&
+        checksum_numbers[1] <= std::max<std::size_t>(rows.count, block_bytes);
     if (!fits) refuse(cat("is damaged: ", name, " is not what its name and ", state_file, " say"));
-    const std::uint64_t count = (rows.count + checksum_range[1] - 1) / checksum_range[1];
+    const std::uint64_t count = (rows.count + checksum_numbers[1] - 1) / checksum_numbers[1];
     if (count > checksums_.size() / checksum_digits ||
-        checksum_range[0] > checksums_.size() / checksum_digits - count)
+        checksum_numbers[0] > checksums_.size() / checksum_digits - count)
         refuse(cat("is damaged: ", name, " has no checksums"));
     return {.offset = array.offset,
-            .first_checksum = checksum_range[0],
-            .block_rows = checksum_range[1],
+            .first_checksum = checksum_numbers[0],
+            .block_rows = checksum_numbers[1],
             .row_bytes = columns.count * byte_size(tensor.type)};
 }
 

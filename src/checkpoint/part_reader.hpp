@@ -74,12 +74,14 @@ public:
     // `state` must outlive this object.
     CheckpointParts(std::filesystem::path folder, const CheckpointState& state, std::string state_sha256);
 
-    // Reads the boxes with `threads` threads, block by block in the order of files and offsets.
+    // Reads the boxes with `threads` threads, but at least two, block by block in the order of files and
+    // offsets.
     void read(const std::vector<ReadRequest>& requests, int threads) const;
     // Inserts the number of updates of each part that holds elements of `requested_box`.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
                      const layout::Box& requested_box) const;
-    // Reads every box of every part, compares the checksums, and passes the rows and their type to `use`.
+    // Reads every box of every part, compares the checksums, and passes the rows and their type to `use`, which
+    // several threads may call at once.
     void verify(const std::function<void(const StoredRows&, archive::StoredType)>& use) const;
 
 private:

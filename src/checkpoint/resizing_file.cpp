@@ -60,7 +60,7 @@ public:
 
     // Moves this state to `state`, whose tensors remain in their memory: the contents of replaced tensors are
     // copied back to the GPU.
-    void copy_to(model::ResizingState& state) {
+    void move_to(model::ResizingState& state) {
         for (std::size_t m = 0; m < copies_.size(); ++m)
             if (!copies_[m].empty()) copy_rows(state_.memory[m], state.memory[m]);
         state_.memory = std::move(state.memory);
@@ -197,7 +197,7 @@ archive::WritableFile write_resizing(const fs::path& folder, const std::string& 
 void read_resizing(const fs::path& folder, const std::string& save_id, int rank, model::ResizingState& state) {
     HostState host_state(state);
     ResizingReader(folder / make_resizing_file_name(save_id, rank)).read(save_id, rank, host_state.get());
-    host_state.copy_to(state);
+    host_state.move_to(state);
 }
 
 void verify_resizing_files(const fs::path& folder, const std::string& save_id) {

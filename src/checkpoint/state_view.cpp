@@ -9,7 +9,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-// Return the part `part` of a view, or of a tensor that has the elements of `box`.
+// Return the elements of the box `part` in a view, or in a tensor `whole` that has the elements of `box`.
 device::Tensor view_part(const StateView& view, const layout::Box& part) {
     return view.memory.row_range(part.rows.begin - view.box.rows.begin, part.rows.count)
         .column_range(part.columns.begin - view.box.columns.begin, part.columns.count);

@@ -32,6 +32,7 @@ struct StoredModel::Storage : ModelFiles {
 
     const TensorEntry& find_checked(const model::ParameterSpec& spec) const;
 
+    // Returns the path for messages about the tensor: of its file, or of the whole checkpoint.
     const std::string& find_file_path(const TensorEntry& entry) const {
         return checkpoint ? path : file_paths[entry.file_index];
     }

@@ -61,23 +61,23 @@ std::optional<std::string> describe_version_difference(const std::vector<Transpo
     return text;
 }
 
-// Returns a text with one line for each member.
-std::string facts_to_text(const TransportFacts& rank) {
-    return cat(rank.host, "\n", rank.name, "\n", rank.bus_id, "\n", rank.nccl_version, "\n",
-               rank.nccl_complaint);
+// Returns a text with one line for each member. Only the last member, the complaint, may have several lines.
+std::string facts_to_text(const TransportFacts& facts) {
+    return cat(facts.host, "\n", facts.name, "\n", facts.bus_id, "\n", facts.nccl_version, "\n",
+               facts.nccl_complaint);
 }
 
 TransportFacts parse_facts(const std::string& text) {
     std::istringstream lines(text);
-    TransportFacts rank;
+    TransportFacts facts;
     std::string version;
-    std::getline(lines, rank.host);
-    std::getline(lines, rank.name);
-    std::getline(lines, rank.bus_id);
+    std::getline(lines, facts.host);
+    std::getline(lines, facts.name);
+    std::getline(lines, facts.bus_id);
     std::getline(lines, version);
-    rank.nccl_version = std::stoi(version);
-    rank.nccl_complaint.assign(std::istreambuf_iterator<char>(lines), {});  // may have several lines
-    return rank;
+    facts.nccl_version = std::stoi(version);
+    facts.nccl_complaint.assign(std::istreambuf_iterator<char>(lines), {});  // may have several lines
+    return facts;
 }
 
 }  // namespace

@@ -16,15 +16,15 @@ namespace trireme::data {
 class Masking {
 public:
     // The corpus must have a [MASK] token. `masked_fraction` is the expected fraction of tokens that are
-    // masked.
+    // masked. Throws ConfigError if the vocabulary has special tokens only.
     Masking(const CorpusInfo& corpus, RandomKey key, double masked_fraction);
 
     // Returns the masked positions among [1, tokens], ascending; position 0 is [CLS]. At least one position is
     // masked unless `tokens` is 0.
     std::vector<std::size_t> select_positions(std::int64_t visit, std::size_t tokens) const;
 
-    // Returns the input token at a masked position: in 8 of 10 cases [MASK], in 1 a random token that is not
-    // special, in 1 `token` itself.
+    // Returns the input token at a masked position, where the corpus has `token`: in 8 of 10 cases [MASK], in 1
+    // a random token that is not special, in 1 `token` itself.
     std::uint32_t choose_replacement(std::int64_t visit, std::size_t position, std::uint32_t token) const;
 
 private:
@@ -46,7 +46,7 @@ private:
 constexpr std::size_t span_special_count = 3;  // [CLS] and two [SEP]
 
 struct SpanRows {
-    std::int32_t context_begin = 0;
+    std::int32_t context_begin = 0;  // the context is rows [context_begin, context_end) of the sample
     std::int32_t context_end = 0;
     std::int32_t answer_first = -1;  // first row of the answer, -1 if it is cut off
     std::int32_t answer_last = -1;   // last row of the answer

@@ -37,13 +37,14 @@ void check_row_pair(std::string_view name, std::size_t s, const std::int32_t* pa
     throw BugError(cat(name, "[", s, "] is (", pair[0], ", ", pair[1], "), not within ", first, " .. ", last));
 }
 
+// Throws BugError if an index occurs twice. The indices must be below `end`.
 void check_distinct(std::string_view name, const device::ConstTensor& indices, std::size_t end) {
-    const auto rows = indices.as<std::int32_t>();
+    const auto elements = indices.as<std::int32_t>();
     std::vector<bool> is_used(end);
-    for (std::size_t i = 0; i < rows.columns; ++i) {
-        const auto row = static_cast<std::size_t>(rows[i]);
-        if (is_used[row]) throw BugError(cat(name, "[", i, "] is ", row, ", which an earlier one is too"));
-        is_used[row] = true;
+    for (std::size_t i = 0; i < elements.columns; ++i) {
+        const auto index = static_cast<std::size_t>(elements[i]);
+        if (is_used[index]) throw BugError(cat(name, "[", i, "] is ", index, ", which an earlier one is too"));
+        is_used[index] = true;
     }
 }
 

@@ -7,7 +7,7 @@
 namespace trireme::layout {
 namespace {
 
-bool has_equal_replicas(const Layout& layout) {
+bool has_equal_replica_counts(const Layout& layout) {
     const std::size_t replicas = layout.stages.front().replicas.size();
     return std::ranges::all_of(layout.stages,
                                [&](const StageLayout& stage) { return stage.replicas.size() == replicas; });
@@ -24,7 +24,7 @@ bool is_same_replica_everywhere(const Team& team, const Layout& layout, std::siz
 // holds the stages list_stages(p, pipe).
 template <class ListStages>
 bool forms_pipelines(const Layout& layout, const ListStages& list_stages) {
-    if (!has_equal_replicas(layout)) return false;
+    if (!has_equal_replica_counts(layout)) return false;
     const std::size_t replicas = layout.stages.front().replicas.size();
     const std::vector<Team> teams = make_teams(layout);
     const std::size_t pipe = teams.size() / replicas;

@@ -11,12 +11,12 @@ namespace {
 
 // Returns the largest number of micro-batches in flight at once. Micro-batches that are in flight at the same
 // time have different numbers modulo this bound.
-int count_microbatches_in_flight(const EngineContext& context) {
+int max_microbatches_in_flight(const EngineContext& context) {
     return context.shape.microbatches * context.max_steps_in_flight;
 }
 
 // Returns the label of a message, which is equal on both sides. It encodes the sending stage and the
-// micro-batch. `window` is count_microbatches_in_flight().
+// micro-batch. `window` is max_microbatches_in_flight().
 comm::Label make_label(const schedule::Instruction& message, int window) {
     const bool is_received_activation = message.op == schedule::Op::receive_forward;
     const bool is_received_gradient = message.op == schedule::Op::receive_backward;
@@ -196,7 +196,7 @@ void Engine::State::repeat_since_update() {
 void Engine::State::send(const schedule::Instruction& instruction) {
     const device::ConstTensor result = worker->find_send_buffer(instruction);
     const device::TraceSpan span(context.trace, [&] { return make_event(instruction, byte_size(result)); });
-    const comm::Label label = make_label(instruction, count_microbatches_in_flight(context));
+    const comm::Label label = make_label(instruction, max_microbatches_in_flight(context));
     PendingMessage message{instruction, {}};
     for (const RankMessage& rank_message :
          routes.list_rank_messages(instruction, worker->count_rows(instruction.microbatch))) {
@@ -212,7 +212,7 @@ void Engine::State::send(const schedule::Instruction& instruction) {
 void Engine::State::receive(const schedule::Instruction& instruction) {
     const device::Tensor buffer = worker->provide_receive_buffer(instruction);
     const device::TraceSpan span(context.trace, [&] { return make_event(instruction, byte_size(buffer)); });
-    const comm::Label label = make_label(instruction, count_microbatches_in_flight(context));
+    const comm::Label label = make_label(instruction, max_microbatches_in_flight(context));
     PendingMessage message{instruction, {}};
     for (const RankMessage& rank_message :
          routes.list_rank_messages(instruction, worker->count_rows(instruction.microbatch))) {
@@ -273,7 +273,7 @@ void Engine::State::wait(const PendingMessage& message) {
         find_group(message.instruction.op).wait(message.requests);
     } catch (const comm::MessageMismatch& mismatch) {
         const schedule::Instruction sent_instruction =
-            find_send(mismatch.arrived, message.instruction, count_microbatches_in_flight(context));
+            find_send(mismatch.arrived, message.instruction, max_microbatches_in_flight(context));
         throw BugError(cat("rank ", context.rank, " posted ", to_string(message.instruction), " and got what ",
                            to_string(sent_instruction), " sent: ", mismatch.what()));
     } catch (const ResourceError& error) {  // a stall or an MPI error

@@ -145,8 +145,8 @@ std::vector<schedule::StageCost> make_equal_costs(const schedule::PipelineShape&
     return std::vector<schedule::StageCost>(shape.holders.size());
 }
 
-// Throws ConfigError if STEP instructions of a program are not adjacent. The first of them updates all stages
-// of the team.
+// Throws ConfigError if STEP instructions of a program are not adjacent. They must be, because StageWorkers
+// update all stages of the team at the first of them.
 void check_updates_are_adjacent(const schedule::Phases& phases, const std::string& place) {
     for (const std::vector<schedule::Program>* phase : {&phases.prologue, &phases.body}) {
         for (const schedule::Program& program : *phase) {

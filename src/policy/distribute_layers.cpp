@@ -162,11 +162,11 @@ TeamPlacement find_placement(const layout::Layout& layout) {
 }
 
 bool have_teams_one_stage(const TeamPlacement& placement) {
-    std::map<int, int> stages;  // per team, by its first rank
+    std::map<int, int> stage_counts;  // stages per team, by its first rank
     for (const auto& replicas : placement) {
-        for (const std::vector<int>& ranks : replicas) ++stages[ranks.front()];
+        for (const std::vector<int>& ranks : replicas) ++stage_counts[ranks.front()];
     }
-    return std::ranges::all_of(stages, [](const auto& each) { return each.second == 1; });
+    return std::ranges::all_of(stage_counts, [](const auto& each) { return each.second == 1; });
 }
 
 void distribute_layers_and_turns(layout::Layout& layout, const StagePaces& paces, const LayerRunWork& work,

@@ -19,7 +19,7 @@ double compute_sum(const std::vector<double>& values) {
 // The matmuls that slow ranks offload to helper ranks, and the cost of offloading them.
 struct OffloadMethod {
     layout::MatmulFractions is_offloaded = {};  // 1 or 0 per matmul
-    double work = 0;                            // fraction of all matmul work
+    double work = 0;                            // of these matmuls, as a fraction of all matmul work
     double seconds = 0;                         // per step: upper bound of the time that messages add
 
     bool offloads_any_matmul() const { return work > 0; }

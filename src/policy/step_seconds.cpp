@@ -15,9 +15,10 @@ struct Programs {
     schedule::PipelineShape shape;
 };
 
-// Returns the programs for a layout, with enough slots that channels never block. Searched schedules are
-// replaced by 1F1B, because a search takes too long. This also applies to the current layout, whose searched
-// programs are known, because otherwise the comparison with other layouts would be unfair.
+// Returns the programs for a layout; empty if the schedule does not support the layout. A layout of the current
+// shape keeps the current programs. Generated programs get enough slots that channels never block. Searched
+// schedules are replaced by 1F1B, because a search takes too long. This also applies to the current layout,
+// whose searched programs are known, because otherwise the comparison with other layouts would be unfair.
 std::optional<Programs> make_programs(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& current_shape = current.training.shape;
     const plan::PlanWish wish{
@@ -59,6 +60,8 @@ std::vector<schedule::StageCost> compute_stage_costs(const layout::Layout& layou
     return costs;
 }
 
+// Returns, per stage and team, the seconds of a micro-batch divided by those of the slowest replica, to which
+// compute_stage_costs() refers.
 schedule::TeamSlowdowns compute_team_slowdowns(const layout::Layout& layout, const StagePaces& paces,
                                                const LayerRunWork& work, const schedule::PipelineShape& shape) {
     schedule::TeamSlowdowns slowdowns(layout.stages.size(),

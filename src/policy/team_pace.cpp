@@ -106,7 +106,8 @@ TeamPace TeamPaces::compute_current_pace(const layout::Team& team, const Shares&
     const TeamPace unaided_pace = predict_pace(team.ranks, shares);
     const std::vector<layout::Migration> migrations = find_team_migrations(current_.migrations, team.ranks);
     if (migrations.empty()) return unaided_pace;
-    // The measured time includes the effect of offloaded work: both paces are scaled to this time.
+    // The measured busy time includes offloaded work, but not its messages, whose predicted time is added. The
+    // paces of matmuls and of other kernels are scaled to the sum.
     double max_busy_seconds = 0;
     for (const int rank : team.ranks)
         max_busy_seconds = std::max(max_busy_seconds, observed_.ranks[static_cast<std::size_t>(rank)].busy());

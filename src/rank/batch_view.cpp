@@ -43,9 +43,9 @@ BatchView::BatchView(const data::Batch& batch, device::GpuUploader* uploader) {
              .contexts = make_view(batch.contexts, segments),
              .pixels = make_view(batch.pixels, batch.pixels.empty() ? 0 : patches)};
     if (uploader == nullptr || batch.rows() == 0) return;
-    stage::UploadedBatch sent = stage::upload(view_, *uploader);
-    view_ = sent.batch;
-    gpu_copy_ = std::move(sent.memory);
+    stage::UploadedBatch uploaded_batch = stage::upload(view_, *uploader);
+    view_ = uploaded_batch.batch;
+    gpu_copy_ = std::move(uploaded_batch.memory);
 }
 
 BatchView::BatchView(const model::ModelConfig& model, stage::BatchShape shape) : shape_(std::move(shape)) {

@@ -23,8 +23,9 @@ bool is_origin(const NonFiniteFinding& finding) {
     return !finding.kernel_output.input || !finding.parameter.empty();
 }
 
-// Findings compare in the order in which a micro-batch passes the stages, and gradient reductions (with a
-// negative micro-batch) come after all micro-batches.
+// Origins come before other findings. Apart from that, findings compare by micro-batch, and then in the order
+// in which a micro-batch passes the stages. Gradient reductions (with a negative micro-batch) come after all
+// micro-batches.
 std::array<double, FindingField::count> to_fields(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
     const kernels::KernelContext& context = finding->kernel_output.context;

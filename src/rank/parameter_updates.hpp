@@ -34,8 +34,8 @@ public:
     ParameterUpdates(const setup::Job& job, const setup::PlanState& current, RankModel& model,
                      device::Stream& stream, device::Trace* trace);
 
-    // The functions from here to join_update() are called on all ranks, in the order of the steps. Steps are
-    // numbered from 0 in each segment.
+    // The functions from here to join_update() are called in the order of the steps, which are numbered from 0
+    // in each segment. A rank without a stage calls only begin_segment(), add_step() and join_update().
     void begin_segment();
     void add_step(double learning_rate);
     // Posts this rank's loss and sum of squares for each step whose gradients have been reduced. Never waits.
@@ -44,7 +44,7 @@ public:
     // global norm, unless the last known norm required clipping or skipping.
     void update(int step);
     // Waits for the global norm of a step whose update was speculative. Returns true if the update was right;
-    // otherwise rolls it back, redoes it and returns false.
+    // otherwise rolls it back, redoes it unless it must be skipped, and returns false.
     bool validate(int step);
     // Called instead of update() on a rank without a stage.
     void join_update();
@@ -84,7 +84,7 @@ private:
     device::Stream& stream_;
     device::Trace* trace_;
     comm::StepGather norm_gather_;
-    // The next four members are empty on a rank without a stage.
+    // The next four members are empty or 0 on a rank without a stage.
     std::vector<stage::GradientExchange> exchanges_;  // one per copy of the gradients
     double sum_bytes_ = 0;  // bytes that a rank reads and writes to sum gradients in a step
     std::optional<optim::Optimizer> optimizer_;

@@ -39,9 +39,9 @@ void move_state_by_staging(RankState from, const StateDestination& to, const Sta
                            device::DType dtype, const StagingResources& resources) {
     resources.memory.allocate(moves.max_node_elements(resources.node) * byte_size(accumulator_type(dtype)));
     // From the last kind of state to the first, because pop_back() frees the kind that has arrived.
-    for (std::size_t tensor_index = restore_update_count(from, to, resources.group); tensor_index-- > 0;) {
-        move_tensors(moves.moments, find_optimizer_boxes(from, tensor_index),
-                     find_optimizer_boxes(to, tensor_index), accumulator_type(dtype), resources);
+    for (std::size_t kind_index = restore_update_count(from, to, resources.group); kind_index-- > 0;) {
+        move_tensors(moves.moments, find_optimizer_boxes(from, kind_index),
+                     find_optimizer_boxes(to, kind_index), accumulator_type(dtype), resources);
         if (!from.optimizer_state.empty()) from.optimizer_state.pop_back();
     }
     move_tensors(moves.values, find_value_boxes(from), find_value_boxes(to), dtype, resources);

@@ -22,14 +22,14 @@ std::size_t restore_update_count(const RankState& from, const StateDestination& 
     const std::array own_counts{static_cast<double>(from.optimizer_state.size()),
                                 static_cast<double>(from.updates)};
     const std::vector<double> all_counts = all_gather(control, own_counts);
-    std::size_t tensors_per_parameter = 0;
+    std::size_t kind_count = 0;
     std::size_t updates = 0;
     for (std::size_t rank = 0; rank < all_counts.size() / own_counts.size(); ++rank) {
-        tensors_per_parameter = std::max(tensors_per_parameter, static_cast<std::size_t>(all_counts[2 * rank]));
+        kind_count = std::max(kind_count, static_cast<std::size_t>(all_counts[2 * rank]));
         updates = std::max(updates, static_cast<std::size_t>(all_counts[2 * rank + 1]));
     }
     if (to.optimizer != nullptr) to.optimizer->resume_from(updates);
-    return tensors_per_parameter;
+    return kind_count;
 }
 
 std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state) {
@@ -42,16 +42,16 @@ std::vector<mover::BoxInMemory> find_value_boxes(const StateDestination& destina
     return list_boxes(destination.parameters->specs(), destination.parameters->values());
 }
 
-std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t tensor_index) {
+std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t kind_index) {
     if (state.optimizer_state.empty()) return {};
-    return list_boxes(state.specs, state.shards, state.optimizer_state[tensor_index]);
+    return list_boxes(state.specs, state.shards, state.optimizer_state[kind_index]);
 }
 
 std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& destination,
-                                                     std::size_t tensor_index) {
+                                                     std::size_t kind_index) {
     if (destination.optimizer == nullptr) return {};
     return list_boxes(destination.parameters->specs(), destination.optimizer->shards(),
-                      destination.optimizer->state()[tensor_index]);
+                      destination.optimizer->state()[kind_index]);
 }
 
 std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
@@ -76,28 +76,27 @@ StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& f
 }
 
 OptimizerStateMove::OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move,
-                                       std::size_t state_tensors, device::DType dtype,
-                                       comm::Communicator& group)
+                                       std::size_t kind_count, device::DType dtype, comm::Communicator& group)
     : from_(std::move(from)),
       to_(to),
       move_(std::move(move)),
-      tensors_left_(state_tensors),
+      kinds_left_(kind_count),
       dtype_(dtype),
       group_(group) {
-    begin_next_tensor();
+    begin_next_kind();
 }
 
-void OptimizerStateMove::begin_next_tensor() {
-    if (tensors_left_ == 0) return;
-    --tensors_left_;
-    current_.emplace(move_, find_optimizer_boxes(from_, tensors_left_),
-                     find_optimizer_boxes(to_, tensors_left_), accumulator_type(dtype_), group_);
+void OptimizerStateMove::begin_next_kind() {
+    if (kinds_left_ == 0) return;
+    --kinds_left_;
+    current_.emplace(move_, find_optimizer_boxes(from_, kinds_left_), find_optimizer_boxes(to_, kinds_left_),
+                     accumulator_type(dtype_), group_);
 }
 
 void OptimizerStateMove::end_current() {
     current_.reset();
     if (!from_.optimizer_state.empty()) from_.optimizer_state.pop_back();
-    begin_next_tensor();
+    begin_next_kind();
 }
 
 void OptimizerStateMove::advance() {
@@ -113,19 +112,19 @@ void OptimizerStateMove::finish() {
 
 void move_state(RankState from, const StateDestination& to, StateMoves moves, device::DType dtype,
                 comm::Communicator& control) {
-    const std::size_t state_tensors = restore_update_count(from, to, control);
+    const std::size_t kind_count = restore_update_count(from, to, control);
     RankState values{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
-    OptimizerStateMove(std::move(from), to, std::move(moves.moments), state_tensors, dtype, control).finish();
+    OptimizerStateMove(std::move(from), to, std::move(moves.moments), kind_count, dtype, control).finish();
     move_values(values, to, moves.values, dtype, control);
 }
 
 std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const StateDestination& to,
                                                       StateMoves moves, device::DType dtype,
                                                       comm::Communicator& control) {
-    const std::size_t state_tensors = restore_update_count(from, to, control);
+    const std::size_t kind_count = restore_update_count(from, to, control);
     move_values(from, to, moves.values, dtype, control);
     from.values.reset();
-    return std::make_unique<OptimizerStateMove>(std::move(from), to, std::move(moves.moments), state_tensors,
+    return std::make_unique<OptimizerStateMove>(std::move(from), to, std::move(moves.moments), kind_count,
                                                 dtype, control);
 }
 

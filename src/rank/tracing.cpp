@@ -96,8 +96,8 @@ std::optional<schedule::Instruction> parse_instruction(const device::TraceEvent&
     return schedule::parse_instruction(event.name, "a traced event");
 }
 
-// Returns a name of Chrome's palette. Perfetto chooses colours by the event's name without its digits, which
-// also distinguishes the kinds of passes.
+// Returns a name of Chrome's palette. Perfetto instead chooses colours by the event's name without its digits,
+// so it also distinguishes the kinds of passes.
 const char* choose_colour(const device::TraceEvent& event) {
     if (event.name.rfind("wait", 0) == 0) return "grey";
     const std::optional<schedule::Instruction> instruction = parse_instruction(event);
@@ -150,8 +150,8 @@ struct StageMessage {
     friend auto operator<=>(const StageMessage&, const StageMessage&) = default;
 };
 
-// Returns the message that an instruction sends, receives or reads; empty for kinds of instructions that read
-// no message. For a forward pass of the first stage and a backward pass of the last stage, which read no
+// Returns the message that an instruction sends, receives or reads; empty for kinds of instructions that do
+// none of these. For a forward pass of the first stage and a backward pass of the last stage, which read no
 // message either, the result is a message that no rank sends.
 std::optional<StageMessage> find_stage_message(const device::TraceEvent& event,
                                                const schedule::Instruction& instruction) {
@@ -229,7 +229,7 @@ Json to_json(const plan::Plan& plan, std::size_t step) {
     return json;
 }
 
-// Compares only what a decision can change: layout, schedule and number of micro-batches.
+// Compares only what a decision can change in the programs: layout, schedule and number of micro-batches.
 bool have_equal_programs(const plan::Plan& a, const plan::Plan& b) {
     return a.layout == b.layout && a.schedule == b.schedule && a.microbatches() == b.microbatches();
 }

@@ -74,7 +74,7 @@ void Watchdog::ask_others(const std::string& stall) {
 
 void Watchdog::judge_answers() {
     const bool have_all_answered = question_->answering_ranks.size() == other_ranks_.size();
-    if (have_all_answered && question_->any_progress) {
+    if (have_all_answered && question_->has_progressing_rank) {
         question_.reset();
     } else if (have_all_answered || question_->run_seconds > seconds_.answer) {
         end_job();
@@ -144,7 +144,7 @@ void Watchdog::handle(const Message& message, int sender) {
         case MessageKind::answer:
             if (!question_ || message.question != question_count_) break;
             question_->answering_ranks.insert(sender);
-            question_->any_progress = question_->any_progress || message.makes_progress != 0;
+            question_->has_progressing_rank = question_->has_progressing_rank || message.makes_progress != 0;
             break;
         case MessageKind::position:
             positions_[sender] = message.text.data();

@@ -89,7 +89,8 @@ std::string describe_corpus(const setup::Job& job) {
                        format_with_commas(job.samples.validation.size()), job.samples.max_length);
 }
 
-// Returns the line with the numbers of ranks and stages, the replicas per stage, and the ranks of a team.
+// Returns the line with the numbers of ranks and stages, the replicas per stage, and the number of ranks in the
+// first team.
 std::string describe_layout(const plan::Plan& plan, std::size_t ranks) {
     const layout::Layout& layout = plan.layout;
     std::string replicas;
@@ -144,7 +145,7 @@ std::string format_loss(const StepOutcome& outcome) {
     return std::isnan(outcome.loss) && !outcome.is_skipped ? "" : fmt::format("loss {:.4f}  ", outcome.loss);
 }
 
-// Returns "norm 1.23  lr 6.00e-04  ". A ghost run has no norm, and the result is the duration of the step.
+// Returns "norm 1.23  lr 6.00e-04  ". For a ghost run, which has no norm, returns the duration of the step.
 std::string format_update(const StepOutcome& outcome) {
     if (std::isnan(outcome.loss) && !outcome.is_skipped)
         return fmt::format("{:.3f} s a step  ", outcome.seconds);
@@ -265,7 +266,7 @@ void Console::report_save(const SaveOutcome& outcome) {
 }
 
 void Console::report_save_wait(const SaveWait& wait) {
-    constexpr double min_reported_seconds = 0.1;  // seconds
+    constexpr double min_reported_seconds = 0.1;
     if (has_reported_wait_ || wait.seconds < min_reported_seconds) return;
     has_reported_wait_ = true;
     out_ << fmt::format(

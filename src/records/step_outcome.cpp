@@ -10,7 +10,7 @@ namespace {
 std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
     const auto matmuls = all.list_per_rank(RecordFields::matmuls);
     const auto flops = all.list_per_rank(RecordFields::matmul_flops);
-    const auto whole = all.list_per_rank(RecordFields::full_flops);
+    const auto full_flops = all.list_per_rank(RecordFields::full_flops);
     const auto others = all.list_per_rank(RecordFields::other_kernels);
     const auto pipeline = all.list_per_rank(RecordFields::wait_pipeline);
     const auto tensor = all.list_per_rank(RecordFields::wait_tensor);
@@ -20,7 +20,7 @@ std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
     for (std::size_t r = 0; r < matmuls.size(); ++r)
         times.push_back({.matmuls = matmuls[r],
                          .matmul_flops = flops[r],
-                         .full_flops = whole[r],
+                         .full_flops = full_flops[r],
                          .others = others[r],
                          .waits = {pipeline[r], tensor[r], data[r], other_waits[r]}});
     return times;

@@ -15,7 +15,7 @@ using report::escape_html;
 using report::format_significant;
 
 // Lengths in the drawing, in pixels.
-constexpr double title_width = 72;
+constexpr double row_name_width = 72;
 constexpr double margin = 12;
 constexpr double head_height = 58;  // title and legend
 constexpr double foot_height = 44;  // the axis
@@ -94,8 +94,8 @@ struct TimeScale {
     double end = 0;  // makespan of the longest timeline
     double width = min_width;
 
-    double to_pixels(double time) const { return title_width + (end > 0 ? time / end : 0) * width; }
-    double right_edge() const { return title_width + width; }
+    double to_pixels(double time) const { return row_name_width + (end > 0 ? time / end : 0) * width; }
+    double right_edge() const { return row_name_width + width; }
 };
 
 // Chooses the width so that the shortest instruction is as wide as its label needs. In measured timelines some
@@ -181,8 +181,8 @@ private:
         std::string svg = fmt::format(
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n"
             "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
-            title_width - 10, top + row_height / 2 + 4, find_row_name(row), title_width, top,
-            scale_.to_pixels(prediction_.makespan) - title_width, row_height);
+            row_name_width - 10, top + row_height / 2 + 4, find_row_name(row), row_name_width, top,
+            scale_.to_pixels(prediction_.makespan) - row_name_width, row_height);
         for (const schedule::Span& span : prediction_.spans[row]) svg += draw_instruction(span, top);
         if (timeline_.extra_spans.empty()) return svg;
         for (const ExtraSpan& span : timeline_.extra_spans[row]) svg += draw_extra_span(span, top);
@@ -244,14 +244,15 @@ private:
 std::string draw_axis(const TimeScale& scale, double top, const std::string& unit) {
     const Axis time({0, scale.end}, Scale::linear, 11, false);
     std::string svg =
-        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", title_width, top, scale.right_edge());
+        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", row_name_width, top, scale.right_edge());
     for (const double tick : time.ticks()) {
         svg += fmt::format(
             "<path class=\"axis\" d=\"M{0:.1f} {1}v5\"/><text x=\"{0:.1f}\" y=\"{2}\" "
             "text-anchor=\"middle\">{3}</text>\n",
             scale.to_pixels(tick), top, top + 19, time.format_label(tick));
     }
-    return svg + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", title_width, top + 37, escape_html(unit));
+    return svg +
+           fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", row_name_width, top + 37, escape_html(unit));
 }
 
 bool has_kind(const std::vector<Timeline>& timelines, schedule::Op op) {
@@ -266,7 +267,7 @@ bool has_kind(const std::vector<Timeline>& timelines, schedule::Op op) {
 // Draws a legend of the kinds of spans that occur in the timelines.
 std::string draw_legend(const std::vector<Timeline>& timelines) {
     std::string svg;
-    double left = title_width;
+    double left = row_name_width;
     const auto add = [&](const char* colour, const char* name) {
         svg += fmt::format(
             "<rect class=\"{}\" x=\"{}\" y=\"34\" width=\"12\" height=\"12\"/>"
@@ -293,7 +294,7 @@ std::string to_string(const Timeline& timeline) {
 }
 
 std::string draw_title(const Timeline& timeline, double y) {
-    return fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", title_width, y,
+    return fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", row_name_width, y,
                        escape_html(to_string(timeline)));
 }
 

@@ -166,6 +166,7 @@ std::string draw_legend(const Chart& chart) {
     return make_element("p", keys + events, "legend");
 }
 
+// Lengths in a drawing of bars, in pixels.
 constexpr double width = 980;
 constexpr double bar_height = 26;
 constexpr double pitch = 36;  // from one bar to the next

@@ -121,6 +121,7 @@ std::string describe(const RunTrace& trace) {
 std::size_t choose_drawn_step(const RunTrace& trace) {
     for (const char* name : {"change of plan", "copy"}) {
         for (const TracedEvent& event : trace.events) {
+            // A change of plan has the number of the step after it, a copy that of the step before it.
             const std::size_t step = event.name == "copy" ? event.step + 1 : event.step;
             if (event.name == name && step <= trace.last_step) return step;
         }

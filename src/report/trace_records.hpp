@@ -13,7 +13,7 @@ namespace trireme::report {
 struct TracedEvent {
     int rank = 0;
     std::string lane, name;     // lane: the row of the trace, such as "compute" or "messages"
-    double begin = 0, end = 0;  // milliseconds
+    double begin = 0, end = 0;  // milliseconds, with the same origin for all ranks
     std::size_t step = 0;       // from 1
     bool is_instruction = false;
 };

@@ -77,7 +77,7 @@ public:
     virtual void advance_saving() = 0;
     // Waits until the checkpoint is written.
     virtual void finish_saving() = 0;
-    // Collective. Called after the last step. Returns the figures of merit.
+    // Collective. Called after the last step. Returns the figures of merit if keeps_records() is true.
     virtual records::Figures compute_figures(const std::optional<records::Evaluation>& validation) = 0;
     // Collective. Called after the records are written. Throws if the last checkpoint could not be written.
     virtual void finish() = 0;

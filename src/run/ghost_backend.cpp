@@ -16,9 +16,9 @@
 namespace trireme::run {
 namespace {
 
-// True if the replicas of each stage take equally long. This holds if ranks with the same index in their
-// replica have equal shares, devices of the same name and the same measured kernel times, and if either all or
-// none of these ranks share a node with the first rank of their replica.
+// True if the replicas of each stage take equally long. This holds if --slow slows no rank; if ranks with the
+// same index in their replica have equal shares, devices of the same name and the same measured kernel times;
+// and if either all or none of these ranks share a node with the first rank of their replica.
 bool have_replicas_equal_times(const setup::Job& job, const layout::Layout& layout,
                                const std::vector<int>& nodes) {
     if (!job.config.emulation.slow.empty()) return false;
@@ -257,7 +257,7 @@ private:
     comm::Communicator& control_;
     device::WaitPolicy wait_policy_;
     device::Trace* trace_ = nullptr;
-    double plan_change_begin_ = 0;
+    double plan_change_begin_ = 0;  // time at which choose() was last called
     std::optional<rank::RankTrainer> trainer_;
     std::unique_ptr<comm::Communicator> mover_;  // null until state moves
 };

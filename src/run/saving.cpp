@@ -157,10 +157,10 @@ bool Saving::has_saved(std::uint64_t step) {
     return all_gather(*group_, std::array{is_saved_step ? 1.0 : 0.0}).front() > 0;
 }
 
-// Writes in this thread, because only this thread may call HDF5. Needs no copy of the state, because the
-// gradients and weights that `state` views stay unchanged until the next step. Therefore the next step waits
-// for the checksum and the write() calls; it does not wait for the sync to disk, because the worker thread does
-// the sync.
+// Writes in this thread, because only this thread may call HDF5; the worker thread writes parts without HDF5.
+// Needs no copy of the state, because the gradients and weights that `state` views stay unchanged until the
+// next step. Therefore the next step waits for the checksum and the write() calls; it does not wait for the
+// sync to disk, because the worker thread does the sync.
 void Saving::write_resizing(const model::ResizingState& state) {
     const std::filesystem::path partial = make_save_folder(plan_.checkpoints, plan_.state);
     resizing_file_.emplace(

@@ -37,10 +37,10 @@ std::string make_bubble_warning(const config::RunConfig& config, const plan::Pla
     // multiple of --pipe micro-batches.
     const std::size_t microbatches = config.schedule.microbatches;
     const double idle_microbatches = static_cast<double>(microbatches) * bubble / (1 - bubble);
-    const auto stages = static_cast<std::size_t>(config.layout.pipe);
+    const auto pipe_size = static_cast<std::size_t>(config.layout.pipe);
     const auto min_microbatches =
         static_cast<std::size_t>(std::floor(idle_microbatches * (1 - target_bubble) / target_bubble)) + 1;
-    const std::size_t advised_microbatches = (min_microbatches + stages - 1) / stages * stages;
+    const std::size_t advised_microbatches = (min_microbatches + pipe_size - 1) / pipe_size * pipe_size;
     const std::size_t min_batch =
         advised_microbatches * (static_cast<std::size_t>(plan.microbatches()) / microbatches);
     return cat(
@@ -58,7 +58,7 @@ void fit_default_batch(config::RunConfig& config, int ranks) {
     if (run.is_batch_set) return;
     run.is_batch_set = true;
     const std::size_t replicas = count_option_replicas(config.layout, ranks);
-    // check_batch_is_enough() later rejects the default batch size, which stays.
+    // The default batch size stays, and check_batch_is_enough() later rejects it.
     if (config.schedule.microbatches > max_samples / replicas) return;
     const std::size_t min_samples = replicas * config.schedule.microbatches;
     if (min_samples <= run.batch) return;

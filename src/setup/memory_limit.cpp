@@ -99,8 +99,8 @@ Trial keep_fewer_activations(Trial trial, const PlannedRun& run, MemoryRestricti
     return trial;
 }
 
-// Makes a trial in which the stages of `may_split` may split their backward passes. Keeps fewer activations if
-// needed.
+// Makes a trial without speculative updates, in which the stages for which `may_split` is true may split their
+// backward passes. Keeps fewer activations if needed.
 Trial make_trial_splitting(const std::vector<bool>& may_split, const layout::Layout& layout,
                            const PlannedRun& run) {
     const MemoryRestrictions restrictions{

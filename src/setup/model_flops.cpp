@@ -3,8 +3,8 @@
 namespace trireme::setup {
 namespace {
 
-// True for layers that compute logits of classes or tokens, which need only the rows with a target. The search
-// for an answer needs every row.
+// True for layers that compute logits of classes or tokens, which need only the rows with a target. A
+// SpanHead needs every row, because it searches for the start and the end of an answer.
 bool runs_on_target_rows_only(const model::Layer& layer) {
     return std::holds_alternative<model::Head>(layer) || std::holds_alternative<model::HeadTransform>(layer);
 }

@@ -66,8 +66,8 @@ PeakRate find_peak_rate(comm::Communicator& group, const Job& job, int threads, 
     }
     if (job.memory_space == device::MemorySpace::gpu)
         return find_gpu_peak_rate(group, session.host(), job.dtype);
-    // One measurement is enough if the run cannot reach the peak rate: with reference kernels, or if ranks
-    // share a core.
+    // One measurement is enough if the run cannot reach the peak rate: with reference kernels, in simulated
+    // time, or if ranks share a core.
     const bool is_unreachable =
         job.config.precision.device == config::DeviceKind::reference || device::time_is_simulated() ||
         count_ranks_on_same_cores(session, group) > static_cast<int>(device::list_usable_cores().size());

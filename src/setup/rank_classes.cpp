@@ -10,21 +10,21 @@ namespace {
 using ClassKey = std::vector<std::size_t>;
 
 // The shares of a team in each of its stages, one stage after the other.
-using SharesByFirstRank = std::map<int, ClassKey>;  // by the team's first rank
+using SharesByFirstRank = std::map<int, std::vector<std::size_t>>;  // by the team's first rank
 
 SharesByFirstRank list_team_shares(const plan::Plan& plan) {
     SharesByFirstRank shares;
     for (const layout::StageLayout& stage : plan.layout.stages) {
         for (const layout::ReplicaLayout& replica : stage.replicas) {
-            ClassKey& key = shares[replica.ranks.front()];
-            key.insert(key.end(), replica.shares.begin(), replica.shares.end());
+            std::vector<std::size_t>& team_shares = shares[replica.ranks.front()];
+            team_shares.insert(team_shares.end(), replica.shares.begin(), replica.shares.end());
         }
     }
     return shares;
 }
 
 ClassKey make_class_key(const plan::Plan& plan, std::size_t t, const InFlight& max_in_flight,
-                        const ClassKey& shares) {
+                        const std::vector<std::size_t>& shares) {
     const layout::Team& team = plan.teams[t];
     const schedule::Proof& proof = plan.training.proof;
     // A team with migrations has the unique number 1 + t, so that it shares no class with other teams.

@@ -7,7 +7,7 @@
 namespace trireme::stage {
 namespace {
 
-constexpr int transfer_kinds = 3;
+constexpr int transfer_kinds = 3;  // number of enumerators of TransferKind
 constexpr std::size_t cache_line = 64;
 
 // Returns the bytes of a tensor, rounded up because every tensor begins on a cache line.
@@ -188,7 +188,7 @@ std::size_t TransferSizes::count_copied_bytes(const PortionSize& portion) const 
     return portion.is_contiguous_run ? 0 : round_up_to_cache_lines(portion.elements, tensors_[0].dtype);
 }
 
-// Returns the larger need of the two kinds of transfers. A reduce-scatter receives the gradients of the
+// Returns the larger need of a reduce-scatter and an all-gather. A reduce-scatter receives the gradients of the
 // holder's own portion from all other holders, and copies those portions of other holders that are not
 // contiguous, to send them. An all-gather copies all portions that are not contiguous.
 std::size_t TransferSizes::bytes(std::size_t holder) const {

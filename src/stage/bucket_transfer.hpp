@@ -76,6 +76,7 @@ inline constexpr std::size_t max_transfers = 4;
 class TransferSizes {
 public:
     TransferSizes(std::size_t holders, const model::ParameterTensors& tensors);
+    // Adds all shards of `bucket`.
     TransferSizes(const HeldBucket& bucket, const model::ParameterTensors& tensors);
 
     void add(std::size_t owner, const optim::ParameterShard& shard);

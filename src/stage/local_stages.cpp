@@ -249,7 +249,7 @@ device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruc
     return buffer;
 }
 
-// Returns the index of the copy with the weights of `age` updates ago, or of the execution's start if later.
+// Returns the index of the copy with the weights of `age` updates ago, but not from before the execution began.
 std::size_t LocalStages::find_weight_copy(const schedule::Instruction& instruction) const {
     const int version = std::max(0, executed_updates_ - instruction.age);
     return version == executed_updates_ ? 0 : parameters_.find_old_copy(version);
@@ -324,7 +324,7 @@ void LocalStages::give_back(device::Tensor& buffer) {
 
 void LocalStages::release_stash(InFlightMicrobatch& owner) { stashes_.give_back(std::move(owner.stash)); }
 
-// Forgets a micro-batch whose passes are done and whose input gradient has been sent or read.
+// Forgets a micro-batch if its passes are done and its input gradient has been sent or read.
 void LocalStages::erase_if_done(const Key& key) {
     const auto found = in_flight_.find(key);
     if (found->second.are_passes_done && found->second.grad_input.data == nullptr) in_flight_.erase(found);

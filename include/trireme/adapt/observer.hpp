@@ -21,7 +21,7 @@ public:
     // slowness.
     std::vector<policy::SlownessChange> add(records::StepOutcome& outcome);
 
-    // Called after a change of plan. Discards the times of the ranks, which belong to the old plan.
+    // Called after a change of plan. Discards the ranks' times, which belong to the old plan.
     void begin_plan();
 
     // Returns the observation after `step` steps.

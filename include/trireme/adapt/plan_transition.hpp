@@ -15,7 +15,7 @@ struct PlanTransition {
     const setup::PlanState& from;  // the current plan of the run, until the transition is applied
     setup::PlanState to = {};
     bool moves_state = true;  // if false, tensors stay in place and only skipped and offloaded work changes
-    // Maximum number of elements that a rank sends and receives at a time.
+    // Maximum number of elements that a rank has in messages at a time, sent and received together.
     std::size_t max_elements_in_flight = 0;
     rank::StateMoves moves = {};          // moves by messages
     rank::StagedMoves staged_moves = {};  // moves through node memory, for `--move twins`
@@ -27,7 +27,7 @@ struct PlanTransition {
 
     // Returns the peak bytes of a rank while its state moves, without message buffers.
     std::size_t predict_moving_bytes(const setup::Job& job, int rank) const;
-    // Returns the peak bytes of a rank during the change and under the next plan.
+    // Returns the peak bytes of a rank, with message buffers, during the change and under the next plan.
     std::size_t predict_max_bytes(const setup::Job& job, int rank) const;
     // Returns the bytes of memory that the ranks of a node share during the change; 0 without `--move twins`.
     std::size_t predict_node_bytes(const setup::Job& job, int node) const;
@@ -46,7 +46,8 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
                                                   const std::vector<int>& nodes, const plan::Decision& decision,
                                                   std::string& why);
 
-// True if each rank holds the same tensors under both plans, so that no state has to move.
+// True if both plans have equal layouts, schedules and numbers of micro-batches, and so differ only in skipped
+// and offloaded work. Each rank then holds the same tensors under both plans, and no state has to move.
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);
 
 // Throws ConfigError if --move or --on-nan forbids a change to or from this plan.
@@ -56,7 +57,7 @@ void check_change(const config::RunConfig& config, const plan::Plan& plan);
 // replaced; the trainer reads them before the next step.
 void apply(PlanTransition& transition, setup::PlanState& current);
 
-// Peak bytes over several changes of plan.
+// Peak bytes during a change of plan, or the maximum over several changes.
 struct ChangeMemory {
     std::size_t rank = 0;  // memory of this rank
     std::size_t node = 0;  // node memory that the ranks of this rank's node share

@@ -19,7 +19,7 @@ bool may_move_stage_boundaries(const plan::Plan& plan);
 // True if the plan's schedule can execute different numbers of micro-batches per replica.
 bool may_take_uneven_turns(const plan::Plan& plan);
 
-// Returns the costs of migrations in a step. Each cost is the maximum over all teams.
+// Returns the costs of migrations in a step. Each cost in seconds is the maximum over all teams.
 policy::OffloadCosts compute_migration_costs(const setup::Job& job, const setup::PlanState& current,
                                              const layout::Link& link);
 

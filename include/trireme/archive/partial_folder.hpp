@@ -44,9 +44,9 @@ private:
     std::filesystem::path partial_path_;                  // empty if there is nothing to remove
 };
 
-// Creates the folder `.NAME.partial-DIGITS` beside `path`, unless another process has created it. Several
-// processes fill the folder together, and none owns it: remove_partial_entries() removes a folder that was not
-// completed. Throws like PartialFolder.
+// Creates the folder `.NAME.partial-DIGITS` beside `path`, unless another process has created it, and returns
+// its path. `digits` is a result of make_random_digits(). Several processes fill the folder together, and none
+// owns it: remove_partial_entries() removes a folder that was not completed. Throws like PartialFolder.
 std::filesystem::path make_shared_partial_folder(const std::filesystem::path& path, const std::string& digits);
 
 // Syncs the file's contents to disk. Throws like PartialFolder.

@@ -22,8 +22,8 @@ std::string quote_text(std::string_view text);
 std::size_t compute_edit_distance(std::string_view from, std::string_view to);
 
 // Returns the word of `known` with the smallest edit distance to `word`, ignoring case; the first one in case
-// of a tie. If `word` is a prefix of a known word, their distance is 1. Returns nullopt if the distance exceeds
-// two fifths of the length of the longer word.
+// of a tie. If `word` has two or more letters and is a prefix of a known word, their distance is 1. Returns
+// nullopt if the distance exceeds two fifths of the length of the longer word.
 std::optional<std::string> find_nearest_word(std::string_view word, std::span<const std::string> known);
 
 // Returns "; did you mean --batch?": the word of find_nearest_word() after `prefix`, here "--". Returns an

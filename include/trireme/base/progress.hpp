@@ -7,9 +7,9 @@
 
 namespace trireme {
 
-// Returns "convert: 1,234 of 2,000 MB, 310 MB/s, 3 s left" for the operation "convert" and the unit "MB".
+// Returns "convert: 1,234 of 2,000 MB, 310 MB/s, 3s left" for the operation "convert" and the unit "MB".
 // `done` and `total` are in that unit, and `seconds` have passed. If `total` is 0 (unknown), the text is
-// "convert: 1,234 MB, 310 MB/s"; in the unit "%" it is "step 1: 35 %, 7 s left".
+// "convert: 1,234 MB, 310 MB/s"; in the unit "%" it is "step 1: 35 %, 7s left".
 std::string describe_progress(const std::string& operation, const std::string& unit, double done, double total,
                               double seconds);
 

@@ -60,7 +60,7 @@ constexpr RandomBlock random_block(RandomKey key, std::uint64_t position) {
 
 // Maps a random 32-bit number to [0, 1).
 constexpr double to_unit_interval(std::uint32_t word) { return word * 0x1p-32; }
-// Maps a random 32-bit number to (0, 1], of which a logarithm can be taken.
+// Maps a random 32-bit number to (0, 1]: the interval is open at 0, so that a logarithm can be taken.
 constexpr double to_open_unit_interval(std::uint32_t word) { return (word + 1.0) * 0x1p-32; }
 
 }  // namespace trireme

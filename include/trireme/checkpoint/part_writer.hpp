@@ -78,8 +78,8 @@ public:
     PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
                std::uint64_t updates, const PhaseObserver& before_phase = {});
 
-    // Returns the bytes of rows `rows` of box number `box` of list_boxes(). The bytes must stay valid until the
-    // next call.
+    // Returns the bytes of rows `rows`, counted from the first row of the box, of box number `box` of
+    // list_boxes(). The bytes must stay valid until the next call.
     using RowReader = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
     // Writes all boxes of list_boxes() and syncs the file. May be called by any thread.
     void write(const RowReader& read_rows) const;

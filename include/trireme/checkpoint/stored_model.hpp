@@ -58,8 +58,8 @@ public:
     // another type. Reads only blocks with rows of the slice. This and the following functions throw
     // ConfigError if a file is truncated or does not match its checksums.
     void read(const model::ParameterSpec& spec, device::Tensor values) const;
-    // Reads this rank's slices of those parameters in `specs` that are stored. `threads` threads read a
-    // checkpoint, in the order of its files and their offsets.
+    // Reads this rank's slices of those parameters in `specs` that are stored. `threads` threads, but at least
+    // two, read a checkpoint, in the order of its files and their offsets.
     void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
               int threads) const;
     // Reads a whole parameter into `bytes`, as elements of the floating-point type `type`, with one rounding.
@@ -70,7 +70,8 @@ public:
     // the parts with these moments have different numbers.
     std::uint64_t read_update_count(const std::vector<StateView>& views) const;
 
-    // Returns the stored tensors, sorted by name, with their original types.
+    // Returns the stored tensors, sorted by name, with their original types. But count_bytes() of a tensor is
+    // its size as it is stored, possibly in another type.
     std::vector<archive::StoredTensor> list_tensors() const;
     // Reads all tensors and compares their checksums. Also verifies model.h5 and the resizing files of a
     // checkpoint.

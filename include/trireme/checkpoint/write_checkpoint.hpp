@@ -1,4 +1,4 @@
-// Writes checkpoints (README, *Files*). A checkpoint is a folder step-N with
+// Writes checkpoints (see docs/reference/file-formats.md). A checkpoint is a folder step-N with
 //   part-<save id>-<rank>.h5      boxes of tensors and their moments, one file per rank
 //   resizing-<save id>-<rank>.h5  resizing state, one file per rank if ranks may skip channels
 //   model.h5                      every whole tensor as a virtual dataset, for users' tools
@@ -83,8 +83,8 @@ void remove_old_checkpoints(const std::filesystem::path& checkpoints, std::size_
 using TensorRowReader = std::function<std::span<const std::byte>(std::size_t tensor, layout::Range rows)>;
 
 // Writes a checkpoint from a single process, with one part that has values and no moments. `existing` says
-// whether a checkpoint of that step may be replaced. Returns the path of the checkpoint; leaves no files if it
-// throws.
+// whether a checkpoint of that step may be replaced. Returns the path of the checkpoint; leaves no incomplete
+// checkpoint if it throws.
 std::filesystem::path write_checkpoint(const std::filesystem::path& checkpoints, CheckpointState state,
                                        const ModelDescription& description, const TensorRowReader& read_rows,
                                        archive::ExistingFolder existing);

@@ -1,4 +1,5 @@
-// Collectives after which either all ranks of a group continue, or all throw the same error.
+// Collectives by which the ranks of a group agree whether to continue: all continue, or all report the same
+// error.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
 // Collective operations on whole tensors and on the rows of a micro-batch. Sums add the values of the ranks in
-// rank order, so that the bits of the result do not depend on the MPI library. Every rank gets the same bits.
+// rank order, so that the bits of the result do not depend on the MPI library. All ranks that receive a result
+// receive the same bits.
 #pragma once
 
 #include <cstdint>

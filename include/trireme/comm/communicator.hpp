@@ -21,8 +21,8 @@ struct Traffic {
 };
 
 // The identity of a message, like an MPI tag. Sender and receiver both pass the label, so that a message out of
-// order is detected if the transport carries labels. A label is unique among the in-flight messages between two
-// ranks of a group.
+// order is detected if the transport carries labels. To detect all such messages, callers pass labels that are
+// unique among the in-flight messages between two ranks of a group. Other callers pass 0.
 using Label = std::int32_t;
 
 // Thrown when a message arrives that is not the expected one.

@@ -22,13 +22,14 @@ struct NcclSearch {
     std::string complaint = {};                       // "NCCL 2.16.2 is older than 2.18, which is needed"
 };
 
-// Loads the first of `names` that the system finds.
+// Loads the first of `names` that the system finds. Returns the reason if it fails, and does not throw.
 NcclSearch find_nccl(const std::vector<std::string>& names = {"libnccl.so.2"});
 
 std::string nccl_version_to_string(int version);  // "2.28.9"
 
 using RankPair = std::pair<int, int>;  // sender and receiver of messages
 
+// Returns all pairs of two different ranks below `ranks`, in both directions.
 std::vector<RankPair> make_all_pairs(int ranks);
 
 // The arguments of make_nccl_group().

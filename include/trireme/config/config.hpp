@@ -49,7 +49,7 @@ struct TaskConfig {
 };
 
 struct LayoutConfig {
-    int pipe = 1;        // number of ranks in a pipeline; each holds one stage per chunk
+    int pipe = 1;        // number of tensor groups in a pipeline; each holds one stage per chunk
     int data = 0;        // number of data-parallel replicas; 0: the largest number that the ranks allow
     int tensor = 1;      // number of ranks per tensor group
     std::string layout;  // path of a layout file, which replaces pipe, data and tensor; may be empty

@@ -1,5 +1,5 @@
-// A corpus: rows of token ids or of pixels in one HDF5 file, with the tokenizer that made the ids (README,
-// *Files*). Here, a row is one document, question or image. The file has these datasets:
+// A corpus: rows of token ids or of pixels in one HDF5 file, with the tokenizer that made the ids (see
+// docs/reference/file-formats.md). Here, a row is one document, question or image. The file has these datasets:
 //
 //   for all kinds of rows except images
 //     /tokens          uint16 or uint32, the tokens of all rows, concatenated

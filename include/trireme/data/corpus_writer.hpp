@@ -44,9 +44,10 @@ public:
     // pixels. Throws ConfigError for an answer that contains a zero byte, ResourceError if the disk refuses.
     void add(const CorpusRow& row);
 
-    // Completes the file. `class_names[c]` is the name of class `c` of labelled rows. There may be names of
-    // classes that no row has, but a BugError is thrown if a row's class has no name. Without names, the number
-    // of classes is one more than the largest label.
+    // Completes the file, and returns what Corpus::info() of the file will be. Called once, after all rows.
+    // `class_names[c]` is the name of class `c` of labelled rows. There may be names of classes that no row
+    // has, but a BugError is thrown if a row's class has no name. Without names, the number of classes is one
+    // more than the largest label. Throws ResourceError if the disk refuses.
     CorpusInfo finish(std::vector<std::string> class_names = {});
 
 private:

@@ -42,7 +42,7 @@ private:
 
     std::string where_;
     std::vector<Condition> conditions_;
-    std::vector<std::string> known_fields_;  // field names of the first row
+    std::vector<std::string> first_row_fields_;  // field names of the first row
     std::uint64_t seen_rows_ = 0;
     std::uint64_t selected_rows_ = 0;
 };

@@ -48,14 +48,15 @@ struct SampleIndex {
     std::vector<Sample> train;
     std::vector<Sample> validation;
     std::size_t max_length = 0;  // length of the longest sample of both lists
-    // Number of validation questions that make no sample because they are too long, or leave no room for a
-    // context.
+    // Number of validation questions that make no sample: LongRows::drop skips them, or the question leaves no
+    // room for a context.
     std::size_t skipped_questions = 0;
 };
 
 // Lists all samples. Throws ConfigError if the kind of the rows does not fit the task, the tokenizer lacks a
-// special token that the task needs, a row is too long under LongRows::refuse, or there is no training sample
-// (with a validation fraction of 1: no validation sample).
+// special token that the task needs, the maximum length leaves no room for other tokens, the size of images
+// does not fit SampleRules, a row is too long under LongRows::refuse, or there is no training sample (with a
+// validation fraction of 1: no validation sample).
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
 // The order in which training visits samples: each epoch visits all samples in a random order of its own. Visit

@@ -16,8 +16,8 @@ namespace trireme::data {
 
 // Formats of an input file.
 //   automatic   detected by the name: jsonl for .jsonl and .ndjson, text for .txt and .md, cifar10 for .bin,
-//               mnist for names that end in -ubyte. Detected by the first bytes of other files: squad for one
-//               JSON object with a list `data`, jsonl if the file begins with '{' or is named .json, else text
+//               mnist for names that end in -ubyte. The first bytes of other files decide: squad for one JSON
+//               object with a list `data`, jsonl if the file begins with '{' or is named .json, else text
 //   jsonl       one JSON object per line
 //   text        plain text
 //   squad       data[].paragraphs[]: context, qas[]: id, question, answers[]: text, answer_start (counted in
@@ -47,7 +47,8 @@ struct SourceConfig {
     std::vector<std::string> inputs;
     SourceFormat format = SourceFormat::automatic;
     RowUnit unit = RowUnit::paragraph;
-    std::string synthetic;  // "csn" selects the synthetic sample (CodeSearchNet's fields); requires no inputs
+    // "csn" selects the synthetic sample (CodeSearchNet's fields); `inputs` must then be empty.
+    std::string synthetic;
     std::size_t count = 0;  // number of synthetic rows
     std::uint64_t seed = 0;
 };

@@ -74,8 +74,8 @@ private:
     std::shared_ptr<const Tables> tables_;  // shared by copies, because the tables take megabytes
 };
 
-// Returns the tokenizer of the option `--tokenizer`: bytes, gpt2:DIR or FILE/tokenizer.json. The value train:N
-// is not handled here, because training needs texts: see Tokenizer::train(). Throws ConfigError.
+// Returns the tokenizer of the option `--tokenizer`: bytes, gpt2:DIR or the path of a tokenizer.json. The value
+// train:N is not handled here, because training needs texts: see Tokenizer::train(). Throws ConfigError.
 Tokenizer parse_tokenizer_option(const std::string& option);
 
 }  // namespace trireme::data

@@ -30,11 +30,11 @@ struct GpuSearch {
 };
 GpuSearch find_gpus();
 
-// Selects the GPU that all later calls use. Throws ResourceError if it does not start.
+// Selects the GPU that later calls of the calling thread use. Throws ResourceError if it does not start.
 void select_gpu(int number);
 
-// Return the facts and the free memory of the selected GPU. The first GPU is selected if select_gpu() was not
-// called.
+// Return the facts and the free memory of the selected GPU. In a thread that has not called select_gpu(),
+// the first GPU is selected.
 GpuFacts selected_gpu();
 std::size_t count_free_gpu_bytes();  // bytes
 
@@ -82,7 +82,8 @@ private:
 class GpuQueue {
 public:
     GpuQueue();
-    // A non-blocking stream: copy_gpu_rows() and sum_in_order_on_gpu() do not wait for its work.
+    // A non-blocking stream: copy_gpu_rows(), wait_for_gpu() and sum_in_order_on_gpu() do not wait for its
+    // work.
     static GpuQueue make_non_blocking();
     ~GpuQueue();
     GpuQueue(GpuQueue&& other) noexcept;
@@ -123,8 +124,9 @@ struct GpuGrid {
 // Launches a kernel. `arguments` are the addresses of its arguments, as in cudaLaunchKernel.
 void launch_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments);
 
-// Returns the peak flops per second of dense matmuls, from the data sheet of the GPU: bf16 on tensor cores, f32
-// without rounding to shorter types (TF32). Empty if the data sheet of that GPU is not known here.
+// Returns the peak flops per second of dense matmuls, from the data sheet of the GPU: bf16 and f64 on
+// tensor cores if the GPU has any for the type, f32 without rounding to shorter types (TF32). Empty if the data
+// sheet of that GPU is not known here.
 std::optional<double> find_peak_flops_per_second(const std::string& gpu_name, DType dtype);
 
 }  // namespace trireme::device

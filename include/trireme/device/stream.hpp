@@ -25,7 +25,7 @@ struct CpuStream {
     int threads = 1;
 };
 struct CudaStream {
-    std::shared_ptr<kernels::GpuStreamState> work;  // shared by all copies; never null
+    std::shared_ptr<kernels::GpuStreamState> work;  // queue and memory; shared by all copies; never null
 };
 struct GhostStream {};  // counts shapes and costs without arithmetic; never dereferences an address
 
@@ -93,7 +93,7 @@ class Trace;
 struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
     Ledger ledger = {};
-    MatmulWork matmuls = {};  // the work of the matmuls in transformer blocks, which the ledger includes
+    MatmulWork matmuls = {};  // work of the matmuls in transformer blocks; also in the ledger
     // Times of kernels that are not in the ledger yet; null without a GPU.
     std::shared_ptr<GpuTimes> gpu_times = {};
     // Predicts the seconds of a kernel. Set on simulated devices and by profilers, otherwise empty.

@@ -120,7 +120,8 @@ private:
     std::optional<TraceEvent> event_;
 };
 
-// Wraps a job, which another thread may run later. Its execution is recorded as an event of the current step.
+// Wraps a job, which another thread may run later. Its execution is recorded as an event of the step that is
+// current when the job is wrapped, if that step is traced.
 std::function<void()> make_traced_job(Trace* trace, TraceLane lane, const char* name,
                                       std::function<void()> job);
 

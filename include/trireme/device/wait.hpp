@@ -10,8 +10,8 @@ namespace trireme::device {
 
 // Functions that wait_until() calls. They may throw an exception to end the wait; otherwise the wait continues.
 struct WaitObserver {
-    // Called between polls with the duration of the wait so far. Communicator::progress() calls it with 0
-    // during long computations.
+    // Called between polls, after the first millisecond, with the duration of the wait so far.
+    // Communicator::progress() calls it with 0 during long computations.
     std::function<void(double seconds_waited)> on_poll;
     // Called with the message "waited 60 s for ..." each time another `stall_seconds` have passed.
     std::function<void(const std::string& stall)> on_stall;
@@ -21,8 +21,10 @@ struct WaitObserver {
 struct WaitPolicy {
     // After this time the wait calls observer->on_stall, or throws ResourceError if there is no observer.
     double stall_seconds = 60;
-    bool expects_stall = false;  // the caller expects stalls and continues without the message
-    // Both may be null, and must outlive all copies of the policy.
+    // The caller expects stalls and continues without the awaited message. Used only in a simulation: the rank
+    // then polls, because a rank that blocks would be ended when the simulator detects a deadlock.
+    bool expects_stall = false;
+    // These two may be null, and must outlive all copies of the policy.
     const WaitObserver* observer = nullptr;
     const std::function<void()>* between_polls = nullptr;
 };

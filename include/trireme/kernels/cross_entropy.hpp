@@ -16,7 +16,7 @@ struct CrossEntropy {
     device::Tensor logits;        // (rows, vocabulary); in: logits, out: gradients
     device::ConstTensor targets;  // (rows) i32: column of the target, or no_target
     device::Tensor losses;        // (rows) f64
-    device::Tensor choices = {};  // (rows) i32, or absent: argmax, the first column with the largest logit
+    device::Tensor choices = {};  // (rows) i32: first column with the largest logit; or absent
     double gradient_scale = 0;
     double smoothing = 0;  // in [0, 1)
 

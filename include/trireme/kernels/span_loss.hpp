@@ -12,6 +12,8 @@ namespace trireme::kernels {
 // from row `first` to row `last`, the sums are over the rows of the segment:
 //   losses[s] = (log(sum exp(logits[., 0])) - logits[first, 0]
 //                + log(sum exp(logits[., 1])) - logits[last, 1]) / 2
+// Rows of the logits are counted from the segment's begin here and below.
+//
 // The loss is 0 if answers[s, 0] is no_target. If `gradient_scale` is not 0, the logits are overwritten with
 // gradient_scale * d losses / d logits, which is zero in rows outside all segments and in segments without an
 // answer.
@@ -34,9 +36,10 @@ struct SpanLoss {
 struct BestSpan {
     device::ConstTensor logits;         // (rows, 2)
     std::span<const Segment> segments;  // the rows of each sample
-    device::ConstTensor contexts;       // (segments, 2) i32: rows [begin, end) that an answer may use
-    device::Tensor choices;             // (segments, 2) i32
-    std::size_t max_rows = 30;          // maximum rows of an answer
+    // (segments, 2) i32: rows [begin, end) that an answer may use, counted from the segment's begin
+    device::ConstTensor contexts;
+    device::Tensor choices;     // (segments, 2) i32
+    std::size_t max_rows = 30;  // maximum rows of an answer
 
     void check() const;
     device::Cost cost() const;

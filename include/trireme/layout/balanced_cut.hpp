@@ -15,7 +15,7 @@ struct StagePosition {
     std::size_t in_flight = 1;    // maximum number of in-flight micro-batches
     std::size_t row_buffers = 0;  // number of buffers for the rows of messages between stages
     bool recomputes = false;      // the stage runs with full recomputation: see add_full_recomputation()
-    std::vector<std::size_t> kinds = {0};  // kinds of the devices that hold the stage: indices of the loads
+    std::vector<std::size_t> kinds = {0};  // kinds of the devices that hold the stage: see find_balanced_cuts()
 };
 
 struct BalanceRules {
@@ -36,7 +36,8 @@ void check_stage_count(std::size_t layers, std::size_t stages);
 std::vector<std::size_t> find_balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
 
 // Finds cuts for several kinds of devices. `kinds` has the loads of all layers per kind, with equal
-// `row_bytes`. The time and the memory of a stage are each the maximum over the kinds in StagePosition::kinds.
+// `row_bytes`. StagePosition::kinds has indices in `kinds`; the time and the memory of a stage are each the
+// maximum over these kinds.
 std::vector<std::size_t> find_balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
                                             const BalanceRules& rules);
 

@@ -25,7 +25,7 @@ struct LayerFacts {
 //   "4,3,3,4"      the number of items of each stage
 // Throws ConfigError for any other text, for more stages than items or blocks, and for a list of the wrong
 // length, with the wrong sum or with an empty stage. find_balanced_cuts() and plan_pipedream_layout() find the
-// two partitions by measured costs.
+// partitions "measured" and "pipedream".
 std::vector<std::size_t> cut_layers(const std::vector<LayerFacts>& layers, std::size_t stages,
                                     const std::string& partition);
 

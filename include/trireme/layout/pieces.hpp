@@ -66,8 +66,8 @@ struct BucketRules {
 //
 // The rows of each piece in a bucket are divided into shards. If a piece has fewer rows than holders, the
 // holder that owns the fewest elements so far owns the whole piece. Otherwise the piece is cut evenly by rows
-// into one shard per holder, and the holder that owns the fewest elements gets the first one. The lowest rank
-// wins ties.
+// into one shard per holder: the fewer elements a holder owns so far, the earlier its shard, because earlier
+// shards may have one row more. The lowest rank wins ties.
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules = {});
 

@@ -19,8 +19,8 @@ inline constexpr std::size_t channel_tile = 8;
 std::size_t count_kept_channels(std::size_t channels, double skipped_fraction);
 
 // Returns the number of channels that an owner offloads to each helper rank. `fractions` has one fraction of
-// `channels` per helper. Each count is a number of whole tiles: the cumulative sums of the counts are those of
-// `channels` times fraction, rounded to the nearest tile. At least one tile stays with the owner.
+// `channels` per helper. Each count is a multiple of channel_tile: the cumulative sums of the counts are those
+// of `channels` times fraction, rounded to the nearest tile. At least one tile stays with the owner.
 std::vector<std::size_t> count_offloaded_channels(std::size_t channels, std::span<const double> fractions);
 
 // A projection among several that together skip a fraction of their work.

@@ -1,6 +1,6 @@
-// The embedding of tokens: the sum of the token's rows in a token table, a table of learned positions and a
-// table of token types, followed by a norm (bert only) and dropout. Each tensor rank holds some rows of the
-// token table (vocabulary parallel). The first tensor rank also holds the other tables.
+// The embedding of tokens: the sum of the token's rows in a token table and, if the family has them, in a table
+// of learned positions and a table of token types, followed by a norm (bert only) and dropout. Each tensor rank
+// holds some rows of the token table (vocabulary parallel). The first tensor rank also holds the other tables.
 #pragma once
 
 #include <optional>

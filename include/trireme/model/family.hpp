@@ -40,7 +40,8 @@ struct FamilyTraits {
     // with the model's task.
     std::span<const Architecture> architectures;
 
-    // Names of parameters; empty if the family has no such parameter.
+    // Names of parameters; empty if the family has no such parameter. Names of norms lack ".weight" and
+    // ".bias".
     BlockNames block;
     std::string_view token_table;
     std::string_view position_table;
@@ -69,6 +70,7 @@ struct FamilyTraits {
     // settings have the defaults of Hugging Face's transformers. Throws ConfigError for settings that require a
     // computation that Trireme does not support.
     ModelConfig (*read_config)(const ConfigFields& fields);
+    // Writes these settings, except for those that to_config_json() writes for all families.
     void (*write_config)(const ModelConfig& config, ConfigSettings& settings);
     std::vector<ModelConfig> (*list_models)();  // named models
 };

@@ -23,7 +23,7 @@ public:
     Head(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // the matrix, then the bias if there is one
 
-    // Returns an absent tensor; the loss is in `state`.
+    // Returns an absent tensor. Computes the results in `state` only in evaluation passes: see LossState.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -44,8 +44,8 @@ private:
     struct Tile;      // some of the rows with a target, and their logits
 
     std::size_t max_tile_rows(device::DType dtype) const;
-    void process_tiles(const Pass& pass, Weights weights, device::ConstTensor input, const Requests& requests,
-                       State& state, device::Arena& scratch) const;
+    void process_tiles(const Pass& pass, Weights weights, device::ConstTensor own_input,
+                       const Requests& caller_requests, State& state, device::Arena& scratch) const;
     void process_tile(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,
                       const Requests& requests) const;
     // Compute the losses of a tile and, if tile.choices is present, the argmax of each row of logits: with all

@@ -1,7 +1,7 @@
-// The layer between the last block and the head of bert. For Task::masked it is a matrix, GELU and a norm; for
-// Task::classify a matrix, tanh and dropout (the pooler). Hugging Face applies the pooler only to the first row
-// of a sample. This layer applies it to all rows, which has no effect on the loss: the other rows have no
-// target. Every tensor rank holds all parameters and computes its own rows.
+// The layer between the last block and the head of bert. For Task::masked it is a matrix, the activation of the
+// model and a norm; for Task::classify a matrix, tanh and dropout (the pooler). Hugging Face applies the pooler
+// only to the first row of a sample. This layer applies it to all rows, which has no effect on the loss: the
+// other rows have no target. Every tensor rank holds all parameters and computes its own rows.
 #pragma once
 
 #include <optional>

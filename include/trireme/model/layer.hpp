@@ -13,9 +13,9 @@
 // Tensors that must live until the micro-batch's backward_weight come from `stash`; in backward_input, `stash`
 // may be pass.scratch. The caller must not overwrite grad_output before backward_weight. The halves of a block
 // may compute the norm of the next layer together with their output: their forward() takes this norm as a last
-// argument. `input`, `grad_input` and `grad_output` are (own rows, width), see find_own_rows(). `input` and
-// `grad_input` are absent for the embedding, which reads tokens or pixels. All three calls are collective over
-// pass.group.
+// argument. `input`, `grad_input` and `grad_output` are (own rows, width), see find_own_rows(). The embedding
+// reads tokens or pixels: its `input` is absent, and it does not write `grad_input`. A head returns an absent
+// tensor, and its `grad_output` is absent. All three calls are collective over pass.group.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // The second half of a block: output = input + dropout(project(activation(expand(norm(input))))). Llama has a
-// gated MLP: two expansions, and activation(gate) * up in place of the activation. With a post-norm (bert) the
+// gated MLP: two expansions, and silu(gate) * up in place of the activation. With a post-norm (bert) the
 // norm follows the sum instead.
 #pragma once
 

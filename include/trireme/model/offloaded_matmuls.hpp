@@ -76,7 +76,7 @@ private:
 
 // Rebalancing of projections in training passes. Both objects must outlive all passes that use them.
 struct Rebalancing {
-    Resizing* resizing = nullptr;                      // skipped channels; null if no channel is skipped
+    Resizing* resizing = nullptr;  // channels that this rank computes itself; null if it computes all
     const OffloadedMatmuls* offloaded_work = nullptr;  // offloaded channels; null if none
 };
 

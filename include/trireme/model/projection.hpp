@@ -1,7 +1,8 @@
 // One or several matrices that read the same input and write adjacent output columns: a fused "attn.c_attn", or
 // the matrices of queries, keys and values. A tensor rank holds some of the output channels (column parallel)
 // or some of the input channels (row parallel). With row parallelism the outputs of a rank are partial sums,
-// which the caller must all-reduce, and only the first tensor rank has the biases.
+// which the caller must all-reduce, and only the first tensor rank has the biases. With column parallelism the
+// gradients of the inputs are such partial sums.
 #pragma once
 
 #include <string>

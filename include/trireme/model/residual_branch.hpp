@@ -22,14 +22,14 @@ struct Rebalancing;
 // `sum` with a pre-norm.
 struct BranchState {
     Norm::State norm;
-    device::Tensor norm_output;           // (own rows, width)     input of the first matrix
-    device::Tensor inner;                 // (rows, inner width)   output of the first matrix
-    device::Tensor result;                // (rows, result width)  input of the last matrix
+    device::Tensor norm_output;           // (own rows, width)     input of the first projection
+    device::Tensor inner;                 // (rows, inner width)   output of the first projection
+    device::Tensor result;                // (rows, result width)  input of the last projection
     device::Tensor sum;                   // (own rows, width)     input of a post-norm
     device::ConstTensor grad_sum;         // (own rows, width)     gradient of residual + branch
-    device::ConstTensor grad_projection;  // (rows, width)         gradient of the output of the last matrix
+    device::ConstTensor grad_projection;  // (rows, width)         gradient of the output of the last projection
     device::Tensor grad_inner;            // (rows, inner width)
-    device::Tensor grad_first_input;      // (own rows, width)     gradient of the input of the first matrix
+    device::Tensor grad_first_input;      // (own rows, width)     gradient of the input of the first projection
     HelperStates first_helper_states, last_helper_states;
     bool has_norm_output = false;  // the preceding layer has computed the norm, as its NextNorm
 };
@@ -48,8 +48,8 @@ public:
     // `has_bias` is true if this tensor rank holds the bias of the last matrix.
     ResidualBranch(const ModelConfig& config, std::size_t block, DropoutSite site, const BranchSpec& spec,
                    bool has_bias);
-    std::vector<ParameterSpec> parameters() const;     // norm, first matrix, last matrix
-    std::vector<ProjectionShape> projections() const;  // first matrix, last matrix
+    std::vector<ParameterSpec> parameters() const;     // norm, first projection, last projection
+    std::vector<ProjectionShape> projections() const;  // first projection, last projection
 
     // Makes all later training passes skip or offload channels of both projections: see Rebalancing, which must
     // outlive these passes.

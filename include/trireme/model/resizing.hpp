@@ -56,11 +56,12 @@ struct SelectedChannels {
     device::ConstTensor indices() const;  // `channels` as a tensor: (selected channels) i32
 };
 
-// The kept channels of all projections of this rank's stages.
+// The kept channels of all projections of this rank's stages. If matmuls are offloaded, these are the channels
+// that this rank computes itself: those that are neither skipped nor offloaded.
 class Resizing {
 public:
-    // `max_rows` is the maximum number of rows of a micro-batch over all tensor ranks. Filling::same stores
-    // gradients in `memory_space`.
+    // `max_rows` is the maximum number of rows of a micro-batch, of all tensor ranks together. Filling::same
+    // stores gradients in `memory_space`.
     Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
              std::size_t max_rows, device::MemorySpace memory_space);
 
@@ -69,11 +70,11 @@ public:
     // channels.
     using ChannelLists = std::map<ProjectionId, std::vector<std::int32_t>>;
     void begin_period(const ChannelLists& lists);
-    // Returns the number of periods that have begun. All ranks of a team begin each period together, even if
+    // Returns the number of calls of begin_period(). All ranks of a team begin each period together, even if
     // only some of them skip channels.
     std::size_t period() const { return period_; }
 
-    // Returns the kept channels of a projection, or null if the projection skips no channel.
+    // Returns the kept channels of a projection, or null if all channels are kept.
     SelectedChannels* at(const ProjectionId& id);
 
     // Bytes of the gradients that Filling::same stores, views of these gradients, and the rows of the last

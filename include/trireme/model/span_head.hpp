@@ -18,7 +18,7 @@ public:
     SpanHead(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // qa_outputs.weight and .bias
 
-    // Returns an absent tensor; the loss is in `state`.
+    // Returns an absent tensor. Sets the results in `state` only in evaluation passes: see LossState.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,

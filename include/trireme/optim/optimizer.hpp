@@ -40,9 +40,9 @@ constexpr bool has_master_weights(device::DType value_type) {
     return accumulator_type(value_type) != value_type;
 }
 
-// Return the number of f32 or f64 values per element of a parameter: count_state_values() counts moments and
-// master weights. If there is a backup, count_stored_values() also counts the backup of moments, master weights
-// and parameter value.
+// Return the number of values per element of a parameter: count_state_values() counts moments and master
+// weights, which are f32 or f64. If there is a backup, count_stored_values() also counts the backup of moments,
+// master weights and parameter value; the parameter value may be bf16.
 std::size_t count_state_values(const OptimizerConfig& config, device::DType value_type);
 std::size_t count_stored_values(const OptimizerConfig& config, device::DType value_type, bool has_backup);
 

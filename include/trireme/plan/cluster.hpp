@@ -66,8 +66,9 @@ struct NodeGroup {
     ClusterDevice device;
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
-    std::optional<layout::Link> inside = {};  // between devices; each has this bandwidth in each direction
-    bool receivers_copy_messages = false;     // "carrier" of `inside` is "cores"
+    // Between devices. Each device has this bandwidth in each direction.
+    std::optional<layout::Link> inside = {};
+    bool receivers_copy_messages = false;  // "carrier" of `inside` is "cores"
 
     std::size_t count_devices() const { return devices_per_node * nodes; }
 };

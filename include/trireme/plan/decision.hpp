@@ -39,9 +39,9 @@ std::vector<std::string> describe_sharing(const Decision& decision);
 // Parses one decision per line of `text`, which is the content of `file`: {"step": 5, "policy": "by hand",
 // "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4, "schedule": "1f1b", "left_out": [0,
 // 0.75], "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms":
-// {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}. Only step and layout are required. Lines with
-// "no_change" are skipped. Throws ConfigError, naming line and key, for anything else, and if steps do not
-// increase.
+// {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}. Only step and layout are required. Blank lines
+// and lines with "no_change" are skipped. Throws ConfigError, naming line and key, for anything else, and if
+// steps do not increase.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
 // Returns {"step": 5, "no_change": "..."} without a line end: `why` is the reason why the plan does not change

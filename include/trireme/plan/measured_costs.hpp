@@ -24,7 +24,7 @@ std::vector<schedule::StageCost> compute_stage_costs(const RankProfiles& profile
 std::vector<schedule::StageCost> compute_stage_costs(const RankProfiles& profiles, const Plan& plan,
                                                      const std::vector<bool>& in_halves);
 
-// The counts that divide the memory of the optimizer state and the time of updates among ranks.
+// The counts that determine the memory of the optimizer state and the time of an update on each rank.
 struct OptimizerSharding {
     std::size_t state_values = 2;       // optimizer state values per parameter
     std::size_t updating_replicas = 1;  // replicas that shard optimizer state and update

@@ -21,7 +21,7 @@ struct SampleVisit {
 
 struct Microbatch {
     std::vector<SampleVisit> samples;
-    std::size_t padded_length = 0;  // of every sample; 0 if packed
+    std::size_t padded_length = 0;  // of every sample, in tokens; 0 if packed
 };
 
 // Cuts the samples of a step, in order, into `microbatches` micro-batches whose numbers of samples differ by at

@@ -72,7 +72,8 @@ struct PlanWish {
     std::vector<schedule::StageCost> costs = {};  // per stage, for schedule auto; if empty, all are equal
     std::vector<bool> may_split = {};       // per stage: schedule auto may split backward passes; if empty, in
                                             // all stages. Stages with full recomputation never split them
-    bool may_speculate = true;              // schedule auto may use speculative updates, which keep a backup
+    bool may_speculate = true;              // schedule auto may use speculative updates, which keep a backup of
+                                            // weights and optimizer state
     std::vector<int> max_activations = {};  // per team: in-flight micro-batches, summed over its stages; empty
                                             // if unlimited
 };

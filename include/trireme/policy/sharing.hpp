@@ -41,7 +41,8 @@ struct OffloadRules {
 };
 
 // Returns the seconds per step until the slowest rank of a team has finished its matmuls, its other kernels and
-// the work that it computes for other ranks. `times` has one element per rank of the team.
+// the work that it computes for other ranks, plus predict_offload_seconds(). `times` has one element per rank
+// of the team.
 double predict_team_seconds(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
                             const OffloadCosts& costs = {});
 

@@ -37,9 +37,10 @@ struct UnevenRules {
 //   - the share of each rank is divided by the rank's slowness;
 //   - the numbers of micro-batches per replica minimize the time of the slowest replica of a stage;
 //   - the layers are distributed so that the time of the slowest stage, with these numbers of micro-batches,
-//     is minimal within the memory limit (both problems of Malleus, solved exactly and jointly);
-//   - slow ranks swap with other ranks of their node, so that they are in the same stage or in the same
-//     pipeline replica.
+//     is minimal within the memory limit (Malleus also distributes micro-batches and layers; here both
+//     problems are solved exactly and jointly);
+//   - slow ranks swap with other ranks of their node, so that the slow ranks are in the same stage or in the
+//     same pipeline replica.
 // The same rule gives recovered ranks their work back.
 Policy make_uneven_policy(UnevenRules rules);
 

@@ -66,12 +66,13 @@ public:
     // Called on all ranks after the same step. Ends the segment after the steps that have begun, and returns
     // its new end.
     std::size_t end_segment_early();
-    // Ends the segment early and executes the steps that have begun.
+    // Collective over all ranks. Ends the segment early, executes the steps that have begun, and discards their
+    // outcomes.
     void drain();
 
-    // Collective over all ranks, between segments. Executes a step again, without its update, and checks the
-    // values that each kernel reads and writes. The parameters must be those with which the step was first
-    // executed.
+    // Collective over all ranks, between segments. Executes step `step` (from 0) again, without its update, and
+    // checks the values that each kernel reads and writes. The parameters must be those with which the step was
+    // first executed.
     std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
     // Collective over `control`, between segments. Evaluates the validation samples.
@@ -133,7 +134,7 @@ private:
     bool has_restored_channels_ = false;
     comm::StepGather record_gather_;
 
-    // The current segment. Its steps are numbered from 0 in `executed_steps_` and `settled_steps_`.
+    // The current segment, whose steps `executed_steps_` and `settled_steps_` count.
     std::size_t segment_begin_ = 0;  // first step of the segment, counted from 0 in the run
     std::size_t segment_end_ = 0;    // last step + 1
     // Steps that were added to model_ and are not settled.

@@ -34,13 +34,13 @@ struct StateDestination {
 std::size_t restore_update_count(const RankState& from, const StateDestination& to,
                                  comm::Communicator& control);
 
-// Return the boxes of a rank's parameters in memory, and of one kind of its optimizer state: `tensor_index` is
+// Return the boxes of a rank's parameters in memory, and of one kind of its optimizer state: `kind_index` is
 // an index into RankState::optimizer_state.
 std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state);
 std::vector<mover::BoxInMemory> find_value_boxes(const StateDestination& destination);
-std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t tensor_index);
+std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t kind_index);
 std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& destination,
-                                                     std::size_t tensor_index);
+                                                     std::size_t kind_index);
 
 // Returns, for each parameter, the elements whose optimizer state each rank keeps under a plan.
 std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
@@ -71,8 +71,8 @@ StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& f
 class OptimizerStateMove {
 public:
     // Made on every rank of `group`, which serves nothing else until the move is complete. `move` is executed
-    // for each of `state_tensors` kinds of optimizer state. The tensors of `to` must outlive this object.
-    OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move, std::size_t state_tensors,
+    // for each of `kind_count` kinds of optimizer state. The tensors of `to` must outlive this object.
+    OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move, std::size_t kind_count,
                        device::DType dtype, comm::Communicator& group);
     OptimizerStateMove(const OptimizerStateMove&) = delete;
     OptimizerStateMove& operator=(const OptimizerStateMove&) = delete;
@@ -82,13 +82,13 @@ public:
     void finish();  // waits until the move is complete
 
 private:
-    void begin_next_tensor();
+    void begin_next_kind();
     void end_current();
 
     RankState from_;
     StateDestination to_;
-    mover::Move move_;          // executed once per kind of state
-    std::size_t tensors_left_;  // number of kinds of state whose move has not begun
+    mover::Move move_;        // executed once per kind of state
+    std::size_t kinds_left_;  // number of kinds of state whose move has not begun
     device::DType dtype_;
     comm::Communicator& group_;
     std::optional<mover::MoveExecution> current_;  // move of the current kind; empty if all have arrived

@@ -32,7 +32,7 @@ private:
 
     const device::StopSignals* signals_;
     std::optional<double> time_limit_end_;  // in the time of now_seconds()
-    std::optional<double> job_end_;         // in the time of now_seconds()
+    std::optional<double> job_end_;         // of the Slurm job, minus a reserve; in the time of now_seconds()
     double last_call_time_ = 0;             // time of the last call of find_stop_reason()
     double max_step_seconds_ = 0;           // including the time between two steps
     double max_save_seconds_ = 0;

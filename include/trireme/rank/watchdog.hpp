@@ -73,7 +73,7 @@ private:
         // Seconds since the question was sent, except those in which this rank was not scheduled.
         double run_seconds = 0;
         std::set<int> answering_ranks = {};
-        bool any_progress = false;  // an answering rank makes progress
+        bool has_progressing_rank = false;  // an answering rank makes progress
     };
 
     void observe_wait(double seconds_waited);
@@ -104,13 +104,13 @@ private:
     bool another_rank_reports_ = false;
 };
 
-// Returns how many seconds `rank` waits for other ranks before it gives up. This is infinite for an idle rank,
-// which waits for whole steps of other ranks.
+// Returns the seconds after which a wait of `rank` for other ranks counts as a stall. They are infinite for an
+// idle rank, which waits for whole steps of other ranks.
 double choose_stall_limit(const plan::Plan& plan, int rank, double stall_timeout);
 
 // Collective over `control`. Calls `read` on every rank. The duration of `read` may differ a lot between ranks,
-// so a rank waits for the others without a time limit. Afterwards waits in `control` fail after `stall_limit`
-// seconds.
+// so a rank waits for the others without a time limit. Afterwards waits in `control` count as stalls after
+// `stall_limit` seconds.
 void read_with_unlimited_wait(comm::Communicator& control, double stall_limit,
                               const std::function<void()>& read);
 

@@ -99,8 +99,8 @@ struct Figures {
     BubbleBreakdown break_down_bubble() const { return split_bubble(seconds, compute_seconds, waits); }
 };
 
-// Returns a remark if the memory of a rank grew by more than predicted: by over 5 % of the prediction and over
-// 8 MB. Otherwise returns an empty text.
+// Returns a remark if the memory of a rank grew by more than predicted, and the excess is over 5 % of the
+// prediction and over 8 MB. Otherwise returns an empty text.
 std::string make_memory_remark(std::size_t growth_bytes, std::size_t predicted_bytes);
 
 // Adds up the steps of one start of a run. Every rank has one, with equal values.
@@ -140,7 +140,8 @@ private:
     std::vector<double> skipped_fraction_sums_ = {};  // per rank, sum over the steps
     std::vector<double> losses_;
     std::vector<double> step_seconds_;  // per step
-    double max_flop_rate_ = 0;      // of the fastest step, without the masked scores, which kernels may skip
+    // FLOP/s of the fastest step, without the masked scores, which kernels may skip.
+    double max_flop_rate_ = 0;
     std::size_t fastest_step_ = 0;  // counts from 1
 };
 

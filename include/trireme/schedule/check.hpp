@@ -39,10 +39,10 @@
 //   initial weights if there were fewer updates. Forward and backward of a micro-batch in a stage use the
 //   same weights. All stages use the same version of weights for a micro-batch, unless stages are updated
 //   independently.
-// - Every micro-batch passes every stage once, forward and backward (B, or I and then W), at the team that
-//   the shape names as its executor. The program of a team has one REDUCE and one STEP per step for every
-//   stage that the team holds, in training, and one VALIDATE if updates are speculative. Every send has a
-//   receive.
+// - Every micro-batch passes every stage once, forward and in training also backward (B, or I and then W), at
+//   the team that the shape names as its executor. The program of a team has one REDUCE and one STEP per step
+//   for every stage that the team holds, in training, and one VALIDATE if updates are speculative. Every send
+//   has a receive.
 //
 // The order in which teams execute never changes what another team may do next. So it suffices to execute
 // the programs in one order.

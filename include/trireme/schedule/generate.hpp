@@ -17,6 +17,8 @@ PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape);
 
 // Returns why the schedule cannot be generated for the shape, and the nearest shape that it accepts; empty if
 // it can be generated. For example, several chunks need interleaved or looped-bfs on a grid, or zb-v on a V.
+// Throws ConfigError if the shape has no team, stage or micro-batch, and BugError if a micro-batch has no
+// holder of the stage as executor.
 std::string find_schedule_obstacle(const Schedule& schedule, const PipelineShape& shape);
 
 // Returns why generate_phases() would throw; empty if it would not.

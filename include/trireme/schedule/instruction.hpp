@@ -22,8 +22,9 @@ namespace trireme::schedule {
 //   2RECV_B0   posts the receive of the gradient that 2B0 or 2I0 reads
 //   REDUCE2    starts to sum the gradients of stage 2 over all teams that hold it
 //   STEP2      updates the parameters of stage 2. Waits for the reduced gradients of all stages, from which
-//              the global gradient norm is computed. If updates are speculative, waits for the gradients of
-//              stage 2 only, and guesses that the norm requires neither clipping nor skipping
+//              the global gradient norm is computed. If stages are updated independently, waits for the
+//              gradients of stage 2 only. If updates are speculative, does so too, and guesses that the
+//              norm requires neither clipping nor skipping
 //   VALIDATE2  waits for the reduced gradients of all stages. If the guess of STEP2 was wrong, the update is
 //              rolled back and redone, and the work since the update is repeated
 enum class Op : std::uint8_t {

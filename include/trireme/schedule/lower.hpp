@@ -15,11 +15,11 @@ namespace trireme::schedule {
 //
 // A send follows the compute instruction whose result it carries. If this instruction precedes the VALIDATEs
 // and the instruction that reads the result follows them, the send follows the VALIDATEs, too. A receive stands
-// as early as the slots of its channel allow: the k-th receive of a channel stands directly after the compute
-// instruction that reads the (k - slots)-th message. Receives of a channel have the order of the sends. A
-// receive never precedes the STEPs or VALIDATEs that its reader follows. In training, REDUCE follows a team's
-// last backward (or weight half) of a stage. The STEPs of all stages of the team end its program, even if the
-// team executes no micro-batch.
+// as early as the slots of its channel allow: the k-th receive of a channel stands after the compute
+// instruction that reads the (k - slots)-th message, and after the sends that directly follow this instruction.
+// Receives of a channel have the order of the sends. A receive never precedes the STEPs or VALIDATEs that its
+// reader follows. In training, REDUCE follows a team's last backward (or weight half) of a stage. The STEPs of
+// all stages of the team end its program, even if the team executes no micro-batch.
 //
 // If `compute` has a fault, so have the returned programs: verify_programs() finds it.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);

@@ -47,7 +47,8 @@ Program unroll_team(int team, const Phases& phases, const PipelineShape& shape, 
 int count_representative_steps(const Phases& phases, int microbatches);
 
 // The inverse of unroll(): returns the phases whose unrolling is `programs`. The programs cover shape.steps
-// steps, which must be enough for two complete bodies. Throws BugError if the steps do not repeat.
+// steps, which must be enough for the second and the third step to be complete bodies. Throws BugError if the
+// steps do not repeat.
 Phases fold(const std::vector<Program>& programs, const PipelineShape& shape);
 
 // True if fold() accepts the programs: their first three steps are equal, except for the prologue before the

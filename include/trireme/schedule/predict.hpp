@@ -10,8 +10,9 @@
 
 namespace trireme::schedule {
 
-// Costs of one stage for one micro-batch, in seconds or any other unit of time. A backward that is not split
-// takes backward_input + backward_weight, and its gradient is sent after both.
+// Costs of one stage, in seconds or any other unit of time: `reduce` and `step` for one step, all others for
+// one micro-batch. A backward that is not split takes backward_input + backward_weight, and its gradient is
+// sent after both.
 struct StageCost {
     double forward = 1;
     double backward_input = 1;
@@ -46,7 +47,7 @@ struct Prediction {
 // The time of one step among many, once the pipeline is full. In a synchronous schedule all steps take this
 // time.
 struct StepTime {
-    double seconds = 0;
+    double seconds = 0;                   // or the other unit in which the costs are given
     std::vector<double> busy_times = {};  // per team: time in compute instructions and STEPs
 
     double compute_idle_time(std::size_t team) const { return seconds - busy_times[team]; }

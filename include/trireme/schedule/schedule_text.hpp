@@ -25,8 +25,8 @@ std::string to_csv(const std::vector<Program>& programs);  // without prologues
 // instruction.
 //   team 0   F0 F1 F2       B0 F3 B1 .. B2 .. B3
 //   team 1      F0 F1    B0 F2 B1 F3 B2 .. B3
-// If a team holds several stages, cells name the stage: 2F0. A grid wider than `max_columns` characters is cut;
+// If a team holds several stages, cells name the stage: 2F0. A grid wider than `max_width` characters is cut;
 // its lines end with "...", and a note follows.
-std::string draw_grid(const Prediction& prediction, std::size_t max_columns = 200);
+std::string draw_grid(const Prediction& prediction, std::size_t max_width = 200);
 
 }  // namespace trireme::schedule

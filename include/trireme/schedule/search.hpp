@@ -33,8 +33,9 @@ std::vector<Program> search_programs(const PipelineShape& shape, const std::vect
 // Returns candidates with speculative updates, which may be shorter than `searched_programs` (those of
 // search_programs()): `searched_programs` itself with VALIDATEs, and the programs of each schedule of the
 // catalog that has speculative updates and splits backwards only where `may_split` allows it. The candidates
-// are for `shape` with has_speculative_updates. Empty if the shape does not consist of equal pipeline replicas.
-// A candidate may deadlock or exceed max_activations: verify_programs() finds this.
+// are for `shape` with has_speculative_updates. Empty if the shape is not for training, if its stages differ in
+// the number of replicas, or if each team holds all stages. A candidate may deadlock or exceed max_activations:
+// verify_programs() finds this.
 std::vector<Phases> make_speculative_programs(const std::vector<Program>& searched_programs,
                                               const PipelineShape& shape, const std::vector<bool>& may_split);
 

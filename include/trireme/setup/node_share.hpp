@@ -18,9 +18,10 @@ void refuse_too_many_threads(int threads, int limit, const std::string& host);
 // as this rank.
 int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& control);
 
-// Collective over `control`. Returns the number of threads of this rank: --threads if set; otherwise the number
-// of cores that Slurm gives each rank; otherwise this rank's cores divided by the ranks that are bound to the
-// same cores (without binding, all ranks of the node). Throws ConfigError if --threads is too large.
+// Collective over `control`. Returns the number of threads of this rank: 1 in a simulation; otherwise --threads
+// if set; otherwise the number of cores that Slurm gives each rank; otherwise this rank's cores divided by the
+// ranks that are bound to the same cores (without binding, all ranks of the node). Throws ConfigError on all
+// ranks if --threads is too large on any rank.
 int choose_threads(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control);
 
 // Collective over `control`. Returns the cores that each rank may run on, e.g. "0-3"; empty in a simulation.

@@ -26,8 +26,8 @@ bool has_grid(const config::LayoutConfig& layout);
 void fit_resumed_layout(config::RunConfig& config, int ranks);
 
 // Returns the number of ranks that the options ask for: those of the grid, or those that the layout file names.
-// An unset --data counts as one replica. Throws ConfigError if the layout file cannot be read, or for
-// --partition pipedream, which needs the number of ranks.
+// An unset --data counts as one replica. Throws ConfigError if the layout file cannot be read, if the grid has
+// more than 2^20 ranks, or for --partition pipedream, which needs the number of ranks.
 int count_requested_ranks(const config::RunConfig& config);
 
 // The options of a plan that a decision may replace.

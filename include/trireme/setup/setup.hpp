@@ -27,7 +27,7 @@ class RankGpu;
 
 namespace trireme::setup {
 
-// Summary of the steps of a resumed run before its current start. Checkpoints store this summary.
+// Summary of the steps of a run up to a checkpoint. Checkpoints store this summary.
 struct EarlierSteps {
     std::size_t count = 0;
     std::optional<double> first_loss = {};  // empty if unknown, or if no step had a loss
@@ -59,13 +59,13 @@ struct Job {
     device::DType dtype = device::DType::f32;
     device::MemorySpace memory_space = device::MemorySpace::host;  // memory space of tensors
     layout::BucketRules buckets = {};
-    std::size_t steps = 0;
-    bool resumes = false;  // `stored_model` is a checkpoint of this run
+    std::size_t steps = 0;  // steps of the whole run, including those before a resume
+    bool resumes = false;   // `stored_model` is a checkpoint of this run
     // If the run continues in its old run directory: the number of steps whose records stay there. Empty for a
     // new run directory.
     std::optional<std::size_t> kept_steps = {};
-    std::size_t completed_steps = 0;  // steps of all earlier starts of the run
-    EarlierSteps earlier_steps = {};  // summary of all earlier starts of the run
+    std::size_t completed_steps = 0;  // steps up to the checkpoint from which the run resumes
+    EarlierSteps earlier_steps = {};  // summary of the completed steps
     std::string rate_change = {};     // how a resumed run changes its learning rates, if it does
     // Devices of the cluster file; if empty, kernels take their real time.
     std::optional<SimulatedDevices> devices = {};

@@ -29,7 +29,7 @@ struct SlowRun {
 };
 
 // Reads the trace files that the entries name. Throws ConfigError if a file is no trace, or if an entry or
-// trace names a rank or step that the job does not have. Not collective.
+// trace names a rank that the job does not have, or begins after the last step of the run. Not collective.
 SlowRun read_slow_run(std::vector<config::SlowRank> entries, const SlowSchedule& schedule);
 
 // Returns the factors, at least 1, by which a rank's kernels take longer in a step. Steps count from 1. The

@@ -8,7 +8,7 @@
 //
 // From step `step` on (steps count from 1), the kernels of rank `rank` take `factor` times as long: all
 // kernels, or with "products" only matmuls. An empty "on" means "all". A factor of 1 means normal speed. A line
-// replaces earlier lines of the same rank. Lines are sorted by step.
+// replaces earlier lines of the same rank. Lines must be sorted by step.
 #pragma once
 
 #include <cstddef>

@@ -58,7 +58,8 @@ public:
 
     // Collective over the team. Executes the passes of `stages`, which have the indices `stage_indices` in the
     // pipeline, kernel by kernel, and adds their times to the shared times. A rank may read the shared times
-    // only after all rehearsals. If `splits_backward`, the two halves of backward passes are executed apart.
+    // only after all rehearsals. There must be shared times. If `splits_backward`, the two halves of backward
+    // passes are executed apart.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& stage_indices,
                   const model::Pass& pass, bool splits_backward);
     // From now on, passes of different resizing periods are of different kinds.

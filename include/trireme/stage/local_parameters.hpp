@@ -38,6 +38,7 @@ public:
     std::size_t count_gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
     // Moves the newest weights out. Afterwards this object must not be used.
     model::ParameterTensors take_values() { return std::move(values_.front()); }
+    // Returns the index in specs().
     std::size_t find_index(const std::string& name) const { return indices_.at(name); }
 
 private:

@@ -1,5 +1,5 @@
-// Executes the instructions of a pipeline engine for all stages of one rank. Holds their weights and gradients,
-// and the activation stash of each in-flight micro-batch.
+// Executes the instructions of a pipeline engine for all stages of one rank. Holds the weights and gradients of
+// these stages, and the activation stash of each in-flight micro-batch.
 #pragma once
 
 #include <functional>
@@ -52,7 +52,7 @@ public:
         ghosts_ = std::make_unique<GhostPasses>(workspace_, std::move(shared_times));
     }
     GhostPasses* ghosts() const { return ghosts_.get(); }  // null if every pass runs kernel by kernel
-    // Collective over the team. Calls GhostPasses::rehearse() with `batch`; ghosts() is not null.
+    // Collective over the team. Calls GhostPasses::rehearse() with `batch`; ghosts() must not be null.
     void rehearse(device::Stream& stream, const model::TokenBatch& batch, bool splits_backward);
 
     // Begins an execution; called before its first instruction. `execution` and the objects to which it refers

@@ -13,7 +13,7 @@ struct LocalWork {
     model::ModelConfig model;
     std::vector<int> stages = {};       // ascending
     std::vector<StageSpec> specs = {};  // per stage
-    int team = 0;
+    int team = 0;                       // index of the rank's team
     device::DType dtype = device::DType::f32;
     StageMemory memory = {};   // maximum over the stages of the rank
     std::size_t max_rows = 0;  // maximum number of rows that this rank computes per micro-batch

@@ -31,8 +31,7 @@ struct PassVariant {
     device::DType dtype = device::DType::f32;
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
-    double resizing_limit =
-        0;  // maximum fraction of the channels of a projection that is skipped, see Resizing
+    double resizing_limit = 0;  // maximum skipped fraction of the channels of a projection, see Resizing
     std::vector<layout::Migration> migrations = {};  // within the team
     layout::Spread spread = layout::Spread::tree;
 };

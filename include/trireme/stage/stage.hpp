@@ -111,7 +111,7 @@ public:
                         ActivationStash& stash, const PassEvents& events = {}) const;
     void backward_weight(const model::Pass& pass, ActivationStash& stash, const PassEvents& events = {}) const;
 
-    // Returns the loss of the last stage after its forward pass.
+    // Returns the results of the last stage's head; LossState says after which pass they are set.
     const model::LossState& outcome(const ActivationStash& stash) const {
         return find_loss_state(stash.states.back());
     }

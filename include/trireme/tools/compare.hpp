@@ -20,9 +20,10 @@ struct ComparedSchedule {
 // Forecasts each schedule of config.compare. An entry is the name of a schedule, the path of a schedule file,
 // or "all" for all schedules. "interleaved:2" is the schedule `interleaved` with two stages per rank; without
 // the number, interleaved schedules have --chunks stages per rank, at least 2, and V-shaped schedules have 2.
-// Without --cost and --profile, the cost of a stage is its number of GFLOP. --cost states the costs of a rank
-// with one stage; if a schedule has several stages per rank, these costs are divided evenly among the stages of
-// the rank. Starts no run. Throws ConfigError if no schedule can be planned, or for an unknown schedule.
+// Without --cost and --profile, the cost of a stage is its number of GFLOP. --cost states the costs of the
+// stages if each rank has one. If a schedule has N stages per rank, each of these stages becomes N stages,
+// among which its costs are divided evenly, except the cost of a message. Starts no run. Throws ConfigError if
+// no schedule can be planned, or for an unknown schedule.
 std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config);
 
 // Convert the comparison to a table, followed by the schedules that cannot be planned and the reasons; to a

@@ -28,10 +28,11 @@ void check_train_options(const config::RunConfig& config);
 void check_evaluate_options(const config::EvaluateConfig& config);
 void check_profile_options(const ProfileCommand& command);
 
-// The options that only `trireme plan` has: how to show the plan. `plan` also accepts the options of `train`.
+// The options that only `trireme plan` has: how to show the plan, the number of ranks, and the schedules to
+// compare. `plan` also accepts the options of `train`.
 OptionGroup make_plan_options(tools::PlanConfig& config);
 
-// The options of `train` that determine the kernel times of a simulation.
+// The options of `train` that determine the times of kernels and messages in a simulation.
 std::vector<Option> make_device_cost_options(config::RunConfig& config);
 
 // The options that only `trireme simulate` has. `simulate` also accepts the options of `train`.
@@ -80,7 +81,8 @@ std::vector<Setting> select_saved_settings(const config::SavedOptions& saved,
 void reset_ineffective_options(const std::set<std::string>& given_names,
                                const std::vector<OptionGroup>& options);
 
-// Returns "--lr was 0.001" for each option whose value differs from the saved one.
+// Returns "--lr was 0.001" for each option whose value differs from the saved one, or "--lr was not given" if
+// no value was saved.
 std::vector<std::string> describe_changes(const config::SavedOptions& saved,
                                           const std::vector<OptionGroup>& options);
 

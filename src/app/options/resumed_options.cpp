@@ -14,8 +14,8 @@ bool is_one_of(const std::array<std::string_view, N>& names, const std::string& 
     return std::ranges::find(names, name) != names.end();
 }
 
-// Returns true for options that a checkpoint does not save, because they apply to a single start: the location
-// of the run, its device, and its emulation.
+// Returns true for options that a checkpoint does not save, because they apply to a single start: they say
+// where and for how long the run executes, and what it emulates or simulates.
 bool applies_to_one_start(const std::string& name) {
     return is_one_of<10>({"run-dir", "resume", "threads", "device", "time-limit", "dry-run", "slow", "cluster",
                           "network", "charge"},

@@ -13,7 +13,7 @@ namespace trireme::app {
 
 struct InspectConfig {
     std::string file;
-    bool verify = false;
+    bool verify = false;  // also compare every checksum
 };
 
 struct ReportConfig {
@@ -31,7 +31,7 @@ std::vector<OptionGroup> make_doctor_options(tools::DoctorConfig& config);
 void check_doctor_options(const tools::DoctorConfig& config);  // throws ConfigError
 
 // Store the positional words of the command line in `config`. Throw ConfigError if there are too few or too
-// many words.
+// many words, or if they do not suit the options.
 void store_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs);
 void store_convert_folders(tools::ConvertConfig& config, const std::vector<std::string>& folders);
 void store_inspect_file(InspectConfig& config, const std::vector<std::string>& files);

@@ -41,6 +41,7 @@ constexpr Range make_range_from_to_below(double low, double high) {
     return {.low = low, .high = high, .excludes_high = true};
 }
 
+// The parse functions throw ConfigError if the value of `setting` does not have the expected form or range.
 std::uint64_t parse_integer(const Setting& setting, std::uint64_t min, std::uint64_t max);
 double parse_number(const Setting& setting, const Range& range);
 std::string format_number(double value);  // the shortest text that parses to the same value
@@ -80,7 +81,7 @@ Option make_number_option(OptionDescription description, Field& field, Range ran
 Option make_size_option(OptionDescription description, std::uint64_t& field, std::uint64_t min = 1);
 // An option with durations such as 3h50m; the field is in seconds.
 Option make_duration_option(OptionDescription description, double& seconds);
-// Its value may be omitted: --quiet, --quiet=on or --quiet=off.
+// An option whose value may be omitted: --quiet, --quiet=on or --quiet=off.
 Option make_switch_option(OptionDescription description, bool& field);
 Option make_text_option(OptionDescription description, std::string& field);
 

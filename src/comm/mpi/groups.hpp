@@ -27,9 +27,9 @@ void wait_for_all_ranks(MPI_Comm parent, const std::string& name, device::WaitPo
 MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
                       const device::WaitPolicy& wait_policy);
 
-// Collective over all ranks. Returns the lowest rank of the node of each rank. A node is the ranks that share
-// memory or, in a simulation, the ranks of one node of the cluster. `wait_policy` limits the wait for ranks
-// that do not make the call.
+// Collective over all ranks. Returns for each rank of the job the lowest rank of its node. `rank` is this rank,
+// and `size` is the number of ranks of the job. A node is the ranks that share memory or, in a simulation, the
+// ranks of one node of the cluster. `wait_policy` limits the wait for ranks that do not make the call.
 std::vector<int> find_nodes(int rank, int size, const device::WaitPolicy& wait_policy);
 
 // Returns the bandwidth, in bytes per second, at which a simulated core copies messages from ranks of its node;

@@ -60,7 +60,7 @@ private:
         std::vector<MPI_Request> requests = {};  // one per packet
     };
     struct Outcome {
-        int code;  // returned by MPI_Test or MPI_Wait
+        int code;  // error code of MPI_Test, MPI_Wait or MPI_Waitany
         const MPI_Status& status;
     };
     // Marks the constructor that takes over a communicator.
@@ -81,6 +81,7 @@ private:
     void give_back(Slot& slot);
     // Returns the index of the slot of a request. Throws BugError if the request is not in flight.
     std::size_t find_index(RequestId id) const;
+    // Ends the first unfinished request of the message. Throws MessageMismatch if another message has arrived.
     void finish_request(Slot& slot, const Outcome& outcome);
     // Calls MPI_Test or its equivalent, and returns its error code.
     int test(MPI_Request& request, bool& is_done, MPI_Status& status);  // wall/ranks.cpp or simulated/ranks.cpp
@@ -98,7 +99,7 @@ private:
     RequestId next_serial_ = 1;
     std::vector<Slot> slots_;
     std::vector<std::size_t> free_slots_;
-    std::deque<MessageToItself> messages_to_itself_ = {};  // used by simulated/ranks.cpp only
+    std::deque<MessageToItself> messages_to_itself_ = {};  // oldest first; used by simulated/ranks.cpp only
 };
 
 }  // namespace trireme::comm

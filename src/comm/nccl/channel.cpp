@@ -18,15 +18,15 @@ ncclConfig_t make_config() {
     return config;
 }
 
-// Point-to-point between the two ends, over `ranks`. The sender creates the id of the channel and sends it to
-// the receiver.
-ncclUniqueId exchange_id(const NcclLibrary& library, Communicator& ranks, const ChannelEnds& ends) {
+// Point-to-point between the two ends, over `mpi_group`. The sender creates the id of the channel and sends it
+// to the receiver.
+ncclUniqueId exchange_id(const NcclLibrary& library, Communicator& mpi_group, const ChannelEnds& ends) {
     ncclUniqueId id{};
     constexpr std::size_t word_count = sizeof id / sizeof(std::int64_t);
     const device::Tensor view{&id, device::DType::i64, 1, word_count, word_count};
     if (ends.is_sender()) library.require_success(library.calls().get_unique_id(&id), "ncclGetUniqueId");
-    ranks.wait(std::array{ends.is_sender() ? ranks.start_send(view, ends.receiver)
-                                           : ranks.start_receive(view, ends.sender)});
+    mpi_group.wait(std::array{ends.is_sender() ? mpi_group.start_send(view, ends.receiver)
+                                               : mpi_group.start_receive(view, ends.sender)});
     return id;
 }
 
@@ -91,9 +91,9 @@ void NcclChannel::require_success(ncclResult_t result, const char* call) {
                             "; NCCL_DEBUG=WARN says more, and start the run again with --resume"));
 }
 
-std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
+std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& mpi_group,
                                           const ChannelEnds& ends, const device::WaitPolicy& wait_policy) {
-    auto channel = std::make_unique<NcclChannel>(library, ends, exchange_id(library, ranks, ends));
+    auto channel = std::make_unique<NcclChannel>(library, ends, exchange_id(library, mpi_group, ends));
     wait_until_ready(*channel, wait_policy, "open");
     const device::Buffer byte(1, device::MemorySpace::gpu);
     device::GpuEvent byte_sent;

@@ -58,12 +58,12 @@ private:
     ncclComm_t comm_ = nullptr;
 };
 
-// NCCL connects two ranks when their first message starts; until then both ends wait for each other. Therefore
-// channels are opened before they are needed.
+// NCCL connects two ranks when their first message starts, and each end then waits for the other. Therefore
+// channels are opened, with a first message of one byte, before they are needed.
 
-// Point-to-point with the other end, over `ranks`. Opens a channel and sends one byte through it. Throws
+// Point-to-point with the other end, over `mpi_group`. Opens a channel and sends one byte through it. Throws
 // ResourceError, naming both ranks, if the channel does not open in time.
-std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
+std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& mpi_group,
                                           const ChannelEnds& ends, const device::WaitPolicy& wait_policy);
 
 // Closes a channel after begin_to_close(); waits until all sent messages have arrived. Throws ResourceError,

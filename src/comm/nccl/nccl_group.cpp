@@ -90,7 +90,7 @@ private:
     Messages::iterator add(bool is_send, int peer, Label label);
 
     void progress_channels();
-    void progress_channels(ChannelEnd& end);
+    void progress_channel(ChannelEnd& end);
     bool can_start_next(ChannelEnd& end);
     bool test_mpi_request(NcclMessage& message);
     void compare_header(NcclMessage& message);
@@ -285,10 +285,10 @@ void NcclGroup::progress_channels() {
         find_end(signal.kind == Signal::Kind::wanted, peer).signals.push_back(signal);
     });
     for (ChannelEndMap* const ends : {&send_ends_, &receive_ends_})
-        for (auto& [peer, end] : *ends) progress_channels(end);
+        for (auto& [peer, end] : *ends) progress_channel(end);
 }
 
-void NcclGroup::progress_channels(ChannelEnd& end) {
+void NcclGroup::progress_channel(ChannelEnd& end) {
     abort_on_error([&] {
         while (end.channel->is_ready()) {
             if (!end.unstarted_messages.empty() &&
@@ -327,6 +327,7 @@ void NcclGroup::compare_header(NcclMessage& message) {
         message.label, arrived);
 }
 
+// Starts or refuses the first unstarted message.
 void NcclGroup::start(ChannelEnd& end) {
     NcclMessage& message = *end.unstarted_messages.front();
     const bool is_refused = message.is_send ? !end.signals.front().matches(message.label, message.bytes)

@@ -67,13 +67,13 @@ public:
         if (is_in_ids()) return refuse_id("a list");
         if (depth_ == 1 && key_ == "ids") {
             row_.has_ids = true;
-            in_id_list_ = true;
+            is_in_id_list_ = true;
         }
         ++depth_;
         return true;
     }
     bool end_array() override {
-        in_id_list_ = false;
+        is_in_id_list_ = false;
         return leave_level();
     }
     bool parse_error(std::size_t position, const std::string&,
@@ -87,7 +87,7 @@ public:
     }
 
 private:
-    bool is_in_ids() const { return in_id_list_; }
+    bool is_in_ids() const { return is_in_id_list_; }
 
     bool leave_level() {
         --depth_;
@@ -114,7 +114,7 @@ private:
     std::string key_;
     int depth_ = 0;
     bool has_ids_field_ = false;  // true if the row has a field `ids` of any type
-    bool in_id_list_ = false;
+    bool is_in_id_list_ = false;
 };
 
 int find_text_field(const SourceRow& row) {

@@ -38,7 +38,7 @@ RowFilter::RowFilter(const std::string& where) : where_(where) {
 
 bool RowFilter::select(const SourceRow& row) {
     if (seen_rows_++ == 0)
-        for (const SourceRow::Field& field : row.fields) known_fields_.push_back(field.name);
+        for (const SourceRow::Field& field : row.fields) first_row_fields_.push_back(field.name);
     bool is_selected = true;
     for (Condition& condition : conditions_) is_selected = holds(condition, row) && is_selected;
     selected_rows_ += is_selected ? 1 : 0;
@@ -61,8 +61,9 @@ void RowFilter::check_selection() const {
     for (const Condition& condition : conditions_)
         if (seen_rows_ > 0 && !condition.is_field_known)
             throw ConfigError(cat("--where '", where_, "': no row has the field '", condition.field, "'; ",
-                                  known_fields_.empty() ? "the rows have no fields to choose by"
-                                                        : "the first row has " + join_words(known_fields_)));
+                                  first_row_fields_.empty()
+                                      ? "the rows have no fields to choose by"
+                                      : "the first row has " + join_words(first_row_fields_)));
     if (conditions_.empty() || seen_rows_ == 0 || selected_rows_ > 0) return;
     std::string message = cat("0 of ", seen_rows_, " rows match --where '", where_, "';");
     for (const Condition& condition : conditions_) {

@@ -32,7 +32,7 @@ constexpr std::array<LengthQuantile, 11> length_quantiles = {{{0, 140},
 struct Repository {
     std::string_view name;
     std::string_view folder;
-    std::size_t weight;  // tenths of all rows that it has
+    std::size_t weight;  // tenths of all rows that belong to the repository
 };
 constexpr std::array<Repository, 5> repositories = {{{"apache/spark", "python/pyspark", 4},
                                                      {"example/trireme-harbour", "harbour", 2},

@@ -47,7 +47,7 @@ std::string capitalise(std::string_view word) {
 }
 
 // Writes one function. A line is indented by the depth of its block. `depth_` is the depth of the function's
-// body: 2 in a method, otherwise 1.
+// body: 2 in a method, otherwise 1. Only the line with `def`, which comes first, is never indented.
 class FunctionWriter {
 public:
     FunctionWriter(Draw& draw, std::size_t length)
@@ -199,7 +199,8 @@ private:
     }
 
     // Appends randomly drawn groups of statements (steps) to the body. Stops after six consecutive draws that
-    // would exceed the target length. `ending_length` is the number of characters that follow the steps.
+    // would exceed the target length by more than 12 characters. `ending_length` is the number of characters
+    // that follow the steps.
     void write_steps(const std::string& result, std::size_t ending_length) {
         int rejected_steps = 0;
         while (rejected_steps < 6) {

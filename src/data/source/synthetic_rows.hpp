@@ -24,7 +24,7 @@ public:
         return true;
     }
     std::uint64_t bytes_read() const { return bytes_read_; }
-    std::uint64_t position() const { return row_count_; }
+    std::uint64_t position() const { return row_count_; }  // in rows
 
 private:
     std::size_t count_;

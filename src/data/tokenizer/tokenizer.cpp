@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view gpt2_hash = "2eaffd7cc0fc2077339c7be396ca35adf227668e2318737222ee99785c351b23";
 constexpr std::size_t gpt2_tokens = 50257;
 
-std::string to_string(const Vocabulary& vocabulary) {
+std::string find_tokenizer_name(const Vocabulary& vocabulary) {
     const std::size_t size = vocabulary.tokens.size();
     if (vocabulary.merges.empty() && size == byte_values + 1) return "bytes";
     if (size == gpt2_tokens && sha256_hex(to_tokenizer_json(vocabulary)) == gpt2_hash) return "gpt2";
@@ -29,7 +29,7 @@ void refuse_ordinary_spelling(const Vocabulary& vocabulary, const std::string& s
     for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
         if (spell_bytes(vocabulary.tokens[id]) == spelling)
             throw ConfigError(cat("\"", spelling, "\" cannot become a special token: the tokenizer ",
-                                  to_string(vocabulary), " makes it of texts (id ", id,
+                                  find_tokenizer_name(vocabulary), " makes it of texts (id ", id,
                                   "); choose another tokenizer"));
 }
 
@@ -49,7 +49,7 @@ class Tokenizer::Tables {
 public:
     explicit Tables(Vocabulary vocabulary)
         : vocabulary_(std::move(vocabulary)),
-          name_(to_string(vocabulary_)),
+          name_(find_tokenizer_name(vocabulary_)),
           rules_(vocabulary_.merges),
           word_index_(vocabulary_.tokens, find_single_token_words()) {}
 

@@ -25,8 +25,8 @@ struct Listing {
     std::string vocabulary_source;  // path of the list of tokens, for messages
     std::string merges_source;      // path of the list of merges, for messages
     std::vector<ListedToken> tokens;
-    std::vector<ListedToken> specials;  // may repeat entries of `tokens`
-    std::vector<std::pair<std::string, std::string>> merges;
+    std::vector<ListedToken> specials;                        // may repeat entries of `tokens`
+    std::vector<std::pair<std::string, std::string>> merges;  // spellings of the left and the right token
 };
 
 // Checks a listing and builds its vocabulary. Throws ConfigError for the first error: ids with a hole or given

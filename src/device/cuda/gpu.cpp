@@ -33,7 +33,8 @@ GpuFacts find_facts(int number) {
             .shared_memory_bytes = properties.sharedMemPerBlockOptin};
 }
 
-// Selects the GPU that owns `memory` for the calling thread. In a new thread, the first GPU is selected.
+// Selects, for the calling thread, the GPU that owns `memory`; does nothing for host memory. In a new thread,
+// the first GPU is selected.
 void select_gpu_of(const void* memory) {
     cudaPointerAttributes attributes{};
     check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");

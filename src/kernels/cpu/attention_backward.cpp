@@ -123,8 +123,8 @@ private:
         }
     }
 
-    // Replaces the scores of query q by its weights, and the gradients of its weights by the gradients of its
-    // scores.
+    // Replaces the scores of query q by its weights times their dropout factors, and the gradients of its
+    // weights by the gradients of its scores.
     void differentiate_softmax(const BlockPair& pair, std::size_t q,
                                const AttentionDropoutFactors<T>& factors) {
         T* weights = work_.weights.data() + q * block_rows;

@@ -50,7 +50,8 @@ void for_each_pair(std::size_t length, bool is_causal, std::size_t query_begin, 
 }
 
 // dot_products[q][k] = left[q] . right[k] for the queries q and keys k of a pair, at least where query q
-// attends to key k. `right` is stored transposed. The rows of dot_products have block_rows elements.
+// attends to key k. right_transposed[c][k] is element c of right[k]. The rows of dot_products have block_rows
+// elements.
 template <class T>
 void multiply_visible_keys(const BlockPair& pair, const T* left, std::size_t left_stride,
                            const T* right_transposed, std::size_t depth, T* dot_products) {

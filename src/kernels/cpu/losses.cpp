@@ -11,7 +11,8 @@
 namespace trireme::kernels {
 namespace {
 
-// `shift` is the largest logit of the row x. The search for it has loaded the row into the cache.
+// Returns the loss of a row x of logits. If op.gradient_scale is not 0, overwrites x with its gradient.
+// `shift` is the largest logit of the row. The search for it has loaded the row into the cache.
 template <class T>
 double compute_row_loss(const CrossEntropy& op, T* x, std::size_t target, T shift) {
     const std::size_t columns = op.logits.columns;

@@ -36,7 +36,7 @@ void scatter(int threads, const ScatterRows& op, const Write& write) {
     });
 }
 
-// Returns the row of (columns) values that is written to the output rows without an index.
+// Returns the values, one per column, that are written or added to each output row without an index.
 template <class T>
 std::vector<T> make_unindexed_row(int threads, const ScatterRows& op) {
     const auto input = op.input.as<T>();

@@ -17,9 +17,9 @@ struct SineCosine {
     double cosine;
 };
 
-// Returns the series 1 / n! - s / (n + 2)! + s^2 / (n + 4)! - ... up to 1 / last!, with s the square of an
-// angle and `factorial` = n!. The function is recursive, because an inner loop would keep the caller's loop
-// from vectorising.
+// Returns the series 1 / n! - s / (n + 2)! + s^2 / (n + 4)! - ... up to the term with 1 / last!, with s the
+// square of an angle and `factorial` = n!. The function is recursive, because an inner loop would keep the
+// caller's loop from vectorising.
 template <int n, int last>
 inline double alternating_series(double s, double factorial = 1) {
     if constexpr (n == last) {

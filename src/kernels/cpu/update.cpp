@@ -91,7 +91,7 @@ void update_sgd(int threads, const SgdUpdate& op) {
     });
 }
 
-constexpr std::size_t chunk_elements = 65536;  // elements of one partial sum
+constexpr std::size_t elements_per_sum = 65536;  // elements of one partial sum
 
 template <class T>
 double compute_sum_of_squares(const T* x, std::size_t count) {
@@ -105,11 +105,11 @@ template <class T>
 double compute_sum_of_squares(int threads, const device::ConstTensor& input) {
     const T* x = input.as<T>().data;
     const std::size_t size = input.size();
-    std::vector<double> sums((size + chunk_elements - 1) / chunk_elements);
+    std::vector<double> sums((size + elements_per_sum - 1) / elements_per_sum);
     cpu::for_each_range(
-        threads, size, cpu::min_elements_per_thread, chunk_elements, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; i += chunk_elements) {
-                sums[i / chunk_elements] = compute_sum_of_squares(x + i, std::min(chunk_elements, end - i));
+        threads, size, cpu::min_elements_per_thread, elements_per_sum, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; i += elements_per_sum) {
+                sums[i / elements_per_sum] = compute_sum_of_squares(x + i, std::min(elements_per_sum, end - i));
             }
         });
     double total = 0;

@@ -20,10 +20,11 @@ void rotate_rows(const Rotary& op) {
     const auto positions = op.positions.as<std::int32_t>();
     const std::size_t half = op.frequencies.size();
     for (std::size_t r = 0; r < values.rows; ++r) {
-        for (std::size_t head = 0; head < values.columns; head += 2 * half) {
+        for (std::size_t column = 0; column < values.columns; column += 2 * half) {
             for (std::size_t c = 0; c < half; ++c) {
                 const double angle = positions[r] * op.frequencies[c];
-                rotate_pair(values(r, head + c), values(r, head + half + c), op.is_backward ? -angle : angle);
+                rotate_pair(values(r, column + c), values(r, column + half + c),
+                            op.is_backward ? -angle : angle);
             }
         }
     }

@@ -123,7 +123,7 @@ ModelConfig make_llama(const char* name, const BlockSizes& sizes, std::size_t po
     return model;
 }
 
-// Llama 3.1 and 3.2 have 131072 positions, and Llama 3 has 8192; RotaryConfig::Scaling::llama3 extends them.
+// Llama 3 has 8192 positions; RotaryConfig::Scaling::llama3 extends them to the 131072 of Llama 3.1 and 3.2.
 ModelConfig make_llama3(const char* name, const BlockSizes& sizes, double factor) {
     ModelConfig model = make_llama(name, sizes, 131072, 128256);
     model.groups = 8;

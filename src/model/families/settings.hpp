@@ -26,7 +26,7 @@ kernels::ActivationKind read_activation(const ConfigFields& fields, const char* 
 // Writes the numbers of blocks and heads and the widths, under the keys that all families but GPT-2 use.
 void write_sizes(const ModelConfig& config, ConfigSettings& settings);
 
-// The tokens before and after each text (begin-of-text and end-of-text), in a vocabulary of this size.
+// The tokens before and after each text (begin-of-text and end-of-text), in a vocabulary of size `vocabulary`.
 struct BoundaryTokens {
     std::size_t vocabulary;
     std::uint32_t begin, end;

@@ -57,7 +57,7 @@ device::Tensor MlpHalf::forward(const Pass& pass, Weights weights, device::Const
     state.result =
         (pass.recomputes_selectively ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
     // A recomputed activation reads state.inner after rounding, whereas a fused one reads the unrounded sum.
-    // Both must be equal, so an activation that will be recomputed is not fused.
+    // The recomputed result must equal the first one, so an activation that will be recomputed is not fused.
     if (!is_gated_ && !pass.recomputes_selectively && branch_.can_fuse_forward(pass, activation_)) {
         branch_.compute_inner(pass, weights, input, state, stash,
                               {.kind = activation_, .tensor = state.result});

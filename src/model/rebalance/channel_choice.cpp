@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto tile = static_cast<double>(channel_tile);
 
-// Returns the maximum number of tiles that can be skipped or offloaded, because one tile must be kept.
+// Returns the maximum number of tiles that can be skipped or offloaded: at least one tile must be kept.
 std::size_t max_skipped_tiles(std::size_t channels) {
     return channels < channel_tile ? 0 : (channels - channel_tile) / channel_tile;
 }
@@ -23,8 +23,8 @@ std::vector<double> compute_proportions(std::span<const ResizableWork> projectio
     std::vector<double> proportions;
     for (const ResizableWork& projection : projections)
         proportions.push_back(largest > 0 ? 1 - projection.variation / largest : 1);
-    const bool are_equal = std::ranges::all_of(proportions, [](double p) { return p == 0; });
-    if (are_equal) std::ranges::fill(proportions, 1);
+    const bool are_variations_equal = std::ranges::all_of(proportions, [](double p) { return p == 0; });
+    if (are_variations_equal) std::ranges::fill(proportions, 1);
     return proportions;
 }
 

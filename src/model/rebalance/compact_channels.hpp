@@ -1,6 +1,6 @@
 // Compact tensors, which have only the selected input channels of a projection and are the operands of its
 // matmuls. They are in the scratch memory of the pass. In shapes, `selected` is the number of selected
-// channels.
+// channels, and `out` is the number of output channels of a matrix.
 #pragma once
 
 #include "trireme/model/layer.hpp"
@@ -15,8 +15,8 @@ device::ConstTensor gather_selected_weight(
     const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
     const SelectedChannels& selected);  // (selected, out) or (out, selected)
 
-// Return a compact, uninitialized tensor for a gradient of the input: (rows, selected), or of a weight:
-// (selected, out) or (out, selected).
+// Return a compact, uninitialized tensor for an input or its gradient, (rows, selected), or for a weight or its
+// gradient, (selected, out) or (out, selected).
 device::Tensor allocate_compact_input_gradient(const Pass& pass, std::size_t rows,
                                                const SelectedChannels& selected);
 device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstTensor weight,

@@ -22,40 +22,40 @@ void OffloadMessages::send_input(device::ConstTensor input) {
         send(gather_selected_input(pass_, input, offloaded.channels), offloaded.helper);
 }
 
-void OffloadMessages::receive_weights(HelperStates& state, device::Arena& stash) {
+void OffloadMessages::receive_weights(HelperStates& states, device::Arena& stash) {
     for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
         const HelperTask& task = matmul_.helper_tasks[t];
-        state[t].weights = allocate_weights(task, pass_.dtype, stash);
-        for (const device::Tensor& weight : state[t].weights) receive(weight, task.owner);
+        states[t].weights = allocate_weights(task, pass_.dtype, stash);
+        for (const device::Tensor& weight : states[t].weights) receive(weight, task.owner);
     }
 }
 
-void OffloadMessages::receive_input(HelperStates& state, device::Arena& stash) {
+void OffloadMessages::receive_input(HelperStates& states, device::Arena& stash) {
     for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
         const HelperTask& task = matmul_.helper_tasks[t];
-        state[t].input = stash.tensor(pass_.dtype, pass_.batch.rows(), count_channels(task));
-        receive(state[t].input, task.owner);
+        states[t].input = stash.tensor(pass_.dtype, pass_.batch.rows(), count_channels(task));
+        receive(states[t].input, task.owner);
     }
 }
 
-void OffloadMessages::allocate_output_gradients(std::size_t rows, HelperStates& state,
+void OffloadMessages::allocate_output_gradients(std::size_t rows, HelperStates& states,
                                                 device::Arena& stash) const {
     for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t)
-        state[t].grad_output = stash.tensor(pass_.dtype, rows, matmul_.helper_tasks[t].shape.outputs());
+        states[t].grad_output = stash.tensor(pass_.dtype, rows, matmul_.helper_tasks[t].shape.outputs());
 }
 
-void OffloadMessages::broadcast(device::ConstTensor grad_output, const HelperStates& state) {
+void OffloadMessages::broadcast(device::ConstTensor grad_output, const HelperStates& states) {
     const int own_rank = team_.rank();
     if (!matmul_.offloaded.empty()) {
         for (const int rank : matmul_.trees.at(own_rank).find_children(own_rank)) send(grad_output, rank);
     }
     for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
         const layout::BroadcastTree& tree = matmul_.trees.at(matmul_.helper_tasks[t].owner);
-        receive(state[t].grad_output, *tree.find_parent(own_rank));
+        receive(states[t].grad_output, *tree.find_parent(own_rank));
         const std::vector<int> below = tree.find_children(own_rank);
         if (below.empty()) continue;
         wait();
-        for (const int rank : below) send(state[t].grad_output, rank);
+        for (const int rank : below) send(states[t].grad_output, rank);
     }
 }
 

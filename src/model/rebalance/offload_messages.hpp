@@ -16,13 +16,14 @@ namespace trireme::model {
 // number of offloaded channels, and `outputs` is the number of the owner's output channels. Returned tensors
 // are in scratch memory of the pass.
 std::size_t count_channels(const HelperTask& task);
-// Returns uninitialized tensors for the weights of the channels, one per matrix, from `arena`.
+// Returns uninitialized tensors for the weights of the channels or their gradients, one per matrix, from
+// `arena`.
 std::vector<device::Tensor> allocate_weights(const HelperTask& task, device::DType dtype, device::Arena& arena);
 
 // Returns X W: (rows, outputs).
 device::Tensor compute_output(const Pass& pass, const HelperTask& task, const HelperState& state,
                               device::ConstTensor input);
-// Computes output += X W.
+// Computes output += X W, where X is state.input.
 void add_output(const Pass& pass, const HelperTask& task, const HelperState& state, device::Tensor output);
 // Returns dX = dY W^T: (rows, channels).
 device::Tensor compute_input_gradient(const Pass& pass, const HelperTask& task, const HelperState& state,
@@ -43,8 +44,8 @@ public:
     void send_weights(const std::vector<device::ConstTensor>& weights, kernels::WeightAxes axes);
     void send_input(device::ConstTensor input);
     // On a helper: receive these channels into tensors from `stash`.
-    void receive_weights(HelperStates& state, device::Arena& stash);
-    void receive_input(HelperStates& state, device::Arena& stash);
+    void receive_weights(HelperStates& states, device::Arena& stash);
+    void receive_input(HelperStates& states, device::Arena& stash);
 
     // On an owner: receives the result of a helper into `result`. On a helper: sends `result` to the owner.
     void receive_result(const OffloadedChannels& offloaded, device::Tensor result) {
@@ -56,8 +57,8 @@ public:
     // `grad_output` is the gradient of this rank's output. A helper receives an owner's gradient into the
     // tensor that allocate_output_gradients() made. If a helper has ranks below itself in the tree, broadcast()
     // waits for the gradient and sends it to these ranks.
-    void allocate_output_gradients(std::size_t rows, HelperStates& state, device::Arena& stash) const;
-    void broadcast(device::ConstTensor grad_output, const HelperStates& state);
+    void allocate_output_gradients(std::size_t rows, HelperStates& states, device::Arena& stash) const;
+    void broadcast(device::ConstTensor grad_output, const HelperStates& states);
 
     // Reduce terms of Y, (rows, the owner's outputs), from helpers to their owner along the tree.
     // post_term_receives() posts the receives from the ranks below. In send_partial_sum() a helper adds the

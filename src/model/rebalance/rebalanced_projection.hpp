@@ -40,7 +40,7 @@ public:
                               Gradients gradients, SelectedChannels& kept) const;
 
 private:
-    SelectedChannels* find_kept_channels(const Pass& pass) const;    // null if no channel is skipped
+    SelectedChannels* find_kept_channels(const Pass& pass) const;    // null if this rank computes all
     const OffloadedMatmul* find_offloading(const Pass& pass) const;  // null if this rank is no owner or helper
     double compute_whole_ratio(const SelectedChannels& kept) const;  // see launch_matmul()
 

@@ -213,12 +213,12 @@ void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction
 
 // Records the arrival time if the message is sent and its receive is posted. Sends and receives of a channel
 // are executed in order, so that this message is the next one to arrive.
-void AbstractMachine::record_arrival(const MessageIndex& message, int sender) {
+void AbstractMachine::record_arrival(const MessageIndex& message, int sender_stage) {
     ChannelState& channel = channels_[message.channel];
     if (std::min(channel.send_times.size(), channel.post_times.size()) <= message.position_in_channel) return;
     const double begin = std::max(channel.send_times[message.position_in_channel],
                                   channel.post_times[message.position_in_channel]);
-    const double end = begin + costs_[static_cast<std::size_t>(sender)].send;
+    const double end = begin + costs_[static_cast<std::size_t>(sender_stage)].send;
     channel.arrival_times.push_back(
         channel.arrival_times.empty() ? end : std::max(end, channel.arrival_times.back()));
     runnable_teams_.push_back(messages_.channels()[message.channel].source);

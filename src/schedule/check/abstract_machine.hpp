@@ -56,7 +56,7 @@ private:
     };
     // The gradient reductions of a step that an update or a validation waits for.
     struct Reduction {
-        std::size_t pending_reduces = 0;  // REDUCEs that no team has executed yet
+        std::size_t pending_reduces = 0;  // REDUCEs of all teams that are not executed yet
         std::size_t pending_teams = 0;    // teams that have not reached their STEPs yet; unused by validations
         double end_time = 0;              // end of the reductions so far
     };
@@ -76,12 +76,12 @@ private:
     void execute(int team, const Instruction& instruction, const SpanSink& report_span);
     void compute(int team, const Instruction& instruction, const SpanSink& report_span);
     void send_or_receive(Team& team, const Instruction& instruction);
-    void record_arrival(const MessageIndex& message, int sender);
+    void record_arrival(const MessageIndex& message, int sender_stage);
     void reduce(Team& team, int stage);
     void validate(Team& team, const Instruction& instruction);
     void reach_step(Team& team, int stage);
     void make_all_runnable();
-    void count_collectives(const PipelineShape& shape);
+    void count_collectives(const PipelineShape& shape);  // sets Team::stages and the pending counts
     Obstacle find_collective_obstacle(const Team& team, const Instruction& instruction) const;
     std::vector<const Reduction*> list_needed_reductions(const Team& team, const Instruction& collective) const;
     const Reduction& find_reduction(int stage, std::size_t step) const;

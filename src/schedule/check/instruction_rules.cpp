@@ -123,8 +123,9 @@ Alternatives find_backward_inputs(const InstructionContext& context) {
     return {{Op::backward, stage + 1, microbatch}, {Op::backward_input, stage + 1, microbatch}};
 }
 
-// Finds the first micro-batch of the REDUCE whose gradients the team has not computed yet. Returns its backward
-// and its weight half, of which the REDUCE needs one; empty if there is no such micro-batch.
+// Finds the first micro-batch in the step of the REDUCE for which the team still has to compute gradients.
+// Returns the backward and the weight half of this micro-batch, of which the REDUCE needs one; empty if there
+// is no such micro-batch.
 Alternatives find_reduce_inputs(const InstructionContext& context) {
     const int stage = context.instruction().stage;
     const StageRecord& record = context.earlier_work.find_record(context.team, stage);

@@ -30,14 +30,15 @@ MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineS
     }
 }
 
-std::size_t MessageTable::entry_index(bool is_gradient, int sender, int microbatch) const {
-    const std::size_t sender_index = (is_gradient ? stages_ : 0) + static_cast<std::size_t>(sender);
+std::size_t MessageTable::entry_index(bool is_gradient, int sender_stage, int microbatch) const {
+    const std::size_t sender_index = (is_gradient ? stages_ : 0) + static_cast<std::size_t>(sender_stage);
     return sender_index * microbatches_ + static_cast<std::size_t>(microbatch);
 }
 
-std::optional<MessageIndex> MessageTable::find_message(bool is_gradient, int sender, int microbatch) const {
-    if (sender < 0 || sender >= static_cast<int>(stages_)) return std::nullopt;
-    const Entry& entry = entries_[entry_index(is_gradient, sender, microbatch)];
+std::optional<MessageIndex> MessageTable::find_message(bool is_gradient, int sender_stage,
+                                                       int microbatch) const {
+    if (sender_stage < 0 || sender_stage >= static_cast<int>(stages_)) return std::nullopt;
+    const Entry& entry = entries_[entry_index(is_gradient, sender_stage, microbatch)];
     if (entry.channel == no_channel) return std::nullopt;
     return MessageIndex{static_cast<std::size_t>(entry.channel),
                         static_cast<std::size_t>(entry.position_in_channel)};
@@ -77,10 +78,10 @@ std::optional<Fault> MessageTable::find_crossed_message(const std::vector<Progra
 Fault MessageTable::describe_crossing(const std::vector<Program>& programs,
                                       const MessageIndex& expected_message, std::size_t position) const {
     const Channel& channel = channels_[expected_message.channel];
-    const Program& sender = programs[static_cast<std::size_t>(channel.source)];
-    const auto send =
-        std::find(sender.begin(), sender.end(), channel.sends[expected_message.position_in_channel]);
-    const auto send_position = static_cast<std::size_t>(send - sender.begin());
+    const Program& source_program = programs[static_cast<std::size_t>(channel.source)];
+    const auto send = std::find(source_program.begin(), source_program.end(),
+                                channel.sends[expected_message.position_in_channel]);
+    const auto send_position = static_cast<std::size_t>(send - source_program.begin());
     return {
         channel.destination, position,
         cat("messages cross: the ", format_ordinal(expected_message.position_in_channel + 1),

@@ -50,8 +50,8 @@ private:
         int position_in_channel = 0;
     };
 
-    std::size_t entry_index(bool is_gradient, int sender, int microbatch) const;
-    std::optional<MessageIndex> find_message(bool is_gradient, int sender, int microbatch) const;
+    std::size_t entry_index(bool is_gradient, int sender_stage, int microbatch) const;
+    std::optional<MessageIndex> find_message(bool is_gradient, int sender_stage, int microbatch) const;
     Fault describe_crossing(const std::vector<Program>& programs, const MessageIndex& expected_message,
                             std::size_t position) const;
 

@@ -8,7 +8,7 @@
 namespace trireme::schedule {
 namespace {
 
-bool is_gradient(const Instruction& work) { return work.op != Op::forward; }
+bool is_backward(const Instruction& work) { return work.op != Op::forward; }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void ProgramClock::reset() {
 double ProgramClock::find_ready_time(const Instruction& instruction) const {
     if (instruction.op == Op::backward_weight) return 0;
     const std::size_t pass = holdings_.pass_index(instruction.stage, instruction.microbatch);
-    return is_gradient(instruction) ? backward_ready_times_[pass] : forward_ready_times_[pass];
+    return is_backward(instruction) ? backward_ready_times_[pass] : forward_ready_times_[pass];
 }
 
 Delivery ProgramClock::execute(int team, const Instruction& instruction) {
@@ -79,7 +79,7 @@ Delivery ProgramClock::find_delivery(int team, const Instruction& instruction) {
     if (work.stage < 0) return {};
     const std::size_t pass = holdings_.pass_index(work.stage, microbatch);
     const double time = compute_arrival_time(team, stage, work);
-    (is_gradient(work) ? backward_ready_times_ : forward_ready_times_)[pass] = time;
+    (is_backward(work) ? backward_ready_times_ : forward_ready_times_)[pass] = time;
     return {holdings_.find_team(pass), time, work};
 }
 
@@ -88,7 +88,7 @@ double ProgramClock::compute_arrival_time(int team, int stage, const Instruction
     const std::size_t pass = holdings_.pass_index(work.stage, work.microbatch);
     const double computed_time = find_free_time(team);
     if (holdings_.find_team(pass) == team) return computed_time;
-    double& last_arrival_time = last_arrival_times_[channel_of_input_[2 * pass + (is_gradient(work) ? 1 : 0)]];
+    double& last_arrival_time = last_arrival_times_[channel_of_input_[2 * pass + (is_backward(work) ? 1 : 0)]];
     last_arrival_time =
         std::max(last_arrival_time, computed_time + costs_[static_cast<std::size_t>(stage)].send);
     return last_arrival_time;

@@ -36,9 +36,9 @@ public:
     // Returns the time at which the team has done all its instructions so far.
     double find_free_time(int team) const { return free_times_[static_cast<std::size_t>(team)]; }
 
-    // Returns the time at which the message that a compute instruction reads arrives, or `never` if the message
-    // has not been computed yet. Returns 0 for a weight half, which reads no message. Assumes that the stashed
-    // activations that the instruction needs are available.
+    // Returns the time at which the activation or gradient that a compute instruction reads arrives, or `never`
+    // if it has not been computed yet. Returns 0 for a weight half, which reads neither. Assumes that the
+    // stashed activations that the instruction needs are available.
     double find_ready_time(const Instruction& instruction) const;
 
     // Executes the instruction as soon as the team is free and the input has arrived. find_ready_time() must
@@ -61,7 +61,7 @@ private:
     std::vector<double> free_times_;            // per team
     std::vector<double> forward_ready_times_;   // per pass
     std::vector<double> backward_ready_times_;  // per pass
-    std::vector<double> backward_end_times_;    // per holding: end of the last backward so far
+    std::vector<double> backward_end_times_;    // per holding: end of the last backward or weight half so far
     // The channel that carries an input of a pass, if another team computes the input. The index is 2 * pass
     // for the activation, and 2 * pass + 1 for the gradient.
     std::vector<std::size_t> channel_of_input_;

@@ -1,4 +1,4 @@
-// Finds messages of which only one end (send or receive) is repeated after a speculative update is rolled back.
+// Finds messages of which only some instructions are repeated after a speculative update is rolled back.
 #pragma once
 
 #include <optional>

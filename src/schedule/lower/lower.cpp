@@ -237,7 +237,7 @@ void add_collectives(std::vector<Program>& programs, const PipelineShape& shape)
     }
 }
 
-// Returns the smallest number of messages that any channel with messages carries in a step.
+// Returns a lower bound on the number of messages that a channel with messages carries in a step.
 int count_min_messages(const PipelineShape& shape) {
     int min_messages = shape.microbatches;
     for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {

@@ -24,8 +24,9 @@ struct FirstReplica {
     std::vector<Program> make_all_programs() const;  // the programs of all replicas
 };
 
-// Returns nothing if there is only one pipeline replica, or if replicas differ in the number of teams or
-// micro-batches, in their activation limits, or in their programs.
+// Returns the first pipeline replica, with its micro-batches numbered as if it were alone. Returns nothing if
+// there is only one pipeline replica, or if replicas differ in the number of teams or micro-batches, in their
+// activation limits, or in their programs.
 std::optional<FirstReplica> find_equal_replicas(const std::vector<Program>& programs,
                                                 const PipelineShape& shape);
 

@@ -18,7 +18,7 @@ struct Holding {
 
 class StageHoldings {
 public:
-    explicit StageHoldings(const PipelineShape& shape);
+    explicit StageHoldings(const PipelineShape& shape);  // `shape` describes one step
 
     const std::vector<Holding>& all_holdings() const { return holdings_; }  // ordered by team, then by stage
     // The indices of the holdings of a team are first_index(team) to end_index(team) - 1.

@@ -36,8 +36,8 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 
 // Returns `warm_up` forwards (or all, if there are fewer), then in turns an input half, a weight half and a
 // further forward, until each kind is used up. Weight halves come `weight_delay` micro-batches after their
-// input halves. If `weight_delay` is 0, as for the first stage, no team waits for the input half, and backward
-// passes are not split.
+// input halves. If `weight_delay` is 0, backward passes are not split: this is for the first stage, for whose
+// input halves no team waits.
 Program delay_weight_halves(const TeamWork& work, std::size_t warm_up, std::size_t weight_delay);
 
 }  // namespace trireme::schedule

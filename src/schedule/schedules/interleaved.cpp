@@ -6,9 +6,10 @@ namespace trireme::schedule {
 namespace {
 
 // Returns the size of a group: the micro-batches that pass one chunk before any of them passes the next chunk.
-// It is the smallest size that gives each group, also the last one, at least `pipe` micro-batches. After a
-// smaller group, a team would turn to its next chunk while the group is still on its way through the later
-// teams. The team would have to wait, and some of these orders deadlock.
+// It is the smallest size that gives each group, also the last one, at least `pipe` micro-batches; fewer than
+// `pipe` micro-batches form one group. After a smaller group, a team would turn to its next chunk while the
+// group is still on its way through the later teams. The team would have to wait, and some of these orders
+// deadlock.
 int choose_group_size(int pipe, int microbatches) {
     if (microbatches <= pipe) return microbatches;
     int size = pipe;

@@ -22,7 +22,7 @@ namespace {
 // The limits of a search: the number of instructions that all attempts together may process (a fraction of a
 // second), and the number of attempts, which limits searches with short programs.
 struct Effort {
-    std::size_t instructions = 0;
+    std::size_t max_instructions = 0;
     std::size_t max_attempts = 0;
 };
 
@@ -34,7 +34,7 @@ std::size_t count_attempts(const Effort& effort, const PipelineShape& shape) {
     // A forward and two halves of a backward for each stage and micro-batch.
     const std::size_t instruction_count =
         3 * shape.holders.size() * static_cast<std::size_t>(shape.microbatches);
-    return std::min(effort.instructions / instruction_count, effort.max_attempts);
+    return std::min(effort.max_instructions / instruction_count, effort.max_attempts);
 }
 
 // A candidate of the search. Of several candidates with equal duration, the one with the smaller activation
@@ -108,7 +108,7 @@ std::vector<Program> make_forward_programs(const PipelineShape& shape, const std
         .make_programs({.teams = std::vector<TeamRule>(static_cast<std::size_t>(shape.teams))});
 }
 
-// True if the shape consists of pipeline replicas with several teams each.
+// True if all stages have the same number of replicas, and not every team holds all stages.
 bool has_equal_replicas(const PipelineShape& shape) {
     const std::size_t replicas = shape.holders.front().size();
     const bool has_equal_replica_counts = std::ranges::all_of(

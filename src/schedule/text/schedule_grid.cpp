@@ -85,7 +85,7 @@ std::string trim_right(const std::string& line) { return line.substr(0, line.fin
 
 }  // namespace
 
-std::string draw_grid(const Prediction& prediction, std::size_t max_columns) {
+std::string draw_grid(const Prediction& prediction, std::size_t max_width) {
     const double unit = choose_unit(prediction);
     const bool shows_stage = !has_one_stage_per_team(prediction);
     std::vector<GridLine> grid_lines;
@@ -99,15 +99,16 @@ std::string draw_grid(const Prediction& prediction, std::size_t max_columns) {
     const std::size_t label_width = cat("team ", grid_lines.size() - 1).size() + 3;
     const std::string cut_mark = "...";
     const std::size_t reserved_width = label_width + cut_mark.size();
-    const std::size_t max_cells =
-        max_columns > reserved_width ? (max_columns - reserved_width) / cell_width : 0;
-    const double visible_columns = std::min(columns, static_cast<double>(max_cells));
+    const std::size_t max_visible_columns =
+        max_width > reserved_width ? (max_width - reserved_width) / cell_width : 0;
+    const double visible_columns = std::min(columns, static_cast<double>(max_visible_columns));
 
     std::string grid;
     for (std::size_t team = 0; team < grid_lines.size(); ++team) {
         std::string line = pad_right(cat("team ", team), label_width) +
                            format_line(grid_lines[team], visible_columns, cell_width);
-        if (visible_columns < columns) line = pad_right(line, label_width + max_cells * cell_width) + cut_mark;
+        if (visible_columns < columns)
+            line = pad_right(line, label_width + max_visible_columns * cell_width) + cut_mark;
         grid += trim_right(line) + '\n';
     }
     if (visible_columns < columns) {

@@ -10,7 +10,8 @@ namespace trireme::setup {
 namespace {
 
 // Makes a plan with the costs of the profiles. The schedule may split the backward passes of the stages for
-// which `may_split` is true, and their costs are those of split passes.
+// which `may_split` is true, and their costs are those of split passes. Stages with full recomputation keep
+// whole passes in any case.
 plan::Plan make_plan_with_profiles(const plan::RankProfiles& profiles, plan::PlanWish wish,
                                    std::vector<bool> may_split) {
     const plan::Plan outline = make_plan_without_programs(wish);

@@ -24,9 +24,9 @@ struct ExportFacts {
     std::string types;        // types of the tensors: "BF16, F32"
 };
 
-// Writes config.json, tokenizer.json if the model has one, and either model.safetensors or several shards and
-// their index file. `stored` must contain all parameters of `specs`. `progress` counts millions of parameters.
-// Throws ConfigError or ResourceError.
+// Writes config.json, tokenizer.json and generation_config.json if the model has them, and either
+// model.safetensors or several shards and their index file. `stored` must contain all parameters of `specs`.
+// `progress` counts millions of parameters. Throws ConfigError or ResourceError.
 ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                          const ExportPlan& plan, Progress& progress);
 

@@ -32,7 +32,7 @@ struct RankFacts {
     int threads = 1;                // threads of the rank's kernels
     double flops = 0;               // measured FLOP/s of these threads in f32
     double node_bytes = 0;          // memory of its node
-    double available_bytes = 0;     // memory left in the node or in the control group, whichever is less
+    double available_bytes = 0;     // memory left in the node or the control group, the lesser; 0: unknown
     std::string memory_group = {};  // path of the control group that limits memory; empty if none
     double memory_group_bytes = 0;  // limit of that control group
     std::vector<Gpu> gpus = {};     // GPUs that the rank may use

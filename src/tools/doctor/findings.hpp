@@ -35,7 +35,7 @@ std::vector<Finding> judge_speeds(const Facts& facts);   // HDF5, scratch, links
 // Returns true if no finding fails.
 bool is_everything_working(const std::vector<Finding>& findings);
 
-// Returns whether every rank has a GPU of its own that CUDA can use.
+// Judges whether every rank has a GPU of its own that CUDA can use.
 Finding judge_gpus(const Facts& facts);
 
 // Returns the state of the GPUs that the ranks would use, as the driver reports it, and warnings about

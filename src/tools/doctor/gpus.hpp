@@ -50,8 +50,8 @@ struct GpuState {
 std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus,
                                       const std::string& library = device::GpuMeter::standard_library);
 
-// Fills in models and bus ids that the system hides. CUDA lists the GPUs in the order of `gpus`. If CUDA sees
-// another number of GPUs, changes nothing, because then the two lists do not match.
+// Fills in models and bus ids that the system hides, from `reported`, the GPUs that CUDA sees, in the order of
+// `gpus`. If CUDA sees another number of GPUs, changes nothing, because then the two lists do not match.
 void fill_in_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported);
 
 }  // namespace trireme::tools::doctor

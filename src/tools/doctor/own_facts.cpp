@@ -14,7 +14,7 @@ double read_node_memory() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Records the memory of the node, or of the control group that has less memory left.
+// Records how much memory is left in the node, or in the control group if that has less left.
 void add_memory(RankFacts& facts) {
     const std::vector<device::UsableMemory> limits = device::find_usable_memory();
     const auto fullest = std::ranges::min_element(limits, {}, &device::UsableMemory::available_bytes);

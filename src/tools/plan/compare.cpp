@@ -164,7 +164,7 @@ std::string format_number(double number) { return fmt::format("{:.4g}", number);
 
 // Returns "F=2,I=2,W=2": the costs of the forward pass and of both halves of the backward pass (gradient of the
 // input, gradient of the weights). Returns one such text if all stages are equal, otherwise one per stage. If
-// more than eight stages are unequal, returns only their number.
+// not all stages are equal and there are more than eight, returns only their number.
 std::string format_costs(const std::vector<schedule::StageCost>& costs) {
     constexpr std::size_t max_listed = 8;
     std::vector<std::string> stages;

@@ -28,14 +28,16 @@ namespace {
 // input.
 schedule::StageCost count_layer_cost(const model::Layer& layer, const model::ModelConfig& model,
                                      const stage::BatchShape& microbatch) {
-    constexpr double giga = 1e-9;
+    constexpr double gflop_per_flop = 1e-9;
     double squared_lengths = 0;
     for (const kernels::Segment& segment : microbatch.segments)
         squared_lengths += static_cast<double>(segment.length) * static_cast<double>(segment.length);
-    const double weights = giga * 2 * static_cast<double>(setup::count_matmul_parameters(layer, model)) *
+    const double weights = gflop_per_flop * 2 *
+                           static_cast<double>(setup::count_matmul_parameters(layer, model)) *
                            static_cast<double>(microbatch.rows);
     const bool is_attention = std::holds_alternative<model::AttentionHalf>(layer);
-    const double scores = is_attention ? giga * 4 * static_cast<double>(model.width) * squared_lengths : 0;
+    const double scores =
+        is_attention ? gflop_per_flop * 4 * static_cast<double>(model.width) * squared_lengths : 0;
     return {.forward = weights + scores, .backward_input = weights + 2 * scores, .backward_weight = weights};
 }
 
@@ -72,7 +74,8 @@ struct ForecastInputs {
     std::string assumption;                               // see Forecast
 };
 
-// Returns a micro-batch with an even fraction of the samples of a step, each of the maximum length.
+// Returns a micro-batch with samples of the maximum length. Their number is that of the samples of a step
+// divided by the number of micro-batches, rounded up.
 stage::BatchShape make_assumed_microbatch(const config::RunConfig& run, const model::ModelConfig& model,
                                           const plan::Plan& plan) {
     setup::check_batch_size(run);

@@ -85,8 +85,9 @@ std::string ClassNumbers::accept_name(const std::string& value, std::uint32_t& l
     return {};
 }
 
-RowEncoder::RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer, const std::string& label)
-    : kind_(kind), tokenizer_(std::move(tokenizer)), classes_(label) {
+RowEncoder::RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer,
+                       const std::string& label_field)
+    : kind_(kind), tokenizer_(std::move(tokenizer)), classes_(label_field) {
     if (kind == data::RowKind::question) questions_.emplace(tokenizer_.value());
 }
 

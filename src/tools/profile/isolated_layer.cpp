@@ -41,14 +41,15 @@ IsolatedLayer::IsolatedLayer(const IsolatedLayerSpec& spec, device::Stream& stre
       parameters_(stage_.parameters(), spec.dtype, stream.memory_space()),
       memory_(predict_max_memory(spec)),
       workspace_(memory_, stream.memory_space()),
-      ranks_(comm::make_ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
-      group_{.communicator = *ranks_, .exchange = workspace_.exchange},
+      communicator_(
+          comm::make_ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
+      group_{.communicator = *communicator_, .exchange = workspace_.exchange},
       stash_(memory_.activations, stream.memory_space()),
       rows_(spec.batch.rows(), spec.model.width, spec.dtype, stream.memory_space()),
       shards_(optim::make_whole_shards(parameters_.specs())),
       optimizer_(spec.optimizer, parameters_.specs(), shards_, spec.dtype, stream.memory_space()),
       norm_scratch_("norm", optim::count_norm_scratch_bytes(shards_.size()), stream.memory_space()) {
-    if (stream.is_on_gpu()) batch_ = stage::upload(spec.batch, sender_.emplace(stream.gpu_times->queue()));
+    if (stream.is_on_gpu()) batch_ = stage::upload(spec.batch, uploader_.emplace(stream.gpu_times->queue()));
     stage_.bind(parameters_);
     initialize_parameters(stream, parameters_.specs(), parameters_.values(), 1);
     const auto make_random_rows = [&](bool are_needed, const char* name) {

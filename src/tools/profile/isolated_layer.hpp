@@ -51,13 +51,13 @@ private:
 
     IsolatedLayerSpec spec_;
     device::Stream& stream_;
-    std::optional<device::GpuUploader> sender_;  // empty if the batch is read in place
+    std::optional<device::GpuUploader> uploader_;  // empty if the batch is read in place
     stage::UploadedBatch batch_;
     stage::Stage stage_;
     stage::LocalParameters parameters_;
     stage::StageMemory memory_;
     stage::Workspace workspace_;
-    std::unique_ptr<comm::Communicator> ranks_;
+    std::unique_ptr<comm::Communicator> communicator_;
     model::TensorGroup group_;
     stage::ActivationStash stash_;
     stage::RowBuffers rows_;

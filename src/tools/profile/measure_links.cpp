@@ -51,8 +51,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t max_messages =
-        4;  // messages of max_bytes in the send buffer, and in the receive buffer
+    static constexpr std::size_t max_messages = 4;  // messages of max_bytes that each of the two buffers holds
     static constexpr std::size_t length = max_messages * max_bytes / sizeof(float);  // elements per buffer
 
     // Each message uses another part of the buffers than the previous messages, so that its data are not in the

@@ -69,6 +69,7 @@ void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segm
     targets_.push_back(0);
 }
 
+// Limits the first and last row of the answer, and the range [begin, end) of context rows, to the kept rows.
 void ResizedBatch::add_answer_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const auto end = static_cast<std::int32_t>(length);
     for (std::size_t i = 0; i < 2 && batch.answers.is_present(); ++i)

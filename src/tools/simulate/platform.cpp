@@ -233,12 +233,12 @@ void add_railed_node(Network& network, const plan::Cluster& cluster, const plan:
             "id=\"{3}\"/></zoneRoute>\n",
             name, upper, upper_switch, link);
     };
-    const double up = cluster.fat_tree ? cluster.fat_tree->up.latency / 2 : 0;
+    const double up_latency = cluster.fat_tree ? cluster.fat_tree->up.latency / 2 : 0;
     if (cluster.fat_tree) {
         const std::string leaf = fmt::format("leaf-{}", node / cluster.fat_tree->leaf_nodes);
         add_route(leaf, leaf + "-switch", name + "-leaf", 0);
     }
-    add_route("between", "switch", name + "-spine", up);
+    add_route("between", "switch", name + "-spine", up_latency);
 }
 
 // A message between nodes also passes the links inside of both nodes. Their latencies are subtracted from the

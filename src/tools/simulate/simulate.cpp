@@ -61,7 +61,8 @@ std::string find_launcher(const std::string& search_path) {
 
 // Returns the command line. With these options only the kernels that the program charges, and messages, take
 // simulated time; polling for messages takes none. If an option is set twice, the later setting counts. Ranks
-// share one copy of the program, because it has no global variables.
+// share one copy of the program's global memory (privatization:no), because the program has no global
+// variables.
 std::vector<std::string> make_command_line(const SimulateConfig& config, const plan::Cluster& cluster) {
     const std::string hosts = make_host_file(cluster, config.ranks);
     std::vector<std::string> arguments{find_launcher(config.search_path),

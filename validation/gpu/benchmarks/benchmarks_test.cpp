@@ -64,7 +64,7 @@ TEST(GpuRates, IncludeCopiesKernelStartsAndProjectionMatmuls) {
         .copies = {.within_bytes = 4096, .outside_bytes = 1024},
         .side = 64,
         .projections = {{"tiny", "up", 16, 64, 96}, {"tiny", "head", 16, 64, 200, kernels::WeightAxes::out_in}},
-        .joined = {{"tiny", 8, 16}}};
+        .fused_cases = {{"tiny", 8, 16}}};
 
     const Json rates = measure_rates(stream, work);
 

@@ -35,7 +35,7 @@ struct BackwardCall {
 };
 
 // The backward pass of the softmax. Replaces an unscaled score by its weight times the dropout factor, and the
-// gradient of that weight by the gradient of the unscaled score.
+// gradient of this product by the gradient of the unscaled score.
 template <class W>
 struct SoftmaxGradient {
     const AttentionCall<W>& call;

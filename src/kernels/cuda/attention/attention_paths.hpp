@@ -9,8 +9,8 @@ namespace trireme::kernels::gpu {
 void run_plain_attention(device::CudaStream& stream, const Attention& op);
 void run_plain_attention(device::CudaStream& stream, const AttentionBackward& op);
 
-// The two functions require bf16, a positive scale, a head size that is a multiple of 8 and at most 128, and
-// rows aligned to 16 bytes.
+// The run_tensor_attention() functions require bf16, a positive scale, a head size that is a multiple of 8 and
+// at most 128, and rows aligned to 16 bytes.
 void run_tensor_attention(device::CudaStream& stream, const Attention& op);
 void run_tensor_attention(device::CudaStream& stream, const AttentionBackward& op);
 

@@ -22,7 +22,7 @@ struct BlockWork {
     unsigned rows = 0;
 };
 
-// `width` is the number of elements of a vector.
+// `half` is the number of channel pairs of a head, `width` the number of elements of a vector.
 BlockWork plan_block_work(std::size_t half, std::size_t heads, unsigned width) {
     const std::size_t frequencies = half < max_angles / 4 ? half : max_angles / 4;
     const std::size_t vectors_per_row = frequencies / width * heads;
@@ -37,7 +37,7 @@ struct RotaryCall {
     device::Elements<T> values;
     const std::int32_t* positions;
     const double* frequencies;
-    std::size_t half;
+    std::size_t half;  // channel pairs per head: half of its channels
     bool is_backward;
     BlockWork block_work;
 };

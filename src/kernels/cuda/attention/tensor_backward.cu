@@ -40,9 +40,9 @@ struct BackwardBlock {
 };
 
 // Replaces `score` by its weight, or by 0 if dropout drops the weight. Replaces `grad`, which is the gradient
-// of the weight, by the gradient of the score. The new `score` lacks the dropout scale, and the new `grad`
-// lacks the scale of the scores. These constant factors are applied when the sums are stored. `factor` converts
-// scores to binary logarithms of weights.
+// of the weight after dropout, by the gradient of the score. The new `score` lacks the dropout scale, and the
+// new `grad` lacks the scale of the scores. These constant factors are applied when the sums are stored.
+// `factor` converts scores to binary logarithms of weights.
 __device__ inline void differentiate_softmax(float factor, float dropout_scale, bool is_kept,
                                              const QueryStatistics<float>& statistics, float& score,
                                              float& grad) {

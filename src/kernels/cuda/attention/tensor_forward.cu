@@ -23,9 +23,9 @@ struct ForwardCall {
 //   N   keys per tile
 template <unsigned D, unsigned R, unsigned N>
 struct ForwardBlock {
-    static constexpr unsigned queries = 16 * R * tensor_warps;
+    static constexpr unsigned rows = 16 * R * tensor_warps;
     static constexpr unsigned buffer_elements = 2 * N * D;
-    static constexpr std::size_t shared_bytes = (queries * D + 2 * buffer_elements) * sizeof(device::Bf16);
+    static constexpr std::size_t shared_bytes = (rows * D + 2 * buffer_elements) * sizeof(device::Bf16);
     using Queries = std::conditional_t<D <= 64, LeftInRegisters<D, R>, LeftInTile<D>>;
 };
 
@@ -48,8 +48,9 @@ __device__ inline float sum_row(float value) {
     return value + __shfl_xor_sync(all_lanes, value, 2);
 }
 
-// Largest binary logarithm of a weight relative to `base`. If a weight is larger, the base moves and the
-// earlier sums are rescaled, which is rare. Until then the large weights cost no precision in floating point.
+// Upper bound of the binary logarithm of a weight relative to `base`. If a logarithm exceeds it, the base moves
+// and the earlier sums are rescaled, which is rare. Until then the large weights cost no precision in floating
+// point.
 constexpr float max_growth = 8;
 
 // Returns the largest of the scores that the lane holds of one row: row `half` of its two rows in row tile r.
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(tensor_threads) attend(ForwardCall op) {
     const unsigned size = call.head_size;
     const unsigned row = 16 * R * (threadIdx.x / warp_size);  // first row of the warp
     device::Bf16* const queries = shared_memory<device::Bf16>();
-    device::Bf16* const buffers = queries + Block::queries * D;
+    device::Bf16* const buffers = queries + Block::rows * D;
     Softmax<D, R> softmax{};
     for (auto& pair : softmax.base) pair[0] = pair[1] = std::numeric_limits<float>::lowest();
     const unsigned end = count_visible_keys(tile, call.is_causal);
@@ -179,8 +180,8 @@ __global__ void __launch_bounds__(tensor_threads) attend(ForwardCall op) {
         if constexpr (has_dropout) apply_dropout<R, N>(call, tile, head, mask.query, mask.key, scores);
         add_weighted_tile<D, R, N>(scores, keys + N * D, softmax.outputs);
     };
-    load_tile<D, Block::queries>(get_head_rows(op.query, tile, head, size, tile.begin, tile.begin + tile.rows),
-                                 queries);
+    load_tile<D, Block::rows>(get_head_rows(op.query, tile, head, size, tile.begin, tile.begin + tile.rows),
+                              queries);
     run_double_buffered(
         static_cast<unsigned>(divide_round_up(end, N)), load, [&] { own_queries.load(); }, use);
     store_log_sums(op, tile, head, row, softmax);
@@ -192,7 +193,7 @@ __global__ void __launch_bounds__(tensor_threads) attend(ForwardCall op) {
 template <unsigned D, unsigned R, unsigned N>
 void launch_forward(device::CudaStream& stream, const Attention& op) {
     using Block = ForwardBlock<D, R, N>;
-    const TileList list = upload_tiles(stream, op.shape, op.query.rows, Block::queries, TileKind::queries);
+    const TileList list = upload_tiles(stream, op.shape, op.query.rows, Block::rows, TileKind::queries);
     const ForwardCall forward{.call = make_attention_call<float>(op.shape, op.query.columns),
                               .tiles = list.tiles,
                               .query = get_elements<device::Bf16>(op.query),

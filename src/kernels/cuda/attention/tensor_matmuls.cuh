@@ -16,7 +16,8 @@ __device__ constexpr unsigned left_offset(unsigned row, unsigned lane) {
     return swizzled_offset<D>(row + lane % 16, lane / 16);
 }
 
-// The same as left_offset(), for a right factor that is used transposed.
+// The counterpart of left_offset(), from row 0 on, for the right factor of multiply_tiles(), which is used
+// transposed.
 template <unsigned D>
 __device__ constexpr unsigned right_offset(unsigned lane) {
     return swizzled_offset<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2);

@@ -20,7 +20,7 @@ __device__ constexpr unsigned find_column(unsigned n, unsigned e, unsigned lane)
 
 // Causal and segment mask of scores whose rows are queries: 16 R queries from `query` on, N keys from `key` on.
 // Queries and keys are counted from the segment's begin; `length` is the number of rows of the segment. Every
-// query attends to the segment's first key.
+// query attends to the segment's first key, so its largest score is never that of a masked key.
 template <unsigned R, unsigned N>
 struct QueryRowMask {
     unsigned query, key, length;

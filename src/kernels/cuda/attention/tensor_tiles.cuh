@@ -1,7 +1,7 @@
 // Tiles of bf16 in shared memory. A tile has D columns, a power of two; 8 columns are a chunk of 16 bytes. The
 // chunks of a row are permuted (swizzled) by the row's index, so that chunk c of eight consecutive rows lies in
-// eight different banks. The offset of the chunk that is 16 n rows and 2 k chunks further needs one XOR and one
-// addition:
+// eight different groups of four banks. The offset of the chunk that is 16 n rows and 2 k chunks further needs
+// one XOR and one addition:
 //
 //   swizzled_offset(row + 16 n, chunk + 2 k) = (swizzled_offset(row, chunk) ^ 16 k) + 16 n D    for chunk < 2
 #pragma once

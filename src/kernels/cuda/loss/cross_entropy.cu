@@ -29,7 +29,7 @@ __device__ double compute_loss(const gpu::LogitSums<W>& sums, double target_logi
     return std::log(static_cast<double>(sums.exp_sum)) - weighted_logits;
 }
 
-// The shift is a logit, which its type represents exactly, so the rest of the shift is 0.
+// The shift is the largest logit, which is exact in its type, so the rest of the shift is 0.
 template <class T>
 __device__ void write_gradient(const CrossEntropyCall<T>& op, T* x, unsigned target_column,
                                const gpu::LogitSums<Accumulator<T>>& sums) {

@@ -136,7 +136,7 @@ __device__ RowPair shuffle_xor(const RowPair& pair, int distance) {
 template <class T>
 struct BestSpanCall {
     device::Elements<const T> logits;
-    const RowRange* segments;
+    const RowRange* ranges;  // of find_ranges(); one block of threads processes the range of each segment
     device::Elements<const std::int32_t> contexts;
     device::Elements<std::int32_t> choices;
     std::size_t max_rows;
@@ -168,7 +168,7 @@ __device__ RowPair find_best_pair(const SegmentColumn<const T>& first_logits,
 // context is NaN, that pair is chosen, as in the other backends.
 template <class T>
 __global__ void __launch_bounds__(segment_threads) find_best_spans(BestSpanCall<T> op) {
-    const RowRange rows = op.segments[blockIdx.x];
+    const RowRange rows = op.ranges[blockIdx.x];
     const std::int32_t* const context = op.contexts.row(blockIdx.x);
     std::int32_t* const choice = op.choices.row(blockIdx.x);
     const auto begin = static_cast<std::size_t>(context[0] < 0 ? 0 : context[0]);
@@ -209,7 +209,7 @@ void run(device::CudaStream& stream, const BestSpan& op) {
     const RowRange* const gpu_ranges = stream.work->upload(std::span<const RowRange>(ranges));
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
         const BestSpanCall<T> spans{.logits = gpu::get_elements<T>(op.logits),
-                                    .segments = gpu_ranges,
+                                    .ranges = gpu_ranges,
                                     .contexts = gpu::get_elements<std::int32_t>(op.contexts),
                                     .choices = gpu::get_elements<std::int32_t>(op.choices),
                                     .max_rows = op.max_rows};

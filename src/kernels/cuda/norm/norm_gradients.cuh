@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T
         }
     });
     const W average = is_centred ? Threads::sum(sum) / static_cast<W>(op.input.columns) : W{0};
-    const W slope = Threads::sum(sum_with_normal) / static_cast<W>(op.input.columns);
+    const W average_with_normal = Threads::sum(sum_with_normal) / static_cast<W>(op.input.columns);
     rows.for_each([&](std::size_t c, const auto& slice) {
         const auto gain = load<width>(op.gain, 0, c);
         Vector<T, width> residual_values{};
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T
         Vector<T, width> dx;
         for (unsigned i = 0; i < width; ++i) {
             const W normal = (slice.vectors[0][i] - mean) * inv_deviation;
-            dx.set(i, inv_deviation * (gain[i] * slice.vectors[1][i] - average - normal * slope) +
+            dx.set(i, inv_deviation * (gain[i] * slice.vectors[1][i] - average - normal * average_with_normal) +
                           residual_values[i]);
         }
         store(op.grad_input, r, c, dx);

@@ -82,7 +82,7 @@ device::GpuGrid make_lookup_grid(std::size_t rows, std::size_t vectors) {
 constexpr unsigned run_rows = 16;  // rows per run; a thread loads them at once
 constexpr unsigned run_threads = 256;
 
-// Arguments of the two kernels. A sorted index counts the sorted rows.
+// Arguments of add_runs() and add_continued_sums(). A sorted index is a position in `order`.
 template <class T>
 struct EntrySums {
     const RowEntry* order;  // (grad_output.rows): the rows, sorted by entry

@@ -107,12 +107,12 @@ const std::byte* GpuStreamState::upload_bytes(std::span<const std::byte> bytes) 
 }
 
 device::Stream make_gpu_stream() {
-    auto work = std::make_shared<GpuStreamState>();
-    // The deleter keeps the work alive, because the GpuTimes refer to its queue.
+    auto state = std::make_shared<GpuStreamState>();
+    // The deleter keeps the state alive, because the GpuTimes refer to its queue.
     auto times =
-        std::shared_ptr<device::GpuTimes>(new device::GpuTimes(work->queue()),
-                                          [work](const device::GpuTimes* owned_times) { delete owned_times; });
-    return {.backend = device::CudaStream{std::move(work)}, .gpu_times = std::move(times)};
+        std::shared_ptr<device::GpuTimes>(new device::GpuTimes(state->queue()),
+                                          [state](const device::GpuTimes* owned_times) { delete owned_times; });
+    return {.backend = device::CudaStream{std::move(state)}, .gpu_times = std::move(times)};
 }
 
 std::size_t count_gpu_stream_bytes() { return GpuStreamState::count_gpu_bytes(); }

@@ -1,6 +1,5 @@
 // A stable radix sort that begins with the least significant digit. A block of threads sorts a tile of 256 rows
-// by one digit of 8 bits. Each thread moves one row of the tile, and counts the rows that have one of the 256
-// values of the digit.
+// by one digit of 8 bits. Thread t moves row t of the tile, and counts the rows of the tile whose digit is t.
 #include <bit>
 #include <utility>
 
@@ -67,14 +66,14 @@ __global__ void __launch_bounds__(digits) sort_by_digit(DigitPass pass) {
     digit_of_row[threadIdx.x] = digit;
     digit_totals[threadIdx.x] = total;
     __syncthreads();
-    unsigned preceding = 0;
+    unsigned preceding_rows = 0;
     for (unsigned other = 0; other < threadIdx.x; ++other) {
         begin += digit_totals[other];
-        preceding += digit_of_row[other] == digit ? 1U : 0U;
+        preceding_rows += digit_of_row[other] == digit ? 1U : 0U;
     }
     digit_begins[threadIdx.x] = begin;
     __syncthreads();
-    if (own_row < pass.rows) pass.to[digit_begins[digit] + preceding] = pass.from[own_row];
+    if (own_row < pass.rows) pass.to[digit_begins[digit] + preceding_rows] = pass.from[own_row];
 }
 
 }  // namespace

@@ -21,11 +21,12 @@ struct EntryRange {
     std::size_t count = 0;
 };
 
-// Returns the bytes of memory that sort_rows() needs.
+// Returns the bytes of GPU memory that sort_rows() needs.
 std::size_t count_sort_bytes(std::size_t rows);
 
-// Returns the rows sorted by entry: row r refers to entry indices[r], where `indices` is a vector of i32. Rows
-// whose entry this rank does not hold come last. The result is stored in `memory`.
+// Returns the rows sorted by entry: row r refers to entry indices[r], where `indices` is a vector of i32 in GPU
+// memory. Rows whose entry this rank does not hold come last. The result is stored in `memory`, which has
+// count_sort_bytes() bytes.
 const RowEntry* sort_rows(device::CudaStream& stream, const device::ConstTensor& indices,
                           const EntryRange& entries, std::byte* memory);
 

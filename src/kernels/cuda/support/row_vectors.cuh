@@ -8,9 +8,9 @@ namespace trireme::kernels::gpu {
 // Returns the number of elements before the next aligned vector.
 template <class T>
 __device__ unsigned count_unaligned(const T* row) {
-    const auto misaligned =
-        static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(row) % vector_bytes / sizeof(T));
-    return misaligned == 0 ? 0 : vector_width<T> - misaligned;
+    // Elements from the preceding multiple of vector_bytes to the row.
+    const auto offset = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(row) % vector_bytes / sizeof(T));
+    return offset == 0 ? 0 : vector_width<T> - offset;
 }
 
 template <unsigned width>

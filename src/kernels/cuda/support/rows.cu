@@ -59,6 +59,7 @@ struct ScatterAllStep {
     }
 };
 
+// A Result of sum_rows() that writes the mean of each column.
 template <class T>
 struct SetMean {
     T* mean;

@@ -260,22 +260,22 @@ TensorSquares<T> make_tensor_squares(const SumOfSquares& op) {
 }  // namespace
 
 void run(device::CudaStream& stream, std::span<const AdamWUpdate> ops) {
-    const std::vector<const std::int32_t*> decay_mask = upload_decay_masks(stream, ops);
+    const std::vector<const std::int32_t*> decay_masks = upload_decay_masks(stream, ops);
     visit_float(ops.front().parameter.dtype, [&]<class T>(T) {
         gpu::OwnedBlocks<TensorUpdate<T>> tensors;
         for (std::size_t i = 0; i < ops.size(); ++i)
-            add(tensors, make_tensor_update<T>(ops[i], ops[i].moment1, ops[i].moment2, decay_mask[i]));
+            add(tensors, make_tensor_update<T>(ops[i], ops[i].moment1, ops[i].moment2, decay_masks[i]));
         update(stream, tensors,
                AdamWStep<T>{.f = find_common_factors<AdamWFactors<T>>(ops), .learning_rate = ops.front().rate});
     });
 }
 
 void run(device::CudaStream& stream, std::span<const SgdUpdate> ops) {
-    const std::vector<const std::int32_t*> decay_mask = upload_decay_masks(stream, ops);
+    const std::vector<const std::int32_t*> decay_masks = upload_decay_masks(stream, ops);
     visit_float(ops.front().parameter.dtype, [&]<class T>(T) {
         gpu::OwnedBlocks<TensorUpdate<T>> tensors;
         for (std::size_t i = 0; i < ops.size(); ++i)
-            add(tensors, make_tensor_update<T>(ops[i], ops[i].velocity, {}, decay_mask[i]));
+            add(tensors, make_tensor_update<T>(ops[i], ops[i].velocity, {}, decay_masks[i]));
         update(stream, tensors, SgdStep<T>{.f = find_common_factors<SgdFactors<T>>(ops)});
     });
 }
