@@ -8,10 +8,10 @@
 namespace trireme::perf {
 
 nlohmann::ordered_json provenance(int argc, const char* const* argv) {
-    const std::string changed = " with changes";
+    const std::string changed_suffix = " with changes";
     std::string commit = make_build_facts().revision;
-    const bool is_clean = !commit.ends_with(changed);
-    if (!is_clean) commit.resize(commit.size() - changed.size());
+    const bool is_clean = !commit.ends_with(changed_suffix);
+    if (!is_clean) commit.resize(commit.size() - changed_suffix.size());
     std::string command = std::filesystem::path(argv[0]).filename().string();
     for (int word = 1; word < argc; ++word) command += std::string(" ") + argv[word];
     return {{"commit", commit.empty() ? "unknown" : commit},

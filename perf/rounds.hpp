@@ -1,8 +1,8 @@
-// Reads the records of a wall-clock study of two ranks, round by round, with the matmul rate of two cores in
-// each.
+// Reads the records of a wall-clock study of two ranks. The study repeats its runs in several rounds, and every
+// round also measures the matmul rates of the two cores.
 //
-// A folder of records has one folder per round, numbered from 1, with gemm-alone.json, gemm-both-RANK.json and
-// files of steps, NAME.jsonl.
+// A folder of records has one folder per round, numbered from 1, with the matmul rates gemm-alone.json and
+// gemm-both-RANK.json, and files NAME.jsonl with one line per training step.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace trireme::perf {
 
 using Json = nlohmann::ordered_json;
 
-// Minimum ratio of the rate of two cores to twice the rate of one. Below it the cores share execution units,
-// and figures of two ranks mean little.
+// Minimum of Calibration::ratio. Below it the two cores share execution units, and figures of two ranks mean
+// little.
 constexpr double min_calibration = 0.85;
-constexpr int min_rounds = 7;
+constexpr int min_rounds = 7;  // number of rounds that a valid study needs
 
 // These functions throw ConfigError if the file cannot be read.
 std::ifstream open(const std::filesystem::path& path);
@@ -30,7 +30,8 @@ std::string read_text(const std::filesystem::path& path);
 
 double median(std::vector<double> values);
 
-// A figure with one or several values per round.
+// A figure with one or several values per round. `by_round` returns the median of each round, and `middle` the
+// median of these medians.
 class Series {
 public:
     void add(std::vector<double> values) { rounds_.push_back(std::move(values)); }
@@ -68,7 +69,7 @@ public:
     }
 
     // Collects `figure` of the steps in the file NAME.jsonl of each round. Skips the first step of each file,
-    // which is the first one after a start.
+    // which is the warm-up step.
     Series of_steps(const std::string& name, const std::function<double(const Json&)>& figure) const {
         return of_rounds([&](int round) {
             std::ifstream lines = open(file(round, name + ".jsonl"));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t channels = 768;
 constexpr std::size_t heads = 12;
 constexpr std::size_t vocabulary = 50257;
-constexpr std::size_t head_tile_rows = 512;
+constexpr std::size_t head_tile_rows = 512;  // maximum rows of logits in the cases of the head
 constexpr std::size_t table_elements = vocabulary * channels;  // size of the largest tensor of an update
 
 // Makes the tensors of the cases from one arena, with values of the magnitude that occurs in training. To save
@@ -53,6 +53,7 @@ private:
                                         .global_columns = columns});
         return tensor;
     }
+    // Returns `count` scattered indices below `bound`.
     device::Tensor indices(std::size_t count, std::size_t bound) {
         const device::Tensor tensor = arena_.tensor(device::DType::i32, 1, count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -60,6 +61,7 @@ private:
         }
         return tensor;
     }
+    // Passes the case of one kernel to `use_`, which measures it.
     template <class Op>
     void measure(std::string shape, Floor floor, const Op& op, std::optional<PlainMatmul> matmul = {}) {
         op.check();

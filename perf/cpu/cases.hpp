@@ -29,7 +29,7 @@ struct Case {
     std::function<void(device::CpuStream&)> run;
 };
 
-// Passes each case to `use` in turn. The tensors of a case live only during that call.
+// Passes each case to `use` in turn. The tensors of a case exist only until `use` returns.
 void for_each_case(std::size_t samples, std::size_t length, const std::function<void(const Case&)>& use);
 
 }  // namespace trireme::perf

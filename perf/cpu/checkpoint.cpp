@@ -30,9 +30,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int loads = 5;
+constexpr int loads = 5;  // number of measured loads
 
-// Tokens per sample, and the number of measured steps of each kind.
+// Tokens per sample, and the number of measured steps: `repeats` steps with a save, and `repeats` without.
 struct Shape {
     std::size_t length;
     int repeats;
@@ -87,8 +87,8 @@ public:
         });
     }
 
-    // Runs a step after which a checkpoint is saved, including the begin of the save and the check for its
-    // progress.
+    // Begins a save of the current state, runs a step during the save, and progresses the save. Returns the
+    // seconds of the step alone, which include the wait for the copy of the state.
     double step_with_save(std::uint64_t number) {
         saving_.begin(number, {.facts = "{}", .views = views(), .updates = number}, false);
         const double seconds = step();
@@ -105,6 +105,7 @@ public:
     // Loads all fields of all tensors, replacing the current values.
     void load() { checkpoint::StoredModel::open(folder_).read(views(), 1); }
 
+    // Lists the data files of the newest checkpoint.
     std::vector<fs::path> parts() const {
         const fs::path newest = checkpoint::find_newest_checkpoint(folder_).value();
         std::vector<fs::path> all;

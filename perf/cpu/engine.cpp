@@ -58,10 +58,11 @@ private:
 
 struct Programs {
     schedule::PipelineShape shape;
-    std::vector<schedule::Program> all;
+    std::vector<schedule::Program> all;  // per rank
 };
 
-// Returns the programs of the schedule with the fewest slots for which verify_programs() finds no fault.
+// Returns the programs of the schedule with the fewest slots (buffers at each end of a channel between stages)
+// for which verify_programs() finds no fault.
 Programs prove(const schedule::Schedule& schedule, int microbatches) {
     Programs programs{schedule::make_grid_shape(ranks, 1, 1, microbatches), {}};
     for (; programs.shape.slots <= 4; ++programs.shape.slots) {
@@ -77,7 +78,8 @@ struct Timing {
 };
 
 // Collective over `group`. Calls `act` on both ranks `repeats` times, after some unmeasured warm-up calls.
-// The time of a call is that of the slower rank, divided by `parts`. Returns the median and the minimum.
+// The time of a call is that of the slower rank, divided by `parts`: the number of instructions or messages in
+// a call. Returns the median and the minimum.
 template <class Act>
 Timing measure(comm::Communicator& group, int repeats, std::size_t parts, Act&& act) {
     std::vector<double> times;

@@ -15,8 +15,8 @@ extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const i
 namespace trireme::perf {
 namespace {
 
-// Numbers in a Buffer, as the program uses it: the large pages of a Buffer are faster to access than small
-// pages.
+// An array of numbers in a Buffer, the memory in which the program keeps its tensors. The large pages of a
+// Buffer are faster to access than small pages.
 class Numbers {
 public:
     Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), device::MemorySpace::host) {

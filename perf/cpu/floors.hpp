@@ -40,8 +40,8 @@ struct PlainMatmul {
     bool accumulate = false;
 };
 
-// Measures one call of the matrix library. If it has two functions (oneDNN: gemm and matmul), the faster one
-// counts.
+// Returns the seconds of one matmul by the matrix library, from `repeats` calls. If the library has two
+// functions for a matmul (oneDNN: gemm and matmul), returns those of the faster function.
 Seconds library_seconds(const PlainMatmul& matmul, std::size_t repeats);
 
 // Returns the bytes per second, read and written, of the faster of two operations: memcpy between arrays of

@@ -1,5 +1,6 @@
 // Times every kernel of the fast CPU backend at the shapes of GPT-2 124M, in CPU seconds. The floor of each
-// kernel is measured in the same run. The program should be pinned to one core:
+// kernel, the time that the machine's measured limits allow (see cases.hpp), is measured in the same run. The
+// program should be pinned to one core:
 //
 //   taskset -c 1 perf_cpu_kernels --json kernels.json
 #include <algorithm>

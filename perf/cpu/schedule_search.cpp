@@ -1,6 +1,7 @@
-// Measures the time to make a schedule from costs on one core: the search alone, and a whole plan with its
-// slots. The resulting step time is compared with the shortest fixed schedule within the same memory, and with
-// the limit: the work of the busiest team.
+// Measures the time to make a schedule from costs on one core: the search alone, and a whole plan, which
+// also chooses the number of slots (buffers at each end of a channel between stages). The resulting step time
+// is compared with the shortest fixed schedule within the same memory, and with the limit: the work of the
+// busiest team.
 //
 //   perf_schedule_search [REPEATS [RESULT.json]]
 //
@@ -32,7 +33,7 @@ struct Case {
     int pipe = 1;
     int microbatches = 1;  // per replica
     std::vector<schedule::StageCost> costs;
-    int max_activations = 0;  // per team; 0 for no limit
+    int max_activations = 0;  // in-flight micro-batches per team, summed over its stages; 0 for no limit
     int data = 1;
     int chunks = 1;
 };
@@ -78,7 +79,7 @@ double predict_step_seconds(const plan::Plan& plan, const Case& search_case) {
 double shortest_fixed(const Case& search_case) {
     double shortest = std::numeric_limits<double>::infinity();
     for (const schedule::Schedule& schedule : schedule::list_schedules()) {
-        if (schedule.stashes_weights) continue;
+        if (schedule.stashes_weights) continue;  // has no flush between steps, unlike a searched schedule
         try {
             shortest = std::min(
                 shortest, predict_step_seconds(make_plan(wish_of(search_case, schedule.name)), search_case));

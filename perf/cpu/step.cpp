@@ -37,7 +37,7 @@ struct Shape {
     std::size_t rows() const { return samples * length; }
 };
 
-// Random tokens in `samples` rows of `length`, each with a target.
+// Random tokens in `samples` sequences of `length` tokens. Each token has a random target.
 struct RandomBatch {
     explicit RandomBatch(const Shape& shape, std::size_t vocabulary) {
         for (std::size_t r = 0; r < shape.rows(); ++r) {
@@ -65,8 +65,8 @@ struct RandomBatch {
         return batch;
     }
 
-    std::vector<std::int32_t> tokens, positions, predicted, targets;
-    std::vector<std::int64_t> visits;
+    std::vector<std::int32_t> tokens, positions, predicted, targets;  // predicted: the rows with a target (all)
+    std::vector<std::int64_t> visits;                                 // per row: number of its sample
     std::vector<kernels::Segment> segments;
 };
 
@@ -131,7 +131,7 @@ struct Line {
     std::string kernel, shape;
     std::size_t calls = 0;
     double seconds = 0;  // sum over all calls of one step
-    double floor = 0;
+    double floor = 0;    // seconds, also for all calls
 };
 
 class Floors {
@@ -222,6 +222,7 @@ void write_json(const Shape& shape, const std::vector<Line>& lines, const nlohma
     std::ofstream(shape.result) << result.dump(2) << '\n';
 }
 
+// `predicted` and `grown` are bytes: the predicted memory, and the growth of the peak memory of the process.
 void report(const Shape& shape, const MeasuredSteps& measured, const std::vector<Line>& lines,
             std::size_t predicted, std::size_t grown) {
     double floor = 0;
@@ -270,7 +271,7 @@ Shape parse(int argc, char** argv) {
 
 void run(const Shape& shape) {
     model::ModelConfig model = model::find_named_model(shape.model);
-    if (model.vocabulary == 0) model.vocabulary = 257;  // byte tokens
+    if (model.vocabulary == 0) model.vocabulary = 257;  // byte tokens and the end-of-text token
     model.dropout = 0;
     model.attention_dropout = 0;
     const std::size_t before = device::read_peak_resident_bytes();

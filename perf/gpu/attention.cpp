@@ -1,4 +1,4 @@
-// Measures causal attention in bf16, forward and backward, beside the matmul rate.
+// Measures the rates of causal attention in bf16, forward and backward, and compares them with the matmul rate.
 //
 //   perf_gpu_attention RESULT.json
 #include "gpu/measurements.hpp"

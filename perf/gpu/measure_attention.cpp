@@ -60,7 +60,7 @@ private:
         grad_output_ = memory.tensor(device::DType::bf16, rows_, query_channels_);
         log_sum_ = memory.tensor(device::DType::f32, rows_, one.heads);
     }
-    // Returns the bytes of all tensors.
+    // Returns the bytes of all tensors. A ghost arena counts them without allocating memory.
     std::size_t bytes(const AttentionCase& one) {
         device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
         allocate_tensors(counted, one);
@@ -109,7 +109,8 @@ Json case_json(device::Stream& stream, const Rounds& rounds, const AttentionCase
 }  // namespace
 
 // The first three shapes are those of the models that perf/gpu/check.sh trains. The others are those of papers
-// on attention: 2,048 channels, and 16,384 tokens in total.
+// on attention: 2,048 channels, and 16,384 tokens in total. The name "64 of 1,024" means heads of 64 channels
+// and samples of 1,024 tokens.
 std::vector<AttentionCase> usual_attention_cases() {
     return {{"gpt2", 32, 1024, 12, 12, 64},        {"gpt2-medium", 16, 1024, 16, 16, 64},
             {"llama-1b", 8, 1024, 32, 8, 64},      {"64 of 1,024", 16, 1024, 32, 32, 64},

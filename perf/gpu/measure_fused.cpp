@@ -24,7 +24,7 @@ struct Operands {
 };
 
 // One matmul in three variants: alone, with all additional operations fused, and followed by a separate kernel
-// for the activation or its gradient. A bias is fused in the last variant, too.
+// for the activation or its gradient. A bias is fused into the matmul in `separate`, too.
 struct MatmulVariants {
     std::string name;
     std::function<void()> plain, fused, separate;
@@ -59,7 +59,7 @@ Json seconds_json(device::Stream& stream, const Rounds& rounds, const std::funct
 
 Json measure_fused_matmuls(device::Stream& stream, const Rounds& rounds, const FusedCase& mlp) {
     device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
-    const Operands sizes(mlp, counted);
+    const Operands sizes(mlp, counted);  // counts the bytes without allocating memory
     device::Arena memory("operands", counted.peak(), device::MemorySpace::gpu);
     const Operands operands(mlp, memory);
     std::uint64_t name = 0;

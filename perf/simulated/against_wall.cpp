@@ -5,8 +5,8 @@
 //   perf_against_wall rejudge RESULT.json OUTPUT.json       the same from a result's `by_round`
 //
 // Criterion: in each row the median over the rounds of simulated seconds / (wall seconds x drift) is within a
-// tenth of 1. The drift is the machine's speed around the run, relative to its speed around the profile. A
-// result with a row outside this bound is INVALID.
+// tenth of 1. The drift is the matmul rate of both cores before and after the wall-clock run, relative to their
+// rate before and after the profile. A result with a row outside this bound is INVALID.
 //
 // RECORDS has settings.json, version.txt and one folder per round with gemm-alone.json, MODEL-profile.json,
 // MODEL-LAYOUT-wall.jsonl and -simulated.jsonl, and the matmul rates before and after the profile and each
@@ -31,8 +31,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int min_rounds = 7;
-constexpr double min_calibration = 0.85;
-constexpr double bound = 0.1;
+constexpr double min_calibration = 0.85;  // minimum median of compute_calibration() over the rounds
+constexpr double bound = 0.1;             // maximum deviation of a row's ratio from 1
 
 std::string read_text(const fs::path& path) {
     std::ifstream in(path);
@@ -65,7 +65,8 @@ void write_cluster(const std::string& path, const std::string& output) {
     std::ofstream(output) << cluster.dump(1) << '\n';
 }
 
-// Returns the median over all steps except the first, which touches memory for the first time.
+// Returns the median duration of the steps in a steps.jsonl, without the first step, which touches memory for
+// the first time.
 double step_seconds(const fs::path& path) {
     std::istringstream lines(read_text(path));
     std::vector<double> seconds;
@@ -84,6 +85,7 @@ public:
     std::string version() const { return read_text(folder_ / "version.txt"); }
     int rounds() const { return rounds_; }
 
+    // Returns `figure` of the folder of each round.
     std::vector<double> of_rounds(const std::function<double(const fs::path&)>& figure) const {
         std::vector<double> values;
         for (int round = 1; round <= rounds_; ++round)
@@ -108,14 +110,15 @@ double compute_mean_rate(const fs::path& round, const std::string& model, const 
     return sum / 4;
 }
 
-// Returns the matmul rate of one of two simultaneous processes, relative to one alone just before.
+// Returns the mean matmul rate of two simultaneous processes, relative to the rate of a process that ran alone
+// just before them.
 double compute_calibration(const fs::path& round, const std::string& first_model) {
-    double both = 0;
+    double mean_rate = 0;
     for (const char* const rank : {"0", "1"}) {
         const std::string name = cat("gemm-", first_model, "-before-profile-", rank, ".json");
-        both += read_json(round / name).at("gflops").get<double>() / 2;
+        mean_rate += read_json(round / name).at("gflops").get<double>() / 2;
     }
-    return both / read_json(round / "gemm-alone.json").at("gflops").get<double>();
+    return mean_rate / read_json(round / "gemm-alone.json").at("gflops").get<double>();
 }
 
 // Makes one row of the result from its figures per round.
@@ -150,6 +153,7 @@ Json compare(const Records& records, const std::string& model, const std::string
     return make_row(model, layout + " 2", wall, simulated, drift);
 }
 
+// Returns the latencies and bandwidths of the link between the two ranks, as profiled in each round.
 Json links_of(const Records& records, const std::string& model) {
     const auto link = [&](const fs::path& round) {
         return read_json(round / (model + "-profile.json")).at("links").at(0);

@@ -2,8 +2,9 @@
 //
 //   perf_stragglers_verdict RECORDS ROUNDS OUTPUT.json
 //
-// RECORDS has settings.json and version.txt, and rounds (rounds.hpp) with healthy.jsonl, off.jsonl,
-// uneven.jsonl and uneven-decisions.jsonl.
+// RECORDS has settings.json and version.txt, and rounds (rounds.hpp) with healthy.jsonl (no rank is slow),
+// off.jsonl (a rank is slow, and the plan stays), uneven.jsonl and uneven-decisions.jsonl (a rank is slow, and
+// the plan changes to shares of the matmuls that are proportional to speed).
 #include <cstdio>
 
 #include "rounds.hpp"
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr double min_gain = 1.35;  // step time without uneven shares / with them
 
-// Seconds of the steps after the plan change.
+// Returns the seconds of each step after the first `before` steps of a run; the run "uneven" has changed its
+// plan by then. `way` is "healthy", "off" or "uneven".
 Series collect_seconds(const Records& records, const std::string& way, std::size_t before) {
     return records.of_rounds([&](int round) {
         std::ifstream lines = open(records.file(round, way + ".jsonl"));
@@ -44,7 +46,7 @@ Series changes(const Records& records) {
 Json judge(const Records& records) {
     const Json settings = read_json(records.file("settings.json"));
     const std::size_t before = settings.at("steps_before");
-    const double factor = settings.at("factor");
+    const double factor = settings.at("factor");  // slowdown of the slow rank
     const Calibration calibration = calibrate(records);
     const std::string why = complaint(records, calibration);
     const Series healthy = collect_seconds(records, "healthy", before);

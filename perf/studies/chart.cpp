@@ -77,6 +77,7 @@ std::string axes(const Scale& scale, const std::string& x_name, const std::strin
                      escaped(y_name));
 }
 
+// Returns the SVG of one line of a chart, with a dot at each point.
 std::string drawn(const Scale& scale, const std::vector<std::pair<double, double>>& points,
                   const char* colour) {
     std::string line, dots;

@@ -1,4 +1,5 @@
-// Draws line charts as SVG, with a logarithmic x axis (base 2).
+// Draws line charts as SVG. The x axis is logarithmic and labels each x of the points; the y axis is linear
+// from 0.
 #pragma once
 
 #include <map>

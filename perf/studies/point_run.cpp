@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 struct Run {
     Json summary = {};         // null if the run failed
-    std::string program = {};  // the version that ran it
+    std::string program = {};  // version of trireme, from the run's manifest.json
     std::string failure = {};  // exit code and error message; empty if the run succeeded
 };
 
@@ -41,7 +41,8 @@ int run(std::vector<std::string> words, const fs::path& log) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Returns the text after "trireme: ", or the last line.
+// Returns the error message in a log: the text of the first line that begins with "trireme: ", or else the last
+// line.
 std::string sentence_of(const std::string& log) {
     std::istringstream lines(log);
     std::string last;
@@ -78,7 +79,8 @@ Run run_of(const Study& study, const Point& point, const std::string& program, c
     return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
 }
 
-// Returns a figure such as "bubble/measured", a number or a text; null if there is none.
+// Returns the value of a figure such as "bubble/measured", which is a number or a text; null if `summary` lacks
+// the figure.
 Json find_figure(const Json& summary, const std::string& figure) {
     const Json::json_pointer pointer("/" + figure);
     return summary.is_object() && summary.contains(pointer) ? summary.at(pointer) : Json();
@@ -103,11 +105,12 @@ Row make_row(const Study& study, const Point& point, const std::string& program,
     row.failure = other_run.failure;
     if (!other_run.program.empty() && other_run.program != own_run.program)
         row.figures["program"] = cat(own_run.program, " and ", other_run.program);
+    // The row also has the fraction of each such figure that the options of the comparison run save.
     for (const auto& [name, figure] : study.beside->saved) {
-        const Json whole = find_figure(own_run.summary, figure);
-        const Json rest = find_figure(other_run.summary, figure);
-        if (whole.is_number() && rest.is_number())
-            row.figures[name] = 1 - rest.get<double>() / whole.get<double>();
+        const Json own_value = find_figure(own_run.summary, figure);
+        const Json other_value = find_figure(other_run.summary, figure);
+        if (own_value.is_number() && other_value.is_number())
+            row.figures[name] = 1 - other_value.get<double>() / own_value.get<double>();
     }
     return row;
 }

@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 
 fs::path path_of(const Point& point, const fs::path& records) { return records / (point.folder + ".row.json"); }
 
-// Returns what a row must answer: the options and the figures of the point. A kept row with another request is
-// not used.
+// Returns the options that a row is computed with and the figures that it must have. A row's file also contains
+// them, and kept_row() ignores a file whose request is not that of the study now.
 Json describe_request(const Study& study, const Point& point) {
     Json request = {{"command", study.command},
                     {"launch", study.launch},

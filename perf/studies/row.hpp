@@ -13,18 +13,20 @@
 namespace trireme::studies {
 
 struct Row {
-    std::map<std::string, nlohmann::json> figures = {};  // null if absent
+    std::map<std::string, nlohmann::json> figures = {};  // by name; null if the run lacks it
     std::string failure = {};                            // error message if a run failed
 };
 
-// These read and write the files of a study.
+// The first function returns an empty text if the file cannot be read; the second one throws ResourceError if
+// the file cannot be written.
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
 // Writes the row to a file in `records`, beside the records of the point's runs.
 void keep(const Row& row, const Study& study, const Point& point, const std::filesystem::path& records);
 
-// Returns no row if the file does not exist, or if the study's options or figures have changed since.
+// Returns the row that keep() wrote; empty if its file does not exist, or if the study's options or figures
+// have changed since keep().
 std::optional<Row> kept_row(const Study& study, const Point& point, const std::filesystem::path& records);
 
 }  // namespace trireme::studies

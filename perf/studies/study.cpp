@@ -2,14 +2,14 @@
 //
 //   perf_study FILE [OUTPUT]                 runs all points that have not run yet
 //   perf_study --points FILE                 prints the number of points
-//   perf_study --point NUMBER FILE [OUTPUT]  runs one point, from 0; several may run at the same time
+//   perf_study --point NUMBER FILE [OUTPUT]  runs one point, from 0; several points may run at the same time
 //   perf_study --join FILE [OUTPUT]          makes the table of the finished points; exit code 3 if some are
 //                                            missing
 //
 // OUTPUT is `studies` by default. The program writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg.
 // Runs leave their records in OUTPUT/NAME/. A run with a summary.json is not repeated, unless the study now
 // gives it other options. A failed run has its error message in the table, and is tried again next time.
-// --program PATH runs another program than the trireme in the same folder.
+// --program PATH runs the program PATH instead of the trireme in the folder of perf_study.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,6 +82,7 @@ struct CommandLine {
     throw ConfigError(cat(why, "; it is perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]"));
 }
 
+// Removes the first word and returns it. `what` describes it in the error message if it is missing.
 std::string next(std::vector<std::string>& words, const std::string& what) {
     if (words.empty() || words.front().empty() || words.front().starts_with("--"))
         refuse(cat(what, " is missing"));
@@ -148,7 +149,8 @@ int run_point(const Study& study, const Point& point, const CommandLine& line) {
     return 0;
 }
 
-// Mean time of a point. Points whose results are already known take no time and do not count.
+// Predicts the remaining seconds of a study from the mean time of its points so far. Points whose results are
+// already known take almost no time and do not count.
 class Pace {
 public:
     void add(double seconds) {

@@ -160,7 +160,7 @@ std::vector<Point> make_points(const Study& study) {
     std::set<std::string> names;
     for (Options& own : combinations) {
         Options all = own;
-        all.insert(study.options.begin(), study.options.end());
+        all.insert(study.options.begin(), study.options.end());  // keeps the values that the axes set
         for (Options* options : {&own, &all})  // an empty text removes an option of the study from this point
             std::erase_if(*options, [](const auto& option) { return option.second.empty(); });
         const std::string folder = folder_of(own);
@@ -171,9 +171,9 @@ std::vector<Point> make_points(const Study& study) {
     return points;
 }
 
-Point beside(const Point& point, const ComparisonSpec& wish) {
-    Point other{.own = point.own, .all = wish.options, .folder = point.folder + ".beside"};
-    other.all.insert(point.all.begin(), point.all.end());
+Point beside(const Point& point, const ComparisonSpec& comparison) {
+    Point other{.own = point.own, .all = comparison.options, .folder = point.folder + ".beside"};
+    other.all.insert(point.all.begin(), point.all.end());  // keeps the values of the comparison
     return other;
 }
 
@@ -182,7 +182,7 @@ std::vector<std::string> words_for(const Study& study, const Point& point, const
     std::vector<std::string> words;
     std::set<std::string> launcher_options;
     for (const std::string& word : study.launch) words.push_back(filled(word, point.all, launcher_options));
-    if (study.command != "train") launcher_options.clear();  // other commands also get these options
+    if (study.command != "train") launcher_options.clear();  // other commands also get the launcher's options
     words.insert(words.end(), {program, study.command});
     std::set<std::string> used_options = launcher_options;  // in the launch command or in other options
     Options options;

@@ -30,7 +30,9 @@ namespace trireme::studies {
 using Options = std::map<std::string, std::string>;
 
 struct ChartSpec {
-    std::string title, x, y;
+    std::string title;
+    std::string x;                   // name of an option
+    std::string y;                   // name of a figure
     std::vector<std::string> lines;  // options; the chart has one line for each combination of their values
 };
 
@@ -51,10 +53,10 @@ struct Study {
     std::vector<ChartSpec> charts;
 };
 
-// One run of a study.
+// A combination of one point from each axis, and so one run of the study.
 struct Point {
-    Options own;         // options that its axes set
-    Options all;         // `own` and the study's options
+    Options own;         // options that the points of the axes set
+    Options all;         // `own`, and those of the study's options that `own` does not set
     std::string folder;  // its name, made from `own`: "pipe-4.schedule-1f1b"
 };
 
@@ -64,8 +66,8 @@ Study read_study(const std::filesystem::path& file);
 // Returns all points; the last axis varies fastest. Throws ConfigError if two points have the same name.
 std::vector<Point> make_points(const Study& study);
 
-// Returns the second run of a point.
-Point beside(const Point& point, const ComparisonSpec& wish);
+// Returns the second run of a point, in which the options of the comparison replace those of the point.
+Point beside(const Point& point, const ComparisonSpec& comparison);
 
 // Returns the command line of a point, whose records go to `folder`.
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,

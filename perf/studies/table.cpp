@@ -19,6 +19,7 @@ Json get_figure(const Row& row, const std::string& figure) {
     return found == row.figures.end() ? Json() : found->second;
 }
 
+// Returns the names of the figures that are columns of the table, including the saved fractions.
 std::vector<std::string> figures_of(const Study& study) {
     std::vector<std::string> figures = study.figures;
     if (!study.beside) return figures;
@@ -26,6 +27,7 @@ std::vector<std::string> figures_of(const Study& study) {
     return figures;
 }
 
+// Quotes a text for CSV if it contains a comma, a quote or a line feed.
 std::string cell(const std::string& text) {
     if (text.find_first_of(",\"\n") == std::string::npos) return text;
     std::string quoted = "\"";
@@ -33,6 +35,7 @@ std::string cell(const std::string& text) {
     return quoted + "\"";
 }
 
+// Returns the names of the options that are columns of the table.
 std::vector<std::string> columns_of(const std::vector<Point>& points) {
     std::set<std::string> names;
     for (const Point& point : points) {

@@ -87,6 +87,7 @@ std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Obs
     if (observed.step < trial_->last_change_step + min_trial_steps) return std::nullopt;
     trial_->is_judged = true;
     const bool is_slowness_unchanged = observed.steady_steps >= observed.step - trial_->begin_step;
+    // `before` is the predicted duration of the observed steps without the migrations; 0 if unknown.
     const double before = trial_->seconds_per_flop * count_step_flops(observed);
     if (!is_slowness_unchanged || before == 0 || observed.step_seconds < (1 - min_gain) * before)
         return std::nullopt;
@@ -105,17 +106,17 @@ std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Obs
 // changed since then.
 std::optional<plan::Decision> PlanChooser::ask_policy(const plan::Observation& observed) {
     auto decision = policy_(observed, current_.plan);
-    if (!ended_migration_) return decision;
-    const bool is_slowness_unchanged = observed.steady_steps >= observed.step - *ended_migration_;
-    if (!is_slowness_unchanged) ended_migration_.reset();
+    if (!migration_end_step_) return decision;
+    const bool is_slowness_unchanged = observed.steady_steps >= observed.step - *migration_end_step_;
+    if (!is_slowness_unchanged) migration_end_step_.reset();
     if (!is_slowness_unchanged || !decision || decision->migrations.empty()) return decision;
     note_refusal(
-        cat("the migration that was undone after step ", *ended_migration_, " would not be faster now"));
+        cat("the migration that was undone after step ", *migration_end_step_, " would not be faster now"));
     return std::nullopt;
 }
 
-// Reports that a rank is slow although the policy keeps the plan of the options. A policy itself gives no
-// reason for keeping a plan.
+// Called if the policy keeps the plan. If that is the plan of the options although a rank is slow, notes this
+// as a refusal for the user, because a policy itself gives no reason for keeping a plan.
 void PlanChooser::report_idle_policy(const plan::Observation& observed) {
     const plan::Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);
@@ -191,7 +192,7 @@ void PlanChooser::note_change(plan::Decision& decision, const records::PlanChang
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
     trial_ = std::exchange(chosen_trial_, std::nullopt);
-    if (std::exchange(choice_ends_migration_, false)) ended_migration_ = decision.step;
+    if (std::exchange(choice_ends_migration_, false)) migration_end_step_ = decision.step;
     observer_.begin_plan();
     last_refusal_.clear();
     if (change.moved_bytes + change.kept_bytes > 0) {

@@ -32,6 +32,9 @@ void check_move(const config::RunConfig& config, const plan::Plan& plan) {
                           "step; use --move stop"));
 }
 
+// Checks `fractions` and stores them in `plan`. They are, per rank, the fraction of its matmuls that the rank
+// does not compute itself. The caller ensures that plan.migrations are set, because what helpers compute is not
+// skipped.
 void set_skipped_fractions(const std::vector<double>& fractions, int ranks, plan::Plan& plan) {
     if (fractions.empty()) return;
     if (fractions.size() != static_cast<std::size_t>(ranks)) {
@@ -54,6 +57,7 @@ void set_skipped_fractions(const std::vector<double>& fractions, int ranks, plan
     plan.skipped = fractions;
 }
 
+// Returns the fraction of the matmul that all helpers of rank `from` compute together.
 double sum_fractions(const std::vector<layout::Migration>& migrations, int from, std::size_t matmul) {
     double sum = 0;
     for (const layout::Migration& each : migrations) sum += each.from == from ? each.fractions[matmul] : 0;
@@ -100,6 +104,8 @@ void set_migrations(const std::vector<layout::Migration>& migrations, int ranks,
     plan.migrations = migrations;
 }
 
+// Throws ConfigError if `plan` does not have `recorded_hash`; an empty hash is not checked. `which` says for
+// the message which plan it is: "before it" or "after it", where "it" is the decision.
 void check_hash(const std::string& recorded_hash, const plan::Plan& plan, const char* which) {
     if (recorded_hash.empty() || recorded_hash == compute_hash(plan)) return;
     throw ConfigError(
@@ -120,7 +126,7 @@ void check_updates(const config::RunConfig& config, const plan::Plan& plan) {
 // Bytes of a rank's state in one plan.
 struct StateBytes {
     std::size_t values = 0;   // parameters
-    std::size_t moments = 0;  // each kind of optimizer state: a moment, or the master weights
+    std::size_t moments = 0;  // one kind of optimizer state: a moment, or the master weights
 };
 
 StateBytes compute_state_bytes(const setup::Job& job, const setup::PlanState& state, int rank) {
@@ -177,8 +183,8 @@ void check_memory_of_migrations(const setup::Job& job, const setup::PlanState& n
     }
 }
 
-// Makes the plan of the decision. If the decision sets no schedule, the plan has that of the options; if it
-// sets no number of micro-batches, the plan has that of the plan `before` the change.
+// Makes the plan of the decision. If the decision sets no schedule, the plan has the schedule of the options.
+// If the decision sets no number of micro-batches, the plan has the number of the plan `before`.
 setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& before, int ranks,
                                     const plan::Decision& decision) {
     const config::RunConfig& config = job.config;
@@ -271,8 +277,8 @@ std::size_t PlanTransition::predict_moving_bytes(const setup::Job& job, int rank
     for (std::size_t moved_kinds = 1; moved_kinds <= kind_count; ++moved_kinds)
         max_bytes = std::max(max_bytes, before.values + (kind_count - moved_kinds + 1) * before.moments +
                                             moved_kinds * after.moments);
-    // Node memory holds at most the state that the node's ranks will have. Each rank accounts for its own
-    // state.
+    // Node memory holds either the values or one kind of optimizer state, for all ranks of the node. Each rank
+    // accounts for the part that it will own.
     if (method == config::MoveMethod::twins) max_bytes += std::max(after.values, after.moments);
     return max_bytes;
 }

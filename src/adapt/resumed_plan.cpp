@@ -15,11 +15,11 @@ using Json = nlohmann::ordered_json;
 // A checkpoint's entry about the origin of its plan. A checkpoint has this entry only if its plan was not that
 // of the options.
 struct SavedOrigin {
-    std::string hash;       // hash of the plan of the options
-    std::string straggler;  // value of --straggler
-    std::vector<double> slowness;
-    std::size_t steady_steps = 0;
-    plan::Decision decision;  // the decision that led to the plan
+    std::string hash;              // hash of the plan of the options
+    std::string straggler;         // value of --straggler
+    std::vector<double> slowness;  // per rank; see plan::Observation
+    std::size_t steady_steps = 0;  // steps since a rank's slowness last changed
+    plan::Decision decision;       // the decision that led to the plan
 };
 
 // Parses the entry of a checkpoint. Empty if the entry does not have the form that this program writes.
@@ -37,8 +37,8 @@ std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::stri
     return std::nullopt;
 }
 
-// Describes a difference between the saved run and this run that makes the saved decision useless; empty if
-// there is none.
+// Describes a difference between the saved run and this run that makes the saved decision useless. Returns an
+// empty string if there is no such difference.
 std::string describe_difference(const SavedOrigin& saved, const setup::Setup& setup, std::size_t ranks) {
     if (saved.slowness.size() != ranks)
         return cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks);
@@ -68,6 +68,8 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     return {};
 }
 
+// Applies the checkpoint's decision, if the checkpoint has one. If this run cannot use the decision, keeps the
+// plan of the options and explains why in setup.origin.explanation.
 void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
     const checkpoint::StoredModel& stored = *setup.job.stored_model;
     const Json run = Json::parse(stored.state()->run);

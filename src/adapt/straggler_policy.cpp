@@ -37,8 +37,8 @@ layout::MatmulFractions count_matmul_weights(const model::ModelConfig& model) {
     return weights;
 }
 
-// Returns the widths that are divided among the ranks of a team (key-value heads, MLP columns) and the fraction
-// of a block's work that is divided with each.
+// Returns the widths that are divided among the ranks of a team (key-value heads, MLP columns). Each has the
+// fraction of a block's work that is divided in proportion to this width.
 std::vector<policy::SharedWidth> list_widths(const model::ModelConfig& model) {
     const auto [attention_in, attention_out, mlp_in, mlp_out] = count_matmul_weights(model);
     const double attention = attention_in + attention_out;
@@ -71,7 +71,7 @@ policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanSt
             .costs = compute_migration_costs(job, current, link)};
 }
 
-bool have_teams_one_stage(const plan::Plan& plan) {
+bool has_one_stage_per_team(const plan::Plan& plan) {
     return std::ranges::all_of(plan.teams, [](const layout::Team& team) { return team.stages.size() == 1; });
 }
 
@@ -80,8 +80,8 @@ bool reads_replicated_input(std::size_t matmul) {
            matmul == static_cast<std::size_t>(layout::Matmul::mlp_in);
 }
 
-// Returns how many passes of the whole model the work of a team in a step is equal to. A micro-batch in a stage
-// counts as the stage's fraction of all layers.
+// Returns the work of a team in a step as a number of passes of one micro-batch through the whole model. A
+// micro-batch in one stage counts as the stage's fraction of all layers.
 double count_passes(const plan::Plan& plan, const layout::Team& team) {
     double passes = 0;
     for (const int stage : team.stages) {
@@ -93,6 +93,8 @@ double count_passes(const plan::Plan& plan, const layout::Team& team) {
     return passes;
 }
 
+// Returns the costs of migrations within `team` in a step. Sets only the seconds of messages, which are
+// explained at compute_migration_costs().
 policy::OffloadCosts compute_team_migration_costs(const setup::Job& job, const setup::PlanState& current,
                                                   const layout::Team& team, const layout::Link& link) {
     const double passes = count_passes(current.plan, team);
@@ -113,7 +115,7 @@ policy::OffloadCosts compute_team_migration_costs(const setup::Job& job, const s
 }  // namespace
 
 bool may_move_stage_boundaries(const plan::Plan& plan) {
-    return have_teams_one_stage(plan) && plan.layout.stages.size() > 1;
+    return has_one_stage_per_team(plan) && plan.layout.stages.size() > 1;
 }
 
 // Schedules with split backward passes or several stages per rank are only generated for replicas with equal
@@ -124,7 +126,7 @@ bool may_take_uneven_turns(const plan::Plan& plan) {
         plan.schedule == schedule::searched_schedule_name ||
         (schedule != nullptr && schedule->shape == schedule::ScheduleShape::one_stage_per_team);
     const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
-    return is_supported_schedule && have_teams_one_stage(plan) &&
+    return is_supported_schedule && has_one_stage_per_team(plan) &&
            std::ranges::any_of(plan.layout.stages, has_replicas);
 }
 

@@ -19,10 +19,10 @@ std::size_t count_state_bytes(std::size_t values, std::size_t moments, const set
                                                byte_size(accumulator_type(job.dtype));
 }
 
-// Moves the state to the memory of the new plan. Bytes are sums over all ranks.
+// Moves the state to the memory of the new plan. The numbers of bytes are sums over all ranks.
 struct StateMover {
     std::size_t moved_bytes = 0;
-    std::size_t kept_bytes = 0;
+    std::size_t kept_bytes = 0;                      // bytes that stay on their rank
     std::function<void(rank::RankState)> move = {};  // called after the new trainer has been made
 };
 
@@ -63,6 +63,7 @@ std::size_t count_held_elements(const std::vector<layout::HeldTensor>& tensors) 
     return sum;
 }
 
+// Returns the seconds after which a wait of this rank for other ranks counts as a stall.
 double choose_stall_limit(const RunningPlan& running) {
     return rank::choose_stall_limit(running.current.plan, running.session.rank(),
                                     running.job.config.run.stall_timeout);

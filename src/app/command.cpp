@@ -47,8 +47,8 @@ po::options_description make_boost_descriptions(const std::vector<OptionGroup>& 
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
     const std::string name = word.substr(dashes, word.find('=') - dashes);
     const std::string suggestion = suggest_word(name, list_names(groups), "--");
-    const std::string next = suggestion.empty() ? cat("; trireme ", command, " --help lists all") : suggestion;
-    throw ConfigError(cat("unknown option ", make_printable(word.substr(0, word.find('='))), next));
+    const std::string hint = suggestion.empty() ? cat("; trireme ", command, " --help lists all") : suggestion;
+    throw ConfigError(cat("unknown option ", make_printable(word.substr(0, word.find('='))), hint));
 }
 
 [[noreturn]] void refuse_missing_value(const std::string& command, const std::string& option) {
@@ -134,6 +134,7 @@ bool has_all_option(Arguments arguments) {
                        [](std::string_view word) { return word == "--all"; });
 }
 
+// Throws ConfigError if the program has no command of this name.
 void refuse_unknown_command(const std::string& name) {
     const std::vector<std::string> known = list_command_names();
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
@@ -150,7 +151,7 @@ void apply_settings(const std::vector<Setting>& settings, const std::vector<Opti
         const Option* option = find_option(groups, setting.name);
         if (option == nullptr) continue;
         const bool is_first = seen_options.insert(setting.name).second;
-        (is_first ? option->set : option->add)(setting);
+        (is_first ? option->set : option->add)(setting);  // only repeatable options occur again
     }
 }
 
@@ -264,7 +265,7 @@ Command parse_simulate_command(Arguments arguments) {
     return config;
 }
 
-// Parses a command with options of its own and positional words, which `store_words` stores in the
+// Parses a command with options of its own and positional words. `store_words` stores the words in the
 // configuration.
 template <class Config>
 Command parse_tool_command(const char* name, Arguments arguments,

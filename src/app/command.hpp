@@ -26,11 +26,13 @@ using Command = std::variant<ShowText, TrainCommand, config::EvaluateConfig, too
                              tools::SimulateConfig, ProfileCommand, tools::DoctorConfig, tools::PrepareConfig,
                              tools::ConvertConfig, InspectConfig, ReportConfig>;
 
-// Returns true if every rank of an MPI job runs the command. Returns false if only its help is requested.
+// Returns true if the command needs an MPI session, because every rank of an MPI job may run it. Returns false
+// if only the command's help is requested.
 bool needs_session(std::span<const char* const> arguments);
 
 // Parses the `arguments` after the program's name. `mpi` is the MPI library with which the program was built,
-// for --version. Reads config files, and the options of a checkpoint that is resumed. Throws ConfigError.
+// for --version. Reads config files, and the options of a checkpoint that is resumed. Throws ConfigError if
+// the command, an option or a value is invalid.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
 // Sets the options whose default depends on the number of ranks, and updates config.ini_text and

@@ -48,8 +48,8 @@ std::string format_command_help(const std::string& command, const std::string& s
 // Returns the text of --version. `mpi` is the MPI library with which the program was built.
 std::string format_version(const std::string& mpi);
 
-// Return the reference of all commands and options as docs/reference/options.md and as a man page, and a
-// completion script for bash.
+// The first two functions return the reference of all commands and options, as Markdown (the text of
+// docs/reference/options.md) and as a man page. The third one returns a completion script for bash.
 std::string format_markdown_reference();
 std::string format_man_page();
 std::string format_bash_completion();

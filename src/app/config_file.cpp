@@ -40,6 +40,7 @@ std::string parse_value(std::string_view text) {
     return std::string(remove_comment(text));
 }
 
+// Adds quotes if parse_value() might not return `value` without them.
 std::string add_quotes(const std::string& value) {
     const bool has_mark = value.find_first_of("#;\"") != std::string::npos;
     const bool has_outer_blanks = trim(value).size() != value.size();
@@ -117,6 +118,8 @@ private:
     std::vector<Setting> settings_;
 };
 
+// Returns the lines of an option: a comment with its meaning, and its value. If the option has no value, the
+// second line is a comment, too.
 std::string format_entry(const Option& option) {
     const std::string value = option.get();
     const std::string comment =

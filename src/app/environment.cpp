@@ -19,8 +19,8 @@ std::string read_search_path() {
 }
 
 void load_kernels_eagerly() {
-    constexpr int keeps_what_is_set = 0;
-    ::setenv("CUDA_MODULE_LOADING", "EAGER", keeps_what_is_set);
+    constexpr int overwrite = 0;  // a value that the user has set is kept
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", overwrite);
 }
 
 }  // namespace trireme::app

@@ -11,7 +11,7 @@ namespace trireme::app {
 namespace {
 
 constexpr std::size_t line_width = 100;
-constexpr std::size_t meaning_column = 27;
+constexpr std::size_t meaning_column = 27;  // where the meanings of options begin
 
 constexpr const char* exit_codes =
     "Exit codes: 0 done; 2 an error that you can fix; 3 the machine refused; 70 a bug of Trireme;\n"
@@ -68,12 +68,13 @@ void append_group(std::string& text, const GroupHelp& group) {
     for (const OptionHelp& option : group.options) append_option(text, option);
 }
 
+// The caller ensures that there is a command of this name.
 CommandHelp find_command(const std::string& name) {
     const std::vector<CommandHelp> commands = describe_commands();
     return *std::ranges::find(commands, name, &CommandHelp::name);
 }
 
-// Returns the groups of a command, followed by those of `train` if it takes them.
+// Returns the option groups of a command, followed by those of `train` if the command takes its options.
 std::vector<GroupHelp> list_all_groups(const CommandHelp& command) {
     std::vector<GroupHelp> groups = command.groups;
     if (command.takes_train_options)

@@ -22,7 +22,8 @@ std::string escape_table_cell(const std::string& text) { return replace_all(text
 
 std::string format_markdown_row(const OptionHelp& option) {
     std::string meaning = option.description.meaning;
-    for (const auto& [word, value] : option.description.values) meaning += cat("<br>`", word, "`: ", value);
+    for (const auto& [word, value_meaning] : option.description.values)
+        meaning += cat("<br>`", word, "`: ", value_meaning);
     const std::string default_text = option.is_switch ? "off" : option.default_text;
     return cat("| `", escape_table_cell(format_name_and_value(option)), "` | ", escape_table_cell(meaning),
                " | ", default_text.empty() ? "" : "`" + escape_table_cell(default_text) + "`", " |\n");
@@ -86,8 +87,8 @@ std::string join_option_names(const std::vector<GroupHelp>& groups) {
     return names;
 }
 
-// Returns the words of a value format such as "stop|overlap", separated by blanks; empty if one of them is a
-// placeholder in capitals.
+// Returns the words of a value format such as "stop|overlap" or "stop|overlap[,...]", separated by blanks.
+// Returns an empty text if the format has no bars, or if it contains a placeholder in capitals.
 std::string list_fixed_words(const std::string& value_format) {
     const std::string list = value_format.substr(0, value_format.find('['));
     if (list.find('|') == std::string::npos) return "";
@@ -96,6 +97,8 @@ std::string list_fixed_words(const std::string& value_format) {
     return replace_all(list, "|", " ");
 }
 
+// Returns branches of a bash `case` statement, one per option whose values are fixed words. Example:
+// "train:--move) values='stop overlap' ;;".
 std::string format_completion_cases(const CommandHelp& command) {
     std::string text;
     for (const GroupHelp& group : command.groups) {
@@ -135,7 +138,7 @@ std::string format_man_page() {
 
 std::string format_bash_completion() {
     const std::vector<CommandHelp> commands = describe_commands();
-    const std::string train_option_names = join_option_names(commands.front().groups);
+    const std::string train_option_names = join_option_names(commands.front().groups);  // `train` is first
     std::string names, options, values;
     for (const CommandHelp& command : commands) {
         names += (names.empty() ? "" : " ") + command.name;

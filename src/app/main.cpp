@@ -71,8 +71,8 @@ void run_command(const config::EvaluateConfig&) { throw_needs_session(); }
 void run_command(const ProfileCommand&) { throw_needs_session(); }
 void run_command(const tools::DoctorConfig&) { throw_needs_session(); }
 
-// The parsed command line of this rank, or the error in it. The error is thrown later, so that all ranks end
-// together.
+// The parsed command line of this rank, or the error in it. The constructor does not throw the error;
+// command() does, so that all ranks can join the MPI job first and then end together.
 class ParsedCommandLine {
 public:
     explicit ParsedCommandLine(Arguments arguments) {
@@ -136,10 +136,11 @@ int run_without_session(ParsedCommandLine& line) {
     return finish_output(static_cast<int>(ExitCode::done));
 }
 
-// Facts about this process that are read before it joins the MPI job.
+// The state that a rank prepares before it joins the MPI job.
 struct ProcessFacts {
     EnvironmentFacts process;  // read before MPI starts, because MPI libraries change the environment
-    device::StopSignals* signals = nullptr;  // only for `train`, which can resume later; otherwise null
+    // Catches signals that ask `train` to stop with a checkpoint. Null in simulations and for other commands.
+    device::StopSignals* signals = nullptr;
 };
 
 ExitCode run_command(TrainCommand& command, comm::Session& session, const ProcessFacts& process_facts) {
@@ -180,9 +181,9 @@ ExitCode run_on_rank(ParsedCommandLine& line, comm::Session& session, const Proc
     return run_doctor(std::get<tools::DoctorConfig>(parsed_command), process_facts.process, session, std::cout);
 }
 
-// Ends this rank after a failure. A ConfigError usually occurs on all ranks: then rank 0 reports it, and all
-// ranks finalize MPI and exit. Any other error may have occurred on this rank alone, which then reports it and
-// aborts the job.
+// Ends this rank after a failure. If all ranks have ended with a ConfigError, rank 0 reports it, and all ranks
+// finalize MPI and exit. Otherwise the other ranks may still wait for this rank, which therefore reports its
+// failure and aborts the job.
 int end_rank_after_failure(const Failure& failure, const comm::Session& session, rank::Departure& departure) {
     const int code = static_cast<int>(failure.code);
     const bool is_joint_exit = failure.code == ExitCode::config && departure.confirm_joint_exit();

@@ -46,7 +46,7 @@ std::string find_host_name() {
 
 struct NamedOptions {
     const char* command;
-    std::vector<OptionGroup> groups;  // refer to the command, which must outlive them
+    std::vector<OptionGroup> groups;  // refer to the parsed command, which must outlive them
 };
 
 NamedOptions list_options(TrainCommand& command) { return {"train", make_train_options(command.config)}; }
@@ -62,8 +62,8 @@ NamedOptions list_options(OtherCommand&) {
 
 bool may_differ_between_ranks(const std::string& option) { return option == "run-dir" || option == "threads"; }
 
-constexpr double stalls_before_exit = 10;
-constexpr double max_seconds = 1e6;  // keeps the deadline within the range of the clock
+constexpr double stalls_before_exit = 10;  // in units of --stall-timeout
+constexpr double max_seconds = 1e6;        // keeps the deadline within the range of the clock
 
 [[noreturn]] void report_and_exit(double seconds) {
     const Failure failure{ExitCode::resource,

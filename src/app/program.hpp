@@ -26,9 +26,10 @@ std::string read_search_path();  // PATH
 // at its first launch and then may wait for all work of the GPU, which may in turn wait for another rank.
 void load_kernels_eagerly();
 
-// The following functions check that the processor can execute the fast kernels. These functions are in app,
-// because the objects of app are linked first and are compiled for any x86-64 processor. The functions must not
-// use code of src/kernels/cpu, not even a template.
+// The following functions check that the processor can execute the fast kernels. The functions themselves must
+// run on any x86-64 processor. Therefore they are in app, whose objects are compiled for any such processor and
+// are linked first: of several copies of a template, the linker keeps the first. The functions must not use
+// code of src/kernels/cpu, not even a template.
 //
 // Returns the features in `required` that `available` lacks. Both are lists of names, separated by blanks:
 // "avx2 fma".

@@ -64,7 +64,7 @@ std::string format_plan(const std::vector<tools::ComparedSchedule>& schedules, t
 
 ExitCode run_doctor(const tools::DoctorConfig& config, const EnvironmentFacts& process,
                     const comm::Session& session, std::ostream& out) {
-    config::RunConfig run;
+    config::RunConfig run;  // has default options: the thread count is that of a run without --threads
     run.job = process.job;
     const tools::DoctorInputs inputs{.job = process.job,
                                      .start = process.start,

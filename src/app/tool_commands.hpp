@@ -14,15 +14,16 @@ namespace trireme::app {
 struct EnvironmentFacts {
     SlurmJob job = {};
     ProcessStart start = {};
-    std::string search_path = {};
+    std::string search_path = {};  // PATH
 };
 
 // Collective over all ranks. Runs `doctor` (tools/doctor.hpp); only rank 0 writes to `out`.
 ExitCode run_doctor(const tools::DoctorConfig& config, const EnvironmentFacts& process,
                     const comm::Session& session, std::ostream& out);
 
-// Writes the plan to the file `config.output`, or to `out` if unset. Throws ConfigError if the options allow no
-// plan or the file cannot be created, and ResourceError if the disk is full.
+// Writes the plan, or the comparison of the schedules `config.compare` if any are given, to the file
+// `config.output`, or to `out` if no file is named. Throws ConfigError if the options allow no plan or the file
+// cannot be created, and ResourceError if the disk is full.
 void show_plan(const tools::PlanConfig& config, std::ostream& out);
 
 // The configuration of `trireme profile`, which measures the cost of the layers of a run.

@@ -67,7 +67,7 @@ fs::path find_final_path(const fs::path& path) {
         const std::size_t begin = find_partial_mark(name);
         if (begin == std::string::npos) {
             final_path /= component;
-        } else if (begin > 0) {  // if begin is 0, a partial folder inside of the final one: skipped
+        } else if (begin > 0) {  // `.partial-XXXXXXXX`, where `begin` is 0, has no final name
             final_path /= name.substr(1, begin - 1);
         }
     }
@@ -85,8 +85,8 @@ void sync_to_disk(const std::filesystem::path& path) {
     const bool is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
     const int code = errno;
     if (descriptor >= 0) ::close(descriptor);
-    // File systems that cannot sync a folder return EINVAL. That is no error: the rename is as safe as they can
-    // make it.
+    // File systems that cannot sync a folder return EINVAL. EINVAL is no error, because the caller can do
+    // nothing more to make the names in such a folder durable.
     if (!is_synced && code != EINVAL) throw_write_error(path, code);
 }
 

@@ -8,10 +8,10 @@
 
 namespace trireme::archive {
 
-// Returns `.NAME.partial-XXXXXXXX` beside `path`. The digits are random on every call because processes of
-// several machines may write to one disk.
+// Returns `.NAME.partial-XXXXXXXX` beside `path`, where NAME is the file name of `path`. The digits are random
+// on every call because processes of several machines may write to one disk.
 std::filesystem::path make_partial_path(const std::filesystem::path& path);
-// Returns the path above with the given digits.
+// Returns `.NAME.partial-DIGITS` beside `path`, with the given digits.
 std::filesystem::path make_partial_path(const std::filesystem::path& path, std::string_view digits);
 // Returns `.partial-XXXXXXXX` in `folder`.
 std::filesystem::path make_partial_path_inside(const std::filesystem::path& folder);
@@ -19,7 +19,8 @@ std::filesystem::path make_partial_path_inside(const std::filesystem::path& fold
 // Returns true if `name` is the last component of a path of make_partial_path() or make_partial_path_inside().
 bool is_partial(std::string_view name);
 
-// Returns `path` with the final name of each partial component, for messages.
+// Returns a path for messages: `path`, in which NAME replaces each component `.NAME.partial-XXXXXXXX`, without
+// the components `.partial-XXXXXXXX`.
 std::filesystem::path find_final_path(const std::filesystem::path& path);
 
 // Throws the error for a write to `path` that failed with `code`, a value of errno: ResourceError if the

@@ -56,7 +56,8 @@ std::uint64_t convert_special(std::uint64_t mantissa) {
 template <class From, class To>
 std::uint64_t convert_finite(std::uint64_t mantissa, int exponent) {
     constexpr int leading_position = 62;  // bit of the leading one; a carry needs one more bit
-    // Subnormal numbers have the exponent field 0, but the scale of 1 and no leading one.
+    // A subnormal number has the exponent field 0. It is scaled as if the field were 1, and has no implicit
+    // leading one.
     int biased_exponent = std::max(exponent, 1) - From::bias + To::bias;
     if (exponent > 0) mantissa |= std::uint64_t{1} << From::mantissa_bits;
     const int top_bit = static_cast<int>(std::bit_width(mantissa)) - 1;
@@ -66,7 +67,8 @@ std::uint64_t convert_finite(std::uint64_t mantissa, int exponent) {
     const std::uint64_t rounded =
         shift_right_rounded(significand, leading_position - To::mantissa_bits + subnormal_shift);
     if (biased_exponent < 1) return rounded;
-    // Adding the leading one of `rounded`, or a carry, raises the exponent field by one: hence `- 1`.
+    // Adding `rounded`, whose leading one is not masked, raises the exponent field by one: hence `- 1`. A carry
+    // of the rounding raises the exponent field once more, as it must.
     const std::uint64_t magnitude =
         (static_cast<std::uint64_t>(biased_exponent - 1) << To::mantissa_bits) + rounded;
     return std::min(magnitude, To::infinity);
@@ -100,6 +102,7 @@ void convert_all(std::span<const std::byte> in, std::span<std::byte> out) {
     }
 }
 
+// Calls `visitor` with an object of the Format of `type`.
 template <class Visitor>
 void visit_format(StoredType type, Visitor&& visitor) {
     if (type == StoredType::f64) return visitor(F64{});

@@ -1,4 +1,5 @@
-// Advice for failed writes of HDF5, which seldom reports the cause.
+// Advice for messages about failed writes. HDF5 seldom reports the cause of the failure, so the advice assumes
+// a full disk.
 #pragma once
 
 #include <string_view>

@@ -74,7 +74,7 @@ private:
         const Handle space(check(H5Dget_space(dataset_.get())), H5Sclose);
         std::array<hsize_t, H5S_MAX_RANK> extents{};
         const int axes = check(H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr));
-        std::uint64_t bytes = sizeof(double);  // of the largest element type
+        std::uint64_t bytes = sizeof(double);  // upper bound: the array's size with the largest element type
         for (int axis = 0; axis < axes; ++axis)
             if (__builtin_mul_overflow(bytes, extents[static_cast<std::size_t>(axis)], &bytes))
                 refuse("has more elements than can be counted");

@@ -43,6 +43,7 @@ herr_t disable_locks(hid_t access) {
 #if H5_VERSION_GE(1, 10, 7)
     return H5Pset_file_locking(access, false, true);
 #else
+    // Older versions have no such property.
     return access < 0 ? -1 : 0;
 #endif
 }
@@ -63,8 +64,8 @@ void overwrite_scalar(hid_t object, const std::string& name, hid_t memory_type, 
     check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, check_space_advice);
 }
 
-// Returns the attribute `name` if it exists, is a scalar and has the class `type_class`. Texts must have a
-// fixed length.
+// Returns the attribute `name` if it exists, is a scalar and has the class `type_class`, or else nullopt. A
+// text must also have a fixed length.
 std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_class_t type_class) {
     if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
     Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
@@ -127,8 +128,8 @@ std::uint64_t flush(const Handle& file) {
 void abandon(const Handle& file) noexcept {
     void* descriptor = nullptr;
     if (file.get() < 0 || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) < 0) return;
-    const int memory_file =
-        ::memfd_create("abandoned", 0);  // not /dev/null, because HDF5 truncates the file when it closes it
+    // /dev/null would not do, because H5Fclose() truncates the file.
+    const int memory_file = ::memfd_create("abandoned", 0);
     if (memory_file < 0) return;
     // From here on, HDF5 writes into the file in memory.
     ::dup2(memory_file, *static_cast<const int*>(descriptor));

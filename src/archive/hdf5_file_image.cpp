@@ -16,6 +16,7 @@
 namespace trireme::archive::hdf5 {
 namespace {
 
+// Folders to try in this order.
 constexpr std::array<const char*, 2> memory_folders{"/dev/shm", "/tmp"};
 
 // A sparse file in memory. HDF5 can open it by its name until remove_name() is called. Without a name, the file
@@ -49,6 +50,7 @@ public:
         path_.clear();
     }
 
+    // Returns all ranges of the file that are not holes.
     std::vector<Imprint::ByteRange> read_written_ranges() const {
         std::vector<Imprint::ByteRange> all;
         for (off_t end = 0;;) {
@@ -71,7 +73,7 @@ private:
     int descriptor_ = -1;
 };
 
-// Owns a file and abandons it unless it was closed.
+// Owns a file and abandons it unless it was closed: abandon() does nothing for a closed file.
 struct AbandonUnlessClosed {
     Handle file;
 

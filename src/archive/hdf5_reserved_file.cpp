@@ -18,6 +18,7 @@ void create_empty(const std::filesystem::path& path) {
     ::close(descriptor);
 }
 
+// Writes a copy of the imprint to `path` and opens the copy.
 Handle make_copy(const Imprint& imprint, const std::filesystem::path& path) {
     create_empty(path);
     const WritableFile file(path);

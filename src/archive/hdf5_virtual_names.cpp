@@ -16,6 +16,7 @@ constexpr std::size_t heap_header_bytes = 16;    // bytes: signature and size of
 constexpr std::size_t object_header_bytes = 16;  // bytes: index, reference count and size of the object
 constexpr std::size_t checksum_bytes = 4;
 
+// Returns the number at the offset `at` of `bytes`.
 template <class Number>
 Number read_number(std::string_view bytes, std::size_t at) {
     if (at > bytes.size() || bytes.size() - at < sizeof(Number))
@@ -83,7 +84,7 @@ std::size_t rename_in_object(std::span<char> bytes, std::string_view before, std
     if (compute_checksum(covered_bytes) != read_number<std::uint32_t>(all, covered_bytes.size()))
         throw BugError("what HDF5 says of a virtual dataset does not fit its checksum");
     const std::size_t count = replace_all(bytes.first(covered_bytes.size()), before, after);
-    const std::uint32_t sum = compute_checksum(covered_bytes);
+    const std::uint32_t sum = compute_checksum(covered_bytes);  // a view, which sees the new names
     std::memcpy(bytes.data() + covered_bytes.size(), &sum, checksum_bytes);
     return count;
 }

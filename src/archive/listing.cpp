@@ -28,7 +28,8 @@ void require_empty_folder(const fs::path& folder) {
     const fs::file_status status = fs::status(folder, error);
     if (status.type() == fs::file_type::none) throw_write_error(folder, error.value());
     if (!fs::is_directory(status)) {
-        // A symbolic link without target blocks the name as a file does.
+        // fs::status() follows symbolic links, so that a link without target seems not to exist. No folder can
+        // be created under the name of the link.
         if (fs::exists(fs::symlink_status(folder, error))) throw_write_error(folder, ENOTDIR);
         return;
     }

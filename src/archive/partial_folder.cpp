@@ -126,7 +126,7 @@ void PartialFolder::move_into_place() {
     if (::rename(partial_path_.c_str(), final_path_.c_str()) == 0) {
         partial_path_.clear();
     } else if ((errno == ENOTEMPTY || errno == EEXIST) && existing_ == ExistingFolder::replace) {
-        exchange_folders(partial_path_, final_path_);
+        exchange_folders(partial_path_, final_path_);  // the destructor removes the replaced folder
     } else {
         throw_write_error(final_path_, errno);
     }

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void refuse(const fs::path& path, int code) {
-    const char* next = code == ENOENT ? "; check its name" : "; check its permissions and its disk";
-    throw ConfigError(cat(path.string(), " cannot be read: ", std::strerror(code), next));
+    const char* advice = code == ENOENT ? "; check its name" : "; check its permissions and its disk";
+    throw ConfigError(cat(path.string(), " cannot be read: ", std::strerror(code), advice));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace trireme::archive {
 struct SafetensorsFile::Storage {
     PositionedFile file;
     SafetensorsHeader header;
-    std::uint64_t data_begin = 0;  // byte offset in the file
+    std::uint64_t data_begin = 0;  // byte offset in the file at which the tensors' data begin
 };
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {

@@ -145,6 +145,8 @@ bool multiply_checked(std::uint64_t& result, std::uint64_t factor) {
     return !__builtin_mul_overflow(result, factor, &result);
 }
 
+// Throws ConfigError unless the tensor's bytes begin at `expected_begin`, end within the `data_bytes` bytes of
+// tensors, and fit the tensor's type and shape.
 void check_tensor(const StoredTensor& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,
                   const std::string& source) {
     const std::string what = cat("the header of ", source, " gives ", quote_text(tensor.name), " the bytes [",
@@ -156,7 +158,7 @@ void check_tensor(const StoredTensor& tensor, std::uint64_t expected_begin, std:
                               tensor.begin < expected_begin ? ": they overlap; " : ": there is a hole; ",
                               repair_advice));
     std::uint64_t bytes = byte_size(tensor.type);
-    bool is_countable = true;
+    bool is_countable = true;  // false if `bytes` overflows
     for (const std::uint64_t extent : tensor.shape)
         is_countable = is_countable && multiply_checked(bytes, extent);
     if (!is_countable || bytes != tensor.count_bytes())
@@ -216,7 +218,8 @@ std::uint64_t parse_safetensors_header_bytes(std::span<const std::byte, 8> first
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
                                            const std::string& source) {
-    // The JSON library stops at a zero byte and accepts leading spaces and byte order marks.
+    // This check is needed because the JSON library stops at a zero byte, and accepts leading spaces and byte
+    // order marks.
     if (!text.starts_with('{') || text.find('\0') != std::string_view::npos)
         throw ConfigError(cat("the header of ", source, " is no JSON object; it is damaged, or no safetensors ",
                               "file: ", repair_advice));
@@ -248,7 +251,7 @@ std::string make_safetensors_header(SafetensorsHeader& header) {
     std::uint64_t end = 0;
     for (StoredTensor& tensor : header.tensors) {
         std::uint64_t bytes = byte_size(tensor.type);
-        bool is_countable = true;
+        bool is_countable = true;  // false if `bytes` overflows
         for (const std::uint64_t extent : tensor.shape)
             is_countable = is_countable && multiply_checked(bytes, extent);
         if (!is_countable || text.contains(tensor.name))

@@ -50,8 +50,8 @@ std::optional<double> compute_seconds_left(const SlurmJob& job) {
     return *job.end_time - std::chrono::duration<double>(since_1970).count();
 }
 
-// SLURM_STEP_ID is set only for processes that srun starts. A process outside of a job step still has the
-// variables of the job.
+// SLURM_STEP_ID is set only for processes that srun starts. Other processes in the job, such as the batch
+// script, also have the variables of the job, so that these variables do not show that srun is the launcher.
 ProcessStart read_process_start(GetVariable get_variable) {
     struct LauncherVariables {
         Launcher launcher;
@@ -74,9 +74,9 @@ ProcessStart read_process_start(GetVariable get_variable) {
         start.process_count = *count;
         break;
     }
-    // srun --mpi=pmi2 sets the variables that MPICH's mpiexec sets, but not MPI_LOCALRANKID.
-    const bool is_started_by_srun = start.launcher == Launcher::mpiexec_of_mpich && has_job_step;
-    if (is_started_by_srun && get_variable("MPI_LOCALRANKID") == nullptr) start.launcher = Launcher::srun;
+    // Both srun --mpi=pmi2 and MPICH's mpiexec set PMI_RANK and PMI_SIZE; only mpiexec sets MPI_LOCALRANKID.
+    const bool may_be_srun = start.launcher == Launcher::mpiexec_of_mpich && has_job_step;
+    if (may_be_srun && get_variable("MPI_LOCALRANKID") == nullptr) start.launcher = Launcher::srun;
     return start;
 }
 

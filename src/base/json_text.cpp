@@ -14,7 +14,7 @@ Json parse_up_to_depth(std::string_view text) {
     using Event = typename Json::parse_event_t;
     const auto check_depth = [&](int depth, Event event, const Json&) {
         const bool opens_level = event == Event::object_start || event == Event::array_start;
-        if (!opens_level || depth < max_json_depth) return true;
+        if (!opens_level || depth < max_json_depth) return true;  // true: keep the value
         throw NestingTooDeep();
     };
     return Json::parse(text, check_depth);

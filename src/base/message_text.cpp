@@ -21,9 +21,9 @@ std::size_t count_character_bytes(std::string_view text) {
     if (!std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(count), is_continuation))
         return 0;
     const auto second = static_cast<unsigned char>(text[1]);
-    const bool is_outside = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-                            (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-    return is_outside ? 0 : count;
+    const bool has_invalid_second_byte = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+                                         (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
+    return has_invalid_second_byte ? 0 : count;
 }
 
 // Control characters are U+0000 to U+001F, U+007F, and U+0080 to U+009F.
@@ -50,7 +50,7 @@ std::string to_lower_case(std::string_view word) {
     return result;
 }
 
-// Counts a prefix of the known word as one edit, however long the known word is.
+// Returns the edit distance of the two words, but 1 if `word` is a prefix of `known`, however long `known` is.
 std::size_t count_edits(const std::string& word, const std::string& known) {
     if (word.size() >= 2 && known != word && known.rfind(word, 0) == 0) return 1;
     return compute_edit_distance(word, known);

@@ -15,7 +15,7 @@ struct Unit {
     std::int64_t seconds;
 };
 constexpr std::array<Unit, 4> units{Unit{'d', 86400}, Unit{'h', 3600}, Unit{'m', 60}, Unit{'s', 1}};
-constexpr std::int64_t max_unit_count = 1'000'000;
+constexpr std::int64_t max_unit_count = 1'000'000;  // the largest number before a unit of a duration
 
 }  // namespace
 

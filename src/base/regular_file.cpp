@@ -28,8 +28,8 @@ std::string describe_subject(const fs::path& path, std::string_view label) {
 }
 
 void require_regular(const struct stat& status, const std::string& subject) {
-    const auto refuse_kind = [&](const char* kind, const char* next) {
-        throw ConfigError(cat(subject, " is not a regular file (it is ", kind, "); ", next));
+    const auto refuse_kind = [&](const char* kind, const char* advice) {
+        throw ConfigError(cat(subject, " is not a regular file (it is ", kind, "); ", advice));
     };
     if (S_ISREG(status.st_mode)) return;
     if (S_ISDIR(status.st_mode)) refuse_kind("a directory", "name a file");
@@ -76,7 +76,8 @@ std::string read_all(int descriptor, const std::string& subject, std::uint64_t m
 int open_regular_file(const fs::path& path, std::string_view label) {
     const std::string subject = describe_subject(path, label);
     struct stat status {};
-    // Opening a device can have effects of its own, so the kind is checked before and after.
+    // Checks the kind of the file before open(), because opening a device can have effects of its own, and
+    // again after open(), because another process may have replaced the file.
     if (::stat(path.c_str(), &status) != 0) refuse(subject, errno);
     require_regular(status, subject);
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -92,16 +93,16 @@ int open_regular_file(const fs::path& path, std::string_view label) {
 std::string read_regular_file(const fs::path& path, std::string_view label, std::uint64_t max_bytes) {
     const std::string subject = describe_subject(path, label);
     const Descriptor file(open_regular_file(path, label));
-    const auto refuse_memory = [&] {
+    const auto throw_too_large = [&] {
         throw ResourceError(cat(subject, " does not fit into the memory of this machine (", fs::file_size(path),
                                 " bytes); check that it is the right file, or use a machine with more memory"));
     };
     try {
         return read_all(file.get(), subject, max_bytes);
     } catch (const std::bad_alloc&) {
-        refuse_memory();
+        throw_too_large();
     } catch (const std::length_error&) {
-        refuse_memory();
+        throw_too_large();
     }
     throw BugError("memory was refused without an error");
 }

@@ -36,6 +36,8 @@ Selection compute_selection(const CheckpointTensor& tensor, const layout::Box& b
     return selection;
 }
 
+// Returns for each stored box of a tensor the part file and the dataset that have its elements, and its place
+// in the whole tensor. `requested_index` is the index of the tensor in `state.tensors`.
 std::vector<archive::hdf5::VirtualBox> list_virtual_boxes(const CheckpointState& state,
                                                           std::size_t requested_index, StateField field) {
     const CheckpointTensor& tensor = state.tensors[requested_index];

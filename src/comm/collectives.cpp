@@ -46,6 +46,8 @@ RankBlocks split_into_blocks(const Communicator& group, device::ConstTensor valu
     return {.elements = values.size(), .ranks = static_cast<std::size_t>(group.size())};
 }
 
+// An all-to-all: sends to every other rank the block that it sums, and receives this rank's block of every
+// other rank's values into a row of `received`.
 void exchange_blocks(Communicator& group, const RankBlocks& blocks, device::Tensor values,
                      device::Tensor received) {
     auto ids = make_id_list(group);

@@ -176,7 +176,7 @@ private:
     std::optional<Masking> masking_;
     std::size_t sample_begin_ = 0;           // first row of the current sample
     std::size_t answered_count_ = 0;         // answered questions
-    std::vector<std::uint32_t> row_tokens_;  // tokens of the corpus row that the current sample reads
+    std::vector<std::uint32_t> row_tokens_;  // tokens that the current sample reads from its row of the corpus
     std::vector<std::uint8_t> pixels_;
     Batch batch_;
 };

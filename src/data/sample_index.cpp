@@ -124,6 +124,7 @@ struct RowSize {
     const char* unit = nullptr;  // "tokens" or "predictions"
 };
 
+// Throws ConfigError. `choices` lists the values of --long that would accept the row.
 [[noreturn]] void refuse_long_row(const Corpus& corpus, const RowSize& size, const char* choices) {
     const std::string limit_note =
         size.specials == 0 ? "" : cat(" (--max-length less ", size.specials, " special tokens)");

@@ -42,14 +42,16 @@ private:
 // the last row of the sample:
 //
 //   row     0   1 .. q  q + 1   q + 2 .. last - 1   last
-//         [CLS] question [SEP]  context, cut off   [SEP]
+//         [CLS] question [SEP]  context            [SEP]
+//
+// The end of the context is cut off if the sample is too short for it.
 constexpr std::size_t span_special_count = 3;  // [CLS] and two [SEP]
 
 struct SpanRows {
     std::int32_t context_begin = 0;  // the context is rows [context_begin, context_end) of the sample
     std::int32_t context_end = 0;
-    std::int32_t answer_first = -1;  // first row of the answer, -1 if it is cut off
-    std::int32_t answer_last = -1;   // last row of the answer
+    std::int32_t answer_first = -1;  // first row of the answer; -1 if a part of the answer is cut off
+    std::int32_t answer_last = -1;   // last row of the answer; -1 in the same case
 
     bool is_answered() const { return answer_first >= 0; }
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t ghost_capacity = std::size_t{1} << 56;  // more than any host has
-// Not null, and not an address of any memory. No code dereferences the address of a ghost.
+// The address of all ghost buffers, which have no memory. It is not null, and no code dereferences it.
 std::byte* const ghost_address = reinterpret_cast<std::byte*>(std::size_t{1} << 57);
 
 std::byte* map_pages(std::size_t bytes) {

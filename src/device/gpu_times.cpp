@@ -31,8 +31,8 @@ void GpuTimes::end(const Cost& cost) {
     kernels_.push_back({.cost = cost, .begin = begin_event_, .end = record_event()});
 }
 
-// If the stream is synchronized after each kernel, there is no kernel left to mark, and nothing reads the
-// matmul work.
+// In a profiler, which synchronizes the stream after each kernel, there is no kernel left to mark. A profiler
+// does not read the matmul work.
 void GpuTimes::mark_as_matmul(double flops, double full_flops) {
     if (!kernels_.empty()) kernels_.back().matmul = {.flops = flops, .full_flops = full_flops};
 }

@@ -39,7 +39,7 @@ struct GpuUploader::Pool {
 
     GpuQueue* queue = nullptr;
     std::size_t min_block_bytes = 0;
-    std::map<std::size_t, std::vector<std::unique_ptr<Block>>> free_blocks = {};
+    std::map<std::size_t, std::vector<std::unique_ptr<Block>>> free_blocks = {};  // by block size in bytes
 };
 
 // A block that returns to its pool in the destructor.
@@ -62,7 +62,8 @@ GpuUploader::GpuUploader(GpuQueue& queue, std::size_t block_bytes, std::size_t b
 GpuUploader::~GpuUploader() = default;
 
 // A block may be reused while queued work still reads its GPU memory, because the copy that overwrites this
-// memory comes later in the queue. Only the previous copy from its pinned memory must have ended.
+// memory comes later in the queue. Only the previous copy from the block's pinned memory must have ended,
+// because the CPU overwrites that memory at once.
 std::shared_ptr<std::byte> GpuUploader::upload(std::span<const std::byte> bytes) {
     const std::size_t block_bytes = pool_->round_up_size(bytes.size());
     const auto borrowed = std::make_shared<BorrowedBlock>(pool_, block_bytes, pool_->take(block_bytes));

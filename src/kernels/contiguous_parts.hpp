@@ -5,12 +5,14 @@
 
 namespace trireme::kernels {
 
-// Returns the number of contiguous parts of a tensor: 1, or its number of rows.
+// Returns the number of contiguous parts of a tensor: 1, or the number of rows if the rows have gaps between
+// them.
 inline std::size_t count_contiguous_parts(const device::ConstTensor& tensor) {
     return tensor.is_contiguous() ? 1 : tensor.rows;
 }
 
-// Returns part `index` of a tensor that is divided into `parts` parts: one part, or one part per row.
+// Returns part `index` of a tensor that is divided into `parts` parts: the complete tensor if `parts` is 1,
+// else row `index`. An absent tensor is returned as it is.
 template <class View>
 View get_part(const View& view, std::size_t parts, std::size_t index) {
     return parts == 1 || !view.is_present() ? view : view.row_range(index, 1);

@@ -11,7 +11,8 @@
 namespace trireme::kernels {
 
 // The elements of a tensor in host memory, valid as long as this object. Waits for the stream of a GPU tensor
-// and copies the tensor; does not copy a host tensor. Not for ghost streams.
+// and copies the tensor; does not copy a host tensor. The stream must not be a ghost stream, because
+// the tensors of a ghost stream have no values.
 class HostValues {
 public:
     HostValues(device::Stream& stream, const device::ConstTensor& values) : values_(values) {

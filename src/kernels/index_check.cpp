@@ -19,7 +19,8 @@ void check_range(std::string_view name, const device::ConstTensor& indices, std:
         cat(name, "[", first_wrong - begin, "] is ", *first_wrong, ", not within ", first, " .. ", last));
 }
 
-// The table may hold only the rank's fraction of the vocabulary, so tokens of other ranks are valid as well.
+// The table may hold only the rank's fraction of the vocabulary, so tokens of other ranks are valid as well. If
+// `vocabulary` is 0, the table holds all tokens.
 void check_tokens(std::string_view name, const device::ConstTensor& tokens, std::size_t vocabulary,
                   const device::ConstTensor& table) {
     check_range(name, tokens, 0, vocabulary == 0 ? table.rows : vocabulary);
@@ -37,7 +38,7 @@ void check_row_pair(std::string_view name, std::size_t s, const std::int32_t* pa
     throw BugError(cat(name, "[", s, "] is (", pair[0], ", ", pair[1], "), not within ", first, " .. ", last));
 }
 
-// Throws BugError if an index occurs twice. The indices must be below `end`.
+// Throws BugError if an index occurs twice. The caller ensures that 0 <= index < `end`.
 void check_distinct(std::string_view name, const device::ConstTensor& indices, std::size_t end) {
     const auto elements = indices.as<std::int32_t>();
     std::vector<bool> is_used(end);

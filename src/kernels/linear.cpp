@@ -11,7 +11,7 @@ void check_weight(const ShapeCheck& check, std::string_view name, const device::
     check.require_matrix(name, weight, is_in_out ? in : out, is_in_out ? out : in);
 }
 
-// Returns the cost of a matmul; `matmul` is {rows, columns, depth}.
+// Returns the cost of a matmul; `matmul` is {rows, columns, depth}, or {M, N, K} in BLAS.
 device::Cost compute_matmul_cost(std::string_view kernel, std::array<std::size_t, 3> matmul,
                                  std::size_t bytes) {
     double flops = 2;

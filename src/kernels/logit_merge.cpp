@@ -19,7 +19,7 @@ struct MergedRow {
 // 1, and so on, with `rows` rows per rank. The ranks hold the columns in ascending order, so if several ranks
 // have the largest logit, the lowest of these ranks holds the first column with this logit.
 MergedRow merge_row(const device::Elements<const double>& rank_statistics, std::size_t rows, std::size_t r) {
-    std::size_t best = r;
+    std::size_t best = r;  // row of rank_statistics with the largest logit
     for (std::size_t rank_row = r; rank_row < rank_statistics.rows; rank_row += rows) {
         if (rank_statistics(rank_row, logit_field::largest_logit) >
             rank_statistics(best, logit_field::largest_logit))
@@ -40,7 +40,8 @@ MergedRow merge_row(const device::Elements<const double>& rank_statistics, std::
     return merged;
 }
 
-// Subtracts the largest logit from all logits, which keeps precision if all logits are large.
+// Returns the loss of a row that has a target. Subtracts the largest logit from all logits, which keeps
+// precision if all logits are large.
 double compute_loss(const MergedRow& row, std::size_t columns, double smoothing) {
     double weighted_logits = (1 - smoothing) * (row.target_logit - row.largest);
     if (smoothing > 0) weighted_logits += smoothing * (row.sum / static_cast<double>(columns) - row.largest);

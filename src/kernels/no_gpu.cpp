@@ -1,4 +1,5 @@
-// Stubs of the GPU kernels for a build without CUDA. They are never called, because no CudaStream exists there.
+// Stubs of the GPU kernels for a build without CUDA. The run() functions are never called, because
+// make_gpu_stream() throws, so no CudaStream exists.
 #include "trireme/device/gpu.hpp"
 #include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/attention.hpp"

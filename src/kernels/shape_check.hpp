@@ -16,6 +16,7 @@ public:
     // `dtype` is the type of the floating-point operands: f32, f64 or bf16.
     ShapeCheck(std::string_view operation, device::DType dtype, SourcePosition where = SourcePosition::here());
 
+    // The checks without a `dtype` require the operation's type. A vector is a tensor with one row.
     void require_matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
                         std::size_t columns) const;
     void require_matrix(device::DType dtype, std::string_view name, const device::ConstTensor& tensor,

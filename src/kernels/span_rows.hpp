@@ -22,6 +22,7 @@ struct SegmentColumn {
     std::size_t rows() const { return segment.length; }
 };
 
+// Returns log(sum exp(x)) over all rows of x. The caller ensures that x has at least one row.
 template <class T>
 double compute_log_sum_exp(const SegmentColumn<T>& x) {
     double largest = x[0];
@@ -57,6 +58,7 @@ double compute_span_loss(const SpanLoss& op, std::size_t s) {
     return loss_sum / 2;
 }
 
+// Computes the losses of all segments and, if op.gradient_scale is not 0, overwrites the logits with gradients.
 template <class T>
 void process_segments(const SpanLoss& op) {
     const auto logits = op.logits.as<T>();

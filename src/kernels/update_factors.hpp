@@ -47,8 +47,8 @@ struct SgdFactors {
     T decay;  // weight decay
 };
 
-// Returns the factors of updates that run in one launch, with the weight decay of the first update. Throws
-// BugError if the updates differ in another factor.
+// Returns the factors of updates that run in one launch, with the weight decay of the first update; kernels
+// read the weight decay of each update instead. Throws BugError if the updates differ in another factor.
 template <class Factors, class Op>
 Factors find_common_factors(std::span<const Op> ops) {
     const Factors factors(ops.front());

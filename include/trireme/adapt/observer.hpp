@@ -1,5 +1,6 @@
 // Averages the measurements of past steps for policies. All ranks compute equal averages, because each reads
-// the records of all ranks.
+// the records of all ranks. The slowness of a rank is its time for a matmul relative to other ranks, or 1 if
+// the rank is not significantly slower.
 #pragma once
 
 #include <vector>
@@ -13,8 +14,8 @@ class Observer {
 public:
     explicit Observer(int ranks) : watch_(ranks) {}
 
-    // Resumes with the slowness per rank from a checkpoint, and with the number of steps since the slowness of
-    // any rank last changed.
+    // Resumes with the slowness per rank from a checkpoint. `steady_steps` is the number of steps during which
+    // the slowness of all ranks stayed constant before the checkpoint.
     void resume_from(const std::vector<double>& slowness, std::size_t steady_steps);
 
     // Adds a step. Writes the slowness of all ranks to `outcome` if any rank is slow. Returns the changes of

@@ -25,8 +25,8 @@ struct Choice {
     bool is_recorded = false;  // the decision comes from --decisions and was known before the first step
 };
 
-// Returns the first number of steps greater than `first` after which the policy decides; `steps` if there is
-// none.
+// Returns the smallest n > `first` for which the policy decides after n steps; `steps` if this n exceeds
+// `steps` or if the policy is off.
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps);
 
 // Collective over `control`. Throws ConfigError if ranks chose different plans after `step` steps, which can
@@ -64,8 +64,8 @@ public:
     // Called after a change of plan. Adds the plan hashes, bytes and seconds of the change to the decision.
     void note_change(plan::Decision& decision, const records::PlanChange& change);
 
-    // Returns the first number of steps greater than `first` after which the plan may change; the number of
-    // steps of the run if there is none.
+    // Returns the smallest n > `first` for which the plan may change after n steps; the number of steps of the
+    // run if there is none.
     std::size_t find_next_possible_change(std::size_t first) const;
 
     // Notes why a change that the policy decided on is not made. take_refusal() returns the same reason again
@@ -76,12 +76,13 @@ public:
     const setup::PlanOrigin& origin() const { return origin_; }
 
 private:
-    // A comparison of the steps with migrations to the steps before the migrations began.
+    // Compares steps with migrations (matmuls offloaded to helper ranks) to the steps before the first
+    // migration.
     struct MigrationTrial {
         std::size_t begin_step = 0;  // step after which the first migration began
         // Seconds of a step per flop of its matmuls, before the first migration; 0 if unknown.
         double seconds_per_flop = 0;
-        std::vector<double> skipped;       // skipped fraction per rank before that migration
+        std::vector<double> skipped;       // per rank: skipped fraction before begin_step
         std::size_t last_change_step = 0;  // step after which the migrations last changed
         bool is_judged = false;            // the comparison was made after the last change
     };
@@ -104,12 +105,12 @@ private:
     ChangeEstimate estimate_;
     layout::Link link_;                    // link over which state moves
     std::optional<MigrationTrial> trial_;  // of the migrations of the current plan
-    // The comparison for the last choice, which may not be carried out.
+    // The trial that replaces `trial_` if the last choice is carried out.
     std::optional<MigrationTrial> chosen_trial_;
-    bool choice_ends_migration_ = false;          // the last choice ends the migrations
-    std::optional<std::size_t> ended_migration_;  // step after which migrations were ended
-    std::string unreported_refusal_;              // reason that take_refusal() has not returned yet
-    std::string last_refusal_;                    // reason that take_refusal() returned last
+    bool choice_ends_migration_ = false;             // the last choice ends the migrations
+    std::optional<std::size_t> migration_end_step_;  // step after which migrations were ended
+    std::string unreported_refusal_;                 // reason that take_refusal() has not returned yet
+    std::string last_refusal_;                       // reason that take_refusal() returned last
 };
 
 }  // namespace trireme::adapt

@@ -20,9 +20,9 @@ struct PlanTransition {
     rank::StateMoves moves = {};          // moves by messages
     rank::StagedMoves staged_moves = {};  // moves through node memory, for `--move twins`
 
-    // The first function returns the bytes of state that travel by messages, the second one the bytes that stay
-    // on their rank. Both sum over all ranks.
+    // Returns the bytes of state, summed over all ranks, that are sent to another rank.
     std::size_t count_moved_bytes(const setup::Job& job) const;
+    // Returns the bytes of state, summed over all ranks, that stay on their rank.
     std::size_t count_kept_bytes(const setup::Job& job) const;
 
     // Returns the peak bytes of a rank while its state moves, without message buffers.
@@ -63,8 +63,8 @@ struct ChangeMemory {
     std::size_t node = 0;  // node memory that the ranks of this rank's node share
 };
 
-// The decisions of --decisions that take effect between the first and the last step of this start of the run,
-// and the memory that their changes need.
+// The decisions of --decisions that are yet to be applied when the run starts or resumes, and the memory that
+// their changes of plan need.
 struct RecordedChanges {
     std::vector<plan::Decision> decisions = {};
     ChangeMemory memory = {};

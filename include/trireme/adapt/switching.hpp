@@ -20,8 +20,8 @@ struct RunningPlan {
     const setup::Job& job;
     setup::PlanState& current;
     const comm::Session& session;
-    comm::Communicator& control;
-    comm::Communicator& mover;  // group of all ranks; carries only state
+    comm::Communicator& control;  // group of all ranks, for agreements such as the maximum of a time
+    comm::Communicator& mover;    // group of all ranks; carries only the state that a transition moves
     rank::Watchdog& watchdog;
     std::optional<rank::RankTrainer>& trainer;
     int threads = 1;
@@ -42,9 +42,9 @@ std::unique_ptr<comm::NodeMemory> make_staging_memory(config::MoveMethod method,
 // Collective over all ranks. Makes the trainer of the current plan and its groups.
 void start_trainer(const RunningPlan& running);
 
-// Collective over all ranks, which must all have settled the same steps: see RankTrainer::step(). Frees the
-// groups and the memory of the old plan, except for the state, makes the groups and the memory of the new plan,
-// and moves the state as --move requests.
+// Collective over all ranks. The caller ensures that all ranks have settled the same steps (the records of
+// these steps have arrived: see RankTrainer::step()). Frees the groups and the memory of the old plan, except
+// for the state, makes the groups and the memory of the new plan, and moves the state as --move requests.
 records::PlanChange carry_out_transition(PlanTransition& transition, const RunningPlan& running);
 
 }  // namespace trireme::adapt

@@ -17,9 +17,9 @@ bool is_float_type(StoredType type);
 const char* torch_type_name(StoredType type);
 
 // Converts all elements of `in` from the type `from` to the type `to`. Rounds to nearest, ties to even; values
-// beyond the largest finite one become infinities. Values that `to` can represent do not change, and NaNs keep
-// the leading bits of their mantissa. A conversion to a wider type and back is therefore the identity. Throws
-// BugError unless `out` has exactly the size of the result.
+// beyond the largest finite number of `to` become infinities. Values that `to` can represent do not change, and
+// NaNs keep the leading bits of their mantissa. A conversion to a wider type and back is therefore the
+// identity. Throws BugError unless `out` has exactly the size of the result.
 void convert_floats(StoredType from, std::span<const std::byte> in, StoredType to, std::span<std::byte> out);
 
 // Returns a text such as "(768, 3072)". `Extents` is a list of numbers with operator[] and size().

@@ -14,7 +14,8 @@ namespace trireme::archive::hdf5 {
 // Stops HDF5 from printing its error stack; check_hdf5() reports one sentence instead.
 void silence_errors();
 
-// Returns the innermost description on HDF5's error stack, or an empty string if the stack is empty.
+// Returns the innermost description on HDF5's error stack, or only the operating system's message if the
+// description quotes one. Returns an empty string if the stack is empty.
 std::string find_error_reason();
 
 // HDF5's types hid_t and herr_t, repeated here because only src/archive includes HDF5's header.

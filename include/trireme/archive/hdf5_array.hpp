@@ -1,5 +1,6 @@
 // Arrays: contiguous little-endian datasets with any number of axes. The elements are read and written without
-// HDF5, at known offsets in the file. Virtual arrays present boxes in other files as one dataset.
+// HDF5, at known offsets in the file. A virtual array presents datasets of other files as one dataset: each
+// fills one box, a range of indices per axis.
 #pragma once
 
 #include <cstddef>
@@ -29,13 +30,14 @@ struct Array {
 Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape);
 
 // Opens the dataset `name` of `file`, whose path is `path`. Throws ConfigError if there is no such dataset, or
-// if it is not contiguous and of a supported type. `advice` says in the message what the user should do.
+// if it is not contiguous, or if its type is not one of those of Array. `advice` says in the message what the
+// user should do.
 Array open_array(Id file, const std::filesystem::path& path, const std::string& name, std::string_view advice);
 
 // A box of a virtual array, and the dataset with the elements of the box. The dataset is in another file of the
 // same folder.
 struct VirtualBox {
-    std::string file;
+    std::string file;  // file name, without a folder
     std::string dataset;
     std::vector<std::uint64_t> shape;   // of the dataset; the number of elements is that of the box
     std::vector<std::uint64_t> offset;  // first index of the box, per axis of the virtual array

@@ -46,8 +46,9 @@ public:
     // the dataset is not a list of unsigned integers.
     DatasetReader(Id file, const std::filesystem::path& path, const std::string& name);
 
-    std::uint64_t size() const { return size_; }  // number of elements
-    std::size_t element_bytes() const { return element_bytes_; }
+    std::uint64_t size() const { return size_; }                  // number of elements
+    std::size_t element_bytes() const { return element_bytes_; }  // size of one element
+    // The attribute `sha256`, unchecked; empty if it is missing.
     const std::string& recorded_sha256() const { return recorded_sha256_; }
 
     // Reads elements [first, first + out.size()) in one HDF5 call, widening narrower elements. Throws

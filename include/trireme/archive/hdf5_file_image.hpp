@@ -15,9 +15,9 @@ namespace trireme::archive::hdf5 {
 
 class Imprint {
 public:
-    // `fill` creates groups, datasets and attributes in a file that exists only in memory; it writes no
-    // elements of datasets. `data_bytes` is the total size of these elements. If the number of datasets is
-    // given as `datasets`, all metadata lies in one block at the beginning of the file. Throws ResourceError.
+    // `fill` creates groups, datasets and attributes in a file that exists only in memory. `fill` must not
+    // write elements of datasets; `data_bytes` is the total size of these elements. If `datasets`, the number
+    // of datasets, is not 0, all metadata lies in one block at the beginning of the file. Throws ResourceError.
     explicit Imprint(const std::function<void(Id file)>& fill, std::size_t datasets = 0,
                      std::uint64_t data_bytes = 0);
 

@@ -31,7 +31,7 @@ public:
 private:
     std::filesystem::path final_path_;
     std::filesystem::path partial_path_;  // empty if there is nothing to remove
-    std::uint64_t reserved_bytes_ = 0;
+    std::uint64_t reserved_bytes_ = 0;    // by reserve(), not by the constructor
 };
 
 }  // namespace trireme::archive

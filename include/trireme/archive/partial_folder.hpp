@@ -29,8 +29,8 @@ public:
 
     // Syncs the owned folder and its files to disk, then renames it to `path`, in one step if the file system
     // allows. If `path` is an empty folder, instead moves the files into `path` one by one, `last_file` last:
-    // readers consider a folder without `last_file` incomplete. Files that others have created in `path`
-    // meanwhile remain, except in a folder that is replaced. Throws like the constructor.
+    // readers consider a folder without `last_file` incomplete. Files that other processes have created in
+    // `path` since the construction remain, except in a folder that is replaced. Throws like the constructor.
     void commit(const std::string& last_file);
 
 private:
@@ -64,7 +64,8 @@ void remove_folder(const std::filesystem::path& path);
 // ended. Ignores errors.
 void remove_partial_entries(const std::filesystem::path& folder) noexcept;
 
-// Writes a file of `bytes` under a partial name, syncs it and renames it to `path`. Throws like PartialFolder.
+// Writes `bytes` to a new file with a partial name, syncs this file and renames it to `path`. Throws like
+// PartialFolder.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace trireme::archive

@@ -8,8 +8,8 @@
 
 namespace trireme::archive {
 
-// A file that is open for reading. Every error is a ConfigError that names the file: missing, a folder,
-// forbidden, cut short or unreadable.
+// A file that is open for reading. Every error is a ConfigError that names the file and the reason: the file is
+// missing, is a folder, lacks the permission to read, is cut short, or is unreadable.
 class PositionedFile {
 public:
     explicit PositionedFile(std::filesystem::path path);
@@ -31,8 +31,9 @@ private:
     std::uint64_t size_ = 0;
 };
 
-// An existing file that is open for unbuffered writing. All functions throw ResourceError if the machine
-// refuses (no space, a limit, a broken disk), ConfigError if writing is not permitted.
+// An existing file that is open for writing through the page cache, without a buffer in this object. All
+// functions throw ResourceError if the machine refuses (no space, a limit, a broken disk), ConfigError if
+// writing is not permitted.
 class WritableFile {
 public:
     explicit WritableFile(std::filesystem::path path);
@@ -40,7 +41,8 @@ public:
     WritableFile& operator=(WritableFile&&) = delete;
     ~WritableFile();
 
-    // Reserves disk space for a file of `bytes`; does nothing if the file system cannot reserve space cheaply.
+    // Reserves disk space for a file of `bytes`. If the file system cannot reserve space cheaply, only checks
+    // that the disk has enough free space.
     void reserve(std::uint64_t bytes) const;
     // Writes `bytes` at byte offset `first`.
     void write(std::uint64_t first, std::span<const std::byte> bytes) const;

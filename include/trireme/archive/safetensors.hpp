@@ -18,9 +18,9 @@ namespace trireme::archive {
 // Element types; the format calls them F64, F32, F16, BF16, I64 ... BOOL.
 enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
-const char* to_string(StoredType type);  // "BF16"
-std::size_t byte_size(StoredType type);  // bytes of an element
-std::optional<StoredType> parse_stored_type(std::string_view name);
+const char* to_string(StoredType type);                              // "BF16"
+std::size_t byte_size(StoredType type);                              // bytes of an element
+std::optional<StoredType> parse_stored_type(std::string_view name);  // nullopt if unknown
 
 struct StoredTensor {
     std::string name;
@@ -37,9 +37,9 @@ struct SafetensorsHeader {
     std::map<std::string, std::string> metadata;  // such as "format": "pt"
 };
 
-// Returns the length of the header in bytes, which is stored in the first eight bytes of the file. `file_bytes`
-// is the size of the file. Throws ConfigError, which names the file `source`, if the length exceeds the file or
-// the limit of the format.
+// Returns the length of the header in bytes. `first` is the first eight bytes of the file, which store this
+// length, and `file_bytes` is the size of the file. Throws ConfigError, which names the file `source`, if the
+// length exceeds the file or the limit of the format.
 std::uint64_t parse_safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
                                              const std::string& source);
 
@@ -83,7 +83,7 @@ public:
 
     const std::vector<StoredTensor>& tensors() const;  // in the order of write()
     void write(std::span<const std::byte> bytes);      // the next bytes, in portions of any size
-    void finish();                                     // called once, after all tensors
+    void finish();  // call it once, after all tensors: gives the file its name
 
 private:
     struct Storage;

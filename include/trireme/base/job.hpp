@@ -36,8 +36,8 @@ struct ProcessStart {
     Launcher launcher = Launcher::none;
     int process_count = 1;  // number of processes that the launcher started together
     int process_index = 0;  // index of this process among them
-    // True if the launcher offers PMIx, or the older PMI. MPI needs one of them to connect the processes of
-    // srun; if both are missing, every process becomes a job of one rank.
+    // `has_pmix` is true if the launcher offers PMIx, `has_pmi` if it offers the older PMI. MPI needs PMIx or
+    // PMI to connect the processes of srun; if both are missing, every process becomes a job of one rank.
     bool has_pmix = false;
     bool has_pmi = false;
 };

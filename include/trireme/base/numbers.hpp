@@ -27,7 +27,8 @@ std::optional<double> parse_duration(std::string_view text);
 // Returns "3h50m" for 13,800 seconds. Rounds to whole seconds, which parse_duration() recovers exactly.
 std::string format_duration(double seconds);
 
-// Returns the median of at least one value; the larger of the two middle values if their number is even.
+// Returns the median of `values`. If the number of values is even, returns the larger of the two middle values.
+// The caller ensures that there is at least one value.
 inline double compute_median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());

@@ -13,8 +13,9 @@ namespace trireme {
 std::string describe_progress(const std::string& operation, const std::string& unit, double done, double total,
                               double seconds);
 
-// Writes a progress line to standard error if that is a terminal: first two seconds after construction, then
-// twice a second. The line disappears at the end. Operations of less than two seconds show nothing.
+// Writes a progress line to standard error if standard error is a terminal. advance() and advance_to() write
+// the line, but not in the first two seconds after construction, and then at most twice a second. The line
+// disappears at the end. Operations of less than two seconds show nothing.
 class Progress {
 public:
     // A `total` of 0 means that the total is unknown. If `is_quiet`, no line is written.
@@ -34,7 +35,7 @@ private:
     std::string operation_, unit_;
     double done_ = 0;
     double total_;
-    bool is_shown_;  // false if quiet, or if standard error is no terminal
+    bool is_shown_;  // false if quiet, if standard error is no terminal, or after finish()
     Clock::time_point begin_time_ = Clock::now();
     Clock::time_point next_update_ = begin_time_ + std::chrono::seconds(2);
     std::size_t line_width_ = 0;  // characters of the line on the terminal

@@ -33,6 +33,7 @@ private:
     using State = std::array<std::uint32_t, 8>;
 
     static void absorb(State& state, const std::byte* block);  // updates the state by one block
+    // Updates hashes[i] by whole blocks of messages[i]; hash_each() then updates it by the remaining bytes.
     static void absorb_together(std::span<Sha256> hashes, std::span<const std::span<const std::byte>> messages);
 
     // The initial state: the first 32 bits of the fractional parts of the square roots of the first eight

@@ -19,8 +19,8 @@ struct StateView {
     device::Tensor memory;  // the box's rows and columns, possibly with gaps between rows
 };
 
-// Adds views of `memory`. This rank's share of the parameter `spec` is a matrix, and `memory` has the box
-// `local` of that matrix.
+// Adds a view for each box of the whole tensor that has elements in `memory`. The caller ensures that `memory`
+// has the elements of the box `local` of the matrix that this rank stores for the parameter `spec`.
 void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
                const layout::Box& local, device::Tensor memory);
 

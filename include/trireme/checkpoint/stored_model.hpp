@@ -55,11 +55,12 @@ public:
     // that are stored.
     std::size_t count_stored_bytes(const std::vector<model::ParameterSpec>& specs) const;
     // Reads this rank's slice of a parameter into `values`, which has the shape of the slice and may be of
-    // another type. Reads only blocks with rows of the slice. This and the following functions throw
-    // ConfigError if a file is truncated or does not match its checksums.
+    // another type. Of a checkpoint, reads only the blocks (units of a checksum) that overlap the slice. This
+    // and the following functions throw ConfigError if a file is truncated or does not match its checksums.
     void read(const model::ParameterSpec& spec, device::Tensor values) const;
-    // Reads this rank's slices of those parameters in `specs` that are stored. `threads` threads, but at least
-    // two, read a checkpoint, in the order of its files and their offsets.
+    // Reads this rank's slices of those parameters in `specs` that are stored. A checkpoint is read by
+    // `threads` threads, but at least two, file by file and in the order of the offsets in each file. Files in
+    // Hugging Face's format are read by the calling thread.
     void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
               int threads) const;
     // Reads a whole parameter into `bytes`, as elements of the floating-point type `type`, with one rounding.
@@ -73,11 +74,12 @@ public:
     // Returns the stored tensors, sorted by name, with their original types. But count_bytes() of a tensor is
     // its size as it is stored, possibly in another type.
     std::vector<archive::StoredTensor> list_tensors() const;
-    // Reads all tensors and compares their checksums. Also verifies model.h5 and the resizing files of a
-    // checkpoint.
+    // Reads all tensors and compares their checksums. Also verifies model.h5 and the files resizing-*.h5
+    // of a checkpoint.
     void verify() const;
 
-    // Returns the names of stored tensors that are none of the parameters.
+    // Returns the names of stored tensors that are none of the parameters `specs`. Skips tensors that the
+    // model does not need, such as causal masks.
     std::vector<std::string> list_unused_tensors(const std::vector<model::ParameterSpec>& specs) const;
 
 private:

@@ -55,7 +55,8 @@ std::string make_config_text(const model::ModelConfig& model, const std::vector<
 CheckpointState make_checkpoint_state(const ModelDescription& description,
                                       std::vector<CheckpointTensor> tensors);
 
-// Returns the path of the checkpoint after `step` steps. It need not exist.
+// Returns the path of the checkpoint after `step` steps. The checkpoint need not exist. Here and below,
+// `checkpoints` is the folder of all checkpoints of a run.
 std::filesystem::path make_checkpoint_path(const std::filesystem::path& checkpoints, std::uint64_t step);
 
 // If several ranks write one checkpoint, each rank writes its part into make_save_folder(). After all parts are
@@ -66,9 +67,9 @@ std::filesystem::path make_checkpoint_path(const std::filesystem::path& checkpoi
 // Returns the hidden folder in which a save is written, and creates it unless another rank has done so. All
 // ranks that pass the same CheckpointState::save_id and step get the same folder.
 std::filesystem::path make_save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
-// Writes the other files, renames the folder to step-N and writes `latest`. May be called by any thread.
-// `virtual_model_file` may have been made for an earlier save of the same parts. Returns the path of the
-// checkpoint when all of it is on disk.
+// Writes the files other than the parts, renames the folder to step-N and writes `latest`. May be called by any
+// thread. `virtual_model_file` may have been made for an earlier save of the same parts. Returns the path of
+// the checkpoint when all of it is on disk.
 std::filesystem::path complete_checkpoint(const std::filesystem::path& checkpoints,
                                           const CheckpointState& state,
                                           const VirtualModelFile& virtual_model_file,

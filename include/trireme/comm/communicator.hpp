@@ -46,8 +46,9 @@ public:
 
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    virtual const std::string& name() const = 0;     // "control", "data group"
-    virtual bool is_ghost() const { return false; }  // true if no values arrive; then tensors may be ghosts
+    virtual const std::string& name() const = 0;  // "control", "data group"
+    // Returns true if messages carry no values. Then tensors may be ghosts, which have a shape but no memory.
+    virtual bool is_ghost() const { return false; }
 
     // Start a message to or from rank `peer` of the group, and return at once. The tensor must be contiguous.
     virtual RequestId start_send(device::ConstTensor tensor, int peer, Label label = 0) = 0;

@@ -36,9 +36,9 @@ std::vector<RankPair> make_all_pairs(int ranks);
 struct NcclGroupSpec {
     std::shared_ptr<const NcclLibrary> library;  // from find_nccl()
     std::unique_ptr<Communicator> ranks;         // the group that is extended to tensors in GPU memory
-    std::unique_ptr<Communicator> signals;       // a second group of the same ranks, for ready signals
+    std::unique_ptr<Communicator> signals;       // a second group of these ranks: see comm/nccl/signals.hpp
     std::vector<RankPair> pairs;      // pairs that exchange tensors in GPU memory; equal on all ranks
-    device::GpuQueue& queue;          // must outlive the group
+    device::GpuQueue& queue;          // of the work that uses the tensors; must outlive the group
     ProgressEngine& progress_engine;  // must outlive the group
 };
 

@@ -13,8 +13,8 @@ class NodeMemory {
 public:
     virtual ~NodeMemory() = default;  // collective over its ranks, unless an exception ends the job
 
-    // Collective over its ranks, which pass equal `bytes`. Throws ResourceError if the node has less free
-    // memory.
+    // Collective over its ranks, which pass equal `bytes`. Allocates `bytes` bytes in total, which all ranks
+    // share. Throws ResourceError if fewer bytes of shared memory are free on the node.
     virtual void allocate(std::size_t bytes) = 0;
     virtual std::byte* data() const = 0;  // null if nothing is allocated
     // Collective over its ranks. Frees the memory; allocate() may be called again.

@@ -27,13 +27,13 @@ public:
     double stall_seconds() const { return stall_seconds_; }
     // Returns for each rank of the job the lowest rank of its node, which identifies the node.
     const std::vector<int>& nodes() const { return nodes_; }
-    std::string host() const;  // name of this process' node
-    int node() const { return nodes_[static_cast<std::size_t>(rank_)]; }
-    std::string library() const;  // name and version: "Open MPI v4.1.4"
+    std::string host() const;                                             // name of this process' node
+    int node() const { return nodes_[static_cast<std::size_t>(rank_)]; }  // the lowest rank of this node
+    std::string library() const;                                          // name and version: "Open MPI v4.1.4"
 
     // Collective over all ranks. Returns a new group of all ranks, whose messages are independent of those of
-    // other groups. `name` is for error messages. `wait_policy` applies to the waits of the group and, here and
-    // below, to the wait for ranks that do not make the call.
+    // other groups. `name` is for error messages. `wait_policy` limits the waits of the group. Here and in the
+    // functions below, it also limits the wait for ranks that do not make the call.
     std::unique_ptr<Communicator> make_group_of_all_ranks(std::string name,
                                                           device::WaitPolicy wait_policy) const;
 

@@ -15,9 +15,9 @@ namespace trireme::comm {
 // The properties of a rank on which the choice of the transport depends.
 struct TransportFacts {
     std::string host = {};
-    std::string name = {};    // "NVIDIA H200"
-    std::string bus_id = {};  // "0000:1B:00.0"
-    int nccl_version = 0;
+    std::string name = {};            // of the rank's GPU: "NVIDIA H200"
+    std::string bus_id = {};          // of the rank's GPU: "0000:1B:00.0"
+    int nccl_version = 0;             // in NCCL's encoding; 0 if NCCL cannot be used
     std::string nccl_complaint = {};  // why NCCL cannot be used; empty if it can
 };
 

@@ -14,8 +14,8 @@
 
 namespace trireme::comm {
 
-// Wraps `group` for ghost tensors: all messages are sent from `memory` and received into `memory`. A message
-// that is longer than `memory` throws ConfigError.
+// Wraps `group` for ghost tensors, which have a shape but no memory: all messages are sent from `memory` and
+// received into `memory`. A message that is longer than `memory` throws ConfigError.
 std::unique_ptr<Communicator> make_valueless_group(std::unique_ptr<Communicator> group,
                                                    std::shared_ptr<const BlankMemory> memory);
 

@@ -33,7 +33,7 @@ struct DataConfig {
 
 // A model, and individual settings that override those of the model.
 struct ModelChoice {
-    std::string name;  // a known name, or path of a config.json; if empty, the model of `init` or gpt2-tiny
+    std::string name;  // a known name, or path of a config.json; if empty, that of `init`, else gpt2-tiny
     std::string init = "random";  // "random", or the path of a stored model to start from (see StoredModel)
     std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels, channels,
         image_size, patch;     // `groups` is the number of key-value heads (GQA)
@@ -53,9 +53,9 @@ struct LayoutConfig {
     int data = 0;        // number of data-parallel replicas; 0: the largest number that the ranks allow
     int tensor = 1;      // number of ranks per tensor group
     std::string layout;  // path of a layout file, which replaces pipe, data and tensor; may be empty
-    // See cut_layers(), find_balanced_cuts() ("measured") and plan_pipedream_layout() ("pipedream").
-    std::string partition = "uniform";
-    std::uint64_t memory_limit = 0;  // bytes per rank; 0: no limit
+    // For the values "measured" and "pipedream", see find_balanced_cuts() and plan_pipedream_layout().
+    std::string partition = "uniform";  // method of cutting the layers into stages; see cut_layers()
+    std::uint64_t memory_limit = 0;     // bytes per rank; 0: no limit
     bool sequence_parallel = false;
     bool shard_optimizer = true;
     std::vector<plan::Recompute> recompute = {plan::Recompute::none};  // one for all stages, or one per stage
@@ -68,8 +68,8 @@ struct ScheduleConfig {
     plan::LengthPolicy length = plan::LengthPolicy::pad;
 };
 
-// Method of charging simulated time to ghosts: `kernels` charges each kernel, `passes` each pass of a stage
-// with the time of an earlier equal pass. `automatic` chooses kernels for few ranks and passes for many.
+// Charging simulated time to ghosts (DeviceKind::ghost): `kernels` charges each kernel, `passes` each pass of a
+// stage (the time of an earlier equal pass). `automatic` chooses kernels for few ranks and passes for many.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
 // The network of a simulated cluster: as the cluster file describes it, or one whose messages take no time.
@@ -100,8 +100,8 @@ enum class OnSaveError : std::uint8_t { stop, continue_run };
 struct RunOptions {
     std::size_t steps = 0;         // 0: the run ends after DataConfig::epochs epochs
     std::size_t batch = 8;         // samples per step over all replicas
-    bool is_batch_set = false;     // set by --batch or by fit_default_batch()
-    bool is_batch_raised = false;  // raised above the default by fit_default_batch()
+    bool is_batch_set = false;     // true if --batch or fit_default_batch() has set `batch`
+    bool is_batch_raised = false;  // true if fit_default_batch() has raised `batch` above the default
     std::uint64_t seed = 1;
     std::string run_dir;               // empty: runs/<model>-<date and time>
     std::size_t eval_every = 0;        // steps between evaluations; 0: only after the last step
@@ -109,7 +109,7 @@ struct RunOptions {
     std::size_t checkpoint_every = 0;  // steps between checkpoints; 0: only after the last step
     std::size_t keep = 0;              // number of newest checkpoints to keep; 0: all
     std::string resume = "off";        // "off", "auto", or the path of a checkpoint or run directory
-    OnSaveError on_save_error = OnSaveError::stop;
+    OnSaveError on_save_error = OnSaveError::stop;  // what happens if a checkpoint cannot be saved
     double stall_timeout = 60;   // seconds that a rank waits for another rank before the run fails
     double time_limit = 0;       // seconds; before the limit the run stops with a checkpoint; 0: no limit
     OnNan on_nan = OnNan::stop;  // what happens if the loss or the gradient norm is not finite

@@ -14,8 +14,8 @@ namespace trireme::config {
 // file lists.
 enum class SlowChoice : std::uint8_t { named, turn, random, trace };
 
-// Selects the slow kernels: all, or only matmuls with weights. In the latter case skipped channels cost no
-// extra time (as in the experiments of FlexTP).
+// Selects the slow kernels: all, or only matmuls with weights. With `matmuls`, a channel that the slow rank
+// skips causes no extra time (as in the experiments of FlexTP).
 enum class SlowKernels : std::uint8_t { all, matmuls };
 
 // A rank whose kernels take `factor` times as long in the steps from first_step to last_step, which count

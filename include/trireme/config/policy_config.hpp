@@ -23,7 +23,7 @@ enum class MoveMethod : std::uint8_t { stop, overlap, twins, restart };
 // Policy for slow ranks.
 //   off      only reports them
 //   resize   slow ranks skip channels of their matmuls; the losses change
-//   migrate  helper ranks of the same team compute a fraction of the matmuls of slow ranks
+//   migrate  helper ranks of the same tensor group compute a fraction of the matmuls of slow ranks
 //   semi     as migrate; in addition, slow ranks skip the channels that helper ranks cannot compute in time
 //   uneven   slow ranks get smaller tensor shares, fewer micro-batches or fewer layers
 enum class StragglerPolicy : std::uint8_t { off, resize, migrate, semi, uneven };
@@ -38,6 +38,7 @@ inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
      "exact: re-shard in proportion to the speed of the ranks: tensor shares, micro-batches per replica, and "
      "layers per stage"}};
 
+// Policies by which a slow rank selects the channels that it computes.
 inline constexpr NamedValue<model::ChannelPolicy> channel_policies[] = {
     {"priority", model::ChannelPolicy::priority, "those whose weights have changed most"},
     {"random", model::ChannelPolicy::random, "those drawn anew at each decision"},
@@ -83,7 +84,7 @@ inline bool may_change_layout(const PolicyConfig& policy) {
     return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty();
 }
 
-// True if the policy needs the measured links between ranks.
+// True if the policy needs measurements of the links between ranks.
 inline bool needs_links(const PolicyConfig& policy) {
     return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven;
 }

@@ -24,7 +24,7 @@ struct ProfileFile {
     friend bool operator==(const ProfileFile&, const ProfileFile&) = default;
 };
 
-// Returns the profile in the syntax of --profile: "fast.json" or "3=fast.json".
+// Returns the profile in the syntax of --profile: "fast.json", or "3=fast.json" for rank 3.
 std::string to_string(const ProfileFile& file);
 std::string to_string(const RankSpan& ranks);  // "3", "0-3"
 

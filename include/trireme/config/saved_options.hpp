@@ -22,10 +22,10 @@ struct ResumedOptions {
     SavedOptions saved;
     // Names of options that the command line or a config file sets again.
     std::set<std::string> overridden_options;
-    // Describes the options whose value differs from the saved one: "--lr was 0.001".
+    // One text per option whose value differs from the saved one, such as "--lr was 0.001".
     std::vector<std::string> changes;
-    // Describes the layout that replaces the saved one; empty if the saved layout is used, or a layout that the
-    // user sets.
+    // Describes the layout that replaces the saved one; empty if the run uses the saved layout, or if the
+    // user sets a layout.
     std::string layout = {};
 };
 

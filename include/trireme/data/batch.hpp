@@ -37,8 +37,8 @@ struct Batch {
     std::vector<std::int32_t> targets;         // token or class to be predicted; -1 if there is none
     std::vector<std::int32_t> predicted_rows;  // the rows with a target, ascending
     std::vector<std::int32_t> positions;       // position within the sample
-    std::vector<std::int32_t> types;           // token type: 1 from the context of a question on, otherwise 0
-    std::vector<std::int64_t> visits;          // TokenSpan::visit of the sample of the row; 0 for padding
+    std::vector<std::int32_t> types;   // token type (Task::span): 1 from the first row of the context, else 0
+    std::vector<std::int64_t> visits;  // TokenSpan::visit of the sample of the row; 0 for padding
     std::vector<TokenSpan> spans;
     // Task::span: (spans, 2), rows counted from the first row of the span. `answers` holds the first and last
     // row of the answer, or -1 if the answer is cut off; `contexts` holds the range [begin, end) of the

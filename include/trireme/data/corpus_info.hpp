@@ -21,7 +21,7 @@ const char* to_string(RowKind kind);  // such as "labelled text"
 struct ImageSize {
     std::size_t channels = 0, height = 0, width = 0;
 
-    std::size_t pixels() const { return channels * height * width; }
+    std::size_t pixels() const { return channels * height * width; }  // number of values, of all channels
     friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 

@@ -18,7 +18,7 @@ struct CorpusDescription {
     std::optional<Tokenizer> tokenizer;  // unset for images
     ImageSize image;                     // for images
     std::string source;
-    std::string filter;  // value of --where, only recorded; empty if it selects all rows
+    std::string filter;  // value of --where, recorded but not applied; empty if it selects all rows
     std::string licence;
 };
 
@@ -41,13 +41,13 @@ public:
     ~CorpusWriter();
 
     // Throws BugError for tokens beyond the vocabulary, answers outside the context, or a wrong number of
-    // pixels. Throws ConfigError for an answer that contains a zero byte, ResourceError if the disk refuses.
+    // pixels. Throws ConfigError for an answer that contains a zero byte, ResourceError if a write fails.
     void add(const CorpusRow& row);
 
-    // Completes the file, and returns what Corpus::info() of the file will be. Called once, after all rows.
-    // `class_names[c]` is the name of class `c` of labelled rows. There may be names of classes that no row
-    // has, but a BugError is thrown if a row's class has no name. Without names, the number of classes is one
-    // more than the largest label. Throws ResourceError if the disk refuses.
+    // Completes the file, and returns what Corpus::info() of the file will be. Must be called once, after all
+    // rows. `class_names[c]` is the name of class `c` of labelled rows. There may be names of classes that no
+    // row has, but a BugError is thrown if a row's class has no name. Without names, the number of classes is
+    // one more than the largest label. Throws ResourceError if a write fails.
     CorpusInfo finish(std::vector<std::string> class_names = {});
 
 private:

@@ -14,8 +14,8 @@ namespace trireme::data {
 // fields.
 class RowFilter {
 public:
-    // An empty `where` selects all rows. Throws ConfigError for a condition without a field, or without '~' or
-    // '='.
+    // An empty `where` selects all rows. Throws ConfigError for a condition that lacks the field or the
+    // operator ('~' or '=').
     explicit RowFilter(const std::string& where);
 
     // Counts the row, and returns true if it is selected.
@@ -38,6 +38,7 @@ private:
         bool is_field_known = false;  // true if a row had the field
     };
 
+    // Returns true if the row fulfils the condition. Updates `examples` and `is_field_known`.
     bool holds(Condition& condition, const SourceRow& row) const;
 
     std::string where_;

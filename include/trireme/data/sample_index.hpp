@@ -13,9 +13,10 @@
 
 namespace trireme::data {
 
-// The treatment of a row that is longer than the limit: it is cut into consecutive samples, its end is cut off,
-// it is skipped, or an error is reported. A question or a labelled text makes one sample only: `split` also
-// cuts off the end of a long one. A question whose answer is cut off becomes no training sample.
+// The treatment of a row that is longer than SampleRules::max_length allows: the row is cut into consecutive
+// samples, its end is cut off, it is skipped, or an error is reported. A question or a labelled text makes one
+// sample only: `split` also cuts off the end of a long one. A question whose answer is cut off becomes no
+// training sample.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
 inline constexpr NamedValue<LongRows> long_row_choices[] = {
     {"split", LongRows::split, "cut them into several samples"},
@@ -54,9 +55,9 @@ struct SampleIndex {
 };
 
 // Lists all samples. Throws ConfigError if the kind of the rows does not fit the task, the tokenizer lacks a
-// special token that the task needs, the maximum length leaves no room for other tokens, the size of images
-// does not fit SampleRules, a row is too long under LongRows::refuse, or there is no training sample (with a
-// validation fraction of 1: no validation sample).
+// special token that the task needs, the maximum length leaves no room for a token that is not special, the
+// size of images does not fit SampleRules, a row is too long under LongRows::refuse, or there is no training
+// sample (with a validation fraction of 1: no validation sample).
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
 // The order in which training visits samples: each epoch visits all samples in a random order of its own. Visit
@@ -64,7 +65,7 @@ SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 // visit, and all ranks compute the same order.
 class Sampler {
 public:
-    Sampler(std::uint64_t samples, std::uint64_t seed);  // number of samples, > 0
+    Sampler(std::uint64_t samples, std::uint64_t seed);  // `samples`: number of samples, > 0
 
     // `ordinal` is the number of a visit since the start of the run, from 0.
     plan::SampleVisit find_visit(std::uint64_t ordinal) const;

@@ -1,5 +1,5 @@
 // Reads the rows for a corpus from a source: JSON lines, plain text, SQuAD, CIFAR-10 or MNIST files (gzipped or
-// not), or the synthetic sample.
+// not), or the synthetic sample, whose rows are generated from a seed.
 #pragma once
 
 #include <cstddef>
@@ -47,14 +47,14 @@ struct SourceConfig {
     std::vector<std::string> inputs;
     SourceFormat format = SourceFormat::automatic;
     RowUnit unit = RowUnit::paragraph;
-    // "csn" selects the synthetic sample (CodeSearchNet's fields); `inputs` must then be empty.
+    // "csn" selects the synthetic sample, whose rows have CodeSearchNet's fields; `inputs` must then be empty.
     std::string synthetic;
     std::size_t count = 0;  // number of synthetic rows
     std::uint64_t seed = 0;
 };
 
-// Reads rows one after another. Holds one row in memory; a whole file if the file is one row, or is a SQuAD
-// file.
+// Reads rows one after another. Holds one row in memory, or a whole file if the file is one row or is a
+// SQuAD file.
 class RowReader {
 public:
     // Throws ConfigError if an input is missing, a folder, or of an unsupported format, if inputs have rows of

@@ -15,7 +15,7 @@ struct SourceQuestion {
     std::string context;
     std::size_t answer_begin = 0;  // the first answer is bytes [answer_begin, answer_end) of the context
     std::size_t answer_end = 0;
-    bool is_answer_moved = false;      // true if the file gives another `answer_start`
+    bool is_answer_moved = false;      // true if the file's `answer_start` is another place
     std::vector<std::string> answers;  // distinct texts of all answers, stripped of white space
 };
 
@@ -29,7 +29,7 @@ struct SourceRow {
     struct Field {
         std::string name;
         std::string value;     // numbers and booleans as JSON spells them; empty for null
-        bool is_text = false;  // true if JSON has a string
+        bool is_text = false;  // true if the JSON value is a string
     };
 
     std::string location;  // "file:line", for messages
@@ -48,9 +48,9 @@ struct SourceRow {
         return text_field < 0 ? plain_text : fields[static_cast<std::size_t>(text_field)].value;
     }
 
-    // Returns the field `name`, or null if there is none. Two names count as the same where CodeSearchNet has
-    // two for a field: `repo` and `repository_name`, `path` and `func_path_in_repository`, `url` and
-    // `func_code_url`.
+    // Returns the field `name`, or null if there is none. CodeSearchNet has two names for some fields, and
+    // each of them finds the field: `repo` and `repository_name`, `path` and `func_path_in_repository`, `url`
+    // and `func_code_url`.
     const Field* find(std::string_view name) const;
 };
 

@@ -22,9 +22,9 @@ public:
     // Makes the tokenizer of raw bytes: ids 0-255 are the bytes, 256 is the end-of-text token.
     static Tokenizer make_raw_bytes();
 
-    // Reads a tokenizer from a folder with encoder.json and vocab.bpe, or vocab.json and merges.txt, or
-    // tokenizer.json, or from a file tokenizer.json. Throws ConfigError, which names the file, for anything but
-    // a byte-level BPE in GPT-2's style.
+    // Reads a tokenizer from a file tokenizer.json, or from a folder with one of these: encoder.json and
+    // vocab.bpe; vocab.json and merges.txt; tokenizer.json. Throws ConfigError, which names the file, for
+    // anything but a byte-level BPE in GPT-2's style.
     static Tokenizer read_gpt2(const std::filesystem::path& folder_or_file);
 
     // Learns a vocabulary of `vocabulary_size` tokens: 256 bytes, the merges of the most frequent pairs, and

@@ -31,8 +31,8 @@ private:
 };
 
 // A stack allocator: allocates tensors one after the other in one buffer. release(m) frees all tensors that
-// were allocated since mark() returned m. A ghost arena never overflows; its peak() is the capacity that a real
-// arena needs for the same calls.
+// were allocated since mark() returned m. An arena in MemorySpace::ghost, which has no memory, never overflows;
+// its peak() is the capacity that a real arena needs for the same calls.
 class Arena {
 public:
     Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space);

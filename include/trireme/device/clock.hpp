@@ -10,8 +10,8 @@ double now_seconds();
 // simulated time as busy_for() is called with.
 bool time_is_simulated();
 
-// Keeps this rank's device busy for `seconds`. In wall time, sleeps. In a simulation, the device draws power
-// according to its clock state, which does not change the duration.
+// Keeps this rank's device busy for `seconds`. In wall time, sleeps. In a simulation, the power that the
+// device draws depends on its clock state; the duration does not.
 void busy_for(double seconds);
 
 // Lets `seconds` pass with an idle device.

@@ -5,8 +5,8 @@ namespace trireme::device {
 
 struct Cost;
 
-// Factors by which kernels take longer, at least 1: `all` for all kernels, and `matmuls` in addition for
-// matmuls with weights.
+// Factors by which kernels take longer, at least 1: all * matmuls for matmuls with weights, and `all` for other
+// kernels.
 struct SlowFactors {
     double all = 1;
     double matmuls = 1;
@@ -14,9 +14,10 @@ struct SlowFactors {
     friend bool operator==(const SlowFactors&, const SlowFactors&) = default;
 };
 
-// Multiplies the time of kernels. Extra time is added to the owed time, which is spent by sleeping once it is
-// long enough for a sleep. A sleep takes about 50 microseconds too long; the excess is subtracted from the owed
-// time. Simulated time is spent at once.
+// Multiplies the time of kernels. The extra time of kernels accumulates as owed time, which is spent by
+// sleeping once it is long enough for a sleep. A sleep takes about 50 microseconds too long; the excess is
+// subtracted from the owed time. In a simulation, owed time is spent after each kernel, by advancing the
+// simulated time.
 class Slowness {
 public:
     // Sets the factors of later kernels. If they differ from the current factors, owed time is cancelled.

@@ -91,7 +91,7 @@ public:
 
     // Copies between GPU memory and pinned memory, or within GPU memory.
     void copy(void* to, const void* from, std::size_t bytes);
-    void clear(void* memory, std::size_t bytes);
+    void clear(void* memory, std::size_t bytes);  // sets the bytes to 0
 
     void mark(GpuEvent& event);            // records the event after all queued work
     void wait_for(const GpuEvent& event);  // work that is queued later begins when the event is over

@@ -20,7 +20,8 @@ public:
     // Called immediately before and after a kernel is queued.
     void begin();
     void end(const Cost& cost);
-    // Marks the kernel of the last end() as a matmul of a transformer block.
+    // Marks the kernel of the last end() as a matmul of a transformer block. MatmulWork describes
+    // the arguments.
     void mark_as_matmul(double flops, double full_flops);
 
     // Waits until all kernels have ended, adds their times to `ledger` and `matmuls`, and forgets the kernels.

@@ -11,8 +11,9 @@ namespace trireme::device {
 
 class GpuUploader {
 public:
-    // `queue` must outlive all results of upload(). Allocates `blocks` blocks of `block_bytes` bytes now; more
-    // blocks are allocated when they are needed.
+    // `queue` must outlive all results of upload(). A block is a staging buffer in pinned memory together with
+    // GPU memory of the same size. Allocates `blocks` blocks of `block_bytes` bytes now; more blocks are
+    // allocated when they are needed.
     explicit GpuUploader(GpuQueue& queue, std::size_t block_bytes = 4096, std::size_t blocks = 0);
     ~GpuUploader();
     GpuUploader(const GpuUploader&) = delete;

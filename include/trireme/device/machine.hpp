@@ -27,9 +27,9 @@ struct UsableMemory {
     std::size_t available_bytes = 0;
 };
 
-// Returns the memory of the node, then the control group of this process and its parents (version 1 or 2) whose
-// limit is below the memory of the node. Empty if the system reports nothing. `root` is the folder that
-// contains proc and sys.
+// Returns the memory of the node first, then the memory of the control group (version 1 or 2) of this process
+// and of its parent groups. Skips groups whose limit is not below the memory of the node. Empty if the system
+// reports nothing. `root` is the folder that contains proc and sys.
 std::vector<UsableMemory> find_usable_memory(const std::filesystem::path& root = "/");
 
 }  // namespace trireme::device

@@ -11,7 +11,7 @@
 
 namespace trireme::device {
 
-// At most one per process, constructed before the program starts any other thread.
+// The caller constructs at most one StopSignals per process, before the program starts any other thread.
 //
 // A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP. These signals then no longer end the process, except
 // that a second SIGINT ends the process at once. SIGHUP stays ignored if it was ignored before (nohup).
@@ -34,7 +34,7 @@ public:
 private:
     friend class SignalCallback;
 
-    bool catches(std::size_t index) const;
+    bool catches(std::size_t index) const;  // index in signal_numbers
     sigset_t make_caught_set() const;
     void listen();
     std::array<struct sigaction, signal_numbers.size()> previous_actions_{};

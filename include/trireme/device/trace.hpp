@@ -60,8 +60,8 @@ public:
     // Keeps at most `max_events` events; later ones are counted and dropped.
     explicit Trace(TracedSteps steps, std::size_t max_events = default_max_events);
 
-    // Begins a step: later events belong to `step`, numbered from 1, which is step `index_in_segment` of its
-    // segment, from 0.
+    // Begins a step: later events belong to `step`, numbered from 1, which is step `index_in_segment`, from 0,
+    // of its segment (the steps between two drains of the pipeline).
     void begin_step(std::size_t step, std::size_t index_in_segment);
     // Returns true if events that begin now are recorded.
     bool is_on() const { return is_on_.load(std::memory_order_relaxed); }

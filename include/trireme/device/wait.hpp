@@ -17,14 +17,15 @@ struct WaitObserver {
     std::function<void(const std::string& stall)> on_stall;
 };
 
-// The actions of a wait between polls, and in a stall, when the awaited event does not come.
+// The actions of a wait: between polls, and in a stall, that is, if the awaited event does not come in time.
 struct WaitPolicy {
     // After this time the wait calls observer->on_stall, or throws ResourceError if there is no observer.
     double stall_seconds = 60;
-    // The caller expects stalls and continues without the awaited message. Used only in a simulation: the rank
-    // then polls, because a rank that blocks would be ended when the simulator detects a deadlock.
+    // True if the caller catches the ResourceError of a stall and continues without the awaited message. Used
+    // only in a simulation: the rank then polls, because a rank that blocks would be ended when the simulator
+    // detects a deadlock.
     bool expects_stall = false;
-    // These two may be null, and must outlive all copies of the policy.
+    // `observer` and `between_polls` may be null, and must outlive all copies of the policy.
     const WaitObserver* observer = nullptr;
     const std::function<void()>* between_polls = nullptr;
 };

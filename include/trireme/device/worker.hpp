@@ -23,10 +23,11 @@ public:
     JobId start(std::function<void()> job);
     // Returns true if the job has ended or was skipped.
     bool is_done(JobId job) const;
-    // Blocks without polling until the job has ended or was skipped; then rethrows and forgets the exception of
-    // any job. Meant for short jobs.
+    // Blocks without polling until the job has ended or was skipped. Then, if this job or another one has
+    // thrown an exception, rethrows and forgets the exception. Meant for short jobs.
     void wait_for(JobId job);
-    // Rethrows the exception of a job, if any. Call this function after all jobs have ended.
+    // If a job has thrown an exception, rethrows it without forgetting it. The caller ensures that all
+    // jobs have ended.
     void rethrow_exception() const;
     void clear_exception();  // forgets the exception; called after all jobs have ended
 

@@ -45,6 +45,7 @@ struct SiluGate {
     NamedTensors tensors() const;
 };
 
+// grad_gate = grad_output * up * silu'(gate); grad_up = grad_output * silu(gate)
 struct SiluGateBackward {
     device::ConstTensor gate;         // (rows, columns)
     device::ConstTensor up;           // (rows, columns)

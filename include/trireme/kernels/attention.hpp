@@ -23,7 +23,8 @@ struct Segment {
 // The attention weight of query row q and key row k, both counted from the segment's begin, in head h (a global
 // index) is kept if word k % 4 of
 //   random_block(key.then(segment.sample), {k / 4, q, h, 1})
-// is at least compute_drop_threshold(rate), and set to 0 otherwise. Kept weights are scaled by 1 / (1 - rate).
+// is at least compute_drop_threshold(rate) of dropout.hpp, and set to 0 otherwise. Kept weights are
+// multiplied by 1 / (1 - rate).
 struct AttentionDropout {
     double rate = 0;             // probability that a weight is dropped
     RandomKey key = {};          // derived from the seed, the layer and the dropout's site in the layer

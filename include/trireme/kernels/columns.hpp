@@ -19,8 +19,8 @@ struct GatherColumns {
 };
 
 // output[r, columns[i]] = input[r, i]. The columns of the output that are not in `columns` get the value that
-// `unindexed_fill` selects. If `accumulate`, all values, including the fill values, are added to the output
-// instead of stored. The indices must be distinct.
+// `unindexed_fill` selects. If `accumulate`, the input and the fill value (zero or mean) are added to the
+// output instead of stored. The indices must be distinct.
 struct ScatterColumns {
     device::ConstTensor input;    // (rows, count)
     device::ConstTensor columns;  // (count) i32

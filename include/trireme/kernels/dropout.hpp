@@ -36,13 +36,13 @@ struct ResidualAdd {
     device::Tensor output;              // (rows, channels); may share memory with residual or input
     Dropout dropout = {};
 
-    bool is_present() const { return input.is_present(); }  // false if a norm has no fused sum
+    bool is_present() const { return input.is_present(); }  // false in a norm without a fused sum
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// grad_input = dropout'(grad_output)
+// grad_input = dropout(grad_output), with the dropped elements and the scale of the forward pass
 struct DropoutBackward {
     device::ConstTensor grad_output;  // (rows, channels)
     device::Tensor grad_input;        // (rows, channels); may share memory with grad_output

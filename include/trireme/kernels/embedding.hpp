@@ -17,7 +17,7 @@ struct Embedding {
     device::ConstTensor types = {};           // (rows) i32, absent if type embeddings are not used
     device::ConstTensor type_table = {};      // (types, channels), or absent
     device::Tensor output;                    // (rows, channels)
-    std::size_t first_token = 0;              // token of the token table's first row
+    std::size_t first_token = 0;              // token whose embedding is row 0 of the token table
     std::size_t vocabulary = 0;               // size of the vocabulary; 0 if the token table holds all of it
 
     void check() const;
@@ -35,7 +35,7 @@ struct EmbeddingBackward {
     device::Tensor grad_position_table = {};  // (positions, channels), or absent
     device::ConstTensor types = {};           // (rows) i32, absent if type embeddings are not used
     device::Tensor grad_type_table = {};      // (types, channels), or absent
-    std::size_t first_token = 0;              // token of the token table's first row
+    std::size_t first_token = 0;              // token whose embedding is row 0 of the token table
     std::size_t vocabulary = 0;               // size of the vocabulary; 0 if the token table holds all of it
 
     void check() const;

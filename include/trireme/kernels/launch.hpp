@@ -33,9 +33,9 @@ void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work&
     if (stream.predict_seconds) stream.synchronize();
 }
 
-// Runs the operation, spends the extra time of a simulated or slowed device, and enters the cost and the
-// seconds of the kernel into the stream's work ledger. Returns the seconds; 0 on a GPU, where they are not
-// known yet.
+// Runs the operation and enters the cost and the seconds of the kernel into the stream's work ledger. Extends
+// the time of the kernel to that of the simulated or slowed device, if there is one: advances the simulated
+// time, or sleeps in wall time. Returns the seconds; 0 on a GPU, where they are not known yet.
 template <class Op>
 double launch_unchecked(device::Stream& stream, const Op& op) {
     if (stream.gpu_times) {

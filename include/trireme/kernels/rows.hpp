@@ -22,8 +22,8 @@ struct GatherRows {
 enum class UnindexedFill : std::uint8_t { keep, zero, mean };
 
 // output[rows[i]] = input[i]. The rows of the output that are not in `rows` get the value that `unindexed_fill`
-// selects. If `accumulate`, all values, including the fill values, are added to the output instead of stored.
-// The indices must be distinct.
+// selects. If `accumulate`, the input and the fill value (zero or mean) are added to the output instead of
+// stored. The indices must be distinct.
 struct ScatterRows {
     device::ConstTensor input;  // (count, channels)
     device::ConstTensor rows;   // (count) i32

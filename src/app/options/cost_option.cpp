@@ -20,7 +20,7 @@ constexpr std::array<NamedCost, 6> cost_names{{{"F", &schedule::StageCost::forwa
 // The limit keeps sums over all stages and micro-batches finite and precise.
 constexpr Range costs_range{.low = 0, .high = 1e12};
 
-// Parses a text such as "F=1" and sets the field of `cost`.
+// Parses a text such as "F=1" and sets the field of `cost` that the letter or word before the '=' names.
 void parse_cost(const Setting& setting, const std::string& cost_text, schedule::StageCost& cost) {
     const std::size_t equals_sign = cost_text.find('=');
     for (const auto& [name, field] : cost_names) {

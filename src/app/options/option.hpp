@@ -42,8 +42,8 @@ struct Option {
     std::function<void(const Setting&)> set;  // throws ConfigError
     std::function<std::string()> get;         // returns the value in the form that `set` parses; "" if unset
     bool is_switch = false;  // true if the option may be written without a value, which means "on"
-    // For repeatable options: applies the second and later settings of one source, after `set`. Empty for other
-    // options.
+    // For repeatable options: if one config file, or the command line, has several settings of this option,
+    // `set` applies the first of them, and `add` each later one. Empty for other options.
     std::function<void(const Setting&)> add = {};
     // Returns true if the option has an effect together with the other options. Empty if it always has an
     // effect.

@@ -23,7 +23,7 @@ std::vector<OptionGroup> make_train_options(config::RunConfig& config);
 std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config);
 std::vector<OptionGroup> make_profile_options(ProfileCommand& command);
 
-// Throw ConfigError if options contradict each other, independent of machine, model and corpus.
+// Throw ConfigError if options contradict each other. These checks need no machine, model or corpus.
 void check_train_options(const config::RunConfig& config);
 void check_evaluate_options(const config::EvaluateConfig& config);
 void check_profile_options(const ProfileCommand& command);
@@ -51,7 +51,8 @@ OptionGroup make_optimizer_options(optim::OptimizerConfig& optimizer);
 std::vector<Option> make_policy_options(config::PolicyConfig& policy);
 
 // The costs of stages: "F=1,I=1,W=1,send=0,reduce=0,step=0", or one such text per stage, separated by ';'.
-// Costs that a text omits have their default value. F: forward pass, I: input gradients, W: weight gradients.
+// Costs that a text omits have their default value. F: forward pass, I: input gradients, W: weight gradients,
+// send: a message, reduce: the gradient all-reduce, step: the optimizer step.
 Option make_cost_option(std::vector<schedule::StageCost>& costs);
 
 // Measured profiles and the ranks that use them: "gpt2.json", "fast.json,slow.json",

@@ -29,7 +29,7 @@ Option make_move_option(config::PolicyConfig& policy) {
                             {"a policy that moves state", "--straggler uneven or --decisions FILE"});
 }
 
-// Returns the options that control when and how --straggler decides.
+// Returns the options that control when and how --straggler decides; --decisions is not one of them.
 std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
     const auto is_uneven = [&policy] { return policy.straggler == config::StragglerPolicy::uneven; };
     return {

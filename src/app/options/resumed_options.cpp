@@ -43,12 +43,12 @@ std::vector<config::OptionValue> collect_values_to_save(const std::vector<Option
 std::vector<Setting> select_saved_settings(const config::SavedOptions& saved,
                                            const std::set<std::string>& given_names,
                                            const std::vector<OptionGroup>& options) {
-    const bool has_layout = std::ranges::any_of(given_names, is_layout_option);
-    const bool has_duration = given_names.contains("steps") || given_names.contains("epochs");
+    const bool is_layout_given = std::ranges::any_of(given_names, is_layout_option);
+    const bool is_duration_given = given_names.contains("steps") || given_names.contains("epochs");
     std::vector<Setting> settings;
     for (const auto& [name, value] : saved.values) {
-        const bool is_replaced =
-            (has_layout && is_layout_option(name)) || (has_duration && (name == "steps" || name == "epochs"));
+        const bool is_replaced = (is_layout_given && is_layout_option(name)) ||
+                                 (is_duration_given && (name == "steps" || name == "epochs"));
         if (is_replaced || applies_to_one_start(name) || find_option(options, name) == nullptr) continue;
         settings.push_back({name, value, "the options of the checkpoint"});
     }

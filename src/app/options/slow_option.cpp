@@ -18,7 +18,8 @@ constexpr Range factor_range{.low = 1, .high = 1000};
     refuse(setting, "ranks such as rank=3,factor=4,steps=100:200, with ; between several", hint);
 }
 
-// The fields of one setting by name. In messages a field is called "slow NAME", such as "slow rank".
+// The fields of a text such as "rank=3,factor=4", by name. In messages a field is called "slow NAME", such as
+// "slow rank".
 using Fields = std::map<std::string, Setting>;
 
 Fields split_fields(const Setting& setting, const std::string& text) {
@@ -41,10 +42,9 @@ std::size_t parse_step(const Setting& setting, const std::string& text) {
 }
 
 void parse_rank(const Setting& rank, config::SlowRank& slow) {
-    const bool is_selection =
-        !rank.value.empty() && std::isalpha(static_cast<unsigned char>(rank.value[0])) != 0;
+    const bool is_word = !rank.value.empty() && std::isalpha(static_cast<unsigned char>(rank.value[0])) != 0;
     const std::array<std::string, 2> words{"turn", "random"};
-    if (!is_selection) {
+    if (!is_word) {
         slow.rank = static_cast<int>(parse_integer(rank, 0, std::numeric_limits<int>::max()));
     } else if (rank.value == words[0]) {
         slow.choice = config::SlowChoice::turn;
@@ -74,7 +74,7 @@ void parse_steps(const Setting& steps, config::SlowRank& slow) {
     const std::vector<std::string> bounds = split_text(steps.value, ':');
     if (bounds.size() > 2) refuse(steps, "the first and the last step, such as 100:200, or 100: from there on");
     slow.first_step = parse_step(steps, bounds.front());
-    if (bounds.back().empty()) return;
+    if (bounds.back().empty()) return;  // "100:" has no last step; "100" is a single step
     slow.last_step = parse_step(steps, bounds.back());
     if (*slow.last_step < slow.first_step)
         refuse(steps, "a last step that is not before the first, such as 100:200");
@@ -102,7 +102,7 @@ config::SlowRank parse_slow_rank(const Setting& setting, const std::string& text
     if (fields.contains("trace")) return parse_trace(setting, fields);
     if (!fields.contains("rank") || !fields.contains("factor")) refuse_form(setting);
     config::SlowRank slow;
-    parse_rank(fields.at("rank"), slow);
+    parse_rank(fields.at("rank"), slow);  // first: parse_factor() and parse_every() read its `choice`
     parse_factor(fields.at("factor"), slow);
     if (fields.contains("steps")) parse_steps(fields.at("steps"), slow);
     if (fields.contains("every")) parse_every(fields.at("every"), slow);

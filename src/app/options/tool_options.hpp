@@ -18,7 +18,7 @@ struct InspectConfig {
 
 struct ReportConfig {
     std::string run_directory;
-    std::string output;  // a file
+    std::string output;  // path of the HTML page; if empty, store_run_directory() sets it
 };
 
 // The options refer to the configuration, which must outlive them.
@@ -31,7 +31,7 @@ std::vector<OptionGroup> make_doctor_options(tools::DoctorConfig& config);
 void check_doctor_options(const tools::DoctorConfig& config);  // throws ConfigError
 
 // Store the positional words of the command line in `config`. Throw ConfigError if there are too few or too
-// many words, or if they do not suit the options.
+// many words, or if they contradict the options.
 void store_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs);
 void store_convert_folders(tools::ConvertConfig& config, const std::vector<std::string>& folders);
 void store_inspect_file(InspectConfig& config, const std::vector<std::string>& files);

@@ -20,6 +20,7 @@ device::TracedSteps parse_steps(const Setting& setting) {
 }
 
 std::string format_steps(const device::TracedSteps& steps) {
+    // `last` is 0 if no step is traced.
     return steps.last == 0 ? "off" : cat(steps.first, ':', steps.last);
 }
 
@@ -30,7 +31,8 @@ Option make_trace_option(device::TracedSteps& steps) {
                             "steps to record in trace.json, counted from 1; a single number records one step"},
             .set =
                 [&steps](const Setting& setting) {
-                    // `shows_kernels` belongs to another option and keeps its value.
+                    // Assigns the two bounds only, because `steps.shows_kernels` is the field of another
+                    // option.
                     const device::TracedSteps parsed_steps = parse_steps(setting);
                     steps.first = parsed_steps.first;
                     steps.last = parsed_steps.last;

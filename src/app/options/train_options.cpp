@@ -144,13 +144,13 @@ OptionGroup make_layout_options(config::LayoutConfig& layout) {
 }
 
 std::vector<ValueMeaning> list_schedule_meanings() {
-    std::vector<ValueMeaning> words;
+    std::vector<ValueMeaning> meanings;
     for (const schedule::Schedule& schedule : schedule::list_schedules())
-        words.emplace_back(schedule.name, schedule.help);
-    words.emplace_back(schedule::searched_schedule_name,
-                       "a search by the costs of the stages, --cost or --profile, within --memory-limit");
-    words.emplace_back("FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it");
-    return words;
+        meanings.emplace_back(schedule.name, schedule.help);
+    meanings.emplace_back(schedule::searched_schedule_name,
+                          "a search by the costs of the stages, --cost or --profile, within --memory-limit");
+    meanings.emplace_back("FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it");
+    return meanings;
 }
 
 OptionGroup make_schedule_options(config::ScheduleConfig& schedule) {
@@ -216,6 +216,7 @@ OptionGroup make_precision_options(config::PrecisionConfig& precision) {
         }};
 }
 
+// Returns `group` with only the options in `names`.
 OptionGroup select_options(OptionGroup group, const std::vector<std::string>& names) {
     std::erase_if(group.options, [&](const Option& option) {
         return std::find(names.begin(), names.end(), option.description.name) == names.end();
@@ -232,6 +233,7 @@ void refuse_missing_corpus(const config::RunConfig& config) {
             "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
 }
 
+// Throws ConfigError unless exactly one of --steps and --epochs is set.
 void check_duration(const config::RunConfig& config) {
     const std::size_t steps = config.run.steps;
     const double epochs = config.data.epochs;
@@ -266,7 +268,7 @@ std::vector<OptionGroup> make_train_options(config::RunConfig& config) {
 
 std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
     config::RunConfig& run = config.run;
-    OptionGroup what{
+    OptionGroup command_options{
         "evaluate",
         {
             make_text_option(
@@ -303,7 +305,7 @@ std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
     std::erase_if(layout.options, [](const Option& o) {
         return o.description.name == "shard-optimizer" || o.description.name == "recompute";
     });
-    return {what,
+    return {command_options,
             data,
             task,
             layout,
@@ -315,7 +317,7 @@ std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
 
 std::vector<OptionGroup> make_profile_options(ProfileCommand& command) {
     config::RunConfig& run = command.run;
-    OptionGroup what{
+    OptionGroup command_options{
         "profile",
         {
             make_text_option({"output", "FILE.json", "profile to write; it appears when it is complete"},
@@ -329,7 +331,7 @@ std::vector<OptionGroup> make_profile_options(ProfileCommand& command) {
             make_integer_option({"seed", "S", "random seed of the sample order"}, run.run.seed),
             make_switch_option({"quiet", "", "print no table"}, command.profile.quiet),
         }};
-    return {what,
+    return {command_options,
             select_options(make_data_options(run.data), {"corpus", "max-length", "long"}),
             select_options(make_task_options(run.task), {"task"}),
             make_model_options(run.model, run.data),

@@ -16,7 +16,8 @@
 namespace trireme::app {
 namespace {
 
-// Parses a text as a number. Empty if the text has other characters or the number is out of range of the type.
+// Parses a text as a number. Returns nullopt if the text as a whole is not a number, or if the number is out of
+// the range of Value.
 template <class Value>
 std::optional<Value> try_parse_number(const std::string& text) {
     Value value{};

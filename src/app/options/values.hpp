@@ -13,7 +13,7 @@
 namespace trireme::app {
 
 // The value type of a field, which is T for a field of type T or std::optional<T>. get() returns the value of a
-// field; empty if the field is unset.
+// field, or nullopt if the field is unset.
 template <class Field>
 struct FieldValue {
     using Type = Field;
@@ -77,7 +77,8 @@ Option make_number_option(OptionDescription description, Field& field, Range ran
     return {.description = std::move(description), .set = set, .get = get};
 }
 
-// An option with values such as 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes.
+// An option with values such as 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes. `min` is a bound on the
+// number before the unit.
 Option make_size_option(OptionDescription description, std::uint64_t& field, std::uint64_t min = 1);
 // An option with durations such as 3h50m; the field is in seconds.
 Option make_duration_option(OptionDescription description, double& seconds);

@@ -24,7 +24,7 @@ std::uint32_t find_tag_count() {
     int* max_tag = nullptr;
     int is_set = 0;
     check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max_tag, &is_set), "MPI_Comm_get_attr");
-    constexpr std::uint32_t guaranteed_tags = 32768;
+    constexpr std::uint32_t guaranteed_tags = 32768;  // by the MPI standard
     return is_set != 0 ? static_cast<std::uint32_t>(*max_tag) + 1 : guaranteed_tags;
 }
 

@@ -29,9 +29,9 @@ public:
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
-    // In a simulation: makes this rank spend the time of copying messages from ranks of its node.
-    // shares_node[r] is true if rank r of the group is on this rank's node. `bytes_per_second` is
-    // find_copy_bandwidth().
+    // For simulations: from now on, each message that this rank receives from a rank of its node advances the
+    // simulated time by the time of copying the message. shares_node[r] is true if rank r of the group is on
+    // this rank's node. `bytes_per_second` is find_copy_bandwidth().
     void charge_node_copies(double bytes_per_second, std::vector<bool> shares_node);
 
     int rank() const override { return rank_; }

@@ -16,8 +16,8 @@ namespace trireme::comm {
 struct ChannelEnds {
     int sender = 0;  // rank of the group, like `receiver`
     int receiver = 0;
-    int own_rank = 0;  // this rank: equal to `sender` or `receiver`
-    std::string group = {};
+    int own_rank = 0;        // this rank: equal to `sender` or `receiver`
+    std::string group = {};  // name of the group
 
     int peer() const { return own_rank == sender ? receiver : sender; }
     bool is_sender() const { return own_rank == sender; }

@@ -26,6 +26,7 @@ NcclLibrary::NcclLibrary(const std::vector<std::string>& names) : library_(names
 }
 
 std::string NcclLibrary::describe_error(ncclResult_t result, ncclComm_t comm) const {
+    // If the constructor fails early, it has not loaded `last_error`.
     const char* const last = calls_.last_error == nullptr ? nullptr : calls_.last_error(comm);
     const bool says_more = last != nullptr && *last != '\0';
     return says_more ? cat(calls_.to_string(result), " (", last, ")") : calls_.to_string(result);

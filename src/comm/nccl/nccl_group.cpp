@@ -252,8 +252,8 @@ bool NcclGroup::is_done(RequestId id) {
     return true;
 }
 
-// A receive is done once the queue waits for it, so that later work of the queue reads the received values. A
-// send is done only when the transfer has ended, since its memory is in use until then.
+// A receive is done as soon as the wait for its transfer is in the queue, so that later work of the queue reads
+// the received values. A send is done only when the transfer has ended, since its memory is in use until then.
 bool NcclGroup::is_over(NcclMessage& message) {
     if (message.state == MessageState::is_refused) return !message.is_send || test_mpi_request(message);
     if (message.state != MessageState::is_queued || !test_mpi_request(message)) return false;

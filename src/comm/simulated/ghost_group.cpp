@@ -3,6 +3,7 @@
 namespace trireme::comm {
 namespace {
 
+// A group of which only this rank exists. Messages are done at once and carry no values.
 class GhostGroup final : public Communicator {
 public:
     GhostGroup(std::string name, int rank, int size)

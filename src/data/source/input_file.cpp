@@ -61,7 +61,7 @@ void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path.string()), buffer_(buffer_bytes) {
     const int descriptor = open_input(path);
-    file_.reset(gzdopen(descriptor, "rb"));  // now owns the descriptor
+    file_.reset(gzdopen(descriptor, "rb"));  // if not null, file_ owns the descriptor
     if (!file_) {
         ::close(descriptor);
         throw ResourceError(cat("there is no memory to read ", path_, "; use a machine with more"));

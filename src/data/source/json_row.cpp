@@ -94,6 +94,7 @@ private:
         return true;
     }
 
+    // Reports the fault. Returns false, which ends the parsing if an event handler returns it.
     bool refuse(std::string fault) {
         row_.fault = std::move(fault);
         return false;

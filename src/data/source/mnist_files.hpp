@@ -41,7 +41,9 @@ public:
     // Reads the next image and its label; returns false at the end. Throws ConfigError if a file does not end
     // where its header says.
     bool next(SourceRow& row);
+    // Returns the bytes after decompression.
     std::uint64_t bytes_read() const { return images_.bytes_read() + labels_.bytes_read(); }
+    // Returns the consumed bytes of the files themselves.
     std::uint64_t position() const { return images_.position() + labels_.position(); }
 
 private:

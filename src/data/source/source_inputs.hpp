@@ -22,7 +22,8 @@ SourceFormat find_format_of_name(const std::string& name, std::uint64_t size);
 // for a byte order mark.
 SourceFormat detect_format(InputFile& file);
 
-// One input: a file, a pair of MNIST files, or the synthetic sample. Inputs are read one after another.
+// One input: a file, a pair of MNIST files, or the synthetic sample (generated rows). Inputs are read one after
+// another.
 struct SourceInput {
     std::string file;                               // empty for the synthetic sample
     std::string labels;                             // for MNIST: the file of labels

@@ -15,6 +15,7 @@ public:
     // Reads the whole file. Throws ConfigError if the file is not SQuAD.
     explicit SquadFile(InputFile file);
 
+    // Reads the next answerable question; returns false at the end.
     bool next(SourceRow& row);
     std::uint64_t bytes_read() const { return bytes_read_; }
     std::uint64_t position() const;  // file_bytes_ times the fraction of finished paragraphs

@@ -38,6 +38,7 @@ std::optional<std::size_t> find_nearest_occurrence(std::string_view context, std
     return after - expected_begin < expected_begin - before ? after : before;
 }
 
+// Returns why the question cannot be used, or an empty text if it can.
 std::string find_fault(const SquadQuestion& question, std::string_view context) {
     if (trim(question.text).empty()) return "it has no text `question`";
     if (trim(context).empty()) return "its paragraph has no text `context`";

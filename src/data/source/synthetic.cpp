@@ -27,8 +27,8 @@ constexpr std::array<LengthQuantile, 11> length_quantiles = {{{0, 140},
                                                               {990, 7316},
                                                               {1000, 22200}}};
 
-// A repository of the rows. The first one is real, and the first run in the README selects its rows; the others
-// are invented.
+// A repository from which generated rows claim to come. The first one is real, and the first run in the README
+// selects its rows; the others are invented.
 struct Repository {
     std::string_view name;
     std::string_view folder;

@@ -16,8 +16,8 @@ namespace trireme::data {
 // original_string, language, code, docstring, sha, url, partition. The row depends only on `seed` and `index`.
 std::string make_synthetic_json_row(std::uint64_t seed, std::uint64_t index);
 
-// Returns the target length of row `index` in characters. The lengths of any few hundred consecutive rows have
-// about the quantiles of real functions, see `length_quantiles`.
+// Returns the number of characters that the function in row `index` should have. The lengths of any few hundred
+// consecutive rows have about the quantiles of real functions, see `length_quantiles`.
 std::size_t compute_target_length(std::uint64_t seed, std::uint64_t index);
 
 // Draws random numbers below small bounds from one random stream, one after another.

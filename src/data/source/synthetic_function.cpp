@@ -18,6 +18,7 @@ const auto& pick(Draw& draw, const Words& words) {
     return words[draw.below(words.size())];
 }
 
+// The kind of a parameter of the generated function.
 enum class Kind { list, number, text, settings };
 
 struct Parameter {
@@ -75,6 +76,7 @@ private:
 
     const Parameter& main_list() const { return parameters_.front(); }
     std::string make_result_name() const { return cat(verb_.past, '_', noun_.many); }
+    // Returns the call of an imagined helper for one element: "load_row(row)" in load_rows().
     std::string write_call(const std::string& argument) const {
         return cat(is_method_ ? "self._" : "", verb_.plain, '_', noun_.one, '(', argument, ')');
     }

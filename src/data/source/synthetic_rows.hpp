@@ -27,9 +27,9 @@ public:
     std::uint64_t position() const { return row_count_; }  // in rows
 
 private:
-    std::size_t count_;
+    std::size_t count_;  // rows of the sample
     std::uint64_t seed_;
-    std::uint64_t row_count_ = 0;
+    std::uint64_t row_count_ = 0;  // rows read so far
     std::uint64_t bytes_read_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The words of the synthetic sample.
+// The words from which the Python functions of the synthetic sample are generated.
 #pragma once
 
 #include <array>

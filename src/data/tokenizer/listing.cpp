@@ -1,4 +1,4 @@
-// Checks the tokens and merges that the files of a tokenizer list, and builds the vocabulary.
+// Checks a Listing, the tokens and merges in the files of a tokenizer, and builds the vocabulary.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view repair_advice = "; fetch the tokenizer's files again, all from one place";
 
+// Returns true for a spelling like <pad> or [PAD].
 bool looks_special(std::string_view spelling) {
     return spelling.size() > 2 && ((spelling.front() == '<' && spelling.back() == '>') ||
                                    (spelling.front() == '[' && spelling.back() == ']'));
@@ -41,6 +42,7 @@ private:
     [[noreturn]] void refuse_vocabulary(const Parts&... parts) const {
         throw ConfigError(cat(listing_.vocabulary_source, ": ", parts..., repair_advice));
     }
+    // The rank of a merge is its index in the list of merges.
     template <class... Parts>
     [[noreturn]] void refuse_merge(std::size_t rank, const Parts&... parts) const {
         const auto& [left, right] = listing_.merges[rank];

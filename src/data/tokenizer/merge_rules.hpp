@@ -30,7 +30,7 @@ private:
         bool exists() const { return rank != std::numeric_limits<std::uint32_t>::max(); }
     };
     struct Slot {
-        std::uint64_t pair = 0;
+        std::uint64_t pair = 0;  // the left token in the upper 32 bits, the right token in the lower
         Rule rule;
     };
 
@@ -39,7 +39,8 @@ private:
     std::size_t apply_to_short(std::span<std::uint32_t> tokens) const;
     std::size_t apply_to_long(std::span<std::uint32_t> tokens) const;
 
-    std::vector<Slot> slots_;  // open addressing; the size is a power of two, at most half is used
+    // A hash table with open addressing. Its size is a power of two, and at most half of its slots are used.
+    std::vector<Slot> slots_;
 };
 
 }  // namespace trireme::data

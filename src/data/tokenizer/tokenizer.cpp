@@ -45,6 +45,7 @@ void add_special_token(Vocabulary& vocabulary, const std::string& spelling) {
 
 }  // namespace
 
+// The vocabulary, and what is derived from it to encode text fast.
 class Tokenizer::Tables {
 public:
     explicit Tables(Vocabulary vocabulary)
@@ -68,8 +69,8 @@ public:
     }
 
 private:
-    // Lists the tokens whose bytes, as a pre-token, are merged into the token itself. This does not hold for
-    // all tokens, because an earlier merge may join other bytes.
+    // Lists the tokens whose bytes, as a pre-token, are merged into the token itself. Some tokens are not: if a
+    // merge with a lower index joins other neighbours among their bytes, the pre-token becomes other tokens.
     std::vector<std::uint32_t> find_single_token_words() const {
         std::vector<std::uint32_t> found;
         std::vector<std::uint32_t> merged;

@@ -29,9 +29,10 @@ struct Listing {
     std::vector<std::pair<std::string, std::string>> merges;  // spellings of the left and the right token
 };
 
-// Checks a listing and builds its vocabulary. Throws ConfigError for the first error: ids with a hole or given
-// twice, a byte without a token, a merge of unknown tokens, or a token that no merge produces. If no merge
-// produces a token that is spelled like <pad> or [PAD], the token counts as special.
+// Checks a listing and builds its vocabulary. Throws ConfigError for the first error, such as a gap in the ids,
+// a token with two ids, an id with two tokens, a byte without a token, a merge of unknown tokens, or a token of
+// several bytes that no merge produces. If no merge produces a token that is spelled like <pad> or [PAD], the
+// token counts as special.
 Vocabulary build_vocabulary(const Listing& listing);
 
 // Parses the object {"spelling": id, ...}. Throws ConfigError for anything else. Here and below, `source` is

@@ -62,9 +62,9 @@ void check_steps(const json& file, const std::string& source) {
     const json post_processor = find_member(file, "post_processor");
     // A template without special tokens does not change the ids. Recent versions of transformers write one for
     // GPT-2.
-    const bool is_idle_template = read_type(post_processor) == "TemplateProcessing" &&
-                                  find_member(post_processor, "special_tokens").empty();
-    if (!post_processor.is_null() && read_type(post_processor) != "ByteLevel" && !is_idle_template)
+    const bool is_template_without_tokens = read_type(post_processor) == "TemplateProcessing" &&
+                                            find_member(post_processor, "special_tokens").empty();
+    if (!post_processor.is_null() && read_type(post_processor) != "ByteLevel" && !is_template_without_tokens)
         refuse(source, "has the post_processor ", read_type(post_processor), ", which adds tokens to texts");
 }
 

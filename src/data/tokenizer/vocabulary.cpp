@@ -40,7 +40,7 @@ struct Occurrences {
 };
 
 struct Candidate {
-    std::int64_t count;
+    std::int64_t count;  // of the pair, when the candidate was queued
     Pair pair;
 };
 
@@ -113,7 +113,8 @@ private:
             std::exchange(pairs_.at(pair), {.count = 0, .is_merged = true, .words = {}});
         if (!occurrences.is_merged) vocabulary_.merges.push_back({pair.left, pair.right, result});
         for (const std::size_t word : occurrences.words) merge_in_word(word, pair, result);
-        pairs_.at(pair).count = 0;  // 0, although overlapping pairs such as "aa" in "aaa" were miscounted
+        // The pair no longer occurs. merge_in_word() miscounts pairs that overlap, such as "aa" in "aaa".
+        pairs_.at(pair).count = 0;
 
         std::sort(raised_pairs_.begin(), raised_pairs_.end());
         raised_pairs_.erase(std::unique(raised_pairs_.begin(), raised_pairs_.end()), raised_pairs_.end());

@@ -39,9 +39,10 @@ struct Vocabulary {
 Vocabulary make_byte_vocabulary();
 
 // Learns a vocabulary from texts (Sennrich et al. 2016, algorithm 1): within the pre-tokens into which GPT-2
-// splits the texts, repeatedly makes the most frequent pair of neighbouring tokens a new token. The bytes of
-// the left, then of the right token break ties. Stops at `vocabulary_size` tokens, or if no pair occurs twice.
-// The end-of-text token comes last. Throws ConfigError if `vocabulary_size` is below 257.
+// splits the texts, repeatedly makes the most frequent pair of neighbouring tokens a new token. Of equally
+// frequent pairs, the pair whose left token has the lexicographically smallest bytes is chosen; if the left
+// tokens are equal, the right tokens decide. Stops at `vocabulary_size` tokens, or if no pair occurs twice. The
+// end-of-text token comes last. Throws ConfigError if `vocabulary_size` is below 257.
 Vocabulary learn_vocabulary(std::span<const std::string> texts, std::size_t vocabulary_size);
 
 }  // namespace trireme::data

@@ -28,7 +28,8 @@ private:
     static constexpr std::uint32_t empty_slot_id = 0xffffffff;
 
     std::span<const std::string> tokens_;
-    std::vector<Slot> slots_;  // open addressing; the size is a power of two, at most half is used
+    // A hash table with open addressing. Its size is a power of two, and at most half of its slots are used.
+    std::vector<Slot> slots_;
 };
 
 }  // namespace trireme::data

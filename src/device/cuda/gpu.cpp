@@ -33,16 +33,16 @@ GpuFacts find_facts(int number) {
             .shared_memory_bytes = properties.sharedMemPerBlockOptin};
 }
 
-// Selects, for the calling thread, the GPU that owns `memory`; does nothing for host memory. In a new thread,
-// the first GPU is selected.
+// Selects, for the calling thread, the GPU that owns `memory`; does nothing for host memory. This is needed
+// because CUDA selects the first GPU in each new thread.
 void select_gpu_of(const void* memory) {
     cudaPointerAttributes attributes{};
     check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
     if (attributes.type == cudaMemoryTypeDevice) check_cuda(cudaSetDevice(attributes.device), "cudaSetDevice");
 }
 
-// Returns the memory pool of the selected GPU. Freed memory stays in the pool, because the next plan needs
-// about the same amount.
+// Returns the memory pool of the selected GPU. select_gpu() makes the pool keep freed memory, because a
+// pipeline plan that replaces the current one needs about the same amount.
 cudaMemPool_t get_memory_pool() {
     int number = 0;
     cudaMemPool_t pool = nullptr;
@@ -174,8 +174,8 @@ std::byte* allocate_pinned_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// cudaFreeHost waits for the GPU, which may hang if an exception ends the job. In that case the memory is not
-// freed here, but at the end of the process.
+// cudaFreeHost waits for the work of the GPU, and the GPU may hang if an exception ends the job. After an
+// exception, the memory is therefore not freed here, but at the end of the process.
 void free_pinned_memory(std::byte* memory) noexcept {
     if (std::uncaught_exceptions() == 0) cudaFreeHost(memory);
 }

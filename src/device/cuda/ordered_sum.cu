@@ -10,6 +10,8 @@ namespace {
 
 constexpr unsigned threads_per_block = 256;
 
+// Implements sum_in_order() of buffer.hpp. `others` has one row per other rank, in rank order. Sums of bf16 are
+// accumulated in f32 and rounded once.
 template <class T>
 __global__ void __launch_bounds__(threads_per_block)
     add_in_rank_order(T* own, std::size_t elements, std::size_t own_rank, Elements<const T> others) {

@@ -38,8 +38,8 @@ std::vector<unsigned> read_list(const Query& query) {
     return list;
 }
 
-// Returns "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks lie on one side of `mhz`. `clocks` has the
-// highest clock first.
+// Describes the clocks nearest to `mhz`: "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks lie on one
+// side of `mhz`. `clocks` has the highest clock first.
 std::string describe_nearest(int mhz, const std::vector<int>& clocks) {
     const auto lower_clock = std::ranges::find_if(clocks, [&](int clock) { return clock < mhz; });
     if (lower_clock == clocks.begin()) return cat("is ", clocks.front(), " MHz");
@@ -116,7 +116,8 @@ std::vector<int> GpuMeter::list_clocks() const {
     return clocks;
 }
 
-// If the clocks are unknown, `mhz` passes this check; lock_clock() then fails if the GPU does not support it.
+// If the clocks are unknown, `mhz` passes this check; lock_clock() then fails if the GPU does not support
+// `mhz`.
 void GpuMeter::check_clock(int mhz) const {
     const std::vector<int> supported_clocks = list_clocks();
     if (supported_clocks.empty() || std::ranges::find(supported_clocks, mhz) != supported_clocks.end()) return;

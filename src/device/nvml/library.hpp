@@ -1,6 +1,6 @@
 // The functions of NVIDIA's management library (NVML) that are used here, declared according to its reference
-// (docs.nvidia.com/deploy/nvml-api). The driver includes the library, but only the CUDA toolkit includes its
-// header.
+// (docs.nvidia.com/deploy/nvml-api). The driver installs the library, but only the CUDA toolkit installs the
+// header of the library.
 #pragma once
 
 #include <string>
@@ -39,7 +39,8 @@ using Device = struct DeviceOfDriver*;
 // Loads and initializes NVML; shuts it down in the destructor.
 class Library {
 public:
-    // `name` is a name or path. Throws ResourceError if the library is missing or does not start.
+    // `name` is the name or path of the library. Throws ResourceError if the library is missing or does not
+    // start.
     explicit Library(const std::string& name);
     ~Library();
     Library(const Library&) = delete;
@@ -50,6 +51,7 @@ public:
     // Returns NVML's description of the result.
     std::string describe(Result result) const;
 
+    // The NVML functions. library.cpp lists their names in NVML.
     Result (*device_at)(const char* bus_id, Device* device) = nullptr;
     Result (*energy)(Device device, unsigned long long* millijoules) = nullptr;
     Result (*power)(Device device, unsigned* milliwatts) = nullptr;

@@ -28,7 +28,7 @@ struct GeluTanh {
 
 template <class T>
 struct Gelu {
-    static constexpr T peak = static_cast<T>(0.39894228040143267794);  // density at 0: 1 / sqrt(2 pi)
+    static constexpr T peak = static_cast<T>(0.39894228040143267794);  // normal density at 0: 1 / sqrt(2 pi)
 
     static T value(T x) { return x * cpu::evaluate_gaussian(x).cdf; }
     static T derivative(T x) {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "kernels/cpu/attention_block.hpp"
-#include "kernels/cpu/exponential.hpp"
 #include "kernels/cpu/attention_dropout_factors.hpp"
+#include "kernels/cpu/exponential.hpp"
 
 namespace trireme::kernels {
 namespace {
@@ -76,6 +76,8 @@ public:
     }
 
 private:
+    // Computes grad_query of the block of queries that begins at query `begin` of the segment, and adds the
+    // contribution of these queries to the gradients of the keys and values.
     void attend(std::size_t head, std::size_t begin, const AttentionDropoutFactors<T>& factors) {
         const std::size_t queries = std::min(block_rows, segment_.length - begin);
         load_queries(head, begin, queries);
@@ -101,6 +103,7 @@ private:
                     segment_.begin + begin, head * channels_, channels_);
     }
 
+    // Packs the queries and their output gradients, sets grad_queries to 0, and computes delta.
     void load_queries(std::size_t head, std::size_t begin, std::size_t queries) {
         const std::size_t row = segment_.begin + begin;
         const std::size_t column = head * channels_;

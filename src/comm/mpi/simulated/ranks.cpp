@@ -1,5 +1,5 @@
-// MPI operations of simulated ranks, and the memory of their messages without values. Simulated ranks share one
-// process and wait inside the simulator.
+// MPI operations of simulated ranks, and BlankMemory, the buffer of messages without values. Simulated ranks
+// share one process and wait inside the simulator.
 
 #include <mpi.h>
 #include <simgrid/host.h>
@@ -43,6 +43,7 @@ int find_own_node_index() {
     return static_cast<int>(std::distance(hosts.begin(), first));
 }
 
+// Sends an empty message from this rank to itself. Returns the request of the receive.
 MPI_Request send_empty_message_to_itself() {
     MPI_Request received = MPI_REQUEST_NULL;
     check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &received), "MPI_Irecv");
