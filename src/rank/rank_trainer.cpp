@@ -32,13 +32,6 @@ double sum_losses(const std::map<int, model::LossState>& outcomes) {
     return sum;
 }
 
-// In a ghost run every token is a target.
-std::size_t count_targets(const setup::Job& job, const std::vector<plan::SampleVisit>& visits,
-                          std::size_t tokens) {
-    if (job.memory_space == device::MemorySpace::ghost) return tokens;
-    return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
-}
-
 // Checks the gradients of a repeated step instead of applying them.
 class GradientCheck final : public stage::StepEvents {
 public:
@@ -152,7 +145,7 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t
         outcome.size.tokens += length;
         outcome.size.square_length_sum += std::pow(length, 2);
     }
-    outcome.size.targets = count_targets(job_, visits, outcome.size.tokens);
+    outcome.size.targets = count_targets(job_, visits);
     add_batches(*step_in_flight, visits);
     return step_in_flight;
 }
@@ -170,7 +163,7 @@ void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::Sample
             microbatch = make_microbatch(microbatch_visits[m], samples, job_.config.schedule.length,
                                          job_.samples.max_length);
         if (is_ghost_run()) {
-            step.views.emplace_back(job_.model, make_batch_shape(microbatch, samples));
+            step.views.emplace_back(job_.model, make_batch_shape(job_, microbatch));
         } else {
             if (is_needed) step.batches[m] = build_batch(*job_.corpus, samples, job_.train_rules, microbatch);
             step.views.emplace_back(step.batches[m], model_.get_uploader(stream_));

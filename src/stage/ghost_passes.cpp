@@ -20,10 +20,18 @@ PassTime PassTime::operator/(double count) const {
 
 PassKey GhostPasses::make_key(const GhostPass& ghost) const {
     const model::Pass& pass = ghost.pass;
-    PassKey key{.op = ghost.instruction.op, .stage = ghost.instruction.stage, .is_training = pass.is_training};
+    PassKey key{.op = ghost.instruction.op,
+                .stage = ghost.instruction.stage,
+                .is_training = pass.is_training,
+                .rows = pass.batch.rows(),
+                .predicted_rows = pass.batch.predicted_rows.columns,
+                .samples = pass.batch.segments.size()};
     if (pass.group != nullptr) key.team_position = pass.group->communicator.rank();
     if (pass.is_training && resizing_ != nullptr) key.period = resizing_->period();
-    for (const kernels::Segment& segment : pass.batch.segments) key.lengths.push_back(segment.length);
+    for (const kernels::Segment& segment : pass.batch.segments) {
+        key.length_sum += segment.length;
+        key.square_length_sum += segment.length * segment.length;
+    }
     return key;
 }
 

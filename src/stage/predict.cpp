@@ -16,6 +16,7 @@ model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const Batch
     const auto make_integers = [&](std::size_t rows, std::size_t columns) {
         return inputs.tensor(device::DType::i32, rows, columns);
     };
+    const std::size_t predicted_rows = shape.predicted_rows.value_or(shape.rows);
     const std::size_t patches =
         config.reads_images() ? shape.segments.size() * config.image.count_patches() : 0;
     return {.tokens = make_integers(1, shape.rows),
@@ -23,8 +24,8 @@ model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const Batch
             .types = make_integers(1, shape.rows),
             .visits = inputs.tensor(device::DType::i64, 1, shape.rows),
             .segments = shape.segments,
-            .predicted_rows = make_integers(1, shape.rows),
-            .targets = make_integers(1, shape.rows),
+            .predicted_rows = make_integers(1, predicted_rows),
+            .targets = make_integers(1, predicted_rows),
             .answers = make_integers(shape.segments.size(), 2),
             .contexts = make_integers(shape.segments.size(), 2),
             .pixels = inputs.tensor(device::DType::f32, patches, config.image.count_patch_values())};

@@ -6,14 +6,18 @@
 
 #include "trireme/data/batch.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/setup/setup.hpp"
 #include "trireme/stage/batch_upload.hpp"
 #include "trireme/stage/predict.hpp"
 
 namespace trireme::rank {
 
-// Returns the rows (tokens, with padding) that each sample occupies in a micro-batch.
-stage::BatchShape make_batch_shape(const plan::Microbatch& microbatch,
-                                   const std::vector<data::Sample>& samples);
+// Returns the number of terms of the loss of these visits to training samples. If the job has no corpus, every
+// row of a sample counts.
+std::size_t count_targets(const setup::Job& job, const std::vector<plan::SampleVisit>& visits);
+
+// Returns the shape of a micro-batch of training samples.
+stage::BatchShape make_batch_shape(const setup::Job& job, const plan::Microbatch& microbatch);
 
 class BatchView {
 public:

@@ -23,15 +23,19 @@ struct PassTime {
 };
 
 // The kind of a pass: its operation and stage, the position of the rank in its team, the resizing period of the
-// team (within which the skipped channels are constant), and the lengths of the samples. Passes of the same
-// kind take the same time.
+// team (within which the skipped channels are constant), and the counts of its micro-batch on which the costs
+// of kernels depend. Passes of the same kind take the same time.
 struct PassKey {
     schedule::Op op = schedule::Op::forward;
     int stage = 0;
     int team_position = 0;
     bool is_training = true;
     std::size_t period = 0;
-    std::vector<std::size_t> lengths = {};
+    std::size_t rows = 0;            // with padding
+    std::size_t predicted_rows = 0;  // rows with a target
+    std::size_t samples = 0;
+    std::size_t length_sum = 0;         // of the samples, without padding
+    std::size_t square_length_sum = 0;  // proportional to the work of attention over all rows of each sample
 
     friend auto operator<=>(const PassKey&, const PassKey&) = default;
 };

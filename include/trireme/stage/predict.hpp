@@ -2,6 +2,7 @@
 // no values.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "trireme/layout/broadcast_tree.hpp"
@@ -11,12 +12,13 @@ namespace trireme::stage {
 
 // The shape of a micro-batch.
 struct BatchShape {
-    std::vector<kernels::Segment> segments;
-    std::size_t rows = 0;
+    std::vector<kernels::Segment> segments;  // the rows of each sample, without padding
+    std::size_t rows = 0;                    // with padding
+    // Number of rows with a target; empty if every row has one, which takes the most memory.
+    std::optional<std::size_t> predicted_rows = {};
 };
 
-// Returns a ghost micro-batch of that shape with the maximum number of targets, one per row. `inputs` is a
-// ghost arena; `shape` outlives the batch.
+// Returns a ghost micro-batch of that shape. `inputs` is a ghost arena; `shape` outlives the batch.
 model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const BatchShape& shape,
                                    device::Arena& inputs);
 
@@ -36,9 +38,9 @@ struct PassVariant {
     layout::Spread spread = layout::Spread::tree;
 };
 
-// Returns the maximum memory of a training pass and an evaluation pass, with a target in every row. The copies
-// of the kept channels grow as fewer channels are skipped. Therefore, if there is a resizing limit, the passes
-// skip as few channels as possible.
+// Returns the maximum memory of a training pass and an evaluation pass. The copies of the kept channels grow as
+// fewer channels are skipped. Therefore, if there is a resizing limit, the passes skip as few channels as
+// possible.
 StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassVariant& variant);
 
