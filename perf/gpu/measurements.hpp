@@ -18,14 +18,14 @@ struct CopySizes {
 struct FusedCase {
     std::string model = {};
     std::size_t rows = 0;
-    std::size_t width = 0;  // an MLP has four times this number of channels
+    std::size_t width = 0;  // channels of the model; the hidden layer of the MLP has 4 x width
 };
 
-// Measures the seconds of the MLP's matmuls in three variants: alone, with the operations that the library
-// fuses into them, and with these operations in a separate kernel.
+// Measures the seconds of the MLP's matmuls in three variants: alone, with bias and activation (or its
+// gradient) fused into the matmul, and with the activation (or its gradient) in a separate kernel.
 Json measure_fused_matmuls(device::Stream& stream, const Rounds& rounds, const FusedCase& mlp);
 
-// Rates of copies and matmuls, and the time to start a kernel.
+// Settings of measure_rates(), which measures the rates of copies and matmuls, and the time to start a kernel.
 struct RatesWork {
     Rounds rounds = {};
     CopySizes copies = {};
@@ -46,7 +46,8 @@ struct AttentionCase {
 };
 std::vector<AttentionCase> usual_attention_cases();
 
-// Attention forward and backward, beside the matmul rate.
+// Settings of measure_attention(), which measures attention forward and backward, and for comparison the matmul
+// rate.
 struct AttentionWork {
     Rounds rounds = {};
     std::size_t side = 8192;  // as in RatesWork

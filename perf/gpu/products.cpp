@@ -20,6 +20,7 @@ class OperandSets {
 public:
     OperandSets(device::Stream& stream, std::size_t min_bytes, const Projection& projection, MatmulPass pass)
         : stream_(stream), projection_(projection), has_gradients_(pass == MatmulPass::backward_weight) {
+        // Ghost memory counts bytes without allocating them.
         device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
         const std::size_t bytes = make(counted).bytes();
         const std::size_t count = std::max<std::size_t>((min_bytes + bytes - 1) / bytes, 1);
@@ -44,7 +45,7 @@ private:
     }
 
     Operands filled(const Operands& operands, std::size_t set) {
-        std::uint64_t name = 4 * set;  // of the random numbers of a tensor; a set has fewer than 4 names
+        std::uint64_t name = 4 * set;  // selects the random numbers of a tensor; a set uses up to 4 names
         for (const device::Tensor& tensor : {operands.input, operands.weight, operands.output})
             fill_at_random(stream_, tensor, name++);
         return operands;

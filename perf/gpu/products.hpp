@@ -19,7 +19,8 @@ struct Projection {
     std::size_t out = 0;
     kernels::WeightAxes axes = kernels::WeightAxes::in_out;
 
-    // Operations of each of the three matmuls: forward, and both halves of the backward pass.
+    // Floating-point operations of one matmul. The forward matmul and both backward matmuls have the same
+    // number.
     double flops() const;
 };
 

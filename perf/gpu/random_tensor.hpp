@@ -6,7 +6,8 @@
 
 namespace trireme::perf {
 
-// Fills the tensor with normally distributed numbers of deviation 1, different ones for each `name`.
+// Fills the tensor with normally distributed numbers of mean 0 and standard deviation 1. Each `name`
+// selects different numbers.
 inline void fill_at_random(device::Stream& stream, const device::Tensor& tensor, std::uint64_t name) {
     launch(stream, kernels::FillNormal{.output = tensor,
                                        .key = RandomKey{2026}.then(name),

@@ -1,4 +1,4 @@
-// Times work on the GPU by the GPU's own clock.
+// Times work on the GPU, by the GPU's clock or by the CPU's clock.
 #pragma once
 
 #include <functional>
@@ -23,10 +23,13 @@ struct Timing {
     std::size_t calls = 0;  // calls per round
 };
 
-// Submits work to the GPU without waiting. Calls count from 0, so that they can alternate between operands.
+// Submits work to the GPU without waiting. `call` is the number of the call, counted from 0; it allows
+// consecutive calls to use different operands.
 using GpuCall = std::function<void(std::size_t call)>;
 
+// Returns the CUDA stream of `stream`, which must be a stream on a GPU.
 device::GpuQueue& queue_of(device::Stream& stream);
+
 // Times calls by the GPU's clock. The calls of a round are queued one after the other.
 Timing time_on_gpu(device::Stream& stream, const Rounds& rounds, const GpuCall& work);
 

@@ -3,7 +3,8 @@
 //
 //   perf_moves_verdict RECORDS ROUNDS OUTPUT.json
 //
-// RECORDS has settings.json, manifest.json and, in ROUND/WAY, the steps.jsonl and decisions.jsonl of a run.
+// RECORDS has settings.json, manifest.json and, in ROUND/WAY, the steps.jsonl and decisions.jsonl of a run. WAY
+// is the value of --move.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,7 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr std::array ways{"stop", "overlap", "twins", "restart"};
+constexpr std::array ways{"stop", "overlap", "twins", "restart"};  // the values of --move
 
 std::ifstream open(const fs::path& path) {
     std::ifstream file(path);
@@ -65,8 +66,9 @@ double measure_copy_rate() {
 struct Costs {
     std::vector<double> stall;      // seconds in which all ranks wait
     std::vector<double> next_step;  // extra seconds of the next step, relative to later ones with that plan
-    std::vector<double> rate;       // bytes moved per second of both; for restart, bytes read
+    std::vector<double> rate;       // bytes moved (for restart, bytes read) per second of stall + next_step
 
+    // Returns stall + next_step of each plan change.
     std::vector<double> both() const {
         std::vector<double> sums;
         for (std::size_t c = 0; c < stall.size(); ++c) sums.push_back(stall[c] + next_step[c]);
@@ -74,13 +76,13 @@ struct Costs {
     }
 };
 
-// A step's `step` counts from 1, so the first step after a decision at step S is S + 1. The first change of
-// each kind touches memory for the first time, and is still counted.
+// Adds the costs of all plan changes of a run. Steps count from 1; the first step after a decision at step S is
+// S + 1. The first change to a plan touches memory for the first time, and is counted, too.
 void add_run(const fs::path& folder, Costs& costs) {
-    std::map<std::size_t, double> seconds;
-    std::map<std::string, std::vector<double>> by_plan;
+    std::map<std::size_t, double> seconds;               // by number of the step
+    std::map<std::string, std::vector<double>> by_plan;  // seconds of steps that are not in `firsts`
     const std::vector<Json> decisions = lines_of(folder / "decisions.jsonl");
-    std::vector<std::size_t> firsts{1};
+    std::vector<std::size_t> firsts{1};  // numbers of the first steps with a plan
     for (const Json& decision : decisions) firsts.push_back(decision.at("step").get<std::size_t>() + 1);
     for (const Json& step : lines_of(folder / "steps.jsonl")) {
         if (!step.contains("seconds")) continue;

@@ -41,7 +41,7 @@ private:
     device::Tensor output_ = memory_.tensor(device::DType::f32, rows, outputs);
 };
 
-// Returns the floating-point operations per second over `seconds` seconds, after a warm-up of a tenth of them.
+// Returns the floating-point operations per second over `seconds` seconds, after a warm-up of `seconds` / 10.
 double measure_rate(double seconds) {
     Matmul matmul;
     for (const double begin = device::now_seconds(); device::now_seconds() - begin < seconds / 10;)

@@ -4,7 +4,7 @@
 //
 // RECORDS has settings.json, version.txt, manifest.json and, with PyTorch, pytorch.json. It has one folder per
 // round with gemm-alone.json, gemm-both-RANK.json, and PROGRAM-one.jsonl, PROGRAM-two.jsonl,
-// PROGRAM-pipeline.jsonl.
+// PROGRAM-pipeline.jsonl. PROGRAM is trireme or pytorch; one and two are the numbers of ranks.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -32,13 +32,17 @@ double mean_compute(const Json& step) {
     return sum / static_cast<double>(step.at("compute_s").size());
 }
 
+// Returns the fraction of the step in which a rank does not compute, as the mean over the ranks.
 double bubble(const Json& step) { return 1 - mean_compute(step) / seconds(step); }
 
+// Returns 1 - mean / maximum of the ranks' compute times.
 double imbalance(const Json& step) {
     const auto compute = step.at("compute_s").get<std::vector<double>>();
     return 1 - mean_compute(step) / *std::max_element(compute.begin(), compute.end());
 }
 
+// The efficiency is the step time of one rank divided by that of two ranks, with equal work per rank. The ratio
+// of the calibration corrects it: the matmul rate of a core while both cores work, relative to one core alone.
 Json weak_scaling(const Records& records, const std::string& program, const Calibration& calibration) {
     const Series one = records.of_steps(program + "-one", seconds);
     const Series two = records.of_steps(program + "-two", seconds);

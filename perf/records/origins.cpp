@@ -49,7 +49,7 @@ bool is_record(const fs::path& file) {
 }  // namespace
 
 std::vector<std::string> find_unnamed_origins(const fs::path& records) {
-    std::set<std::string> known;
+    std::set<std::string> known;  // names in without-origin.txt that are not found yet
     std::istringstream lines(read_text(records / "without-origin.txt"));
     for (std::string line; std::getline(lines, line);)
         if (!line.empty() && !line.starts_with("#")) known.insert(line);

@@ -7,9 +7,10 @@
 
 namespace trireme::perf {
 
-// Returns one sentence per fault of the .json and .csv files below the folder. RECORDS/without-origin.txt lists
-// the files that were recorded before records named their origin. A listed file that names it, or does not
-// exist, is also a fault. Run directories are not checked: their manifest.json has the version.
+// Returns one sentence per fault of the .json and .csv files below the folder `records`. Its without-origin.txt
+// lists the files that were recorded before records named their origin (commit, tree and command). A listed
+// file that names its origin, or does not exist, is also a fault. Run directories are not checked: their
+// manifest.json has the version.
 std::vector<std::string> find_unnamed_origins(const std::filesystem::path& records);
 
 }  // namespace trireme::perf

@@ -15,7 +15,7 @@
 // " : " divides two values, and "; " takes the median of several. A value is a file, relative to the folder of
 // records, with a JSON pointer, or with a column of a CSV file and the cells that select one row (or the
 // largest of several). The figure must occur in the text as written, and agree with the value in all of its
-// digits. Its unit scales it: %, ms, us, k, MB/s, GB/s, GB, MB.
+// digits. The unit of the figure scales the value: %, ms, us, k, MB/s, GB/s, GB, MB.
 #pragma once
 
 #include <filesystem>

@@ -4,7 +4,7 @@
 //                                              that each record names its commit, tree and command
 //   perf_records write RECORDS DOCUMENT...     updates the tables in the documents
 //   perf_records compare NEW.csv RECORDED.csv  checks that each row of NEW equals a recorded one, apart
-//                                              from the program that ran it
+//                                              from the column `program`, the version of Trireme
 //
 // RECORDS is perf/results. Exit code 1 means that something differs.
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ int write(const fs::path& records, const std::vector<std::string>& documents) {
     return 0;
 }
 
-// Returns the row's cells as name=value, without the program that ran it.
+// Returns the row's cells as name=value, without the column `program`, which has the version of Trireme.
 std::vector<std::string> comparable(const CsvTable& table, const std::vector<std::string>& row) {
     std::vector<std::string> cells;
     for (std::size_t column = 0; column < row.size(); ++column)

@@ -4,7 +4,8 @@
 //   | ... |
 //   <!-- end of table -->
 //
-// Kinds: scaling (schedules by ranks), stragglers and half-stragglers (from a folder: perf/stragglers).
+// Kinds: scaling (schedules by ranks), stragglers and half-stragglers (see stragglers.hpp; their source
+// is a folder).
 #pragma once
 
 #include <filesystem>
@@ -12,8 +13,8 @@
 
 namespace trireme::perf {
 
-// Returns the document with every such table updated. Throws ConfigError if a kind is unknown or a file has no
-// such table.
+// Returns the document with every such table updated. Throws ConfigError if a kind is unknown, if a file cannot
+// be read or lacks a column, or if a table has no end.
 std::string update_tables(const std::string& document, const std::filesystem::path& records);
 
 }  // namespace trireme::perf

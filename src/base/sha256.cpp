@@ -8,7 +8,8 @@
 namespace trireme {
 namespace {
 
-// Smallest number of bytes for which the check for SHA instructions costs less than these save.
+// For fewer bytes than this number, SHA instructions save less time than it takes to check whether the
+// processor has them.
 constexpr std::size_t min_accelerated_bytes = 4096;
 // Up to this number of messages, hashing one message after the other is at least as fast as hashing all at
 // once.

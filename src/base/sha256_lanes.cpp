@@ -60,7 +60,7 @@ TRIREME_LANES Lanes unpack_hi_64(Lanes x, Lanes y) {
     return (Lanes)_mm512_unpackhi_epi64((__m512i)x, (__m512i)y);
 }
 
-// Transposes a 16 x 16 matrix of words in four steps: rows of messages become rows of words, rows[w][message].
+// Transposes a 16 x 16 matrix of words in four steps: word w of message l moves from rows[l][w] to rows[w][l].
 TRIREME_LANES void transpose(std::array<Lanes, sha256_lanes>& rows) {
     std::array<Lanes, sha256_lanes> other;
     for (std::size_t i = 0; i < 16; i += 2) {

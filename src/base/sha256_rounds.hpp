@@ -28,7 +28,7 @@ bool has_sha256_instructions();
 void absorb_by_instructions(std::array<std::uint32_t, 8>& state, std::span<const std::byte> blocks);
 
 // Number of messages that absorb_by_lanes() hashes at once: a vector of 512 bits holds one 32-bit word of each
-// message. This is faster than hashing one message at a time with SHA instructions.
+// message. Hashing sixteen messages at once is faster than hashing one at a time with SHA instructions.
 inline constexpr std::size_t sha256_lanes = 16;
 
 // Returns true if this processor has vectors of 512 bits (AVX-512).
@@ -37,7 +37,8 @@ bool has_sha256_lanes();
 // state[w][l] is word w of the state of message l.
 using LaneStates = std::array<std::array<std::uint32_t, sha256_lanes>, 8>;
 
-// Updates `state` by `blocks` blocks of 64 bytes of each message. Requires has_sha256_lanes().
+// Updates `state` by `blocks` blocks of 64 bytes of each message. messages[l] is the address of the first of
+// these blocks of message l. Requires has_sha256_lanes().
 void absorb_by_lanes(LaneStates& state, const std::array<const std::byte*, sha256_lanes>& messages,
                      std::size_t blocks);
 

@@ -25,8 +25,8 @@ public:
         });
     }
 
-    // Processes blocks until all are processed; several threads call this at once. If one of them throws, the
-    // others return after their current blocks.
+    // Processes blocks until all are processed. Several threads call this function at once. If the call of one
+    // thread throws, the calls of the other threads return after their current blocks.
     void process_blocks() {
         std::vector<std::vector<std::byte>> memory(blocks_at_once_);
         try {
@@ -58,8 +58,8 @@ private:
     }
 
     std::vector<BlockRead> reads_;
-    std::size_t blocks_at_once_;
-    std::atomic<std::size_t> next_block_ = 0;
+    std::size_t blocks_at_once_;               // blocks per call of process()
+    std::atomic<std::size_t> next_block_ = 0;  // index of the first read that no thread has begun
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Reads blocks of parts with several threads. A block is the rows under one checksum. Each thread reads some
-// blocks, compares their checksums and passes their contents to a callback, while the operating system
-// prefetches other blocks.
+// Reads blocks of parts with several threads. A part is the file of one rank in a checkpoint; a block consists
+// of the rows of a part that one checksum covers. Each thread reads some blocks, compares their checksums with
+// the recorded ones and passes the contents to a callback, while the operating system prefetches other blocks.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,14 @@ using UseRows = std::function<void(const StoredRows&)>;
 // A block, and the requested elements in it.
 struct BlockRead {
     const PartReader* part = nullptr;
-    std::uint64_t offset = 0;  // in the file, in bytes
-    std::size_t bytes = 0;     // of the block
-    std::uint64_t checksum_index = 0;
-    StateBox box;                  // the stored box that contains the block
-    std::size_t first = 0;         // offset of the first requested element in the block, in bytes
-    std::size_t stride = 0;        // bytes from one row to the next
-    layout::Box requested_box;     // in coordinates of the whole tensor
-    const UseRows* use = nullptr;  // called with the requested elements, by any of the threads
+    std::uint64_t offset = 0;          // in the file, in bytes
+    std::size_t bytes = 0;             // of the block
+    std::uint64_t checksum_index = 0;  // in the list of checksums of the part
+    StateBox box;                      // the stored box that contains the block
+    std::size_t first = 0;             // offset of the first requested element in the block, in bytes
+    std::size_t stride = 0;            // bytes from one row to the next
+    layout::Box requested_box;         // in coordinates of the whole tensor
+    const UseRows* use = nullptr;      // called with the requested elements, by any of the threads
 };
 
 // Reads the blocks in the order of files and offsets and calls their `use`. Uses at least two threads unless

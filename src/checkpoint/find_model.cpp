@@ -69,6 +69,8 @@ bool is_huggingface_folder(const fs::path& folder) {
     throw ConfigError(cat(what, "there is neither a checkpoint nor model.safetensors in it; ", path_hint));
 }
 
+// Returns true for the names of files in the folder of a model, except *.safetensors: find_model() accepts the
+// path of such a file itself.
 bool is_model_file_name(const std::string& name) {
     constexpr std::array names{latest_file, config_file, tokenizer_file, generation_file,
                                state_file,  model_file,  index_file};

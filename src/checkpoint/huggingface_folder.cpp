@@ -40,6 +40,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
     return shards;
 }
 
+// Opens a safetensors file and returns its index in model.files.
 std::size_t add_file(ModelFiles& model, const fs::path& path) {
     model.files.push_back(archive::SafetensorsFile::open(path));
     model.file_paths.push_back(path.string());

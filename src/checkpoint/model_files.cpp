@@ -9,6 +9,7 @@
 namespace trireme::checkpoint {
 namespace {
 
+// Maximum number of bytes that are read at once from a file of Hugging Face's format, unless a row is larger.
 constexpr std::size_t hugging_face_block_bytes = std::size_t{4} << 20;
 
 void read_rows(const archive::SafetensorsFile& file, const TensorEntry& entry, std::size_t columns,

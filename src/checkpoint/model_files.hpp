@@ -33,7 +33,7 @@ struct TensorEntry {
     std::uint64_t count_bytes() const;  // in the stored type
 };
 
-// The contents of a folder step-N.
+// The contents of a checkpoint, which is a folder step-N.
 struct CheckpointFolder {
     CheckpointFolder(const std::filesystem::path& folder, CheckpointState checkpoint_state,
                      const std::string& state_sha256)
@@ -66,8 +66,9 @@ struct ModelFiles {
 };
 
 // Open a model of either format without reading tensors. Throw ConfigError if the files are inconsistent.
-ModelFiles open_checkpoint(const std::filesystem::path& folder);           // a folder step-N
-ModelFiles open_huggingface(const std::filesystem::path& folder_or_file);  // config.json is in or beside it
+ModelFiles open_checkpoint(const std::filesystem::path& folder);  // a folder step-N
+// config.json must be in the folder or beside the file.
+ModelFiles open_huggingface(const std::filesystem::path& folder_or_file);
 
 // Throws ConfigError if the checkpoint's file model.h5 cannot be opened.
 void verify_model_file(const std::filesystem::path& folder);
@@ -89,12 +90,12 @@ std::optional<std::uint64_t> parse_step(const std::string& name);
 // Returns the name of the folder in the file `latest`. Throws ConfigError if the file cannot be read.
 std::string read_latest_name(const std::filesystem::path& latest);
 
-// Returns false if the path does not exist. Returns true if that is unknown because the path cannot be
-// accessed, so that the attempt to read it reports the reason.
+// Returns false if the path does not exist. Returns true also for a path that cannot be accessed, so that the
+// attempt to read the path reports the reason.
 bool path_exists(const std::filesystem::path& path);
 
-// Returns the contents of a file. Throws ConfigError if it has more than 256 MiB, which no tokenizer or index
-// has, or cannot be read.
+// Returns the contents of a file. Throws ConfigError if the file cannot be read or has more than 256 MiB, which
+// no tokenizer or index has.
 std::string read_small_file(const std::filesystem::path& path);
 
 }  // namespace trireme::checkpoint

@@ -62,7 +62,7 @@ private:
 
 // A request to read a box of a field of a tensor.
 struct ReadRequest {
-    std::size_t tensor = 0;
+    std::size_t tensor = 0;  // index in CheckpointState::tensors
     StateField field = StateField::value;
     layout::Box box;
     UseRows use;  // called by any thread, also concurrently
@@ -77,7 +77,7 @@ public:
     // Reads the boxes with `threads` threads, but at least two, block by block in the order of files and
     // offsets.
     void read(const std::vector<ReadRequest>& requests, int threads) const;
-    // Inserts the number of updates of each part that holds elements of `requested_box`.
+    // Inserts PartReader::updates() of each part that holds elements of `requested_box` into `counts`.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
                      const layout::Box& requested_box) const;
     // Reads every box of every part, compares the checksums, and passes the rows and their type to `use`, which
@@ -91,6 +91,7 @@ private:
     };
 
     const PartReader& open_part(std::size_t number) const;
+    // Calls use(reader of the part, stored box) for each stored box that intersects `requested_box`.
     template <class Use>
     void for_each_part(std::size_t tensor, const layout::Box& requested_box, Use&& use) const;
 

@@ -58,7 +58,7 @@ void PartLayout::write_metadata(archive::hdf5::Id file, const CheckpointState& s
     archive::hdf5::write_number(file, "part", state.parts[part_].rank);
     archive::hdf5::write_text(file, state_checksum_attribute, std::string(checksum_digits, '0'));
     archive::hdf5::write_number(file, updates_attribute, 0);
-    std::uint64_t checksums = 0;
+    std::uint64_t checksums = 0;  // number of checksums of the boxes so far
     for (std::size_t b = 0; b < boxes_.size(); ++b) {
         const auto& [tensor, field, box] = boxes_[b];
         const CheckpointTensor& checkpoint_tensor = state.tensors[tensor];

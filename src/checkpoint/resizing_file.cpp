@@ -22,7 +22,7 @@ constexpr const char* file_format = "trireme-resizing";
 constexpr std::uint64_t file_version = 1;
 constexpr const char* period_attribute = "period";
 constexpr const char* last_rows_attribute = "last_rows";
-constexpr const char* memory_attribute = "memory";
+constexpr const char* memory_attribute = "memory";  // number of tensors in ResizingState::memory
 constexpr const char* checksum_attribute = "sha256";
 
 std::string make_memory_name(std::size_t number) { return cat("/memory/", number); }
@@ -58,8 +58,8 @@ public:
 
     model::ResizingState& get() { return state_; }
 
-    // Moves this state to `state`, whose tensors remain in their memory: the contents of replaced tensors are
-    // copied back to the GPU.
+    // Moves this state to `state`, the state that was copied. The tensors of `state` keep their addresses: the
+    // host copies of tensors in GPU memory are copied back to the GPU.
     void move_to(model::ResizingState& state) {
         for (std::size_t m = 0; m < copies_.size(); ++m)
             if (!copies_[m].empty()) copy_rows(state_.memory[m], state.memory[m]);
@@ -160,14 +160,14 @@ private:
 
     fs::path path_;
     archive::hdf5::Handle file_;
-    archive::PositionedFile bytes_;
+    archive::PositionedFile bytes_;  // the same file, for elements
 };
 
 }  // namespace
 
 archive::WritableFile write_resizing(const fs::path& folder, const std::string& save_id, int rank,
                                      const model::ResizingState& state) {
-    HostState host_state(state);  // a cheap copy: all members but `memory` are small
+    HostState host_state(state);  // copies tensors in GPU memory; all members but `memory` are small
     const std::vector<NamedArray> all = list_arrays(host_state.get());
     std::vector<std::uint64_t> offsets;
     std::uint64_t bytes = 0;

@@ -57,6 +57,7 @@ std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& des
 std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
                                                      const stage::GradientPlan& gradients) {
     std::vector<layout::HeldTensor> tensors = gradients.tensors;
+    // Without a sharded optimizer, a rank keeps the optimizer state of all parameters that it holds.
     if (!plan.shards_optimizer) return tensors;
     for (layout::HeldTensor& tensor : tensors) tensor.slices.clear();
     for (const layout::Bucket& bucket : gradients.buckets) {
@@ -93,6 +94,8 @@ void OptimizerStateMove::begin_next_kind() {
                      accumulator_type(dtype_), group_);
 }
 
+// Frees the old memory of the kind that has arrived. Kinds move from the last to the first, so it is the last
+// one that from_ still holds.
 void OptimizerStateMove::end_current() {
     current_.reset();
     if (!from_.optimizer_state.empty()) from_.optimizer_state.pop_back();

@@ -15,6 +15,8 @@ constexpr double job_end_reserve_seconds = 30;
 // Minimum duration that is assumed for a checkpoint, because the duration of the first one is unknown.
 constexpr double min_save_seconds = 5;
 
+// Returns the end of the Slurm job minus the reserve, in the time of now_seconds(); empty if the end is
+// unknown.
 std::optional<double> predict_job_end(const SlurmJob& job, double now) {
     const std::optional<double> remaining_seconds = compute_seconds_left(job);
     if (!remaining_seconds) return std::nullopt;

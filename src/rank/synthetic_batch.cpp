@@ -15,6 +15,7 @@ public:
         : model_(model), length_(length), mask_fraction_(mask_fraction) {}
 
     void add_sample() {
+        // Identifies the sample in the random numbers of dropout.
         const auto visit = static_cast<std::int64_t>(batch_.spans.size());
         batch_.spans.push_back({.begin = batch_.rows(), .length = length_, .visit = visit});
         for (std::size_t i = 0; i < length_; ++i) {
@@ -65,6 +66,7 @@ private:
     }
 
     void add_pixels() {
+        // The first row of an image is its class token, which has no pixels.
         const std::size_t values = (length_ - 1) * model_.image.count_patch_values();
         for (std::size_t v = 0; v < values; ++v) {
             batch_.pixels.push_back(static_cast<float>(draw_number_below(256)) / 128 - 1);

@@ -89,8 +89,8 @@ std::string format_metadata_event(const char* what, int rank, int lane, const Js
     return dump_json({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
-// Returns the instruction that an event shows, such as "2F0"; empty for "wait for 2RECV_F0", and for "STEP2",
-// which has no micro-batch.
+// Returns the instruction that an event shows, such as "2F0" (stage 2, forward pass of micro-batch 0); empty
+// for "wait for 2RECV_F0", and for "STEP2", which has no micro-batch.
 std::optional<schedule::Instruction> parse_instruction(const device::TraceEvent& event) {
     if (event.microbatch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
     return schedule::parse_instruction(event.name, "a traced event");
@@ -180,7 +180,8 @@ std::optional<StageMessage> find_stage_message(const device::TraceEvent& event,
 }
 
 // An arrow begins at a send and ends at the pass that reads the message. It does not end at the receive, which
-// is posted long before the message arrives.
+// is posted long before the message arrives. The id of an arrow contains `team_index`, to distinguish the
+// messages of the ranks of a team.
 std::string format_message_arrows(const std::vector<device::TraceEvent>& events, int rank, int team_index,
                                   const ClockLine& clock_line) {
     std::set<StageMessage> received_messages;

@@ -59,8 +59,8 @@ void Watchdog::observe_wait(double seconds_waited) {
     receive_messages();
     if (!positions_.empty()) end_job();
     if (!question_) return;
-    // A longer time between two polls means that this rank was not scheduled. That time does not count, because
-    // the other ranks may not have run either.
+    // If more than twice the minimum has passed since the last observation, this rank was not scheduled
+    // meanwhile. The excess does not count, because the other ranks may not have run either.
     question_->run_seconds += std::min(seconds_since_last, 2 * min_seconds_between_observations);
     judge_answers();
 }

@@ -89,8 +89,8 @@ std::string describe_corpus(const setup::Job& job) {
                        format_with_commas(job.samples.validation.size()), job.samples.max_length);
 }
 
-// Returns the line with the numbers of ranks and stages, the replicas per stage, and the number of ranks in the
-// first team.
+// Returns the line with the numbers of ranks and stages, the replicas per stage, and the tensor-parallel size
+// of the first replica.
 std::string describe_layout(const plan::Plan& plan, std::size_t ranks) {
     const layout::Layout& layout = plan.layout;
     std::string replicas;

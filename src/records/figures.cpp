@@ -27,6 +27,7 @@ bool has_too_few_steps_to_judge(const Figures& figures) {
     return figures.judged_steps < min_judged_steps;
 }
 
+// Returns why the run is INVALID; empty if the losses give no reason.
 std::string judge(const Figures& figures) {
     if (figures.skipped_steps > 0) {
         return cat(figures.skipped_steps, " of ", figures.steps,
@@ -101,7 +102,8 @@ void FigureSum::add(const StepOutcome& outcome) {
 }
 
 // Finds the fastest step, whose FLOP/s must not exceed the peak. Kernels of causal attention may skip the
-// masked half of the scores, so only the other half counts here. Steps with skipped matmuls do not count.
+// masked half of the scores, so only the other half counts here (6 instead of 12 FLOPs, see ModelFlops). Steps
+// with skipped matmuls do not count.
 void FigureSum::track_fastest_step(const StepOutcome& outcome) {
     const bool skips_matmuls =
         std::ranges::any_of(skipped_fractions_, [](double fraction) { return fraction > 0; });

@@ -33,7 +33,7 @@ void visit_fields(auto& visit, As<config::SlowRank> auto& slow) {
 }
 
 void visit_fields(auto& visit, As<Manifest> auto& manifest) {
-    std::size_t ranks = manifest.hosts.size();
+    std::size_t ranks = manifest.hosts.size();  // only written: a reader ignores the value of the field
     visit("version", manifest.version);
     visit("started", manifest.started);
     visit("mpi", manifest.mpi_library);

@@ -77,6 +77,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;
+    // 6 instead of 12 FLOPs: without the masked half of the attention scores.
     if (flops.is_causal)
         line.mfu_causal = flops.compute_step_flops(outcome.size, /*attention=*/6) / available_flops;
     line.bubble = 1 - outcome.compute_seconds / outcome.seconds;
@@ -225,10 +226,10 @@ RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept
     steps_ = open_to_append(path / "steps.jsonl");
 }
 
-// Drops the records of later steps, and the verdict of the earlier start.
+// Drops the records of steps after `last_step`, and summary.json and `stopped` of the earlier start.
 void RunDirectory::drop_records_after(std::size_t last_step) {
     add_remarks(truncate_records(path_ / "steps.jsonl", last_step));
-    // A decision that took effect after the last kept step will be made again.
+    // A decision with step N changes the plan after step N. This start repeats the decision of `last_step`.
     const std::size_t last_decision_step = std::max<std::size_t>(last_step, 1) - 1;
     add_remarks(truncate_records(path_ / "decisions.jsonl", last_decision_step));
     for (const char* name : {"summary.json", "stopped"}) {

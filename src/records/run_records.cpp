@@ -17,7 +17,8 @@ using InputJson = nlohmann::json;
 template <class Record>
 OutputJson write_fields(const Record& record);
 
-// Writes the fields of a record that are set.
+// Writes the fields of a record, as a visitor of visit_fields() in record_fields.hpp. Omits unset optionals,
+// false flags, and empty texts and lists.
 class FieldWriter {
 public:
     void operator()(const char* name, const std::string& text) { write_if(!text.empty(), name, text); }
@@ -55,6 +56,7 @@ public:
     OutputJson record_json = OutputJson::object();
 
 private:
+    // The name "loss/first" stands for the field "first" of the object "loss".
     OutputJson& field(const char* name) {
         const char* const slash = std::strchr(name, '/');
         return slash == nullptr ? record_json[name] : record_json[std::string(name, slash)][slash + 1];
@@ -154,7 +156,7 @@ private:
     }
 
     const InputJson& json_;
-    std::string prefix_;
+    std::string prefix_;  // precedes field names in complaints: names the object that holds the fields, and "/"
 };
 
 // Returns the first complaint; empty if every field has the type of its member.

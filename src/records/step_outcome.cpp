@@ -43,7 +43,7 @@ GpuStates make_gpu_states(const comm::GatheredNumbers& all) {
 
 Stop find_stop(const comm::GatheredNumbers& all) {
     const std::vector<double> stop_reasons = all.list_per_rank(RecordFields::stop);
-    const auto first = std::ranges::max_element(stop_reasons);
+    const auto first = std::ranges::max_element(stop_reasons);  // the lowest rank with the largest value
     return {.reason = static_cast<StopReason>(static_cast<int>(*first)),
             .rank = static_cast<int>(first - stop_reasons.begin())};
 }

@@ -1,4 +1,4 @@
-// Drops those records of a resumed run that are later than its checkpoint.
+// Drops the records of steps after the checkpoint from which a run is resumed.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ enum class Scale { linear, log };
 double choose_tick_step(Span span, int max_ticks);
 std::vector<double> list_linear_ticks(Span span, double step);  // the multiples of `step` within the span
 
-// Returns 1, 2 and 5 times the powers of ten within a span above 0. A span below 1.5 decades gets more ticks;
-// one above 4 decades gets only powers of ten.
+// Returns 1, 2 and 5 times the powers of ten within a span above 0. A span below 1.5 decades gets more ticks,
+// a span above 4 decades only powers of ten, and a span above 8 decades only every second, third, ... power.
 std::vector<double> list_log_ticks(Span span);
 
 class Axis {
@@ -37,7 +37,7 @@ private:
     Span span_;
     Scale scale_;
     std::vector<double> ticks_;
-    int decimals_ = 0;
+    int decimals_ = 0;  // decimals of the labels of a linear axis
 };
 
 }  // namespace trireme::report

@@ -14,6 +14,7 @@ constexpr std::size_t max_points = 1000;  // points per drawn curve
 constexpr std::size_t smoothing_divisor = 50;
 constexpr double max_drawn_value = 1e100;  // larger values are drawn as this value
 
+// Returns the values of a field over the steps, in multiples of `unit`. Lines without the field are skipped.
 template <class Line>
 Curve make_curve(const std::vector<Line>& lines, records::Figure Line::*field, double unit = 1) {
     Curve curve;
@@ -37,7 +38,8 @@ std::vector<Series> make_series(const Curve& curve, const char* name, int colour
 // Slow ranks and changes of plan are rare and explain the form of a curve, so they are drawn over the whole
 // height. Evaluations and checkpoints are short marks at the top.
 std::vector<Event> make_events(const RunRecords& records) {
-    constexpr std::size_t max_marks = 200;  // per kind
+    constexpr std::size_t max_marks = 200;  // a kind with more short marks is omitted
+    // In the order of RunEvent::Kind.
     const std::array<const char*, 4> kinds{"slow rank", "change of plan", "evaluation", "checkpoint"};
     std::vector<Event> events;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -127,7 +129,7 @@ std::string draw_time_bars(const records::Summary& s) {
     if (!s.seconds || !s.bubble || *s.seconds <= 0) return "";
     const double kernels = std::clamp(1 - *s.bubble, 0.0, 1.0) * *s.seconds;
     Bar bar{"", {make_time_part("in kernels", kernels, *s.seconds, 0)}};
-    double rest = *s.seconds - kernels;
+    double rest = *s.seconds - kernels;  // seconds that no part of the bar shows yet
     int colour = 1;
     const auto add = [&](const char* label, records::Figure seconds) {
         const double wait = std::clamp(seconds.value_or(0), 0.0, rest);

@@ -10,6 +10,7 @@
 namespace trireme::report {
 namespace {
 
+// True if all teams have equal size. A team is the tensor-parallel ranks of one replica of a stage.
 bool has_equal_teams(const layout::Layout& layout) {
     const std::size_t ranks = layout.stages.front().replicas.front().ranks.size();
     return std::ranges::all_of(layout.stages, [&](const layout::StageLayout& stage) {

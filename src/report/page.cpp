@@ -163,7 +163,8 @@ std::string describe_verdict(const RunRecords& records, const records::Summary& 
     return make_element("p", text, is_valid ? "verdict valid" : "verdict invalid");
 }
 
-// Returns an empty text if there is no content.
+// Returns `content`, which is HTML of CSS class `kind`, under the headline `title`; empty if `content` is
+// empty.
 std::string make_section(const char* title, const std::string& content, const char* kind = "") {
     if (content.empty()) return "";
     return make_element("section", cat(make_element("h2", title), make_element("div", "\n" + content, kind)));

@@ -30,7 +30,7 @@ std::string draw_optimizer_charts(const RunRecords& records);  // gradient norm 
 std::string draw_time_bars(const records::Summary& summary);     // mean seconds in kernels, waiting, other
 std::string draw_rank_bars(const RunRecords& records);           // seconds in kernels, waiting, other; per rank
 std::string draw_padding_bars(const records::Summary& summary);  // tokens of samples, and padding
-std::string draw_memory_bars(const records::Summary& summary);   // predicted and measured growth
+std::string draw_memory_bars(const records::Summary& summary);   // predicted memory, and measured growth
 
 // Return the tables of a report in HTML.
 std::string make_figures_table(const records::Summary& summary);    // figures of merit: value, limit, remark
@@ -45,8 +45,8 @@ std::string describe_grid(const layout::Layout& layout);
 std::string describe_stages(const layout::Layout& layout);
 
 // Returns a table with one row per change of plan: the layouts before and after, the moved bytes, and the
-// median time of the first ten steps after the change compared with the time before. Empty if the plan never
-// changed.
+// median time of the first ten steps after the change, compared with the step time before the change. Empty if
+// the plan never changed.
 std::string make_plan_changes_table(const RunRecords& records);
 
 // Returns the traced step to draw: the first step after a change of plan. If there is none, the step after a

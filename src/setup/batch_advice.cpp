@@ -33,8 +33,9 @@ std::string make_bubble_warning(const config::RunConfig& config, const plan::Pla
     const std::string warning =
         fmt::format("the schedule leaves ranks idle for {:.0f} % of a step", 100 * bubble);
     if (!has_grid(config.layout)) return warning;
-    // On a grid, the idle seconds of a step do not depend on the number of micro-batches. Some schedules need a
-    // multiple of --pipe micro-batches.
+    // On a grid, the idle seconds of a step do not depend on the number of micro-batches. `idle_microbatches`
+    // expresses these idle seconds as the number of micro-batches that a rank could compute in them. The
+    // advised number of micro-batches is a multiple of --pipe, because some schedules need one.
     const std::size_t microbatches = config.schedule.microbatches;
     const double idle_microbatches = static_cast<double>(microbatches) * bubble / (1 - bubble);
     const auto pipe_size = static_cast<std::size_t>(config.layout.pipe);
@@ -58,7 +59,8 @@ void fit_default_batch(config::RunConfig& config, int ranks) {
     if (run.is_batch_set) return;
     run.is_batch_set = true;
     const std::size_t replicas = count_option_replicas(config.layout, ranks);
-    // The default batch size stays, and check_batch_is_enough() later rejects it.
+    // If the required batch would exceed max_samples, the default size stays, and check_batch_is_enough() later
+    // rejects it.
     if (config.schedule.microbatches > max_samples / replicas) return;
     const std::size_t min_samples = replicas * config.schedule.microbatches;
     if (min_samples <= run.batch) return;

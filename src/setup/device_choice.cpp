@@ -50,7 +50,8 @@ std::string join_names(const std::vector<std::string>& gpu_names) {
     return text;
 }
 
-// Returns the first rank that has a complaint, i.e. no suitable GPU, if any.
+// `complaints` holds, per rank, the reason why the rank has no suitable GPU; empty if it has one. Returns the
+// first rank without a suitable GPU, if any.
 std::optional<std::size_t> find_first_rank_without_gpu(const std::vector<std::string>& complaints) {
     const auto found = std::ranges::find_if(complaints, [](const std::string& each) { return !each.empty(); });
     if (found == complaints.end()) return std::nullopt;

@@ -52,7 +52,7 @@ long long compute_activation_bound(const Need& need, std::size_t limit, int peak
 
 // Returns per team the maximum number of activation stashes with which all ranks of the team stay within
 // `limit`. Teams that are within the limit keep their previous bound, if there is one. No bound is below the
-// number of stashes without which a team cannot run.
+// minimum number of stashes that the team needs to run.
 std::vector<int> lower_activation_bounds(const std::vector<Need>& needs, std::size_t limit,
                                          const plan::Plan& plan, const std::vector<int>& previous_bounds) {
     const std::vector<int> min_activations = compute_min_activations(plan.training.shape);
@@ -122,6 +122,7 @@ std::vector<bool> find_stages_within_limit(const Trial& trial, std::size_t limit
     return within_limit;
 }
 
+// Returns the predicted duration of a training step.
 double predict_seconds(const plan::Plan& plan, const PlannedRun& run) {
     const std::vector<schedule::StageCost> costs = compute_costs(run.config, run.model, plan);
     return predict_step(plan.training.phases(), plan.training.shape, costs).seconds;
@@ -129,7 +130,7 @@ double predict_seconds(const plan::Plan& plan, const PlannedRun& run) {
 
 // Returns the unrestricted plan if it fits. Otherwise tries the plan without speculative updates, because they
 // need a backup of the parameters, and returns it if it fits. Otherwise tries three plans that keep fewer
-// activations: with whole backward passes in all stages, in the stages that exceed the limit, and in no stage.
+// activations: backward passes may be split in no stage, only in the stages within the limit, or in all stages.
 // Returns the fastest of the three that fits, or the first one if none fits.
 Trial search_fitting_plan(Trial unrestricted, const PlannedRun& run) {
     const std::size_t limit = run.config.layout.memory_limit;

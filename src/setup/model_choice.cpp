@@ -43,6 +43,7 @@ void override_sizes(model::ModelConfig& model, const config::ModelChoice& choice
     override_value(choice.dropout, model.attention_dropout);
     const bool scales_mlp_with_width = choice.width && !choice.mlp_width;
     if (scales_mlp_with_width) model.mlp_width = 4 * model.width;
+    // The positions of an image are those of its patches and of the class token.
     if (model.reads_images() && model.image.patch > 0) model.positions = model.image.count_patches() + 1;
 }
 

@@ -25,6 +25,7 @@ model::TensorPart make_even_part(const plan::Plan& plan) {
     return {.rank = 0, .shares = std::vector<std::size_t>(ranks, 1)};
 }
 
+// Predicts the time of all calls of `entry`, each with the mean cost of these calls.
 double predict_seconds(const device::Ledger::Entry& entry, const device::KernelTimePredictor& seconds) {
     device::Cost mean_cost = entry.total_cost;
     const auto calls = static_cast<double>(entry.calls);
@@ -42,6 +43,7 @@ public:
           part_(make_even_part(current.plan)),
           seconds_(make_kernel_seconds(job, 0)) {
         if (!seconds_) seconds_ = make_typical_kernel_seconds();
+        // The number of replicas that share the optimizer state of a parameter.
         const double updating_replicas = current.plan.shards_optimizer ? min_replicas(current.plan.layout) : 1;
         const double state_values =
             static_cast<double>(count_state_values(job.config.optimizer, job.dtype)) / updating_replicas;

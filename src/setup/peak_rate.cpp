@@ -39,7 +39,8 @@ double measure_matmul_rate(const device::GpuFacts& gpu, device::DType dtype) {
     return compute_median(rates);
 }
 
-// Collective over `group`. Counts a GPU that several ranks share once.
+// Collective over `group`. Returns the sum of the rates of all GPUs. If several ranks share a GPU, its rate is
+// added only once.
 PeakRate find_gpu_peak_rate(comm::Communicator& group, const std::string& host, device::DType dtype) {
     const device::GpuFacts own_gpu = device::selected_gpu();
     const std::optional<double> data_sheet_rate = find_peak_flops_per_second(own_gpu.name, dtype);

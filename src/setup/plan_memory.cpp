@@ -53,8 +53,8 @@ bool has_onward_messages(const schedule::PipelineShape& shape, int team, int sta
     return false;
 }
 
-// Returns the maximum number of activation stashes that a team keeps at a time. In an evaluation, a stash is
-// kept until its output has been sent.
+// Returns the maximum number of activation stashes that a team keeps at a time. In an evaluation, a stage has
+// the stash of its current pass and those whose outputs are still being sent, at most `slots`.
 std::size_t count_stashes(const plan::Plan& plan, int team) {
     const schedule::PipelineShape& evaluation = plan.evaluation.shape;
     std::size_t evaluation_stashes = 0;
@@ -109,7 +109,8 @@ std::size_t count_batches(const schedule::PipelineShape& shape, int team, const 
 // Returns the maximum number of input batches that a team holds at a time. During training, the batches of the
 // current step are in memory, and those of the next step, which is read in advance. If programs look `ahead`
 // steps ahead, the batches of these steps are added, and those of the last `ahead` + 1 steps, which other ranks
-// may not have finished. Between two segments, the batches of the next step and of an evaluation are in memory.
+// may not have finished. Between two segments, i.e. when the pipeline is drained, the batches of the next step
+// and of an evaluation are in memory.
 std::size_t count_batches_in_memory(const plan::Plan& plan, int team) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
     const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
@@ -174,7 +175,7 @@ private:
 
 // Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. The buffer
 // for initialization is freed before activations and messages are allocated, so the buffer counts only as far
-// as it is larger than those two.
+// as it is larger than activations and messages together.
 void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                          const std::vector<stage::ExchangeSize>& sizes,
                          const stage::LocalParameters& parameters, std::vector<RankMemory>& memories) {

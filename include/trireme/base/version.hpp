@@ -13,7 +13,7 @@ struct BuildFacts {
     std::string compiler;      // "GNU 12.2.0, Release, -march=native"
     std::string cpu;           // target processor of src/kernels/cpu: "haswell"
     std::string cpu_features;  // features that src/kernels/cpu may use, as /proc/cpuinfo names them: "avx2 fma"
-    std::string hdf5;          // "1.10.8"
+    std::string hdf5;          // version of the HDF5 library: "1.10.8"
     std::string matmul_library;  // the library of matmuls: "oneDNN 2.6.3"
     bool has_cuda;               // true if the build contains the code for NVIDIA GPUs
 };

@@ -21,7 +21,7 @@ enum class StateField : std::uint8_t { value, moment1, moment2 };
 
 inline constexpr std::size_t max_moments = 2;
 
-// Returns the field with a number: 0 is the value, 1 and 2 are the moments.
+// Converts the number of a field to the field: 0 is the value, 1 and 2 are the moments.
 constexpr StateField to_state_field(std::size_t number) { return static_cast<StateField>(number); }
 // Returns the name of the field's group in a part: "parameters", "moment1" or "moment2".
 const char* to_string(StateField field);
@@ -60,8 +60,8 @@ struct CheckpointState {
 
 // Returns one line of JSON.
 std::string to_json(const CheckpointState& state);
-// Parses the line. Throws ConfigError, whose message begins with `source`, if the text is not such a line or if
-// the boxes of the parts do not have all elements of the tensors.
+// Parses a line of to_json(). Throws ConfigError, whose message begins with `source`, if the text is not such a
+// line or if the boxes of the parts do not have all elements of the tensors.
 CheckpointState parse_checkpoint_state(std::string_view text, const std::string& source);
 // Reads the state.json of a folder step-N, and no other file. Throws ConfigError.
 CheckpointState read_checkpoint_state(const std::filesystem::path& folder);

@@ -43,7 +43,7 @@ struct StateBox {
 std::vector<StateBox> list_boxes(const CheckpointState& state, const CheckpointPart& part);
 std::size_t byte_size(const CheckpointState& state, const StateBox& box);  // in the stored type
 
-// File offsets of the boxes and checksums in a part, and the bytes of its HDF5 metadata. All saves of a run
+// File offsets of the boxes and checksums in a part, and the contents of its HDF5 metadata. All saves of a run
 // with the same plan have the same layout, which is computed only once because HDF5 needs time per box.
 class PartLayout {
 public:
@@ -65,21 +65,22 @@ private:
     std::vector<StateBox> boxes_;
     std::vector<Extent> extents_;  // per box
     std::uint64_t checksums_offset_ = 0;
-    archive::hdf5::Imprint imprint_;  // initialized last: write_metadata() sets the members above
+    // Initialized last: its constructor calls write_metadata(), which sets the members above.
+    archive::hdf5::Imprint imprint_;
 };
 
 class PartWriter {
 public:
     // Creates the file of a part in `folder` with all of its HDF5 metadata; write() does not use HDF5. `layout`
-    // is that of the part, possibly made for an earlier save. `updates` is the number of optimizer updates that
-    // the moments of the part contain. `state` and `layout` must outlive the writer. The constructor and
-    // write() throw ResourceError if the operating system reports an error such as a full disk, and ConfigError
-    // if files cannot be written in `folder`.
+    // is the layout of this part, possibly made for an earlier save. `updates` is the number of optimizer
+    // updates that the moments of the part contain. `state` and `layout` must outlive the writer. The
+    // constructor and write() throw ResourceError if the operating system reports an error such as a full disk,
+    // and ConfigError if files cannot be written in `folder`.
     PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
                std::uint64_t updates, const PhaseObserver& before_phase = {});
 
-    // Returns the bytes of rows `rows`, counted from the first row of the box, of box number `box` of
-    // list_boxes(). The bytes must stay valid until the next call.
+    // Returns the bytes of the rows `rows` of a box: `box` is its index in list_boxes(), and `rows` counts from
+    // the first row of the box. The bytes must stay valid until the next call.
     using RowReader = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
     // Writes all boxes of list_boxes() and syncs the file. May be called by any thread.
     void write(const RowReader& read_rows) const;

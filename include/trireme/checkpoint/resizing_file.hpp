@@ -1,6 +1,6 @@
-// The file with the resizing state of one rank: resizing-<save id>-<rank>.h5. A checkpoint has one such file
-// per rank if the run may skip channels of matmuls. A run that resumes with another plan does not use the
-// files.
+// The file with the resizing state of one rank: resizing-<save id>-<rank>.h5. Resizing means that a slow tensor
+// rank skips input channels of matmuls. If a run may do so, its checkpoints have one such file per rank. A run
+// that resumes with another plan does not use the files.
 #pragma once
 
 #include <filesystem>

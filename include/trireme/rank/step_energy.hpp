@@ -17,8 +17,8 @@ public:
     void begin();
     // Adds the energy since the last reading to the energy of steps.
     void add_reading();
-    // Calls add_reading(). Returns the joules of steps since the last call of take(); NaN if they are not
-    // measured.
+    // Calls add_reading(). Returns the joules that steps consumed since the last call of take(); NaN if the
+    // device does not measure its energy.
     double take();
 
 private:

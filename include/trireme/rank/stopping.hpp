@@ -19,9 +19,9 @@ public:
     // otherwise it must outlive this object.
     Stopping(const config::RunConfig& config, const device::StopSignals* signals);
 
-    // Called after each step. Returns the reason for which this rank requests that the job stops.
-    // `steps_to_stop` is the number of further steps that the job would execute if this rank waited with the
-    // request until the next call.
+    // Called after each step. Returns the reason for which this rank requests that the job stops, or
+    // StopReason::none. `steps_to_stop` is the number of further steps that the job would execute if this rank
+    // waited with the request until the next call.
     records::StopReason find_stop_reason(int steps_to_stop);
 
     // Sets aside time for a final checkpoint: `seconds` is how long a checkpoint took until it was on disk.
@@ -32,7 +32,7 @@ private:
 
     const device::StopSignals* signals_;
     std::optional<double> time_limit_end_;  // in the time of now_seconds()
-    std::optional<double> job_end_;         // of the Slurm job, minus a reserve; in the time of now_seconds()
+    std::optional<double> job_end_;         // end of the Slurm job minus a reserve, by the same clock
     double last_call_time_ = 0;             // time of the last call of find_stop_reason()
     double max_step_seconds_ = 0;           // including the time between two steps
     double max_save_seconds_ = 0;

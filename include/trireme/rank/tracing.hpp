@@ -49,11 +49,11 @@ public:
     Tracing(device::TracedSteps steps, comm::Communicator& control);
 
     device::Trace* trace() { return &trace_; }
-    void begin_step(std::size_t step, std::size_t step_in_segment);  // see Trace
+    void begin_step(std::size_t step, std::size_t step_in_segment);  // like Trace::begin_step()
     void set_plan(const plan::Plan& plan);                           // plan of the current and later steps
 
-    // Collective over `control`. Rank 0 writes trace.json to `folder`; if this file exists, it writes
-    // trace-N.json, where N is the first traced step. No-op if no step was traced.
+    // Collective over `control`. Rank 0 writes trace.json to `folder`, or trace-N.json if trace.json exists,
+    // where N is the first traced step. No-op if no step was traced.
     void write(const std::filesystem::path& folder, const std::string& host);
 
 private:

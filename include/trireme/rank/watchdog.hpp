@@ -2,10 +2,11 @@
 //
 // A rank that has waited for WatchdogSeconds::stall asks all other ranks whether they make progress. A rank
 // makes progress if it computes, or if its current wait is shorter than `stall`. A rank answers questions while
-// it waits and between two layers. If all ranks answer and one of them makes progress, the asking rank
-// continues to wait, and asks again after the same time. If no rank makes progress, or a rank does not answer,
-// the asking rank sends its position to all ranks. A rank that receives a position sends its own position to
-// all ranks. The lowest of these ranks reports the positions of all ranks and ends the job.
+// it waits and between two layers. If all ranks answer and at least one rank makes progress, the asking rank
+// continues to wait, and asks again after another `stall` seconds. If no rank makes progress, or a rank does
+// not answer, the asking rank sends its position to all ranks. A rank that receives a position sends its own
+// position to all ranks. The lowest rank that has sent its position reports the positions of all ranks and ends
+// the job.
 #pragma once
 
 #include <array>

@@ -37,7 +37,9 @@ public:
     void report_slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
     // Prints the reason `why` the plan was kept after `step` steps.
     void report_plan_kept(std::size_t step, const std::string& why);
+    // Reports that the plan has changed: `decision` says after which step and why, `change` what was moved.
     void report_plan_change(const plan::Decision& decision, const PlanChange& change);
+    // Prints the figures of merit, even with --quiet. `peak_description` says how the peak FLOP/s were found.
     void print_summary(const Figures& figures, const std::string& peak_description, const std::string& run_dir);
 
 private:
@@ -45,8 +47,8 @@ private:
 
     std::ostream& out_;
     const setup::Job& job_;
-    double step_seconds_ = 0;     // total duration of the steps of this start of the run
-    std::size_t step_count_ = 0;  // steps of this start, printed or not
+    double step_seconds_ = 0;     // total duration of the steps since the run was started or resumed
+    std::size_t step_count_ = 0;  // number of these steps, printed or not
     bool has_reported_wait_ = false;
     bool has_reported_lost_output_ = false;
 };

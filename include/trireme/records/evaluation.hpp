@@ -8,7 +8,8 @@
 namespace trireme::records {
 
 struct Evaluation {
-    // Number of samples. A question that is too long for a sample is included and counts as a wrong answer.
+    // Number of samples. In question answering, a question that does not fit into a sample is included and
+    // counts as a wrong answer.
     std::size_t samples = 0;
     std::size_t targets = 0;                 // number of terms of the loss
     double loss = 0;                         // mean per target, without label smoothing

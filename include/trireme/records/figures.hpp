@@ -15,8 +15,8 @@
 
 namespace trireme::records {
 
-// The causes of a bubble: fractions of the step time that add up to the bubble. A fraction is the mean over the
-// ranks.
+// The bubble is the fraction of the step time in which a rank executes no kernels, as the mean over the ranks.
+// Its causes are fractions of the step time too, and add up to the bubble.
 struct BubbleBreakdown {
     double schedule = 0;     // waiting for other stages
     double wait_tensor = 0;  // waiting for the other ranks of a team

@@ -18,13 +18,14 @@ namespace trireme::records {
 // Returns the current UTC time as "2026-01-31T14:25:01Z".
 std::string format_now();
 
-// The directory of a run during one start of it. Owned by rank 0.
+// The directory of a run, held by one start of the run: its first launch, or a launch that resumes the
+// run. Only rank 0 makes this object.
 class RunDirectory {
 public:
-    // Makes the folder if needed. Throws ConfigError if the folder cannot be written, is in use, holds the
-    // steps of an earlier run, or has a symbolic link in place of a file. If `kept_steps` is set, an earlier
-    // run is resumed in this directory: the records of its first `kept_steps` steps stay, and later records,
-    // summary.json and `stopped` are removed. `job` describes the Slurm job, if any.
+    // Makes the folder if needed. If `kept_steps` is set, an earlier run is resumed in this directory: the
+    // records of its first `kept_steps` steps stay, and later records, summary.json and `stopped` are removed.
+    // Throws ConfigError if the folder cannot be written, is in use, has a symbolic link in place of a file, or
+    // holds the steps of an earlier run although `kept_steps` is unset. `job` describes the Slurm job, if any.
     explicit RunDirectory(const std::filesystem::path& path,
                           std::optional<std::size_t> kept_steps = std::nullopt, const SlurmJob& job = {});
 
@@ -45,7 +46,7 @@ public:
 
     // Messages for the console about dropped records or a file system without locks.
     const std::vector<std::string>& remarks() const { return remarks_; }
-    // Describes the peak FLOP/s that the figures are compared with.
+    // Describes the peak FLOP/s that the MFU is relative to. Final after write_manifest().
     const std::string& peak_description() const { return peak_description_; }
     const std::filesystem::path& path() const { return path_; }
 
@@ -61,7 +62,7 @@ private:
     std::ofstream steps_;
     bool appends_decisions_;   // true: append to decisions.jsonl of the resumed run; false: replace it
     std::ofstream decisions_;  // open after the first decision
-    std::string peak_description_ = setup::PeakRate{}.description;  // description of the peak rate
+    std::string peak_description_ = setup::PeakRate{}.description;
     std::vector<std::string> remarks_;
     std::optional<std::size_t> tokens_of_image_;
     std::string plan_hash_;  // hash of the current plan; empty until the manifest is written

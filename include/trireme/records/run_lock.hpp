@@ -17,7 +17,7 @@ std::string describe_holder(const SlurmJob& job);
 
 // Holds an exclusive lock on a file until the object is destroyed or the process ends. The system releases the
 // lock of a killed process, so no stale lock remains. On a file system without locks the run continues without
-// a lock. Then only check_unused() keeps a second run out of the directory.
+// a lock. Then only check_unused() of run_directory.hpp keeps a second run out of the directory.
 class RunLock {
 public:
     // Makes the file if needed and writes `holder` into it, see describe_holder(). Throws ConfigError if the

@@ -86,18 +86,18 @@ struct EvaluationLine {
 
 // summary.json: figures of merit, each beside its limit. Fractions are from 0 to 1.
 struct Summary {
-    std::string verdict, reason;                       // "VALID" or "INVALID"
+    std::string verdict, reason;                       // "VALID" or "INVALID"; why INVALID
     std::vector<std::string> approximations, remarks;  // why losses are not exact; other remarks
     std::string emulated_slowness;                     // describes the ranks that --slow slows
     Figure stopped_after;                              // number of steps after which the run stopped
     std::string stop_reason;
-    std::string clock;  // "wall" or "simulated"
-    Figure steps, earlier_steps, skipped_steps, rolled_back_updates;
+    std::string clock;                                                // "wall" or "simulated"
+    Figure steps, earlier_steps, skipped_steps, rolled_back_updates;  // earlier: by earlier starts of the run
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // on the validation samples
     Figure seconds, median_step_s, last_step_s;
     Figure tokens, tokens_per_s, images_per_s;
-    Figure padding;  // fraction of the computed tokens
+    Figure padding;  // padding tokens as a fraction of the computed tokens
     Figure flops_per_s, peak_flops_per_s;
     std::string peak_description;
     Figure mfu, mfu_causal;  // with the whole square of attention scores, and without its masked half

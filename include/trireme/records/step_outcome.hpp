@@ -24,7 +24,7 @@ struct Stop {
 };
 
 // The state of the ranks' GPUs after a step: lists with one entry per rank. A list is empty if some rank does
-// not report its value. Ranks that share a GPU report equal values.
+// not report the quantity. Ranks that share a GPU report equal values.
 struct GpuStates {
     std::vector<double> watts = {};
     std::vector<double> clock_mhz = {};
@@ -44,7 +44,8 @@ struct StepOutcome {
     // Describes the first value that is not finite; empty if no such value was searched for.
     std::string first_non_finite = {};
     setup::StepSize size = {};
-    // True if the speculative update was rolled back and redone. Empty if updates wait for the gradient norm.
+    // True if the speculative update, which was applied before the gradient norm was known, was rolled back and
+    // redone. Empty if updates wait for the gradient norm.
     std::optional<bool> is_rolled_back = {};
     std::size_t padded_tokens = 0;            // computed tokens over all replicas, including padding
     double seconds = 0;                       // duration on the slowest rank
@@ -70,7 +71,7 @@ struct RecordFields {
         seconds,        // of the whole step
         matmuls,        // in matmuls of blocks
         matmul_flops,   // FLOPs of these matmuls
-        full_flops,     // FLOPs that they would have had without skipped channels
+        full_flops,     // FLOPs of these matmuls if slow ranks skipped no channels
         other_kernels,  // in all other kernels
         wait_pipeline,  // waits: see plan::RankWaits
         wait_tensor,
@@ -94,8 +95,8 @@ struct RecordFields {
 // Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`.
 std::size_t count_record_fields(device::MemorySpace memory_space);
 
-// Computes members of `outcome` from `all`, in which the numbers of each rank have the RecordFields as indices.
-// `outcome.size` must be set.
+// Sets those members of `outcome` that follow from the numbers in `all`, where the numbers of each rank have
+// the RecordFields as indices. `outcome.size` must be set.
 void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome);
 
 }  // namespace trireme::records

@@ -16,7 +16,7 @@ bool charges_passes(const config::RunConfig& config, int ranks);
 // message size, so fewer and larger messages save time.
 layout::BucketRules make_ghost_bucket_rules(int ranks);
 
-// Maximum number of ranks of a job whose ranks charge single kernels by default.
+// Maximum number of ranks of a job whose ranks, by default, add the cost of each kernel to the simulated time.
 inline constexpr int max_ranks_charging_kernels = 64;
 
 // Throws ConfigError if a ghost run has options that need values or real time. For any other run, throws if

@@ -17,7 +17,8 @@ std::optional<checkpoint::StoredModel> open_stored_model(const std::string& init
 // Returns the model that `choice` names; if it names none, the stored model; if there is none, gpt2-tiny. Sizes
 // set in `choice` replace those of the model. The task is `task` if set, otherwise the one that fits both model
 // and corpus. Sizes that neither the model nor `choice` sets come from the corpus. Throws ConfigError if the
-// corpus does not fit the model: it has another vocabulary, more classes, or images of another size.
+// corpus does not fit the model, because the corpus has e.g. another vocabulary, more classes, or images of
+// another size. `stored` is null if there is no stored model.
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored, const data::CorpusInfo& corpus);
 
@@ -27,7 +28,7 @@ model::ModelConfig choose_model(const config::ModelChoice& choice, const std::op
                                 const checkpoint::StoredModel* stored);
 
 // Sets the names of the model's labels. They come from the stored model if its head is reused and has names,
-// otherwise from the corpus. The number of labels must not be below the number of classes of the corpus.
+// otherwise from the corpus. The caller ensures that the model has at least one label per class of the corpus.
 void name_labels(model::ModelConfig& model, const checkpoint::StoredModel* stored,
                  const data::CorpusInfo& corpus);
 

@@ -8,9 +8,9 @@
 
 namespace trireme::setup {
 
-// Returns the work of each layer for the largest micro-batch, with even shares in the smallest team. Kernel
-// times are those of rank 0's device if --cluster or --profile provides them; otherwise they follow from FLOPs
-// and bytes.
+// Returns the work of each layer for the largest micro-batch on one rank, as if the layer were cut evenly among
+// the ranks of the smallest team. Kernel times are those of rank 0's device if --cluster or --profile provides
+// them; otherwise they follow from FLOPs and bytes.
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
 // Returns the function that predicts the kernel times of a rank's device, from --profile or else from

@@ -41,8 +41,8 @@ void require_memory(std::size_t rank_bytes, device::MemorySpace space, const com
 std::size_t read_peak_bytes(device::MemorySpace space);
 // Returns the peak without mapped files, such as the code of libraries, which predictions do not include.
 std::size_t read_peak_allocated_bytes(device::MemorySpace space);
-// Restarts the peak of a GPU. The peak of a process cannot be restarted, so callers subtract the returned
-// value, which is that of read_peak_allocated_bytes().
+// Restarts the peak if `space` is a GPU, and returns read_peak_allocated_bytes() as it is afterwards. The peak
+// of host memory cannot be restarted, so callers subtract the returned value from a peak that they read later.
 std::size_t reset_peak(device::MemorySpace space);
 
 // Collective over `control`. `own_memory` is the memory of this rank. Returns the memory of the rank with the

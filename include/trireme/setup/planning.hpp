@@ -30,7 +30,7 @@ void fit_resumed_layout(config::RunConfig& config, int ranks);
 // more than 2^20 ranks, or for --partition pipedream, which needs the number of ranks.
 int count_requested_ranks(const config::RunConfig& config);
 
-// The options of a plan that a decision may replace.
+// The options of a plan that a decision of the policy may replace during training.
 struct PlanRequest {
     std::string schedule = {};
     std::size_t microbatches = 1;
@@ -38,11 +38,11 @@ struct PlanRequest {
 };
 PlanRequest make_plan_request(const config::RunConfig& config);  // from the options
 
-// Restrictions of a plan due to memory. The fields have the meaning that they have in PlanWish.
+// Restrictions of a plan due to memory: see the fields of the same names in PlanWish.
 struct MemoryRestrictions {
-    std::vector<int> max_activations = {};
-    std::vector<bool> may_split = {};
-    bool may_speculate = true;
+    std::vector<int> max_activations = {};  // per team: stashes of all its stages; empty if unlimited
+    std::vector<bool> may_split = {};       // per stage: backward passes may be split; if empty, in all stages
+    bool may_speculate = true;              // speculative updates are allowed
 };
 
 // Makes the plan of the options. Throws ConfigError if options, model and `ranks` do not fit together, e.g. for

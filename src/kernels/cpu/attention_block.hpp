@@ -1,9 +1,9 @@
 // Code that forward and backward attention share: pairs of blocks, their matmuls, their masks, and the division
 // of the work among threads.
 //
-// A segment is divided into blocks of block_rows rows. A (query block, key block) pair is skipped if the causal
-// mask hides all of it. In the pairs on the diagonal, register tiles above the diagonal are skipped. With three
-// blocks:
+// A segment holds the consecutive rows of one sample, which attend only to each other. It is divided into
+// blocks of block_rows rows. A (query block, key block) pair is skipped if the causal mask hides all of it. In
+// the pairs on the diagonal, register tiles above the diagonal are skipped. With three blocks:
 //
 //                key block 0  1  2
 //   query block 0          d            # all tiles are computed
@@ -39,7 +39,8 @@ struct BlockPair {
     std::size_t find_first_query(std::size_t key) const { return is_diagonal() ? key : 0; }
 };
 
-// Calls use(BlockPair) for each key block that a query block attends to, in order.
+// Calls use(BlockPair) for each key block that a query block attends to, in order. The segment has `length`
+// rows, and the query block begins at its row `query_begin`.
 template <class Use>
 void for_each_pair(std::size_t length, bool is_causal, std::size_t query_begin, const Use& use) {
     const std::size_t queries = std::min(block_rows, length - query_begin);
@@ -63,7 +64,7 @@ void multiply_visible_keys(const BlockPair& pair, const T* left, std::size_t lef
     }
 }
 
-// output[q] += sum over keys k of weights[q][k] right[k]
+// output[q] += sum over keys k of weights[q][k] right[k]. The caller sets the weights of masked keys to 0.
 template <class T>
 void add_weighted_keys(const BlockPair& pair, const T* weights, const T* right, std::size_t columns,
                        T* output) {

@@ -21,7 +21,8 @@ public:
 
     bool is_on() const { return is_on_; }
 
-    // factors[k] = dropout factor of the weight of `query` and key key_begin + k, for k < block_rows
+    // factors[k] = dropout factor of the weight of `query` and key key_begin + k, for k < block_rows. The
+    // caller ensures that key_begin is a multiple of 4, because each random block has the words of four keys.
     void draw(std::size_t query, std::size_t key_begin, T* factors) const {
         std::uint32_t words[block_rows];
         const RandomBlock first{static_cast<std::uint32_t>(key_begin / 4), static_cast<std::uint32_t>(query),

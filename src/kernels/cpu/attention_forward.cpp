@@ -71,7 +71,8 @@ private:
         store(begin, queries);
     }
 
-    // Replaces the scores of query q by weights relative to its largest score so far.
+    // Replaces the scores of query q by the weights exp(score - its largest score so far), and rescales its
+    // earlier sums if the largest score has grown.
     void weigh(const BlockPair& pair, std::size_t q) {
         T* row = work_.weights.data() + q * block_rows;
         mask_row(row, pair.count_visible_keys(q));

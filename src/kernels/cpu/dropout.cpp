@@ -24,7 +24,7 @@ public:
           words_((skipped_words_ + channels + 3) / 4 * 4),
           factors_(channels) {}
 
-    // The result is valid until the next call.
+    // Returns the factors of the row, one per channel. They are valid until the next call.
     const T* compute_row(std::size_t row) {
         const RandomKey key = key_.then(static_cast<std::uint64_t>(samples_[row]));
         const RandomBlock first{static_cast<std::uint32_t>(first_block_),

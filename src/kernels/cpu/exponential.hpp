@@ -11,7 +11,7 @@ namespace trireme::kernels::cpu {
 template <class T>
 struct ExponentialConstants;
 
-// The high part of ln 2 has so few digits that its multiplication by an exponent is exact.
+// ln 2 = ln2_high + ln2_low, where ln2_high has so few digits that its product with an exponent is exact.
 template <>
 struct ExponentialConstants<float> {
     using Bits = std::uint32_t;

@@ -47,8 +47,8 @@ struct Point {
     double y;
 };
 
-// Returns (cos, sin) of an angle of `turns` full turns, which are in [0, 1). Evaluates the series for at most
-// 1/8 turn and rotates the point by quarter turns.
+// Returns (cos, sin) of an angle of `turns` full turns. `turns` must be in [0, 1). Evaluates the series for at
+// most 1/8 turn and rotates the point by quarter turns.
 inline Point compute_circle_point(double turns) {
     const double quarters = std::floor(4 * turns + 0.5);
     const double angle = (turns - quarters * 0.25) * 6.28318530717958647693;

@@ -69,7 +69,7 @@ struct Gaussian {
 template <class T>
 inline Gaussian<T> evaluate_gaussian(T x) {
     constexpr T max_magnitude = 40;  // beyond it, the bell is 0 in both precisions
-    constexpr T center = 4;
+    constexpr T center = 4;          // the 4 of u = (a - 4) / (a + 4)
     const T magnitude = std::abs(x);
     const T a = magnitude > max_magnitude ? max_magnitude : magnitude;
     const T bell = exponential(a * a / -2) * (1 - compute_square_error(a) / 2);

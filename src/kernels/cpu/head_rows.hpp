@@ -1,4 +1,5 @@
-// Packs the rows of one attention head into blocks, because the rows of a head are far apart in a fused tensor.
+// Packs the rows of one attention head into blocks, because the rows of a head are far apart in a fused
+// tensor, whose rows hold the queries, keys and values of all heads.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace trireme::kernels::cpu {
 
-// Rows of a block. The scores of a pair of blocks, 64 x 64 floats, fill half an L1 cache.
+// Number of rows of a block of queries or keys. The scores of a query block and a key block, 64 x 64 floats,
+// fill half an L1 cache.
 inline constexpr std::size_t block_rows = 64;
 
 // Zeroed memory that begins at a multiple of vector_bytes.

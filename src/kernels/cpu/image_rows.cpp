@@ -13,6 +13,7 @@ void add(const T* x, std::size_t columns, T* sum) {
     for (std::size_t c = 0; c < columns; ++c) sum[c] += x[c];
 }
 
+// Each image has `positions` rows of the output: the class token at position 0, then its patches.
 template <class T>
 void forward(int threads, const ImageRows& op) {
     const auto patches = op.patches.as<T>();

@@ -16,7 +16,8 @@ std::size_t find_target_column(std::int32_t target, std::size_t first_column) {
     return static_cast<std::size_t>(target) - first_column;
 }
 
-// The search for the largest logit loads the row into the cache, where the other passes read it.
+// Computes the statistics of row x over the columns of this rank. The search for the largest logit loads the
+// row into the cache, where the other passes read it.
 template <class T>
 void compute_row_statistics(const LogitStatistics& op, const T* x, std::int32_t target, double* statistics) {
     const std::size_t columns = op.logits.columns;
@@ -31,8 +32,9 @@ void compute_row_statistics(const LogitStatistics& op, const T* x, std::int32_t 
     statistics[logit_field::target_logit] = target_column < columns ? static_cast<double>(x[target_column]) : 0;
 }
 
-// Overwrites x with its gradient. Subtracts log_sum in two steps, because the probabilities depend on digits of
-// a large log_sum that a single float would lose.
+// Overwrites the logits x of this rank with their gradients; op.columns is the size of the whole vocabulary.
+// Subtracts log_sum in two steps, because the probabilities depend on digits of a large log_sum that a single
+// float would lose.
 template <class T>
 void differentiate_row(const LogitGradients& op, T* x, std::int32_t target, double log_sum) {
     const std::size_t columns = op.logits.columns;

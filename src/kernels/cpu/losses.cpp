@@ -35,6 +35,7 @@ void compute_cross_entropy(int threads, const CrossEntropy& op) {
     const auto logits = op.logits.as<T>();
     const std::int32_t* targets = op.targets.as<std::int32_t>().data;
     double* losses = op.losses.as<double>().data;
+    // per row: first column with the largest logit; null if not requested
     std::int32_t* choices = op.choices.is_present() ? op.choices.as<std::int32_t>().data : nullptr;
     const auto process_row = [&](std::size_t r) {
         T* x = logits.row(r);

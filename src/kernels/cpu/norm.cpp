@@ -149,7 +149,7 @@ void normalise_backward_weight(int threads, const LayerNormBackwardWeight& op) {
 }  // namespace
 
 void run(device::CpuStream& stream, const LayerNorm& op) {
-    if (op.fused_sum.is_present()) run(stream, op.fused_sum);
+    if (op.fused_sum.is_present()) run(stream, op.fused_sum);  // computes op.input
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 

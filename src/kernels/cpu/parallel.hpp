@@ -1,5 +1,5 @@
-// Divides work among the threads of a stream. The number of threads never changes a result: one thread computes
-// each element, in an order that does not depend on the number of threads.
+// Divides work among the threads of a stream. The number of threads never changes a result: each element
+// is computed by a single thread, in an order that does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ void for_each_rows(int threads, std::size_t rows, std::size_t columns, const Bod
     for_each_range(threads, rows, min_elements_per_thread / std::max<std::size_t>(columns, 1) + 1, 1, body);
 }
 
-// Calls body(begin, end) in parallel for ranges of the columns of a matrix, each of which begins at a multiple
-// of 16.
+// Calls body(begin, end) in parallel for ranges of the columns of a matrix. Each range begins at a multiple of
+// 16.
 template <class Body>
 void for_each_columns(int threads, std::size_t rows, std::size_t columns, const Body& body) {
     for_each_range(threads, columns, min_elements_per_thread / std::max<std::size_t>(rows, 1) + 1, 16, body);

@@ -11,7 +11,7 @@ namespace {
 
 // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
 constexpr std::size_t sum_count = 12;
-constexpr std::size_t round_count = 1 << 22;  // about 10 ms, like a time slice of the operating system
+constexpr std::size_t round_count = 1 << 22;  // rounds per run: about 10 ms, like a time slice of the OS
 
 template <class T>
 struct Vector {

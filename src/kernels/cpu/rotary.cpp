@@ -39,7 +39,7 @@ public:
         }
     }
 
-    // Rotates the pairs of channels of one head.
+    // Rotates each pair of channels (c, c + half) of one head by angle c.
     void rotate_head(T* head) const {
         const std::size_t half = frequencies_.size();
         const T* sines = sines_.data();

@@ -36,7 +36,8 @@ void scatter(int threads, const ScatterRows& op, const Write& write) {
     });
 }
 
-// Returns the values, one per column, that are written or added to each output row without an index.
+// Returns the values, one per column, that are written or added to each output row that op.rows does
+// not list.
 template <class T>
 std::vector<T> make_unindexed_row(int threads, const ScatterRows& op) {
     const auto input = op.input.as<T>();

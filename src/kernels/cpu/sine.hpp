@@ -41,6 +41,7 @@ inline SineCosine compute_sine_cosine(double angle) {
     const double sine = rest * alternating_series<1, 17>(square);  // omits (pi / 4)^19 / 19! < 1e-19
     const double cosine = alternating_series<0, 16>(square);       // omits (pi / 4)^18 / 18! < 1e-17
 
+    // The lowest two bits count the quarter turns. An odd number of them exchanges sine and cosine.
     const auto quarter_bits = std::bit_cast<std::uint64_t>(shifted);
     const bool is_odd = (quarter_bits & 1) != 0;
     const std::uint64_t sine_sign = (quarter_bits & 2) << 62;

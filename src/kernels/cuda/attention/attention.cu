@@ -46,7 +46,7 @@ const QueryStatistics<Accumulator<T>>* compute_query_statistics(device::CudaStre
                                                                 const AttentionBackward& op,
                                                                 Accumulator<T> log_factor) {
     using Statistics = QueryStatistics<Accumulator<T>>;
-    const std::size_t pairs = op.query.rows * op.shape.heads;
+    const std::size_t pairs = op.query.rows * op.shape.heads;  // of a query and a head
     const StatisticsCall<T> call{
         .output = get_elements<T>(op.output),
         .grad_output = get_elements<T>(op.grad_output),

@@ -16,12 +16,12 @@ struct AttentionCall {
     W scale;
     bool is_causal;
     bool has_dropout;
-    std::uint32_t drop_threshold;  // a weight is dropped if its random word is below this
+    std::uint32_t drop_threshold;  // a weight is dropped if its random word is below the threshold
     W dropout_scale;               // 1 / (1 - rate)
     unsigned first_head;           // global index of this rank's head 0
 
-    // Returns a mask whose bit i is set if dropout keeps the weight of the query and key 4 * quad + i. Queries
-    // and keys are counted from the segment's begin.
+    // Returns a mask whose bit i is set if dropout keeps the weight of query `query` and key 4 * quad + i.
+    // Queries and keys are counted from the segment's begin.
     __device__ unsigned make_keep_mask(const AttentionTile& tile, unsigned head, unsigned query,
                                        unsigned quad) const {
         const RandomBlock words = random_block(tile.get_random_key(), {quad, query, first_head + head, 1});
@@ -73,7 +73,7 @@ struct alignas(2 * sizeof(W)) QueryStatistics {
 };
 
 // Returns the statistics of all queries, (heads, rows), in the stream's scratch memory. log_sum is multiplied
-// by `log_factor`.
+// by `log_factor`, which is log2(e) for kernels that compute weights as powers of two, and 1 for the others.
 template <class T>
 const QueryStatistics<Accumulator<T>>* compute_query_statistics(device::CudaStream& stream,
                                                                 const AttentionBackward& op,

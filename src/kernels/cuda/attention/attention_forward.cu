@@ -1,6 +1,6 @@
 // Computes the softmax over one tile of keys at a time. If a tile has a score that is larger than all scores
 // before, the earlier sums are rescaled. (Milakov and Gimelshein, 2018; Dao et al., 2022) If a head has more
-// columns than a block of threads has sums, several blocks share the columns of the head, and each of these
+// columns than a block of threads can sum, several blocks share the columns of the head, and each of these
 // blocks computes all scores.
 #include "kernels/cuda/attention/attention_call.cuh"
 #include "kernels/cuda/attention/attention_matmuls.cuh"

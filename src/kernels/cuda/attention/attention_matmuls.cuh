@@ -137,8 +137,8 @@ __device__ void store_sums(const Accumulator<T> (&sums)[4][4 * vectors], unsigne
     }
 }
 
-// Returns a grid with one block per tile and head, or several blocks if a head has more columns than a block
-// has sums. `tiles` is the number of tiles times the number of heads.
+// Returns a grid with one block per tile and head, or several blocks if a head has more columns than the
+// vectors * tile_side columns of a block. `tiles` is the number of tiles times the number of heads.
 template <class W, unsigned vectors>
 device::GpuGrid make_plain_grid(std::size_t tiles, std::size_t head_size) {
     return {.blocks_x = static_cast<unsigned>(tiles),

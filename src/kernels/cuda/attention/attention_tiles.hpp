@@ -1,6 +1,6 @@
-// Work lists of attention on the GPU. Every row, also a row outside all segments, lies in exactly one tile. A
-// block of threads processes one tile of a head. The tiles with the most work come first, so that the last
-// tiles to start are small.
+// Work lists of attention on the GPU. A segment holds the rows of one sample, which attend only to each other.
+// Every row, also a row outside all segments, lies in exactly one tile. A block of threads processes one tile
+// of a head. The tiles with the most work come first, so that the last tiles to start are small.
 //
 //   rows       . . a a a a a b b . .        the segment of each row: a or b, or . for padding
 //   tiles      0 0 1 1 2 2 3 4 4 5 5        the tile of each row, with at most 2 rows per tile
@@ -48,6 +48,8 @@ enum class TileKind : std::uint8_t { queries, keys };
 
 namespace detail {
 
+// Divides `rows` rows into tiles of at most tile_rows rows, and appends them. `tile` has the segment of the
+// rows.
 inline void add_tiles(std::vector<AttentionTile>& tiles, AttentionTile tile, std::size_t rows,
                       std::uint32_t tile_rows) {
     for (std::size_t begin = 0; begin < rows; begin += tile_rows) {

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(rotary_threads) rotate_rows(RotaryCall<T> op) 
         const std::size_t head = n % vectors_per_row / vectors_per_head;
         const auto c = static_cast<unsigned>(n % vectors_per_head) * width;
         T* const first = op.values.row(first_row + row) + head * 2 * op.half + first_frequency + c;
-        const unsigned angle = row * count + c;
+        const unsigned angle = row * count + c;  // index of the vector's first angle
         rotate_vectors<width>(first, first + op.half, cosines + angle, sines + angle);
     }
 }

@@ -23,10 +23,11 @@ struct BackwardCall {
     }
 };
 
-// Shared memory of a block of threads: two resident tiles, and two buffers, each of which holds two streamed
-// tiles. In compute_grad_query(), queries and output gradients are resident, and keys and values are streamed.
-// In compute_grad_key_and_value() it is the other way round, and the statistics of the queries are streamed,
-// too. Template parameters of the kernels:
+// Shared memory of a block of threads: two resident tiles, which the block loads once, and two buffers. Each
+// buffer holds two streamed tiles, which the block replaces by the next two after use. In compute_grad_query(),
+// queries and output gradients are resident, and keys and values are streamed. In compute_grad_key_and_value()
+// it is the other way round, and the statistics of the queries are streamed, too. Template parameters of the
+// kernels:
 //   D      columns of a tile, at least the head size
 //   R      row tiles of 16 rows per warp
 //   N      rows of a streamed tile

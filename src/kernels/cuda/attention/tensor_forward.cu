@@ -128,7 +128,8 @@ __device__ void apply_dropout(const AttentionCall<float>& call, const AttentionT
     }
 }
 
-// Stores log_sum of a warp's queries, and replaces softmax.sum by the factor of each row of softmax.outputs.
+// Stores log_sum of a warp's queries, and replaces softmax.sum by the factor that store_tile() applies
+// to each row of softmax.outputs.
 template <unsigned D, unsigned R>
 __device__ void store_log_sums(const ForwardCall& op, const AttentionTile& tile, unsigned head, unsigned row,
                                Softmax<D, R>& softmax) {

@@ -32,7 +32,7 @@ struct LeftInTile {
 
     __device__ LeftInTile(const device::Bf16* rows, unsigned row)
         : tile(rows), offset(left_offset<D>(row, lane_index())) {}
-    __device__ void load() {}
+    __device__ void load() {}  // nothing to load in advance
     __device__ Matrices operator()(unsigned r, unsigned k) const {
         return load_matrices(tile + (offset ^ 16 * k) + 16 * r * D);
     }
@@ -83,7 +83,8 @@ __device__ inline Matrices pack_left_factor(const float (&left)[4], const float 
         {pack(left[0], left[1]), pack(left[2], left[3]), pack(right[0], right[1]), pack(right[2], right[3])}};
 }
 
-// sums += weights right (right has N rows)
+// sums += weights right. The weights, 16 R rows of N columns, are in registers in the layout of sums; `right`
+// has N rows.
 template <unsigned D, unsigned R, unsigned N>
 __device__ void add_weighted_tile(const float (&weights)[R][N / 8][4], const device::Bf16* right,
                                   float (&sums)[R][D / 8][4]) {

@@ -20,7 +20,7 @@ __device__ constexpr unsigned find_column(unsigned n, unsigned e, unsigned lane)
 
 // Causal and segment mask of scores whose rows are queries: 16 R queries from `query` on, N keys from `key` on.
 // Queries and keys are counted from the segment's begin; `length` is the number of rows of the segment. Every
-// query attends to the segment's first key, so its largest score is never that of a masked key.
+// query attends to the segment's first key, so a query's largest score is never that of a masked key.
 template <unsigned R, unsigned N>
 struct QueryRowMask {
     unsigned query, key, length;
@@ -72,7 +72,7 @@ __device__ void mask_scores(const Mask<R, N>& mask, float (&scores)[R][N / 8][4]
 }
 
 // Dropout mask of scores whose rows are queries. Four adjacent keys share one random block, and two lanes hold
-// these keys for the same two rows. Each lane draws the block of one row and passes the result to the other.
+// these keys for the same two rows. Each lane draws one row's block and passes the result to the other lane.
 template <unsigned N>
 struct QueryRowDropout {
     static_assert(N <= 64);
@@ -106,7 +106,7 @@ struct KeyRowDropout {
                              unsigned key, unsigned query) {
         const unsigned lane = lane_index();
         const unsigned e = lane / 4 % 4;
-        const unsigned quad = key / 4 + e / 2 * 2 + lane / 16;
+        const unsigned quad = key / 4 + e / 2 * 2 + lane / 16;  // index of four adjacent keys
         unsigned own_bits = 0;
 #pragma unroll 4
         for (unsigned n = 0; n < N / 8; ++n)
@@ -127,7 +127,7 @@ struct NoDropout {
     __device__ static constexpr bool is_kept(unsigned, unsigned) { return true; }
 };
 
-// Position in the loop in which a block of keys visits the tiles of the queries [begin, length), head by head.
+// Position in the loop of a block of threads over the tiles of the queries [begin, length), head by head.
 struct QueryLoop {
     unsigned head, query;
 

@@ -11,7 +11,7 @@
 
 namespace trireme::kernels::gpu {
 
-inline constexpr unsigned tensor_warps = 4;
+inline constexpr unsigned tensor_warps = 4;  // per block of threads
 inline constexpr unsigned tensor_threads = tensor_warps * warp_size;
 
 // A view of rows in global memory. The rows are aligned to 16 bytes, and `columns` is a multiple of 8. Loads
@@ -41,6 +41,7 @@ __device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
     static_assert(rows_at_once % 8 == 0 && count % rows_at_once == 0);
     const unsigned row = threadIdx.x / chunks;
     const unsigned chunk = threadIdx.x % chunks;
+    // The number of rows that exist from `row` on; 0 if the chunk's column does not exist.
     const unsigned rows = row < from.rows && 8 * chunk < from.columns ? from.rows - row : 0;
     const device::Bf16* const source = from.first + std::size_t{row} * from.stride + 8 * chunk;
     device::Bf16* const to = tile + swizzled_offset<D>(row, chunk);
@@ -80,9 +81,10 @@ __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, de
     }
 }
 
-// Double buffering of `count` tiles: tile t is in buffer t % 2. First calls load(0, 0), and begin() as soon as
-// this load and all earlier loads of the block are complete. Then calls use(t, buffer) for each tile t, while
-// load(t + 1, other buffer) is in flight. Ends with a barrier.
+// Double buffering of `count` tiles: tile t is in buffer t % 2, and load(t, buffer) starts its asynchronous
+// load. First calls load(0, 0). Calls begin() as soon as this load and all earlier loads of the block of
+// threads are complete. Then calls use(t, buffer) for each tile t, while load(t + 1, other buffer) is in
+// flight. Ends with a barrier.
 template <class Load, class Begin, class Use>
 __device__ void run_double_buffered(unsigned count, Load&& load, Begin&& begin, Use&& use) {
     if (count > 0) load(0, 0);

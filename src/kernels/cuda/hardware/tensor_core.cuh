@@ -1,6 +1,6 @@
-// Tensor-core instructions and asynchronous copies of Ampere and later GPUs. All lanes of a warp execute them
-// together. (PTX ISA, "Warp-level matrix instructions") An 8 x 8 matrix of bf16 occupies one 32-bit register
-// per lane, with two elements per register. With g < 8 and t < 4:
+// Tensor-core instructions and asynchronous copies of Ampere and later GPUs. All lanes of a warp execute
+// a tensor-core instruction together (PTX ISA, "Warp-level matrix instructions"). An 8 x 8 matrix of bf16
+// occupies one 32-bit register per lane, with two elements per register. With g < 8 and t < 4:
 //
 //   matrix, 8 x 8               lane 4 g + t: row g, columns 2 t and 2 t + 1
 //   left factor, 16 x 16        four matrices, in registers 0 to 3:         | 0 2 |
@@ -62,6 +62,7 @@ __device__ inline unsigned pack(float low, float high) {
     return packed_pair;
 }
 
+// Returns an approximation of 2^x.
 __device__ inline float power_of_two(float x) {
     float power;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));

@@ -13,7 +13,7 @@ struct CrossEntropyCall {
     device::Elements<T> logits;
     const std::int32_t* targets;
     double* losses;
-    std::int32_t* choices;  // or nullptr
+    std::int32_t* choices;  // per row: argmax of the logits; nullptr if not requested
     double gradient_scale;
     double smoothing;
 };
@@ -29,7 +29,8 @@ __device__ double compute_loss(const gpu::LogitSums<W>& sums, double target_logi
     return std::log(static_cast<double>(sums.exp_sum)) - weighted_logits;
 }
 
-// The shift is the largest logit, which is exact in its type, so the rest of the shift is 0.
+// gpu::write_gradient() subtracts a shift from each logit. Here, the shift is the largest logit, which needs no
+// rounding, so the rounding error `shift_rest` is 0.
 template <class T>
 __device__ void write_gradient(const CrossEntropyCall<T>& op, T* x, unsigned target_column,
                                const gpu::LogitSums<Accumulator<T>>& sums) {

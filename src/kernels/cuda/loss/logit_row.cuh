@@ -63,8 +63,8 @@ __device__ void add(LogitSums<Accumulator<T>>& sums, unsigned column, const Vect
     }
 }
 
-// Merges the statistics of two sets of columns. Exchanging a and b does not change a bit of the result, so all
-// lanes that merge each other's statistics get the same result.
+// Merges the statistics of two sets of columns. The result is bitwise the same if a and b are exchanged, so
+// all lanes that merge each other's statistics get the same result.
 template <class W>
 __device__ LogitSums<W> merge_sums(const LogitSums<W>& a, const LogitSums<W>& b) {
     const bool is_a_larger = a.largest > b.largest;
@@ -110,7 +110,7 @@ __device__ LogitSums<Accumulator<T>> compute_row_sums(const T* row, unsigned col
 
 // The gradient of a row of logits:
 //   row[c] = factor * exp(row[c] - shift - shift_rest) - smoothing_term - (target_term in the target's column)
-// `shift_rest` is what is lost if the exact shift is rounded to `shift`.
+// The exact shift is shift + shift_rest: `shift` is rounded to W, and `shift_rest` is the rounding error.
 template <class W>
 struct RowGradient {
     W shift;
@@ -120,6 +120,7 @@ struct RowGradient {
     W target_term;
 };
 
+// Overwrites a row of logits with its gradient. `target` is the target's column, or no_column.
 template <class T>
 __device__ void write_gradient(T* row, unsigned columns, unsigned target,
                                const RowGradient<Accumulator<T>>& g) {

@@ -81,7 +81,7 @@ struct SpanLossCall {
     device::Elements<T> logits;
     const RowRange* ranges;  // of find_ranges(); one block of threads processes each range
     std::size_t segments;    // number of segments
-    device::Elements<const std::int32_t> answers;
+    device::Elements<const std::int32_t> answers;  // per segment: first and last row
     double* losses;
     double gradient_scale;
 };
@@ -137,9 +137,9 @@ template <class T>
 struct BestSpanCall {
     device::Elements<const T> logits;
     const RowRange* ranges;  // of find_ranges(); one block of threads processes the range of each segment
-    device::Elements<const std::int32_t> contexts;
-    device::Elements<std::int32_t> choices;
-    std::size_t max_rows;
+    device::Elements<const std::int32_t> contexts;  // per segment: rows [begin, end) that an answer may use
+    device::Elements<std::int32_t> choices;  // per segment: first and last row of the best pair, or -1 and -1
+    std::size_t max_rows;                    // of an answer
 };
 
 __device__ constexpr RowPair make_empty_pair() { return {-std::numeric_limits<double>::infinity(), no_pair}; }

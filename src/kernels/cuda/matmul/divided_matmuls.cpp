@@ -73,8 +73,8 @@ void multiply(MatmulLibrary& library, device::GpuQueue& queue, const GpuMatmul& 
         case Side::columns:
             return multiply_slices(slice_columns, matmul.result.columns);
         case Side::depth: {
-            // The remaining terms, at most 7, are added first. If they were added last, to a large sum in bf16,
-            // they would be lost in the rounding of the sum.
+            // The terms after aligned_side (at most 7 per sum) are added first. If they were added last, to a
+            // large sum in bf16, they would be lost in the rounding of the sum.
             const std::size_t aligned_side = round_down(matmul.depth());
             library.multiply(queue, slice_depth(matmul, aligned_side, matmul.depth() - aligned_side));
             GpuMatmul aligned_matmul = slice_depth(matmul, 0, aligned_side);

@@ -1,3 +1,4 @@
+// LayerNorm. The template argument `true` selects the norm that is centred: it subtracts the mean.
 #include "kernels/cuda/norm/norm_gradients.cuh"
 #include "kernels/cuda/norm/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"

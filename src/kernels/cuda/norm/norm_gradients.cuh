@@ -14,7 +14,7 @@ struct NormBackward {
     const Accumulator<T>* mean;  // only if centred
     const Accumulator<T>* inv_deviation;
     device::Elements<const T> grad_output;
-    device::Elements<const T> residual;  // null data if absent
+    device::Elements<const T> residual;  // gradient of the branch that bypasses the norm; null data if absent
     device::Elements<T> grad_input;
 };
 
@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T
     const CachedRows<T, width, size, 2> rows({op.input, op.grad_output}, r);
     const W mean = is_centred ? op.mean[r] : W{0};
     const W inv_deviation = op.inv_deviation[r];
-    W sum = 0;
-    W sum_with_normal = 0;
+    W sum = 0;              // of g
+    W sum_with_normal = 0;  // of g n
     rows.for_each([&](std::size_t c, const auto& slice) {
         const auto gain = load<width>(op.gain, 0, c);
         for (unsigned i = 0; i < width; ++i) {

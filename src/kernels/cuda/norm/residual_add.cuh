@@ -17,7 +17,7 @@ struct KeepAll {
     }
 };
 
-// The dropout factors of `Dropout`.
+// The dropout factors of a model with dropout: 0 for a dropped element, 1 / (1 - rate) for a kept element.
 struct KeepSome {
     RandomKey key;
     const std::int64_t* samples;
@@ -34,8 +34,8 @@ struct KeepSome {
           threshold(static_cast<std::uint32_t>(compute_drop_threshold(dropout.rate))),
           scale(1 / (1 - dropout.rate)) {}
 
-    // Computes the dropout factors of a vector. A vector begins with the first channel of a random block, or
-    // its channels belong to a single block.
+    // Computes the dropout factors of a vector. The caller ensures that the vector begins with the first
+    // channel of a random block, or that all its channels belong to a single random block.
     template <unsigned width, class W>
     __device__ void compute_factors(std::size_t row, std::size_t column, W (&factors)[width]) const {
         const RandomKey row_key = key.then(static_cast<std::uint64_t>(samples[row]));

@@ -1,3 +1,4 @@
+// RMSNorm. The template argument `false` selects the norm that is not centred: it does not subtract the mean.
 #include "kernels/cuda/norm/norm_gradients.cuh"
 #include "kernels/cuda/norm/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"

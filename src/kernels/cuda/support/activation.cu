@@ -9,9 +9,9 @@ namespace {
 using gpu::Accumulator;
 using gpu::Vector;
 
-// gelu_tanh(x) = x cdf(x), where cdf(x) = (1 + tanh(u)) / 2, with u = sqrt(2 / pi) (x + 0.044715 x^3),
-// approximates the normal distribution function. The struct computes cdf(x) as 1 / (1 + exp(-2 u)), which needs
-// one exponential and no hyperbolic function.
+// gelu_tanh(x) = x cdf(x). Here, cdf(x) = (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) is an
+// approximation of the normal distribution function. The struct computes cdf(x) as 1 / (1 + exp(-2 u)), which
+// needs one exponential and no hyperbolic function.
 template <class W>
 struct GeluTanh {
     static constexpr W linear =
@@ -19,6 +19,7 @@ struct GeluTanh {
     static constexpr W cubic = linear * static_cast<W>(0.044715);  // factor of x^3 in 2 u
     static constexpr W max_square = 10000;  // bound of x^2: beyond it, cdf is 0 or 1, and x^3 may overflow
 
+    // Returns x^2, but at most max_square.
     static __device__ W square(W x) { return x * x < max_square ? x * x : max_square; }
     static __device__ W cdf(W x) { return 1 / (1 + std::exp(-x * (linear + cubic * square(x)))); }
     static __device__ W value(W x) { return x * cdf(x); }
@@ -39,6 +40,7 @@ struct Gelu {
 template <class W>
 struct Tanh {
     static __device__ W value(W x) { return std::tanh(x); }
+    // Computes 1 - tanh(x)^2 in a form that loses no precision for large |x|.
     static __device__ W derivative(W x) {
         const W exp_negative = std::exp(-2 * std::abs(x));
         return 4 * exp_negative / ((1 + exp_negative) * (1 + exp_negative));

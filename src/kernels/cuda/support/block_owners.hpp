@@ -1,5 +1,6 @@
 // Finds the tensor that each block of threads processes if one launch processes many tensors. A tensor owns a
-// contiguous range of the blocks of the launch.
+// contiguous range of the blocks of the launch. An `Owner` is the kernel's struct that describes one tensor.
+// The member `first_block` of an owner is the index of the first block that belongs to the owner.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Rows that a kernel reads several times. A warp processes a short row, and a block of threads processes a long
-// row. Between the passes, a thread keeps the first vectors of the row in registers.
+// row. Between the reads, each thread keeps its first vectors of the row in registers.
 #pragma once
 
 #include "kernels/cuda/support/elementwise.cuh"
@@ -8,7 +8,7 @@
 namespace trireme::kernels::gpu {
 
 inline constexpr unsigned row_threads = 256;   // threads per block
-inline constexpr unsigned cached_vectors = 4;  // vectors per thread in registers
+inline constexpr unsigned cached_vectors = 4;  // vectors per thread and matrix that are kept in registers
 
 // The threads that process one row: a warp or a block of `size` threads.
 template <unsigned size>
@@ -21,6 +21,7 @@ struct RowThreads {
     }
     // Returns the index of the calling thread among the threads of its row.
     static __device__ unsigned index() { return threadIdx.x % size; }
+    // Returns the sum of `value` over the threads of the row. All of them get the result.
     template <class W>
     static __device__ W sum(W value) {
         if constexpr (size == warp_size)
@@ -30,11 +31,13 @@ struct RowThreads {
     }
 };
 
-// The elements of one thread in the same row of `count` matrices: vectors that are size * width elements apart.
+// The elements that one thread processes of a row, which has the same index in each of `count` matrices. They
+// are vectors of `width` elements whose first elements are size * width elements apart.
 template <class T, unsigned vector_size, unsigned size, unsigned count>
 class CachedRows {
 public:
     static constexpr unsigned width = vector_size;
+    // The vectors of all matrices at the same column.
     struct Slice {
         Vector<T, width> vectors[count];
     };

@@ -1,4 +1,4 @@
-// Sums in double, which is the type of the result.
+// Computes the change of a weight per input channel. The sums are computed in double, the type of the result.
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/sums.cuh"
 #include "trireme/kernels/linear.hpp"
@@ -8,7 +8,8 @@ namespace {
 
 constexpr unsigned row_threads = 256;
 
-// Terms of sum_rows() if each input channel is a column.
+// The absolute differences between a weight and its old value. They are the terms of sum_rows() if each input
+// channel is a column, and of add_row_change() if each input channel is a row.
 template <class T>
 struct Distances {
     using Element = T;
@@ -29,7 +30,7 @@ struct Distances {
     }
 };
 
-// One block of threads per row; each input channel is a row.
+// Adds the sum of each row to change[row], with one block of threads per row.
 template <class T>
 __global__ void __launch_bounds__(row_threads) add_row_change(Distances<T> distances, double* change) {
     double sums[1][1] = {};

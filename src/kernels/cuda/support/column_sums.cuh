@@ -15,8 +15,8 @@ namespace trireme::kernels::gpu {
 inline constexpr unsigned sum_warps = 8;
 inline constexpr unsigned sum_threads = sum_warps * warp_size;
 
-// Returns the rows per run: enough rows to outweigh the cost of the partial sums and to have at most 128 runs,
-// which one block of add_runs() adds.
+// Returns the rows per run: enough rows to outweigh the cost of the partial sums, and to have at most 128 runs,
+// because one block of add_runs() adds the partial sums of all runs.
 constexpr std::size_t plan_run_rows(std::size_t rows) {
     constexpr std::size_t min_rows = 64;
     constexpr std::size_t max_runs = 128;
@@ -80,8 +80,8 @@ std::size_t count_column_sums_bytes(const Terms& terms) {
 
 // Computes Terms::count sums over terms.rows() rows for each of terms.columns() columns. terms.add<width>(row,
 // column, sums) adds the terms of one vector of Terms::Element to sums[Terms::count][width]; it is called once
-// per vector. result(s, column, sum) receives each sum s of a column. `memory` has count_column_sums_bytes()
-// bytes.
+// per vector. result(s, column, sum) receives each sum s of a column. The caller ensures that `memory` has
+// count_column_sums_bytes() bytes.
 template <class Terms, class Result>
 void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& result, std::byte* memory) {
     using W = typename Terms::Sum;
@@ -100,6 +100,7 @@ void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& resu
     launch_kernel(stream, grid, add_runs<W, Result>, partial, runs, columns, result);
 }
 
+// Calls sum_rows() with the scratch memory of the stream.
 template <class Terms, class Result>
 void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& result) {
     sum_rows(stream, terms, result, stream.work->get_scratch(count_column_sums_bytes(terms)));

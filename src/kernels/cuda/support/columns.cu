@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(threads)
 template <class T>
 struct ScatterAllColumns {
     device::Elements<const T> input;
-    const Source* sources;  // (columns of the output)
+    const Source* sources;  // (output.columns): the input column of each output column
     device::Elements<T> output;
-    bool has_mean;  // if false, columns without index get zeros
+    bool has_mean;  // if true, output columns without index get the mean of the input row, else zeros
     bool accumulate;
 };
 

@@ -11,6 +11,7 @@ void run(device::CudaStream& stream, const ResidualAdd& op) {
     });
 }
 
+// The gradient passes through the same dropout as the input did, without a residual.
 void run(device::CudaStream& stream, const DropoutBackward& op) {
     run(stream, ResidualAdd{.input = op.grad_output, .output = op.grad_input, .dropout = op.dropout});
 }

@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(run_threads) add_runs(EntrySums<T> op) {
     }
 }
 
-// Returns the end of the sorted rows that have the same entry as row `sorted_index` of them, by binary search.
+// Returns the sorted index after the last row that has the same entry as order[sorted_index], by binary search.
 __device__ std::size_t find_entry_end(const RowEntry* order, std::size_t sorted_index, std::size_t rows) {
     const std::uint32_t entry = order[sorted_index].entry;
     std::size_t end = rows;
@@ -141,8 +141,8 @@ __device__ std::size_t find_entry_end(const RowEntry* order, std::size_t sorted_
     return end;
 }
 
-// Each block of threads belongs to a run. If this run is the first one that continues an entry, the block adds
-// the sums of all runs that continue the same entry. Otherwise it adds nothing.
+// Block b of threads belongs to run b + 1. If this run is the first one that continues an entry, the block adds
+// the sums of all runs that continue the same entry. Otherwise, the block adds nothing.
 template <class T>
 __global__ void __launch_bounds__(run_threads) add_continued_sums(EntrySums<T> op) {
     const std::size_t columns = op.grad_output.columns;

@@ -39,8 +39,8 @@ struct SetNormal {
     device::Elements<T> output;
     RandomKey key;
     double deviation;
-    std::size_t first_element;
-    std::size_t global_columns;
+    std::size_t first_element;   // index of output(0, 0) in the flattened global tensor
+    std::size_t global_columns;  // columns of the global tensor that `output` is a slice of
 
     template <unsigned width>
     __device__ void process(std::size_t row, std::size_t column) const {

@@ -73,8 +73,8 @@ struct GpuStreamState::Uploads {
 
     std::array<Store, 2> stores = {};
     std::size_t current = 0;
-    std::size_t used = 0;  // used bytes of the current store
-    std::map<std::string, const std::byte*> addresses = {};
+    std::size_t used = 0;                                    // used bytes of the current store
+    std::map<std::string, const std::byte*> addresses = {};  // content of a list -> its copy in GPU memory
 };
 
 GpuStreamState::GpuStreamState()

@@ -10,7 +10,7 @@
 
 namespace trireme::kernels {
 
-class MatmulLibrary;  // the matmul library of the GPU
+class MatmulLibrary;  // cuBLASLt, or plain loops on the emulated GPU of the tests
 
 class GpuStreamState {
 public:

@@ -8,6 +8,8 @@ namespace {
 using gpu::Accumulator;
 using gpu::Vector;
 
+// Position 0 of an image is the class token; position 1 + p is patch p. The output row of a position
+// is the class token or patch of the position, plus the position's row of the position table.
 template <class T>
 struct AddPositionRows {
     device::Elements<const T> patches;

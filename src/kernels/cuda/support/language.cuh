@@ -17,7 +17,7 @@
 namespace trireme::kernels::gpu {
 
 inline constexpr unsigned warp_size = 32;
-inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
+inline constexpr unsigned all_lanes = 0xFFFFFFFFU;  // mask for the intrinsics of a warp
 
 // The accumulator type of T: the type of sums, statistics, and gradients of parameters. Kernels abbreviate it
 // as W (wide).
@@ -37,6 +37,7 @@ device::Elements<const T> get_elements_or_none(const device::ConstTensor& tensor
 }
 
 // Returns row or column indices, a vector of i32, in GPU memory. Uploads indices that are in host memory.
+// Returns null if `tensor` is absent.
 inline const std::int32_t* get_gpu_indices(device::CudaStream& stream, const device::ConstTensor& tensor) {
     if (!tensor.is_present() || tensor.memory_space == device::MemorySpace::gpu)
         return get_elements_or_none<std::int32_t>(tensor).data;

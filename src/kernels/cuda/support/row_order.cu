@@ -91,6 +91,7 @@ const RowEntry* sort_rows(device::CudaStream& stream, const device::ConstTensor&
     const device::GpuGrid tiles = make_tile_grid(rows);
     launch_kernel(stream, tiles, write_row_entries, get_elements<std::int32_t>(indices).data, rows, entries,
                   sorted_entries);
+    // The greatest key is entries.count, so that no pass is needed for the digits beyond those of this number.
     for (unsigned shift = 0; entries.count >> shift > 0; shift += digit_bits) {
         const DigitPass pass{
             .from = sorted_entries, .to = spare_entries, .rows = rows, .counts = counts, .shift = shift};

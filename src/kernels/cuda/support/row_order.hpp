@@ -11,7 +11,8 @@ namespace trireme::kernels::gpu {
 
 // A row and the table entry that it refers to.
 struct RowEntry {
-    std::uint32_t entry;  // EntryRange::count if this rank does not hold the entry
+    // The index of the entry minus EntryRange::first; EntryRange::count if this rank does not hold the entry.
+    std::uint32_t entry;
     std::uint32_t row;
 };
 
@@ -25,8 +26,8 @@ struct EntryRange {
 std::size_t count_sort_bytes(std::size_t rows);
 
 // Returns the rows sorted by entry: row r refers to entry indices[r], where `indices` is a vector of i32 in GPU
-// memory. Rows whose entry this rank does not hold come last. The result is stored in `memory`, which has
-// count_sort_bytes() bytes.
+// memory. Rows whose entry this rank does not hold come last. The result is stored in `memory`; the caller
+// ensures that it has count_sort_bytes() bytes.
 const RowEntry* sort_rows(device::CudaStream& stream, const device::ConstTensor& indices,
                           const EntryRange& entries, std::byte* memory);
 

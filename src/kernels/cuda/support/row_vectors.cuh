@@ -5,7 +5,7 @@
 
 namespace trireme::kernels::gpu {
 
-// Returns the number of elements before the next aligned vector.
+// Returns the number of elements from the beginning of the row to the first aligned vector.
 template <class T>
 __device__ unsigned count_unaligned(const T* row) {
     // Elements from the preceding multiple of vector_bytes to the row.

@@ -1,4 +1,4 @@
-// Uses one thread per vector of elements.
+// Gathers, scatters and copies rows, with one thread per vector of elements.
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/elementwise.cuh"
 #include "kernels/cuda/support/scatter_sources.cuh"
@@ -44,8 +44,8 @@ struct ScatterStep {
 template <class T>
 struct ScatterAllStep {
     device::Elements<const T> input;
-    const Source* sources;
-    const T* unindexed_row;  // row for output rows without index; if null, zeros
+    const Source* sources;   // (output.rows): the input row of each output row
+    const T* unindexed_row;  // value of the output rows without index; null if the value is zero
     device::Elements<T> output;
     bool accumulate;
 

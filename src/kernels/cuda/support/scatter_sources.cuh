@@ -5,7 +5,8 @@
 
 namespace trireme::kernels::gpu {
 
-// 1 + the index of the input row or column; 0 if there is none.
+// 1 + the index of the input row (or column) that a scatter writes to an output row (or column); 0 if there is
+// no such input.
 using Source = std::uint32_t;
 
 inline constexpr unsigned source_threads = 256;
@@ -17,8 +18,8 @@ __global__ void __launch_bounds__(source_threads)
     if (i < count) sources[indices[i]] = static_cast<Source>(i + 1);
 }
 
-// Returns the sources of `end` output rows or columns, stored in `memory`, which has space for them. `indices`
-// is a vector of i32.
+// Returns the sources of the first `end` output rows (or columns), stored in `memory`. The caller ensures that
+// `memory` has space for `end` sources. `indices` is a vector of i32: the output row of each input row.
 inline const Source* find_sources(device::CudaStream& stream, const device::ConstTensor& indices,
                                   std::size_t end, std::byte* memory) {
     if (end == 0) return nullptr;

@@ -5,8 +5,8 @@
 
 namespace trireme::kernels::gpu {
 
-// Returns the `value` of the lane whose index is that of the calling lane XOR `distance`, a power of two. There
-// are overloads for structs.
+// Returns the `value` that the lane with index (own lane XOR `distance`) passes; `distance` is a power of two.
+// A kernel that reduces a struct declares an overload for it.
 template <class T>
 requires std::is_arithmetic_v<T> __device__ T shuffle_xor(T value, int distance) {
     return __shfl_xor_sync(all_lanes, value, distance);

@@ -182,7 +182,7 @@ private:
     LibraryCalls calls_;
     cublasLtHandle_t handle_ = nullptr;
     std::byte* workspace_ = nullptr;
-    std::map<AlgorithmKey, Algorithm> algorithms_;  // nullopt if the library has none
+    std::map<AlgorithmKey, Algorithm> algorithms_;  // nullopt if the library has no algorithm
 };
 
 cublasLtMatmulDescOpaque_t MatmulLibrary::Lt::make_matmul(const GpuMatmul& matmul) const {
@@ -259,9 +259,10 @@ cublasStatus_t MatmulLibrary::Lt::multiply_with_algorithm(const cublasLtMatmulAl
     return run(1.0F, matmul.accumulate ? 1.0F : 0.0F);
 }
 
-// Returns false if the library cannot fuse the operations. Its algorithms read the operands of fused operations
-// in units of 16 bytes, so these operands must be aligned. For some types, the library has no algorithm with
-// fused operations, or it refuses the call; a refusal is remembered for the next matmul with the same key.
+// Returns false if the library cannot fuse the operations. The library's algorithms read the operands of fused
+// operations in units of 16 bytes, so these operands must be aligned. For some types, the library has no
+// algorithm with fused operations, or it refuses the call; a refusal is remembered for the next matmul with the
+// same key.
 bool MatmulLibrary::Lt::multiply_fused(device::GpuQueue& queue, const GpuMatmul& matmul) {
     if (!matmul.result.is_present()) return true;
     const Epilogue epilogue = make_epilogue(matmul);
