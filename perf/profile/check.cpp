@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double bound = 0.1;
+constexpr double bound = 0.1;  // maximum relative error of an accurate prediction
 
 struct Case {
     std::string model;
@@ -48,7 +48,7 @@ using Kernels = std::vector<plan::KernelProfile>;
 struct Measured {
     Kernels profile;    // calls with the shapes of a profile
     Kernels skipped;    // calls with other shapes
-    Kernels even, odd;  // left_out, as measured in each half of the rounds
+    Kernels even, odd;  // calls with these other shapes, as measured in the even and odd rounds
 };
 
 void append(Kernels& to, const Kernels& from) { to.insert(to.end(), from.begin(), from.end()); }
@@ -77,8 +77,8 @@ Kernels pooled(const Kernels& measured) {
     return calls;
 }
 
-// Measures sizes in ascending order, alternating between both kinds, so that a drift of the machine's speed
-// affects both.
+// Measures sizes in ascending order, alternating between profiled and skipped ones, so that a drift of the
+// machine's speed affects both.
 Measured measure(const Case& wanted) {
     const rank::Specimen specimen(wanted.config());
     const tools::ProfileSubject subject{.model = specimen.model(),
@@ -115,8 +115,11 @@ const plan::KernelProfile* find(const Kernels& profile, const plan::KernelProfil
     return found == profile.end() ? nullptr : &*found;
 }
 
+// Accuracy of the predictions for several shapes of calls.
 struct Sum {
-    double measured = 0, predicted = 0, within = 0, worst = 0;
+    double measured = 0, predicted = 0;  // total seconds
+    double within = 0;                   // measured seconds of the shapes with an error of at most `bound`
+    double worst = 0;                    // largest relative error, with its sign
     std::size_t shapes = 0;
 
     void add(double seconds, double estimate, double calls) {
@@ -138,7 +141,8 @@ struct Sum {
 Json compare(const Measured& measured, const Case& wanted) {
     const plan::KernelTimes times(measured.profile);
     std::map<std::string, Sum> kernels;
-    Sum all, again;
+    Sum all;
+    Sum even_by_odd;  // the times of the odd rounds as predictions of the even rounds
     Json calls = Json::array();
     for (const plan::KernelProfile& each : measured.skipped) {
         if (find(measured.profile, each) != nullptr) continue;  // updates do not depend on the micro-batch
@@ -146,7 +150,7 @@ Json compare(const Measured& measured, const Case& wanted) {
         const double per_pass = static_cast<double>(each.calls) / static_cast<double>(wanted.rounds);
         const plan::KernelProfile* const even = find(measured.even, each);
         const plan::KernelProfile* const odd = find(measured.odd, each);
-        if (even != nullptr && odd != nullptr) again.add(even->seconds, odd->seconds, per_pass);
+        if (even != nullptr && odd != nullptr) even_by_odd.add(even->seconds, odd->seconds, per_pass);
         kernels[each.kernel].add(each.seconds, estimate, per_pass);
         all.add(each.seconds, estimate, per_pass);
         calls.push_back({{"kernel", each.kernel},
@@ -158,7 +162,7 @@ Json compare(const Measured& measured, const Case& wanted) {
     Json by_kernel;
     for (const auto& [kernel, sum] : kernels) by_kernel[kernel] = sum.json();
     return {{"model", wanted.model}, {"length", wanted.length},
-            {"all", all.json()},     {"half_of_the_rounds_by_the_other", again.json()},
+            {"all", all.json()},     {"half_of_the_rounds_by_the_other", even_by_odd.json()},
             {"kernels", by_kernel},  {"calls", calls}};
 }
 

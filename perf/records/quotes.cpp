@@ -106,7 +106,7 @@ Value value_of(const std::string& reference, const fs::path& records) {
     for (std::string word; in >> word;) words.push_back(word);
     if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" names no file and value"));
     const fs::path file = records / words[0];
-    const bool is_pointer = words[1].starts_with("/");  // names in a pointer may contain blanks
+    const bool is_pointer = words[1].starts_with("/");  // a JSON pointer; names in it may contain blanks
     return is_pointer ? read_json_value(file, reference.substr(reference.find(" /") + 1))
                       : read_csv_value(file, {words.begin() + 1, words.end()});
 }
@@ -151,7 +151,7 @@ Written parsed(const std::string& figure) {
     return written;
 }
 
-// Returns the correct figure if this one is wrong.
+// Returns the correct figure, or nullopt if `figure` agrees with its source.
 std::optional<std::string> find_correction(const std::string& figure, const std::string& source,
                                            const fs::path& records) {
     const std::vector<std::string> ratio = parted(source, " : ");
@@ -179,8 +179,8 @@ std::vector<std::string> find_wrong_quotes(const std::string& document, const fs
             try {
                 if (block.text.find(figure) == std::string::npos)
                     wrong.push_back(cat("the text above does not quote ", figure, ": ", line));
-                if (const auto is = find_correction(figure, line.substr(sign + 3), records))
-                    wrong.push_back(cat(figure, " is ", *is, " in the file: ", line));
+                if (const auto correction = find_correction(figure, line.substr(sign + 3), records))
+                    wrong.push_back(cat(figure, " is ", *correction, " in the file: ", line));
             } catch (const std::exception& error) {
                 wrong.push_back(cat(error.what(), ": ", line));
             }

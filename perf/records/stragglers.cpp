@@ -38,12 +38,13 @@ double healthy_seconds(const Steps& steps, const std::string& model, int ranks) 
     return steps.at({model, ranks, 1}).at("off");
 }
 
-// Returns the fraction of matmul time in a healthy step.
+// Returns the fraction of matmul time in a healthy step, from the step time with a rank of factor 8.
 double matmul_fraction(const Steps& steps, const std::string& model, int ranks) {
     return (steps.at({model, ranks, 8}).at("off") / healthy_seconds(steps, model, ranks) - 1) / 7;
 }
 
-// Returns the shortest time for all heads if each rank has at least one, relative to an even split.
+// Returns the shortest time for all heads if each rank has at least one, relative to an even split on healthy
+// ranks.
 double best_heads(const std::vector<double>& factors) {
     double best = std::numeric_limits<double>::infinity();
     for (const double factor : factors) {
@@ -61,15 +62,17 @@ double best_heads(const std::vector<double>& factors) {
     return best * static_cast<double>(factors.size()) / heads;
 }
 
+// `matmuls` is the fraction of matmul time in a healthy step, `factors` has the slowdown of each rank.
 std::string format_row(const std::string& name, const Seconds& seconds, double healthy, double matmuls,
-                     const std::vector<double>& factors) {
+                       const std::vector<double>& factors) {
     double speed = 0;
     for (const double factor : factors) speed += 1 / factor;
-    const double even = static_cast<double>(factors.size()) / speed;
+    // Matmul time if all ranks end at once, relative to a healthy step.
+    const double balanced = static_cast<double>(factors.size()) / speed;
     std::string row = "| " + name + " |";
     for (const char* const way : ways) row += fmt::format(" {:.2f} x |", seconds.at(way) / healthy);
-    return row + fmt::format(" {:.2f} x | {:.2f} x |\n", 1 - matmuls + matmuls * even,
-                             1 - matmuls + matmuls * (best_heads(factors) / 3 + even * 2 / 3));
+    return row + fmt::format(" {:.2f} x | {:.2f} x |\n", 1 - matmuls + matmuls * balanced,
+                             1 - matmuls + matmuls * (best_heads(factors) / 3 + balanced * 2 / 3));
 }
 
 }  // namespace
@@ -85,7 +88,7 @@ std::string stragglers_table(const fs::path& folder) {
         std::vector<double> factors(static_cast<std::size_t>(ranks), 1);
         factors.front() = factor;
         text += format_row(fmt::format("{}, {} ranks, one of them {:.0f} x", model, ranks, factor), seconds,
-                         healthy_seconds(steps, model, ranks), matmul_fraction(steps, model, ranks), factors);
+                           healthy_seconds(steps, model, ranks), matmul_fraction(steps, model, ranks), factors);
     }
     const CsvTable table = read_csv(folder / "four-stragglers.csv");
     std::map<std::string, Seconds> four;
@@ -93,9 +96,9 @@ std::string stragglers_table(const fs::path& folder) {
         four[table.cell(row, "model")][table.cell(row, "straggler")] =
             number_in(table.cell(row, "step_s/last"));
     for (const auto& [model, seconds] : four)
-        text +=
-            format_row(model + ", 8 ranks, four of them 8, 6, 4, 2 x", seconds, healthy_seconds(steps, model, 8),
-                     matmul_fraction(steps, model, 8), {8, 6, 4, 2, 1, 1, 1, 1});
+        text += format_row(model + ", 8 ranks, four of them 8, 6, 4, 2 x", seconds,
+                           healthy_seconds(steps, model, 8), matmul_fraction(steps, model, 8),
+                           {8, 6, 4, 2, 1, 1, 1, 1});
     return text;
 }
 

@@ -58,15 +58,17 @@ CheckpointTensor parse_tensor(const Json& json) {
                             .columns = parse_count(json.at("columns")),
                             .type = parse_weight_type(json.at("type")),
                             .original_type = parse_weight_type(json.at("source"))};
+    // Size of the tensor in f64, the largest type. If this size does not overflow, no size in another type
+    // does.
     std::uint64_t bytes = sizeof(double);
     for (const std::uint64_t extent : tensor.shape)
         if (__builtin_mul_overflow(bytes, extent, &bytes)) throw ConfigError("holds more than can be counted");
     std::size_t size = 0;
-    const bool fits =
+    const bool matches_shape =
         !__builtin_mul_overflow(tensor.rows, tensor.columns, &size) && size == bytes / sizeof(double);
     const bool is_checkpoint_type =
         tensor.type == archive::StoredType::f32 || tensor.type == archive::StoredType::f64;
-    if (!fits || !is_checkpoint_type) throw ConfigError(cat("contradicts itself about ", tensor.name));
+    if (!matches_shape || !is_checkpoint_type) throw ConfigError(cat("contradicts itself about ", tensor.name));
     return tensor;
 }
 

@@ -99,9 +99,10 @@ void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, c
     const layout::Box overlap = intersect(box.box, requested_box);
     if (overlap.is_empty()) return;
     const BoxExtent extent = find_extent(box);
-    const std::size_t column_bytes =
+    // Offset in bytes of the first requested element in a row of the stored box.
+    const std::size_t column_offset =
         (overlap.columns.begin - box.box.columns.begin) * byte_size(state_.tensors[box.tensor].type);
-    // Rows relative to the stored box.
+    // Here and in the loop, rows count from the first row of the stored box.
     const layout::Range rows{overlap.rows.begin - box.box.rows.begin, overlap.rows.count};
     for (std::size_t b = rows.begin / extent.block_rows; b * extent.block_rows < rows.end(); ++b) {
         const std::size_t first = b * extent.block_rows;
@@ -113,7 +114,7 @@ void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, c
              .bytes = count * extent.row_bytes,
              .checksum_index = extent.first_checksum + b,
              .box = box,
-             .first = (block_rows.begin - first) * extent.row_bytes + column_bytes,
+             .first = (block_rows.begin - first) * extent.row_bytes + column_offset,
              .stride = extent.row_bytes,
              .requested_box = {{box.box.rows.begin + block_rows.begin, block_rows.count}, overlap.columns},
              .use = &use});

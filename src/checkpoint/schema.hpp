@@ -27,9 +27,9 @@ inline constexpr const char* resizing_prefix = "resizing-";
 // Attributes of a part.
 inline constexpr const char* save_attribute = "save";
 inline constexpr const char* state_checksum_attribute = "state_sha256";
-inline constexpr const char* updates_attribute = "updates";
+inline constexpr const char* updates_attribute = "updates";  // optimizer updates in the moments
 
-// Array of a part with the SHA-256 of each block of rows in ASCII: (blocks, checksum_digits).
+// Array of a part with the SHA-256 of each block of rows in ASCII. Its shape is (blocks, checksum_digits).
 inline constexpr const char* checksums_array = "/sha256";
 inline constexpr std::size_t checksum_digits = 64;
 // Attributes of the array of each box. The first one has the position of the box: first row, rows, first
@@ -44,8 +44,8 @@ inline constexpr std::size_t block_bytes = std::size_t{1} << 20;
 // Returns the prefix of the names of all parts of a save.
 inline std::string make_part_file_prefix(const std::string& save_id) { return part_prefix + save_id + "-"; }
 
-inline std::string make_part_file_name(const std::string& save_id, std::uint64_t part) {
-    return make_part_file_prefix(save_id) + std::to_string(part) + ".h5";
+inline std::string make_part_file_name(const std::string& save_id, std::uint64_t rank) {
+    return make_part_file_prefix(save_id) + std::to_string(rank) + ".h5";
 }
 
 inline std::string make_resizing_file_name(const std::string& save_id, int rank) {

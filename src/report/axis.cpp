@@ -53,9 +53,10 @@ std::vector<double> list_linear_ticks(Span span, double step) {
 std::vector<double> list_log_ticks(Span span) {
     std::vector<double> ticks;
     const double stride = std::max(1.0, std::ceil(std::log10(span.high / span.low) / max_powers));
-    for (double power = std::floor(std::log10(span.low)); power <= std::log10(span.high); power += stride) {
+    for (double exponent = std::floor(std::log10(span.low)); exponent <= std::log10(span.high);
+         exponent += stride) {
         for (const double factor : choose_tick_factors(span)) {
-            const double tick = factor * std::pow(10, power);
+            const double tick = factor * std::pow(10, exponent);
             if (tick >= span.low * (1 - slack) && tick <= span.high * (1 + slack)) ticks.push_back(tick);
         }
     }

@@ -65,8 +65,8 @@ std::string format_with_commas(double whole_number) {
 }
 
 std::string format_significant(double value) {
-    const double size = std::abs(value);
-    if (size >= 1000 && size < 1e12) return format_with_commas(value);
+    const double magnitude = std::abs(value);
+    if (magnitude >= 1000 && magnitude < 1e12) return format_with_commas(value);
     std::string text = fmt::format("{:.4g}", value);
     const std::size_t exponent = text.find("e-0");  // "5e-05" becomes "5e-5"
     if (exponent != std::string::npos) text.erase(exponent + 2, 1);
