@@ -26,8 +26,8 @@ struct BackwardCall {
                                                                      unsigned head) const {
         return statistics + head * query.rows + tile.segment_begin;
     }
-    // Returns `rows` rows of one head from the segment's row `begin` on.
-    __device__ TileRows<T> load_rows(const device::Elements<const T>& matrix, const AttentionTile& tile,
+    // Returns a view of `rows` rows of one head, from the segment's row `begin` on.
+    __device__ TileRows<T> view_rows(const device::Elements<const T>& matrix, const AttentionTile& tile,
                                      unsigned head, unsigned begin, unsigned rows) const {
         const std::size_t row = std::size_t{tile.segment_begin} + begin;
         return {matrix.row(row) + std::size_t{head} * call.head_size, matrix.stride, rows, call.head_size};
@@ -58,6 +58,8 @@ __device__ QueryStatistics<W> read_statistics(const QueryStatistics<W>* statisti
     return query < length ? statistics[query] : QueryStatistics<W>{0, 0};
 }
 
+// A block of threads computes at most 64 * `vectors` channels of grad_query, for one tile of queries of one
+// head.
 template <class T, unsigned vectors>
 __global__ void __launch_bounds__(tile_threads) compute_grad_query(BackwardCall<T> op) {
     using W = Accumulator<T>;
@@ -67,16 +69,16 @@ __global__ void __launch_bounds__(tile_threads) compute_grad_query(BackwardCall<
     const unsigned first_channel = blockIdx.y * vectors * tile_side;
     W* const slices = shared_memory<W>();
     W* const weights = slices + 2 * slice_elements;
-    const TileRows<T> query = op.load_rows(op.query, tile, head, tile.begin, tile.rows);
-    const TileRows<T> grad_output = op.load_rows(op.grad_output, tile, head, tile.begin, tile.rows);
+    const TileRows<T> query = op.view_rows(op.query, tile, head, tile.begin, tile.rows);
+    const TileRows<T> grad_output = op.view_rows(op.grad_output, tile, head, tile.begin, tile.rows);
     const QueryStatistics<W>* const statistics = op.get_statistics(tile, head);
     const SoftmaxGradient<W> gradient{call, tile.segment_length};
     W sums[4][4 * vectors] = {};
     const unsigned end = count_visible_keys(tile, call.is_causal);
     for (unsigned begin = 0; begin < end; begin += tile_side) {
         const unsigned keys = end - begin < tile_side ? end - begin : tile_side;
-        const TileRows<T> key = op.load_rows(op.key, tile, head / call.heads_per_kv_head, begin, keys);
-        const TileRows<T> value = op.load_rows(op.value, tile, head / call.heads_per_kv_head, begin, keys);
+        const TileRows<T> key = op.view_rows(op.key, tile, head / call.heads_per_kv_head, begin, keys);
+        const TileRows<T> value = op.view_rows(op.value, tile, head / call.heads_per_kv_head, begin, keys);
         W scores[4][4] = {};
         W grads[4][4] = {};
         multiply_rows(query, key, slices, scores);
@@ -116,10 +118,10 @@ struct KeyTile {
     __device__ void add(unsigned head, unsigned begin) {
         const unsigned remaining = tile.segment_length - begin;
         const unsigned queries = remaining < tile_side ? remaining : tile_side;
-        const TileRows<T> key = op.load_rows(op.key, tile, kv_head, tile.begin, tile.rows);
-        const TileRows<T> value = op.load_rows(op.value, tile, kv_head, tile.begin, tile.rows);
-        const TileRows<T> query = op.load_rows(op.query, tile, head, begin, queries);
-        const TileRows<T> grad_output = op.load_rows(op.grad_output, tile, head, begin, queries);
+        const TileRows<T> key = op.view_rows(op.key, tile, kv_head, tile.begin, tile.rows);
+        const TileRows<T> value = op.view_rows(op.value, tile, kv_head, tile.begin, tile.rows);
+        const TileRows<T> query = op.view_rows(op.query, tile, head, begin, queries);
+        const TileRows<T> grad_output = op.view_rows(op.grad_output, tile, head, begin, queries);
         W* const weights = slices + 2 * slice_elements;
         W scores[4][4] = {};
         W grads[4][4] = {};

@@ -31,16 +31,16 @@ void launch_activation(device::CudaStream& stream, const Linear& op) {
 
 // Returns true if fusing an activation saves time. On GPUs before Hopper, a matmul with a fused activation may
 // take longer than a matmul and a separate activation kernel.
-bool fuses_activations_well(const device::CudaStream& stream, device::DType dtype) {
+bool fusing_saves_time(const device::CudaStream& stream, device::DType dtype) {
     constexpr int hopper = 90;
     return dtype == device::DType::bf16 && stream.work->facts().capability >= hopper;
 }
 
 }  // namespace
 
-// Among our activations, the library has only gelu_tanh, with a precision that suffices for bf16.
+// The matmul library can fuse only one of our activations, gelu_tanh. Its precision suffices for bf16.
 bool fuses_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind) {
-    return kind == ActivationKind::gelu_tanh && fuses_activations_well(stream, dtype);
+    return kind == ActivationKind::gelu_tanh && fusing_saves_time(stream, dtype);
 }
 
 void run(device::CudaStream& stream, const Linear& op) {
@@ -88,8 +88,8 @@ void run(device::CudaStream& stream, const LinearBackwardInput& op) {
 }
 
 // grad_weight is input^T grad_output in the layout (in, out), and grad_output^T input in the layout (out, in).
-// The gradient of the bias is a kernel of its own, because on an H200 a matmul with this sum fused into it
-// takes longer.
+// A separate kernel computes the gradient of the bias, because on an H200 a matmul with the gradient of the
+// bias fused into it takes longer.
 void run(device::CudaStream& stream, const LinearBackwardWeight& op) {
     if (op.input.rows == 0) return;  // a library may refuse a depth of 0
     const bool is_in_out = op.axes == WeightAxes::in_out;
