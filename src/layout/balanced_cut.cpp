@@ -53,6 +53,7 @@ private:
     const LayerLoad& find_load(std::size_t stage, Range run) const {
         return (rules_.stages[stage].recomputes ? recomputed_loads_ : loads_).find_load(run);
     }
+    // Returns the bytes per micro-batch of the rows that the previous stage sends; 0 for the first stage.
     std::size_t find_input_bytes(Range run) const {
         return run.begin == 0 ? 0 : loads_.find_load({run.begin - 1, 1}).row_bytes;
     }
@@ -74,7 +75,7 @@ public:
     }
     double bytes(std::size_t stage, Range run) const { return find_max(stage, run, &KindCosts::bytes); }
 
-    // Returns the seconds, or `infinite_cost` if the stage exceeds the memory limit.
+    // Returns the seconds per micro-batch, or `infinite_cost` if the stage exceeds the memory limit.
     double allowed_seconds(std::size_t stage, Range run) const {
         const auto limit = static_cast<double>(rules_.memory_limit);
         const bool fits_in_memory = rules_.memory_limit == 0 || bytes(stage, run) <= limit;

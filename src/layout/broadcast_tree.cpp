@@ -18,7 +18,8 @@ std::size_t find_position(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-// In a binomial tree, the position of the parent is the rank's position with its lowest set bit cleared.
+// Positions are indices into `ranks`. In a binomial tree, the position of the parent is the rank's position
+// with its lowest set bit cleared.
 std::optional<int> BroadcastTree::find_parent(int rank) const {
     const std::size_t position = find_position(ranks, rank);
     if (position == 0) return std::nullopt;

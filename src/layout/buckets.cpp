@@ -55,9 +55,9 @@ private:
         }
     }
 
-    // Adds a small piece to the last bucket of its holders, or to a new one if that is full. A bucket is full
-    // at `large_piece_elements`: the reduction of a larger bucket would start later without being more
-    // efficient.
+    // Adds a small piece to the last bucket of its holders, or to a new bucket if the last one is full. A
+    // bucket is full at `large_piece_elements`: the reduction of a larger bucket would start later without
+    // being more efficient.
     void add_to_shared_bucket(std::size_t piece_index, const Piece& piece, std::size_t last_use) {
         const auto [entry, is_new] = last_shared_bucket_.try_emplace(piece.holders, buckets_.size());
         if (!is_new && is_full(buckets_[entry->second].bucket, piece)) entry->second = buckets_.size();
@@ -76,7 +76,7 @@ private:
         last_shared_bucket_;  // holders -> index of their last bucket of small pieces
 };
 
-// A holder, sorted by the number of elements that it owns so far.
+// A holder of a bucket. Owners are sorted by `elements`, then by `rank`.
 struct Owner {
     std::size_t elements = 0;  // number of elements that the rank owns so far
     int rank = 0;

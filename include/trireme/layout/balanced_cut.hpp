@@ -29,15 +29,16 @@ void check_stage_count(std::size_t layers, std::size_t stages);
 
 // Returns the number of layers of each stage, at least one. Minimizes the time per micro-batch of the slowest
 // stage such that no stage exceeds the memory limit. The time of a stage consists of its passes, 1 /
-// `microbatches` of its update, and the messages with rows to the next and gradients to the previous stage.
-// Among equally fast cuts, minimizes the longest update, which ends the step, and then the sum of squared stage
-// times. Cuts may fall between any two layers, also inside a block. Throws ConfigError if there are more stages
-// than layers, or if every cut exceeds the memory limit; the message has the smallest limit that would suffice.
+// `microbatches` of its update, and the messages that it sends: output rows to the next stage, gradients to the
+// previous one. Among equally fast cuts, minimizes the longest update, which ends the step, and then the sum of
+// squared stage times. Cuts may fall between any two layers, also inside a block. Throws ConfigError if there
+// are more stages than layers, or if every cut exceeds the memory limit; the error states the smallest memory
+// limit that would suffice.
 std::vector<std::size_t> find_balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
 
 // Finds cuts for several kinds of devices. `kinds` has the loads of all layers per kind, with equal
 // `row_bytes`. StagePosition::kinds has indices in `kinds`; the time and the memory of a stage are each the
-// maximum over these kinds.
+// maximum over the kinds that hold the stage.
 std::vector<std::size_t> find_balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
                                             const BalanceRules& rules);
 

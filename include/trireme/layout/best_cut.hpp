@@ -17,9 +17,9 @@ struct BestCut {
 };
 
 // Returns the cheapest way to cut `items` items into `runs` runs of at least one item. `cost(index, run)` is
-// the cost of the run with this index, where `run` is its range of items. `join(a, b)` combines the cost of all
-// previous runs with that of the next one; it must not decrease if `a` or `b` increases. Uses dynamic
-// programming.
+// the cost of run number `index` (from 0) if it consists of the range `run` of items. `join(a, b)` combines the
+// cost of all previous runs with that of the next one; it must not decrease if `a` or `b` increases. Uses
+// dynamic programming.
 template <class Cost, class Join>
 BestCut find_best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
     struct Choice {

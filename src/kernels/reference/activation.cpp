@@ -12,7 +12,8 @@ const double inner_scale = std::sqrt(2 * std::numbers::inv_pi);
 
 double gelu_tanh(double x) { return x / 2 * (1 + std::tanh(inner_scale * (x + cubic * x * x * x))); }
 
-// The derivative of x/2 (1 + t) with t = tanh(u) and dt/dx = (1 - t^2) du/dx.
+// The derivative of x/2 (1 + t), where t = tanh(u), u = inner_scale (x + cubic x^3) and
+// dt/dx = (1 - t^2) du/dx.
 double gelu_tanh_derivative(double x) {
     const double t = std::tanh(inner_scale * (x + cubic * x * x * x));
     return (1 + t) / 2 + x / 2 * (1 - t * t) * inner_scale * (1 + 3 * cubic * x * x);

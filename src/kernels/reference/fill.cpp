@@ -11,7 +11,7 @@
 namespace trireme::kernels {
 namespace {
 
-// Returns two independent normal numbers with mean 0 and deviation 1. (Box and Muller, 1958)
+// Returns two independent normal numbers with mean 0 and standard deviation 1. (Box and Muller, 1958)
 inline std::array<double, 2> make_normal_pair(std::uint32_t word0, std::uint32_t word1) {
     const double radius = std::sqrt(-2 * std::log(to_open_unit_interval(word0)));
     const double angle = 2 * std::numbers::pi * to_unit_interval(word1);

@@ -18,7 +18,7 @@ template <class T>
 void rotate_rows(const Rotary& op) {
     const auto values = op.values.as<T>();
     const auto positions = op.positions.as<std::int32_t>();
-    const std::size_t half = op.frequencies.size();
+    const std::size_t half = op.frequencies.size();  // half of the channels of a head
     for (std::size_t r = 0; r < values.rows; ++r) {
         for (std::size_t column = 0; column < values.columns; column += 2 * half) {
             for (std::size_t c = 0; c < half; ++c) {

@@ -24,7 +24,7 @@ struct TensorUpdate {
     device::Elements<T> moment1;                       // or the velocity; null data if absent
     device::Elements<T> moment2;                       // null data if absent
     device::Elements<device::Bf16> rounded_parameter;  // null data if absent
-    const std::int32_t* decay_mask;                    // null if absent
+    const std::int32_t* decay_mask;                    // per column: 0 if it has no decay; null: all have it
     gpu::CommonShape shape;
     double weight_decay;
     unsigned first_block;      // first block of threads of this tensor
@@ -46,8 +46,8 @@ static_assert(sizeof(TensorUpdate<float>) == 5 * sizeof(device::Elements<float>)
                                                  sizeof(gpu::CommonShape) + sizeof(double) +
                                                  2 * sizeof(unsigned));
 
-// Returns the decay mask of each tensor in GPU memory; null if the tensor has none. Masks in host memory are
-// uploaded as one list, because an operation may upload at most two lists.
+// Returns one pointer to GPU memory per operation: its decay mask, or null if it has none. Masks in host memory
+// are uploaded as one list, because an operation may upload at most two lists.
 template <class Op>
 std::vector<const std::int32_t*> upload_decay_masks(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_on_host = [](const Op& op) {
