@@ -87,7 +87,8 @@ struct GhostWorld {
         update_pass_times(session);
     }
 
-    // Lets ranks share the times of passes if all replicas of a stage take equally long.
+    // If ranks add the cost of whole forward and backward passes to the simulated time, and all replicas of a
+    // stage take equally long, lets the ranks share the predicted times of these passes.
     void update_pass_times(const comm::Session& session) {
         const bool are_shared =
             setup::charges_passes(context.job.config, session.size()) &&

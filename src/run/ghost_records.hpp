@@ -15,7 +15,8 @@ public:
     explicit GhostRecords(int ranks) : ranks_(ranks) {}
 
     // Adds the outcome of a step on `rank`. If all ranks have now added this step, calls `record` with the
-    // combined outcome of all ranks. Steps are recorded in order.
+    // combined outcome of all ranks: its `seconds` are those of the slowest rank, its compute and waiting times
+    // are averages. Steps are recorded in order.
     void add(int rank, const records::StepOutcome& own_outcome,
              const std::function<void(records::StepOutcome&)>& record);
 

@@ -121,8 +121,8 @@ public:
             if (own_choice) choice = std::make_shared<adapt::Choice>(std::move(*own_choice));
         });
         check_equal_plans(resources_.control, choice.get(), step);
-        // Only a change that moves state needs memory; for recorded changes it was checked before the first
-        // step.
+        // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
+        // before the first step.
         const bool is_checked = choice && (choice->is_recorded || !choice->transition.moves_state);
         if (!choice || !(is_checked || has_memory_for(choice->transition))) return nullptr;
         return choice;
@@ -195,6 +195,7 @@ private:
                                           resources_.session.rank(), job_.config.run.checkpoint_every > 0);
     }
 
+    // Returns the growth of this process's peak memory since just before the trainer was made.
     std::size_t growth_bytes() const {
         return setup::read_peak_allocated_bytes(job_.memory_space) - allocated_bytes_;
     }

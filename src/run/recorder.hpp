@@ -75,7 +75,7 @@ private:
     setup::ModelFlops flops_;
     std::optional<records::FigureSum> figure_sum_;      // empty until record_begin()
     std::optional<records::Console> console_;           // empty if this recorder does not write
-    std::unique_ptr<records::RunDirectory> directory_;  // null if this recorder does not write
+    std::unique_ptr<records::RunDirectory> directory_;  // null until open_directory(); null if not writing
     std::string last_save_complaint_;  // why the last checkpoint could not be written; empty if it is on disk
 };
 

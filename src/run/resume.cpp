@@ -26,7 +26,7 @@ constexpr const char* ranks_key = "ranks";
 
 constexpr const char* steps_key = "--steps";  // key in "options"; also set if --epochs determines the steps
 
-// An option on which the steps of a run depend.
+// An option that must have the same value when the run is resumed, and its value in this run.
 struct FixedOption {
     std::string option;
     std::string value;
@@ -138,7 +138,8 @@ bool continues_in_place(const config::RunOptions& run, const std::optional<fs::p
                                         fs::path(run.run_dir) / checkpoint::checkpoints_folder, ignored);
 }
 
-// Returns a summary of the `count` steps before the checkpoint. Checkpoints of older versions store no summary.
+// Returns a summary of the `count` steps before the checkpoint. For a checkpoint of an older version,
+// which stores no summary, only `count` is set.
 setup::EarlierSteps read_earlier_steps(const Json& run, std::size_t count) {
     setup::EarlierSteps earlier{.count = count};
     const Json first_loss = run.value("first_loss", Json());

@@ -21,9 +21,9 @@ setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks);
 
 // The state of a run besides its tensors.
 struct RunProgress {
-    plan::Observation observed;
-    const setup::PlanOrigin& origin;
-    setup::EarlierSteps steps;  // all steps up to the checkpoint, including those before a resume
+    plan::Observation observed;       // number of completed steps, and averages of their times
+    const setup::PlanOrigin& origin;  // why the run has its current plan
+    setup::EarlierSteps steps;        // all steps up to the checkpoint, including those before a resume
 };
 
 // Returns the facts about the run that a checkpoint stores, as a JSON object.

@@ -95,8 +95,8 @@ std::optional<std::size_t> Saving::find_own_part() const {
     return static_cast<std::size_t>(part - plan_.state.parts.begin());
 }
 
-// Computes the layout of this rank's part before it is needed: before the first step, and after the parts have
-// changed.
+// Computes the layout of this rank's part in advance, so that begin() need not: before the first step, and
+// after the parts have changed.
 void Saving::try_to_lay_out() {
     try {
         lay_out();
@@ -329,8 +329,8 @@ std::string Saving::find_first_complaint() const {
 }
 
 // Called when this rank has sent its report or, on rank 0, has received all reports. Rank 0 lets the worker
-// thread complete the checkpoint, or ends the checkpoint if a rank has failed. The other ranks are done and end
-// it.
+// thread complete the checkpoint, or ends the checkpoint if a rank has failed. Each other rank has
+// nothing left to do and ends the checkpoint.
 void Saving::start_completion() {
     if (group_->rank() != completing_rank) return end_checkpoint();
     complaint_ = find_first_complaint();

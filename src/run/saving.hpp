@@ -58,9 +58,9 @@ public:
     Saving& operator=(const Saving&) = delete;
     ~Saving();
 
-    // Starts a checkpoint of the state after `step` steps. All ranks call it after the same step, while nothing
-    // is in flight. If the previous checkpoint is still being written, first waits for that one. The
-    // tensors in `state` may change only after wait_for_copy() or, if `is_awaited`, after finish(). If an
+    // Starts a checkpoint of the state after `step` steps. All ranks call it after the same step, while no
+    // micro-batch is in flight. If the previous checkpoint is still being written, first waits for that one.
+    // The tensors in `state` may change only after wait_for_copy() or, if `is_awaited`, after finish(). If an
     // awaited checkpoint fails, check_saved() throws. If a checkpoint that is not awaited fails and the run
     // must not continue after that, begin(), advance() or finish() throws ResourceError or ConfigError.
     void begin(std::uint64_t step, const RunState& state, bool is_awaited);

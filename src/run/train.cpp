@@ -8,8 +8,9 @@
 namespace trireme::run {
 namespace {
 
-// `tracing` must outlive `backend`, whose threads record events in `tracing`. Therefore the caller declares
-// `tracing` before it makes the backend. This function makes the value, which depends on the backend.
+// Constructs the Tracing object in `tracing`, with options from the backend, and trains. With --dry-run, only
+// shows the plan. `tracing` must outlive `backend`, whose threads record events in it. Therefore the caller
+// declares `tracing`, still empty, before it makes the backend.
 Ending run_on(Backend& backend, std::optional<rank::Tracing>& tracing, const comm::Session& session,
               comm::Communicator& control) {
     if (backend.context().job.config.run.dry_run) {

@@ -19,9 +19,9 @@ enum class Ending { done, stopped };
 // was made.
 Ending train(const config::RunConfig& config, comm::Session& session, device::StopSignals* signals = nullptr);
 
-// Collective over all ranks. Evaluates a stored model on a corpus. Rank 0 prints loss and perplexity, accuracy,
-// or exact match and F1, and writes them as JSON if --output is set. Throws ConfigError on all ranks together
-// if model or corpus cannot be used.
+// Collective over all ranks. Evaluates a stored model on a corpus. Rank 0 prints the loss and, depending on the
+// task, the perplexity, the accuracy, or exact match and F1. If --output is set, it also writes them as JSON.
+// Throws ConfigError on all ranks together if model or corpus cannot be used.
 void evaluate(const config::EvaluateConfig& config, comm::Session& session);
 
 // Returns the options that are stored in the checkpoint that --resume names. Empty if the run does not resume,

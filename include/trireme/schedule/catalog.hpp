@@ -58,7 +58,8 @@ const Schedule* find_schedule(const std::string& name);  // returns null if ther
 // schedule.
 const Schedule& require_schedule(const std::string& name);
 
-// Value of --schedule that is not in the catalog: the programs are searched for the measured or given costs.
+// Value of --schedule that is not in the catalog: a search generates the programs from measured or
+// given costs.
 inline constexpr const char* searched_schedule_name = "auto";
 
 }  // namespace trireme::schedule
