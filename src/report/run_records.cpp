@@ -34,7 +34,7 @@ std::optional<Json> read_object(const fs::path& path) {
 }
 
 // Adds the times of each rank in a step that took `seconds` to the sums in `ranks`. Restarts the sums if the
-// number of ranks changes.
+// number of ranks changes. Does nothing if a list is missing.
 void add_rank_times(std::vector<RankSeconds>& ranks, const records::RankLists& lists, double seconds) {
     const std::vector<double>& compute = lists.compute_s;
     const std::vector<double>& stages = lists.wait_pipeline_s;
@@ -53,7 +53,8 @@ void add_rank_times(std::vector<RankSeconds>& ranks, const records::RankLists& l
     }
 }
 
-// Records an event when a rank becomes slow and when it recovers.
+// Records an event when a rank becomes slow and when it recovers. `slowness` is, per rank, its matmul time
+// relative to other ranks; 1 for a rank that is not slow.
 class SlownessEvents {
 public:
     void add(std::vector<RunEvent>& events, double step, const std::vector<double>& slowness) {

@@ -24,11 +24,11 @@ constexpr double row_height = 26;
 constexpr double row_pitch = 32;
 constexpr double line_height = 6;  // of an extra span that is drawn below a row
 constexpr double line_pitch = 9;
-constexpr double min_width = 700;
+constexpr double min_width = 700;           // of the time axis
 constexpr double min_width_measured = 880;  // leaves room for a longer legend
 constexpr double max_width = 6000;
 constexpr double preferred_instruction_width = 26;  // of the shortest instruction
-constexpr double digit_width = 7;                   // of a label, with its spacing
+constexpr double digit_width = 7;                   // of a character of a label, with its spacing
 constexpr double min_extra_span_width = 0.4;
 constexpr double min_update_width = 2;  // makes an update of no duration visible
 

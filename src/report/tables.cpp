@@ -8,6 +8,7 @@
 namespace trireme::report {
 namespace {
 
+// Per row, its cells as HTML: name, value, limit and remark of a figure, or name and value of a fact.
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr const char* no_limit = "&ndash;";

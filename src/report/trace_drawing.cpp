@@ -19,7 +19,8 @@ const TracedPlan* find_plan(const RunTrace& trace, std::size_t step) {
     return found;
 }
 
-// Returns, per rank, its row in the drawing: see make_measured_timeline().
+// Returns, per rank, its row in the drawing. The rows are in the order of the teams of `plan`, and ranks
+// without a team follow. If `plan` is null, row r is rank r.
 std::vector<std::size_t> find_rows_of_ranks(const TracedPlan* plan, int ranks) {
     std::vector<int> order;
     if (plan != nullptr) {
@@ -121,7 +122,8 @@ std::string describe(const RunTrace& trace) {
 std::size_t choose_drawn_step(const RunTrace& trace) {
     for (const char* name : {"change of plan", "copy"}) {
         for (const TracedEvent& event : trace.events) {
-            // A change of plan has the number of the step after it, a copy that of the step before it.
+            // The event of a change of plan has the number of the step after the change. The event of a
+            // checkpoint copy has the number of the step before the copy.
             const std::size_t step = event.name == "copy" ? event.step + 1 : event.step;
             if (event.name == name && step <= trace.last_step) return step;
         }

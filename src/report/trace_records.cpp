@@ -45,7 +45,7 @@ void add_event(RunTrace& trace, const Json& json) {
     const std::string kind = json.at("ph");
     if (kind == "X") trace.events.push_back(parse_event(json));
     if (kind != "M" || json.at("name") != "process_name") return;
-    // A rank has one such event, which also has the number of events that the rank dropped.
+    // Each rank has one event "process_name", which also has the number of events that the rank dropped.
     ++trace.ranks;
     trace.dropped_events += json.at("args").at("left_out").get<std::size_t>();
 }

@@ -22,14 +22,16 @@ struct TracedEvent {
 struct TracedPlan {
     std::size_t first_step = 0;
     std::string schedule;
-    std::vector<std::vector<int>> teams;      // ranks per team
-    std::vector<schedule::Program> programs;  // per team; empty if the pipeline's steps overlap
-    schedule::PipelineShape shape;            // default if `programs` is empty
+    std::vector<std::vector<int>> teams;  // ranks per team
+    // Per team. Empty if consecutive steps overlap: a single step cannot be predicted then.
+    std::vector<schedule::Program> programs;
+    schedule::PipelineShape shape;  // default if `programs` is empty
 };
 
 struct RunTrace {
     std::size_t first_step = 0, last_step = 0;
-    std::size_t dropped_events = 0;  // number of events that exceeded the limit, over all ranks
+    // Over all ranks. A rank keeps a limited number of events and drops later ones.
+    std::size_t dropped_events = 0;
     int ranks = 0;
     std::vector<TracedPlan> plans;
     std::vector<TracedEvent> events;

@@ -7,6 +7,7 @@ namespace {
 
 using Steps = std::vector<records::StepLine>;
 
+// Returns the sum of a field over the steps; unset if there are no steps or some step lacks the field.
 records::Figure compute_sum(const Steps& steps, records::Figure records::StepLine::*field) {
     double sum = 0;
     for (const records::StepLine& step : steps) {

@@ -53,7 +53,8 @@ public:
 
     // The trainer of the current plan.
     virtual rank::RankTrainer& trainer() = 0;
-    // Returns the end of the segment that begins with step `first` (from 0): its last step + 1.
+    // Returns the end of the segment that begins with step `first` (from 0): its last step + 1. A segment
+    // consists of steps between which the plan does not change, so micro-batches may stay in flight.
     virtual std::size_t find_segment_end(std::size_t first) const = 0;
     // Calls `record` with the outcome of a step over all ranks. In a ghost run, `outcome` has only this rank's
     // values, and only the last rank that calls settle() for the step calls `record`.

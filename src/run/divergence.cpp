@@ -8,7 +8,7 @@
 namespace trireme::run {
 namespace {
 
-constexpr int max_skipped_in_a_row = 20;  // with --on-nan skip, the run ends at this number
+constexpr int max_skipped_in_a_row = 20;  // consecutive skipped updates that end a run with --on-nan skip
 
 std::string describe_number(double value) {
     return std::isfinite(value) ? cat(value) : kernels::describe_non_finite(value);

@@ -17,7 +17,8 @@ public:
     // Collective over all ranks. Called for each step in order, as soon as its outcome is known. Acts only on
     // the first step of the run whose update was skipped: repeats this step, while the inputs and outputs of
     // each kernel are tested for non-finite values, and writes to `outcome` which kernel produced the first
-    // one. If the schedule does not permit a repetition, writes the ranks whose loss or gradient is not finite.
+    // non-finite value. If the schedule does not permit a repetition, writes the ranks whose loss or gradient
+    // is not finite.
     void find_cause(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
                     comm::Communicator& control, device::Trace* trace);
 

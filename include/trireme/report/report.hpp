@@ -42,7 +42,7 @@ struct Timeline {
 // Returns an SVG file with one row per team and a horizontal time axis. Forward passes, backward passes (whole
 // or in two halves) and updates have different colours, which colour-blind readers can tell apart, and a
 // legend. A span that is wide enough shows its micro-batch, and also its stage if some team holds several
-// stages. Every span shows both on hover.
+// stages. Every span shows its instruction and its times on hover.
 std::string draw_schedule(const schedule::Prediction& prediction, const std::string& title);
 
 // Returns an SVG file with several timelines below each other and one time axis, whose label is `unit`.
