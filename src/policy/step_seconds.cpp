@@ -1,7 +1,9 @@
 #include "policy/step_seconds.hpp"
 
-#include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "trireme/layout/best_cut.hpp"
 #include "trireme/schedule/lower.hpp"
@@ -42,38 +44,23 @@ std::optional<Programs> make_programs(const layout::Layout& layout, const plan::
     return Programs{lower_phases(compute, shape), shape};
 }
 
-double max_replica_seconds(const std::vector<TeamPace>& paces, const LayerWork& run) {
-    double seconds = 0;
-    for (const TeamPace& pace : paces) seconds = std::max(seconds, pace.seconds(run));
-    return seconds;
-}
-
-// Returns the costs of a micro-batch per stage, on the slowest replica. The forward pass is assumed to take a
-// third of the time of forward and backward pass.
-std::vector<schedule::StageCost> compute_stage_costs(const layout::Layout& layout, const StagePaces& paces,
-                                                     const LayerRunWork& work) {
-    std::vector<schedule::StageCost> costs;
-    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-        const double third = max_replica_seconds(paces[s], work.find(layout.stages[s].layers)) / 3;
-        costs.push_back({.forward = third, .backward_input = third, .backward_weight = third});
-    }
-    return costs;
-}
-
-// Returns, per stage and team, the seconds of a micro-batch divided by those of the slowest replica, to which
-// compute_stage_costs() refers.
-schedule::TeamSlowdowns compute_team_slowdowns(const layout::Layout& layout, const StagePaces& paces,
-                                               const LayerRunWork& work, const schedule::PipelineShape& shape) {
-    schedule::TeamSlowdowns slowdowns(layout.stages.size(),
-                                      std::vector<double>(static_cast<std::size_t>(shape.teams), 1));
+// Returns the costs of the micro-batches in each stage, at the pace of the team that executes them. The forward
+// pass is assumed to take a third of the time of forward and backward pass.
+schedule::StepCosts compute_step_costs(const layout::Layout& layout, const StagePaces& paces,
+                                       const LayerRunWork& work, const schedule::PipelineShape& shape) {
+    std::vector<std::vector<schedule::StageCost>> costs;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const LayerWork& run = work.find(layout.stages[s].layers);
-        const double max_seconds = max_replica_seconds(paces[s], run);
-        for (std::size_t r = 0; r < paces[s].size() && max_seconds > 0; ++r)
-            slowdowns[s][static_cast<std::size_t>(shape.holders[s][r])] =
-                paces[s][r].seconds(run) / max_seconds;
+        std::map<int, schedule::StageCost> cost_by_team;
+        for (std::size_t r = 0; r < paces[s].size(); ++r) {
+            const double third = paces[s][r].seconds(run) / 3;
+            cost_by_team[shape.holders[s][r]] = {
+                .forward = third, .backward_input = third, .backward_weight = third};
+        }
+        std::vector<schedule::StageCost>& stage_costs = costs.emplace_back();
+        for (const int team : shape.executor[s]) stage_costs.push_back(cost_by_team.at(team));
     }
-    return slowdowns;
+    return schedule::StepCosts(std::move(costs));
 }
 
 }  // namespace
@@ -82,8 +69,8 @@ double predict_step_seconds(const layout::Layout& layout, const StagePaces& pace
                             const plan::Plan& current) {
     const std::optional<Programs> programs = make_programs(layout, current);
     if (!programs) return layout::infinite_cost;
-    return predict_step(programs->phases, programs->shape, compute_stage_costs(layout, paces, work),
-                        compute_team_slowdowns(layout, paces, work, programs->shape))
+    return predict_step(programs->phases, programs->shape,
+                        compute_step_costs(layout, paces, work, programs->shape))
         .seconds;
 }
 

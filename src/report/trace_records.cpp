@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
 namespace trireme::report {
@@ -38,6 +39,8 @@ TracedPlan parse_plan(const Json& json, const std::string& path) {
                   .executor = json.at("executor").get<std::vector<std::vector<int>>>(),
                   .slots = json.at("slots"),
                   .has_tied_embeddings = json.at("ties_ends")};
+    const schedule::Verdict verdict = verify_programs(plan.programs, plan.shape);
+    if (!verdict.is_proved()) throw ConfigError(cat(path, ": ", verdict.fault->what));
     return plan;
 }
 

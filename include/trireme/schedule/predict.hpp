@@ -24,8 +24,29 @@ struct StageCost {
     double compute_pass_time() const { return forward + backward_input + backward_weight; }
 };
 
-// Factors that multiply the costs of compute instructions and STEPs: [stage][team]. Empty if all factors are 1.
-using TeamSlowdowns = std::vector<std::vector<double>>;
+// The costs of a step.
+class StepCosts {
+public:
+    // All micro-batches of a stage have equal costs. `stages` has one entry per stage.
+    StepCosts(const std::vector<StageCost>& stages);
+    // `costs` is indexed by [stage][micro-batch of the step]. The REDUCE and the STEP of a team have the costs
+    // of its first micro-batch in the stage. `empty_microbatches` is indexed by the micro-batch: no team
+    // executes or sends a micro-batch without samples, so it costs nothing. It may be omitted if there is none.
+    explicit StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches = {});
+
+    std::size_t stages() const { return costs_.size(); }
+    bool are_equal_for_all_microbatches() const { return costs_.front().size() == 1; }
+    // True if every stage has costs for this number of micro-batches.
+    bool fit_microbatches(int microbatches) const;
+    bool has_empty_microbatches() const;
+    // Micro-batches are numbered over all steps, which have equal costs.
+    bool is_empty(int microbatch) const;
+    const StageCost& find(int stage, int microbatch) const;
+
+private:
+    std::vector<std::vector<StageCost>> costs_;  // [stage][micro-batch]; one entry per stage if all are equal
+    std::vector<bool> empty_microbatches_;       // may be empty: then no micro-batch is
+};
 
 // The execution of one instruction.
 struct Span {
@@ -38,7 +59,6 @@ struct Prediction {
     double makespan = 0;             // from the first instruction to the end of the last one, over all teams
     std::vector<double> busy_times;  // per team: time in compute instructions and STEPs
     std::vector<std::vector<Span>> spans;  // per team, in the order of execution
-    std::vector<int> peak_activations;     // per team; see Proof in check.hpp
 
     double compute_idle_time(std::size_t team) const { return makespan - busy_times[team]; }
     double compute_bubble() const;  // 1 - mean of busy_times / makespan
@@ -54,14 +74,13 @@ struct StepTime {
     double compute_bubble() const;  // 1 - mean of busy_times / seconds
 };
 
-// Predicts the time of a step. `costs` has one entry per stage; `shape` describes one step. Throws BugError if
-// verify_programs() finds a fault in the programs of `phases`.
-StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
-                      const TeamSlowdowns& slowdowns = {});
+// Predicts the time of a step; `shape` describes one step. verify_programs() must accept the programs of
+// `phases`. Throws BugError if they deadlock, or if the costs do not fit the shape.
+StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs);
 
 // Predicts the execution of programs that cover shape.steps steps, including the fill and drain of the
-// pipeline. Throws BugError if verify_programs() finds a fault in the programs.
-Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
-                   const std::vector<StageCost>& costs, const TeamSlowdowns& slowdowns = {});
+// pipeline. verify_programs() must accept the programs. Throws BugError if they deadlock, or if the costs do
+// not fit the shape.
+Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape, const StepCosts& costs);
 
 }  // namespace trireme::schedule

@@ -41,12 +41,11 @@ double compute_time(Op op, const StageCost& cost) {
 }  // namespace
 
 AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
-                                 const MessageTable& messages, const std::vector<StageCost>& costs,
-                                 const TeamSlowdowns& slowdowns)
+                                 const MessageTable& messages, const StepCosts& costs)
     : programs_(programs),
+      shape_(shape),
       messages_(messages),
       costs_(costs),
-      slowdowns_(slowdowns),
       slots_(static_cast<std::size_t>(shape.slots)),
       teams_(programs.size()),
       channels_(messages.channels().size()),
@@ -161,7 +160,7 @@ std::vector<const AbstractMachine::Reduction*> AbstractMachine::list_needed_redu
 void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     if (instruction.op == Op::reduce) {
-        reduce(state, instruction.stage);
+        reduce(team, instruction.stage);
     } else if (instruction.op == Op::validate) {
         validate(state, instruction);
     } else if (is_send(instruction.op) || is_receive(instruction.op)) {
@@ -202,32 +201,33 @@ void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction
     if (is_send(instruction.op)) {
         const MessageIndex message = messages_.find_sent_message(instruction).value();
         channels_[message.channel].send_times.push_back(team.clock);
-        record_arrival(message, instruction.stage);
+        record_arrival(message, instruction);
     } else {
         const MessageIndex message = messages_.find_read_message(instruction).value();
         channels_[message.channel].post_times.push_back(team.clock);
         ++channels_[message.channel].posted_receives;
-        record_arrival(message, find_send(instruction).stage);
+        record_arrival(message, find_send(instruction));
     }
 }
 
 // Records the arrival time if the message is sent and its receive is posted. Sends and receives of a channel
 // are executed in order, so that this message is the next one to arrive.
-void AbstractMachine::record_arrival(const MessageIndex& message, int sender_stage) {
+void AbstractMachine::record_arrival(const MessageIndex& message, const Instruction& send) {
     ChannelState& channel = channels_[message.channel];
     if (std::min(channel.send_times.size(), channel.post_times.size()) <= message.position_in_channel) return;
     const double begin = std::max(channel.send_times[message.position_in_channel],
                                   channel.post_times[message.position_in_channel]);
-    const double end = begin + costs_[static_cast<std::size_t>(sender_stage)].send;
+    const double end = begin + costs_.find(send.stage, send.microbatch).send;
     channel.arrival_times.push_back(
         channel.arrival_times.empty() ? end : std::max(end, channel.arrival_times.back()));
     runnable_teams_.push_back(messages_.channels()[message.channel].source);
     runnable_teams_.push_back(messages_.channels()[message.channel].destination);
 }
 
-void AbstractMachine::reduce(Team& team, int stage) {
-    const std::size_t step = find_stage_collectives(team.stages, stage).reduces++;
-    const double end_time = team.clock + costs_[static_cast<std::size_t>(stage)].reduce;
+void AbstractMachine::reduce(int team, int stage) {
+    Team& state = teams_[static_cast<std::size_t>(team)];
+    const std::size_t step = find_stage_collectives(state.stages, stage).reduces++;
+    const double end_time = state.clock + find_step_cost(team, stage).reduce;
     for (Reduction* reduction : {&find_reduction(stage, step), &global_reductions_[step]}) {
         reduction->end_time = std::max(reduction->end_time, end_time);
         if (--reduction->pending_reduces == 0) make_all_runnable();
@@ -260,10 +260,17 @@ AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size
     return reductions_[(reductions_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
+// Returns the costs of the first micro-batch that the team executes in the stage, or of the first one of the
+// stage if the team executes none.
+const StageCost& AbstractMachine::find_step_cost(int team, int stage) const {
+    const std::vector<int>& executors = shape_.executor[static_cast<std::size_t>(stage)];
+    const auto first = std::ranges::find(executors, team);
+    return costs_.find(stage, first == executors.end() ? 0 : static_cast<int>(first - executors.begin()));
+}
+
 double AbstractMachine::find_cost(int team, const Instruction& instruction) const {
-    const auto stage = static_cast<std::size_t>(instruction.stage);
-    const double slowdown = slowdowns_.empty() ? 1 : slowdowns_[stage][static_cast<std::size_t>(team)];
-    return slowdown * compute_time(instruction.op, costs_[stage]);
+    const auto& [op, stage, microbatch, age] = instruction;
+    return compute_time(op, op == Op::step ? find_step_cost(team, stage) : costs_.find(stage, microbatch));
 }
 
 std::string AbstractMachine::describe_obstacle(int team) const {

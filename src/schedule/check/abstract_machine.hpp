@@ -22,14 +22,10 @@ class AbstractMachine {
 public:
     using SpanSink = std::function<void(int team, const Span& span)>;
 
-    // All arguments are kept by reference. The programs must be complete, and their messages must not cross.
-    // `costs` has one entry per stage.
+    // All arguments are kept by reference. The programs must be complete, except that they may lack all
+    // instructions of a micro-batch, and their messages must not cross.
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
-                    const MessageTable& messages, const std::vector<StageCost>& costs,
-                    const TeamSlowdowns& slowdowns);
-    AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
-                    const MessageTable& messages, const std::vector<StageCost>& costs,
-                    TeamSlowdowns&& slowdowns) = delete;
+                    const MessageTable& messages, const StepCosts& costs);
 
     // Executes all programs. Calls `report_span` for each compute instruction and STEP, in the order of each
     // program.
@@ -76,8 +72,8 @@ private:
     void execute(int team, const Instruction& instruction, const SpanSink& report_span);
     void compute(int team, const Instruction& instruction, const SpanSink& report_span);
     void send_or_receive(Team& team, const Instruction& instruction);
-    void record_arrival(const MessageIndex& message, int sender_stage);
-    void reduce(Team& team, int stage);
+    void record_arrival(const MessageIndex& message, const Instruction& send);
+    void reduce(int team, int stage);
     void validate(Team& team, const Instruction& instruction);
     void reach_step(Team& team, int stage);
     void make_all_runnable();
@@ -86,12 +82,13 @@ private:
     std::vector<const Reduction*> list_needed_reductions(const Team& team, const Instruction& collective) const;
     const Reduction& find_reduction(int stage, std::size_t step) const;
     Reduction& find_reduction(int stage, std::size_t step);
+    const StageCost& find_step_cost(int team, int stage) const;
     double find_cost(int team, const Instruction& instruction) const;
 
     const std::vector<Program>& programs_;
+    const PipelineShape& shape_;
     const MessageTable& messages_;
-    const std::vector<StageCost>& costs_;
-    const TeamSlowdowns& slowdowns_;
+    const StepCosts& costs_;
     std::size_t slots_;
     std::vector<Team> teams_;
     std::vector<ChannelState> channels_;

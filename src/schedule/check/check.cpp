@@ -97,9 +97,8 @@ OptionalFault find_conflict(const std::vector<Program>& programs, const Pipeline
     if (OptionalFault split =
             shape.has_speculative_updates ? find_split_message(programs, shape) : std::nullopt)
         return split;
-    const std::vector<StageCost> costs(shape.holders.size());
-    const TeamSlowdowns no_slowdowns;
-    AbstractMachine machine(programs, shape, messages, costs, no_slowdowns);
+    const StepCosts unit_costs(std::vector<StageCost>(shape.holders.size()));
+    AbstractMachine machine(programs, shape, messages, unit_costs);
     machine.run([](int, const Span&) {});
     return find_deadlock(programs, machine);
 }

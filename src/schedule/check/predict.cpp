@@ -22,29 +22,46 @@ double compute_idle_fraction(double seconds, const std::vector<double>& busy_tim
     return 1 - mean / seconds;
 }
 
-// Executes proved programs. Returns all fields except peak_activations.
+void check_costs(const StepCosts& costs, const PipelineShape& shape) {
+    if (costs.stages() != shape.holders.size())
+        throw BugError(cat("costs of ", costs.stages(), " stages for ", shape.holders.size()));
+    if (!costs.fit_microbatches(shape.microbatches))
+        throw BugError(cat("the costs are not those of ", shape.microbatches, " micro-batches"));
+}
+
+// Returns the programs without the instructions of empty micro-batches.
+std::vector<Program> skip_empty_microbatches(std::vector<Program> programs, const StepCosts& costs) {
+    for (Program& program : programs) {
+        std::erase_if(program, [&](const Instruction& each) {
+            return has_microbatch(each.op) && costs.is_empty(each.microbatch);
+        });
+    }
+    return programs;
+}
+
 Prediction execute_programs(const std::vector<Program>& programs, const PipelineShape& shape,
-                            const std::vector<StageCost>& costs, const TeamSlowdowns& slowdowns) {
+                            const StepCosts& costs) {
     Prediction prediction;
     prediction.busy_times.resize(programs.size());
     prediction.spans.resize(programs.size());
     const MessageTable messages(programs, shape);
-    AbstractMachine machine(programs, shape, messages, costs, slowdowns);
+    AbstractMachine machine(programs, shape, messages, costs);
     machine.run([&](int team, const Span& span) {
         const auto t = static_cast<std::size_t>(team);
         prediction.busy_times[t] += span.end - span.begin;
         prediction.spans[t].push_back(span);
     });
     for (int team = 0; team < shape.teams; ++team) {
+        if (!machine.is_finished(team))
+            throw BugError(cat("these programs cannot run: team ", team, " ", machine.describe_obstacle(team)));
         prediction.makespan = std::max(prediction.makespan, machine.clock(team));
     }
     return prediction;
 }
 
 // Equal pipeline replicas take the same time, so that only the first one is executed.
-Prediction predict_all_replicas(const FirstReplica& first_replica, const std::vector<StageCost>& costs) {
-    const Prediction first_prediction =
-        execute_programs(first_replica.programs, first_replica.shape, costs, {});
+Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCosts& costs) {
+    const Prediction first_prediction = execute_programs(first_replica.programs, first_replica.shape, costs);
     Prediction prediction;
     prediction.makespan = first_prediction.makespan;
     for (int replica = 0; replica < first_replica.replicas; ++replica) {
@@ -64,14 +81,41 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const std::ve
 double Prediction::compute_bubble() const { return compute_idle_fraction(makespan, busy_times); }
 double StepTime::compute_bubble() const { return compute_idle_fraction(seconds, busy_times); }
 
+StepCosts::StepCosts(const std::vector<StageCost>& stages) {
+    for (const StageCost& cost : stages) costs_.push_back({cost});
+}
+
+StepCosts::StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches)
+    : costs_(std::move(costs)), empty_microbatches_(std::move(empty_microbatches)) {}
+
+bool StepCosts::fit_microbatches(int microbatches) const {
+    const auto count = static_cast<std::size_t>(microbatches);
+    return (empty_microbatches_.empty() || empty_microbatches_.size() == count) &&
+           (are_equal_for_all_microbatches() ||
+            std::ranges::all_of(costs_, [&](const auto& stage) { return stage.size() == count; }));
+}
+
+bool StepCosts::has_empty_microbatches() const {
+    return std::ranges::find(empty_microbatches_, true) != empty_microbatches_.end();
+}
+
+bool StepCosts::is_empty(int microbatch) const {
+    return !empty_microbatches_.empty() &&
+           empty_microbatches_[static_cast<std::size_t>(microbatch) % empty_microbatches_.size()];
+}
+
+const StageCost& StepCosts::find(int stage, int microbatch) const {
+    const std::vector<StageCost>& costs = costs_[static_cast<std::size_t>(stage)];
+    return costs[static_cast<std::size_t>(microbatch) % costs.size()];
+}
+
 // The difference between two unrollings, both with enough steps to fill the pipeline, is the time of the extra
 // steps.
-StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
-                      const TeamSlowdowns& slowdowns) {
+StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs) {
     const auto predict_steps = [&](int steps) {
         PipelineShape shape_of_steps = shape;
         shape_of_steps.steps = steps;
-        return predict(unroll(phases, shape, steps), shape_of_steps, costs, slowdowns);
+        return predict(unroll(phases, shape, steps), shape_of_steps, costs);
     };
     const int representative_steps = count_representative_steps(phases, shape.microbatches);
     const Prediction short_prediction = predict_steps(representative_steps);
@@ -87,19 +131,15 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const st
     return step;
 }
 
-Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
-                   const std::vector<StageCost>& costs, const TeamSlowdowns& slowdowns) {
-    if (costs.size() != shape.holders.size()) {
-        throw BugError(cat("costs of ", costs.size(), " stages for ", shape.holders.size()));
+Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape, const StepCosts& costs) {
+    check_costs(costs, shape);
+    if (costs.has_empty_microbatches())
+        return execute_programs(skip_empty_microbatches(programs, costs), shape, costs);
+    if (costs.are_equal_for_all_microbatches()) {
+        if (const std::optional<FirstReplica> first_replica = find_equal_replicas(programs, shape))
+            return predict_all_replicas(*first_replica, costs);
     }
-    const std::optional<FirstReplica> first_replica =
-        slowdowns.empty() ? find_equal_replicas(programs, shape) : std::nullopt;
-    Verdict verdict = verify_programs(programs, shape);
-    if (!verdict.is_proved()) throw BugError(cat("these programs cannot run: ", verdict.fault->what));
-    Prediction prediction = first_replica ? predict_all_replicas(*first_replica, costs)
-                                          : execute_programs(programs, shape, costs, slowdowns);
-    prediction.peak_activations = std::move(verdict.proof.peak_activations);
-    return prediction;
+    return execute_programs(programs, shape, costs);
 }
 
 }  // namespace trireme::schedule

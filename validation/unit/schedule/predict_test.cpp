@@ -10,6 +10,7 @@ namespace trireme::schedule {
 namespace {
 
 using validation::catch_message;
+using CostTable = std::vector<std::vector<StageCost>>;  // [stage][micro-batch]
 
 // Returns text such as "0F0 0-1, 0B0 4-6".
 std::string to_string(const std::vector<Span>& spans) {
@@ -36,12 +37,11 @@ std::vector<Program> two_forwards() {
 TEST(Predict, ExecutesInstructionsOfATeamInSequence) {
     const Prediction prediction =
         predict(programs_of({"0F0 0F1 0B0 0I1 0W1 REDUCE0 STEP0"}), make_grid_shape(1, 1, 1, 2),
-                {{.forward = 1, .backward_input = 2, .backward_weight = 3, .step = 4}});
+                make_costs(1, {.forward = 1, .backward_input = 2, .backward_weight = 3, .step = 4}));
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 1-2, 0B0 2-7, 0I1 7-9, 0W1 9-12, STEP0 12-16");
     EXPECT_EQ(prediction.makespan, 16);
     EXPECT_EQ(prediction.busy_times, std::vector<double>{16});
-    EXPECT_EQ(prediction.peak_activations, std::vector<int>{2});
     EXPECT_EQ(prediction.compute_bubble(), 0);
 }
 
@@ -129,24 +129,79 @@ TEST(Predict, StartsUpdatesWhenAllGradientsAreReduced) {
 }
 
 TEST(Predict, OverlapsReductionsWithComputeOfOtherStages) {
-    const Prediction prediction =
-        predict(two_stage_programs(), make_grid_shape(2, 1, 1, 1), {{.reduce = 3}, {.reduce = 7}});
+    const std::vector<StageCost> costs = {{.reduce = 3}, {.reduce = 7}};
+    const Prediction prediction = predict(two_stage_programs(), make_grid_shape(2, 1, 1, 1), costs);
 
     // The reduction of stage 0 runs from 6 to 9, that of stage 1 from 4 to 11.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 11-11");
 }
 
-TEST(Predict, RejectsProgramsThatCannotRun) {
-    EXPECT_EQ(
-        catch_message<BugError>(
-            [] { predict(programs_of({"0B0 0F0"}), make_grid_shape(1, 1, 1, 1), make_costs(1, {})); }),
-        "these programs cannot run: 0B0, the 1st instruction of team 0, needs 0F0 before it; 0F0 is the 2nd");
+TEST(Predict, UsesTheCostsOfEachMicrobatch) {
+    const StepCosts costs(
+        {{{.forward = 1, .send = 2}, {.forward = 3, .send = 1}}, {{.forward = 5}, {.forward = 7}}});
+
+    PipelineShape shape = make_grid_shape(2, 1, 1, 2, false);
+    shape.slots = 2;  // no team waits for a buffer
+
+    const Prediction prediction = predict(two_forwards(), shape, costs);
+
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 1-4");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 8-15");
 }
 
-TEST(Predict, RequiresCostsOfEveryStage) {
+// Micro-batch 0 of step 1 is micro-batch 2 of the programs.
+TEST(Predict, RepeatsTheCostsOfMicrobatchesInEachStep) {
+    PipelineShape shape = make_grid_shape(1, 1, 1, 2);
+    shape.steps = 2;
+    const StepCosts costs(CostTable{{{.forward = 1}, {.forward = 10}}});
+
+    const Prediction prediction =
+        predict(programs_of({"0F0 0B0 0F1 0B1 REDUCE0 STEP0 0F2 0B2 0F3 0B3 REDUCE0 STEP0"}), shape, costs);
+
+    EXPECT_EQ(prediction.makespan, 2 * (1 + 10 + 4));
+}
+
+// Two replicas of a stage. The second one executes micro-batch 1, which takes ten times as long as micro-batch
+// 0, and its update takes ten times as long, too.
+TEST(Predict, UsesTheUpdateOfTheReplicaThatExecutesAMicrobatch) {
+    const StepCosts costs(CostTable{{{.reduce = 1, .step = 1}, {.forward = 10, .reduce = 2, .step = 10}}});
+
+    const Prediction prediction = predict(programs_of({"0F0 0B0 REDUCE0 STEP0", "0F1 0B1 REDUCE0 STEP0"}),
+                                          make_grid_shape(1, 2, 1, 1), costs);
+
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 1-3, STEP0 14-15");
+    EXPECT_EQ(to_string(prediction.spans[1]), "0F1 0-10, 0B1 10-12, STEP0 14-24");
+}
+
+// Stage 1 neither executes nor waits for the empty micro-batch 0, whose forward would take 100 on stage 0.
+TEST(Predict, SkipsEmptyMicrobatches) {
+    const std::vector<StageCost> costs{{.forward = 100, .send = 100}, {.forward = 1, .send = 1}};
+
+    const Prediction prediction = predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false),
+                                          StepCosts(CostTable{costs, costs}, {true, false}));
+
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F1 0-1");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F1 2-3");
+}
+
+TEST(Predict, RejectsProgramsThatCannotRun) {
+    const std::vector<Program> programs =
+        programs_of({"0F0 0RECV_B0 0B0 0SEND_F0 REDUCE0 STEP0", "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1"});
+
+    EXPECT_EQ(
+        catch_message<BugError>([&] { predict(programs, make_grid_shape(2, 1, 1, 1), make_costs(2, {})); }),
+        "these programs cannot run: team 0 waits for 1SEND_B0 of team 1");
+}
+
+TEST(Predict, RequiresCostsOfEveryStageAndMicrobatch) {
     EXPECT_EQ(catch_message<BugError>(
                   [] { predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), make_costs(1, {})); }),
               "costs of 1 stages for 2");
+    EXPECT_EQ(
+        catch_message<BugError>([] {
+            predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), StepCosts(CostTable{{{}, {}}, {{}}}));
+        }),
+        "the costs are not those of 2 micro-batches");
 }
 
 }  // namespace

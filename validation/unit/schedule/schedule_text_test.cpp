@@ -27,8 +27,7 @@ Prediction two_stages() {
             .spans = {{span(Op::forward, 0, 0, 0, 1), span(Op::forward, 0, 1, 1, 2),
                        span(Op::backward, 0, 0, 4, 6), span(Op::backward, 0, 1, 7, 9)},
                       {span(Op::forward, 1, 0, 1, 2), span(Op::backward, 1, 0, 2, 4),
-                       span(Op::forward, 1, 1, 4, 5), span(Op::backward, 1, 1, 5, 7)}},
-            .peak_activations = {2, 1}};
+                       span(Op::forward, 1, 1, 4, 5), span(Op::backward, 1, 1, 5, 7)}}};
 }
 
 TEST(ScheduleCsv, RoundTripsPrograms) {
@@ -181,8 +180,7 @@ TEST(ScheduleGrid, OmitsNonComputeInstructions) {
 TEST(ScheduleGrid, ShowsInstructionsWithoutDurationOneCellWide) {
     const Prediction prediction{.makespan = 0,
                                 .busy_times = {0},
-                                .spans = {{span(Op::forward, 0, 0, 0, 0), span(Op::backward, 0, 0, 0, 0)}},
-                                .peak_activations = {1}};
+                                .spans = {{span(Op::forward, 0, 0, 0, 0), span(Op::backward, 0, 0, 0, 0)}}};
 
     EXPECT_EQ(draw_grid(prediction), "team 0   F0 B0\n");
 }
@@ -193,8 +191,7 @@ TEST(ScheduleGrid, IsNotStretchedByVeryShortInstructions) {
         .makespan = 8.001,
         .busy_times = {6, 6.001},
         .spans = {{span(Op::forward, 0, 0, 0, 2), span(Op::backward, 0, 0, 6.001, 8.001)},
-                  {span(Op::forward, 1, 0, 2, 2.001), span(Op::backward, 1, 0, 2.001, 6.001)}},
-        .peak_activations = {1, 1}};
+                  {span(Op::forward, 1, 0, 2, 2.001), span(Op::backward, 1, 0, 2.001, 6.001)}}};
 
     EXPECT_EQ(draw_grid(prediction),
               "team 0   F0       B0\n"

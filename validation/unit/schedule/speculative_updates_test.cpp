@@ -99,7 +99,7 @@ TEST(ValidatedUpdates, BlockFurtherForwardsUntilAllGradientsAreReady) {
     const std::vector<Program> programs = unroll(lower_phases(zb_h2_phases(2, 3), shape), shape, 2);
     shape.steps = 2;
 
-    const Prediction prediction = predict(programs, shape, {{}, {.backward_weight = 3}});
+    const Prediction prediction = predict(programs, shape, std::vector<StageCost>{{}, {.backward_weight = 3}});
 
     const auto span_of = [&](std::size_t team, const Instruction& instruction) {
         return *std::ranges::find(prediction.spans[team], instruction, &Span::instruction);
