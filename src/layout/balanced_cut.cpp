@@ -18,14 +18,14 @@ std::vector<LayerLoad> recompute_all(const std::vector<LayerLoad>& layers) {
     return loads;
 }
 
-// The costs of a run of layers as a stage on one kind of device.
+// The costs of each stage for each range of layers `run` that it may hold, on one kind of device.
 class KindCosts {
 public:
     KindCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
         : loads_(layers), recomputed_loads_(recompute_all(layers)), rules_(rules) {}
 
-    // Returns the seconds per micro-batch.
-    double seconds(std::size_t stage, Range run) const {
+    // Returns the seconds per micro-batch: see find_balanced_cuts().
+    double predict_seconds(std::size_t stage, Range run) const {
         const LayerLoad& load = find_load(stage, run);
         const bool is_last = stage + 1 == rules_.stages.size();
         const double send_seconds =
@@ -38,9 +38,12 @@ public:
                send_back_seconds;
     }
 
-    double update_seconds(std::size_t stage, Range run) const { return find_load(stage, run).update_seconds; }
+    // Returns the seconds per step.
+    double predict_update_seconds(std::size_t stage, Range run) const {
+        return find_load(stage, run).update_seconds;
+    }
 
-    double bytes(std::size_t stage, Range run) const {
+    double count_bytes(std::size_t stage, Range run) const {
         const StagePosition& position = rules_.stages[stage];
         const LayerLoad& load = find_load(stage, run);
         const std::size_t max_row_bytes = std::max(load.row_bytes, find_input_bytes(run));
@@ -53,7 +56,7 @@ private:
     const LayerLoad& find_load(std::size_t stage, Range run) const {
         return (rules_.stages[stage].recomputes ? recomputed_loads_ : loads_).find_load(run);
     }
-    // Returns the bytes per micro-batch of the rows that the previous stage sends; 0 for the first stage.
+    // Returns the bytes per micro-batch of the rows that the stage receives; 0 for the first stage.
     std::size_t find_input_bytes(Range run) const {
         return run.begin == 0 ? 0 : loads_.find_load({run.begin - 1, 1}).row_bytes;
     }
@@ -62,43 +65,49 @@ private:
     const BalanceRules& rules_;
 };
 
-// The costs of a run of layers as a stage: the maximum over the kinds of devices that hold the stage.
+// The costs of each stage for each range of layers `run` that it may hold. Each cost is the maximum over the
+// kinds of the stage's devices.
 class StageCosts {
 public:
     StageCosts(const std::vector<std::vector<LayerLoad>>& kinds, const BalanceRules& rules) : rules_(rules) {
-        for (const std::vector<LayerLoad>& layers : kinds) kinds_.emplace_back(layers, rules);
+        for (const std::vector<LayerLoad>& layers : kinds) costs_by_kind_.emplace_back(layers, rules);
     }
 
-    double seconds(std::size_t stage, Range run) const { return find_max(stage, run, &KindCosts::seconds); }
-    double update_seconds(std::size_t stage, Range run) const {
-        return find_max(stage, run, &KindCosts::update_seconds);
+    double predict_seconds(std::size_t stage, Range run) const {
+        return find_max_cost(stage, run, &KindCosts::predict_seconds);
     }
-    double bytes(std::size_t stage, Range run) const { return find_max(stage, run, &KindCosts::bytes); }
+    double predict_update_seconds(std::size_t stage, Range run) const {
+        return find_max_cost(stage, run, &KindCosts::predict_update_seconds);
+    }
+    double count_bytes(std::size_t stage, Range run) const {
+        return find_max_cost(stage, run, &KindCosts::count_bytes);
+    }
 
     // Returns the seconds per micro-batch, or `infinite_cost` if the stage exceeds the memory limit.
-    double allowed_seconds(std::size_t stage, Range run) const {
-        const auto limit = static_cast<double>(rules_.memory_limit);
-        const bool fits_in_memory = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
-        return fits_in_memory ? seconds(stage, run) : infinite_cost;
+    double predict_seconds_within_limit(std::size_t stage, Range run) const {
+        const auto max_bytes = static_cast<double>(rules_.memory_limit);
+        const bool is_within_limit = rules_.memory_limit == 0 || count_bytes(stage, run) <= max_bytes;
+        return is_within_limit ? predict_seconds(stage, run) : infinite_cost;
     }
 
 private:
-    // Returns the maximum of a cost over the kinds of devices that hold the stage.
-    double find_max(std::size_t stage, Range run, double (KindCosts::*figure)(std::size_t, Range) const) const {
-        double maximum_figure = 0;
+    // Returns the maximum of `cost` over the kinds of the stage's devices.
+    double find_max_cost(std::size_t stage, Range run,
+                         double (KindCosts::*cost)(std::size_t, Range) const) const {
+        double max_cost = 0;
         for (const std::size_t kind : rules_.stages[stage].kinds)
-            maximum_figure = std::max(maximum_figure, (kinds_[kind].*figure)(stage, run));
-        return maximum_figure;
+            max_cost = std::max(max_cost, (costs_by_kind_[kind].*cost)(stage, run));
+        return max_cost;
     }
 
-    std::vector<KindCosts> kinds_;
+    std::vector<KindCosts> costs_by_kind_;
     const BalanceRules& rules_;
 };
 
 [[noreturn]] void throw_limit_exceeded(const StageCosts& costs, std::size_t layers, const BalanceRules& rules) {
     const std::size_t stages = rules.stages.size();
-    const auto bytes = [&](std::size_t stage, Range run) { return costs.bytes(stage, run); };
-    const double min_bytes = find_best_cut(layers, stages, bytes, maximum).cost;
+    const auto count_bytes = [&](std::size_t stage, Range run) { return costs.count_bytes(stage, run); };
+    const double min_bytes = find_best_cut(layers, stages, count_bytes, maximum).cost;
     throw ConfigError(cat("no cut of ", layers, " layers into ", stages, " stages keeps each within ",
                           rules.memory_limit, " bytes: the best needs ", static_cast<std::size_t>(min_bytes),
                           "; raise --memory-limit, or use more stages, smaller micro-batches or --recompute"));
@@ -122,18 +131,23 @@ std::vector<std::size_t> find_balanced_cuts(const std::vector<std::vector<LayerL
     const std::size_t stages = rules.stages.size();
     check_stage_count(layers, stages);
     const StageCosts costs(kinds, rules);
-    const auto seconds = [&](std::size_t stage, Range run) { return costs.allowed_seconds(stage, run); };
-    const double slowest = find_best_cut(layers, stages, seconds, maximum).cost;
-    if (slowest == infinite_cost) throw_limit_exceeded(costs, layers, rules);
-    const auto update_cost = [&](std::size_t stage, Range run) {
-        return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : infinite_cost;
+    const auto predict_seconds = [&](std::size_t stage, Range run) {
+        return costs.predict_seconds_within_limit(stage, run);
     };
-    const double longest_update = find_best_cut(layers, stages, update_cost, maximum).cost;
-    const auto squared_cost = [&](std::size_t stage, Range run) {
-        const double cost = seconds(stage, run);
-        return update_cost(stage, run) <= longest_update ? cost * cost : infinite_cost;
+    const double max_stage_seconds = find_best_cut(layers, stages, predict_seconds, maximum).cost;
+    if (max_stage_seconds == infinite_cost) throw_limit_exceeded(costs, layers, rules);
+    // An infinite cost excludes the cuts that an earlier criterion rejects.
+    const auto predict_update_seconds = [&](std::size_t stage, Range run) {
+        return predict_seconds(stage, run) <= max_stage_seconds ? costs.predict_update_seconds(stage, run)
+                                                                : infinite_cost;
     };
-    return find_best_cut(layers, stages, squared_cost, sum).lengths;
+    const double max_update_seconds = find_best_cut(layers, stages, predict_update_seconds, maximum).cost;
+    const auto compute_squared_seconds = [&](std::size_t stage, Range run) {
+        const double stage_seconds = predict_seconds(stage, run);
+        return predict_update_seconds(stage, run) <= max_update_seconds ? stage_seconds * stage_seconds
+                                                                        : infinite_cost;
+    };
+    return find_best_cut(layers, stages, compute_squared_seconds, sum).lengths;
 }
 
 }  // namespace trireme::layout

@@ -9,6 +9,7 @@ namespace {
 
 int divide_rounding_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
 
+// True if a rank with the load `load` stays within the memory limit. `rank` is its position.
 bool fits_in_memory(const LayerLoad& load, const GroupPosition& rank, const PipedreamRules& rules) {
     if (rules.memory_limit == 0) return true;
     const auto waiting_microbatches =
@@ -25,25 +26,26 @@ RunLoads::RunLoads(const std::vector<LayerLoad>& layers) {
     for (std::size_t begin = 0; begin < layers.size(); ++begin) {
         std::vector<LayerLoad>& runs = loads_.emplace_back();
         runs.push_back(layers[begin]);
-        for (std::size_t l = begin + 1; l < layers.size(); ++l)
-            runs.push_back(merge_loads(runs.back(), layers[l]));
+        for (std::size_t layer = begin + 1; layer < layers.size(); ++layer)
+            runs.push_back(merge_loads(runs.back(), layers[layer]));
     }
 }
 
 std::vector<GroupLevel> make_group_levels(const std::vector<LinkLevel>& links, int ranks) {
     std::vector<GroupLevel> levels;
-    int ranks_per_group = 1;  // of the previous level
+    int ranks_per_group = 1;  // ranks per group of the previous level
     for (const LinkLevel& level : links) {
-        const int size = level.ranks == 0 ? ranks : std::min(level.ranks, ranks);
-        if (size == ranks_per_group) continue;
-        if (ranks % size != 0 || size % ranks_per_group != 0) {
-            throw ConfigError(cat("links join groups of ", size, " ranks, and ", ranks,
-                                  " ranks are not a whole number of groups; use a multiple of ", size,
+        const int group_ranks = level.ranks == 0 ? ranks : std::min(level.ranks, ranks);
+        if (group_ranks == ranks_per_group) continue;
+        if (ranks % group_ranks != 0 || group_ranks % ranks_per_group != 0) {
+            throw ConfigError(cat("links join groups of ", group_ranks, " ranks, and ", ranks,
+                                  " ranks are not a whole number of groups; use a multiple of ", group_ranks,
                                   " ranks"));
         }
-        levels.push_back(
-            {.subgroups = size / ranks_per_group, .ranks_per_subgroup = ranks_per_group, .link = level.link});
-        ranks_per_group = size;
+        levels.push_back({.subgroups = group_ranks / ranks_per_group,
+                          .ranks_per_subgroup = ranks_per_group,
+                          .link = level.link});
+        ranks_per_group = group_ranks;
     }
     if (ranks_per_group < ranks || levels.empty())
         levels.push_back({.subgroups = ranks / ranks_per_group, .ranks_per_subgroup = ranks_per_group});
@@ -63,10 +65,10 @@ GroupPlan::GroupPlan(const SharingTask& task, std::size_t level, const GroupPosi
                      const SubgroupPlans& subgroup_plans)
     : task_(task), level_(level), group_(group), subgroup_plans_(subgroup_plans) {
     const std::size_t layers = task.loads.layers();
-    const std::size_t begins = level + 1 == task.levels.size() ? 1 : layers;
+    const std::size_t begin_count = level + 1 == task.levels.size() ? 1 : layers;
     const int subgroups = task.levels[level].subgroups;
-    choices_.resize(begins * layers * static_cast<std::size_t>(subgroups));
-    for (std::size_t begin = 0; begin < begins; ++begin) {
+    choices_.resize(begin_count * layers * static_cast<std::size_t>(subgroups));
+    for (std::size_t begin = 0; begin < begin_count; ++begin) {
         for (std::size_t end = begin + 1; end <= layers; ++end) {
             const Range run{begin, end - begin};
             for (int used = 1; used <= subgroups; ++used) choices_[index(run, used)] = find_best(run, used);
@@ -80,21 +82,21 @@ std::size_t GroupPlan::index(Range run, int subgroups) const {
            static_cast<std::size_t>(subgroups) - 1;
 }
 
-// Either all subgroups hold the whole run, or the last ones hold the end of the run and the others hold its
-// beginning in the best way.
+// Compares two kinds of assignments. Either all subgroups hold the whole run, or the last subgroups hold the
+// end of the run and the earlier subgroups have the best assignment of its beginning.
 GroupPlan::Choice GroupPlan::find_best(Range run, int subgroups) const {
     Choice choice{.seconds = predict_seconds(run, {subgroups, subgroups}),
                   .last_begin = run.begin,
                   .last_count = subgroups};
     for (std::size_t split = run.begin + 1; split < run.end(); ++split) {
         const double message_seconds = predict_message_seconds(split);
-        for (int last = 1; last < subgroups; ++last) {
-            const double earlier_seconds = best({run.begin, split - run.begin}, subgroups - last).seconds;
+        for (int last_count = 1; last_count < subgroups; ++last_count) {
+            const double earlier_seconds = best({run.begin, split - run.begin}, subgroups - last_count).seconds;
             const double lower_bound = std::max(message_seconds, earlier_seconds);
             if (lower_bound >= choice.seconds) continue;
             const double seconds =
-                std::max(lower_bound, predict_seconds({split, run.end() - split}, {subgroups, last}));
-            if (seconds < choice.seconds) choice = {seconds, split, last};
+                std::max(lower_bound, predict_seconds({split, run.end() - split}, {subgroups, last_count}));
+            if (seconds < choice.seconds) choice = {seconds, split, last_count};
         }
     }
     return choice;

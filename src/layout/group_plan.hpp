@@ -1,5 +1,5 @@
-// The best ways for a group of linked ranks, e.g. a node, to hold runs of layers: a table of PipeDream's
-// planner.
+// The best assignments of runs of consecutive layers to a group of linked ranks, e.g. a node: a table of
+// PipeDream's planner: see pipedream.hpp.
 #pragma once
 
 #include <compare>
@@ -31,40 +31,44 @@ private:
 struct GroupLevel {
     int subgroups = 1;
     int ranks_per_subgroup = 1;
-    Link link = {};  // between subgroups
+    Link link = {};  // between any two subgroups of a group
 
     friend bool operator==(const GroupLevel&, const GroupLevel&) = default;
 };
 
-// Returns the levels from the smallest groups to the group of all ranks, at least one level. Throws ConfigError
-// if the ranks cannot be divided into whole groups.
+// Returns the levels from the smallest groups to the group of all ranks, at least one level. If `links` has no
+// group of all ranks, communication at the last level takes no time. Throws ConfigError if the groups of a
+// level do not divide the ranks evenly, or do not consist of whole groups of the previous level.
 std::vector<GroupLevel> make_group_levels(const std::vector<LinkLevel>& links, int ranks);
 
+// The time of an assignment that exceeds the memory limit.
 inline constexpr double infinite_seconds = std::numeric_limits<double>::infinity();
 
-// The layers that the planner assigns to ranks, and what determines their costs.
+// The layers that the planner assigns to ranks, and the inputs that determine the costs of assignments.
 struct SharingTask {
     RunLoads loads;
     PipedreamRules rules;
     std::vector<GroupLevel> levels;
 };
 
-// The position of a group in the whole pipeline.
+// The position of a group, or of a single rank, in the whole pipeline.
 struct GroupPosition {
-    int copies = 1;       // groups, including this one, that hold the same layers and share the micro-batches
-    int ranks_after = 0;  // number of ranks in later stages; 0 if memory has no limit
+    int copies = 1;       // number of groups, including this one, that hold the same layers; the groups share
+                          // the micro-batches of a step
+    int ranks_after = 0;  // number of ranks in later stages; always 0 if memory has no limit
 
     friend auto operator<=>(const GroupPosition&, const GroupPosition&) = default;
 };
 
-// Adjacent subgroups of a group that hold the same layers: `count` subgroups, of which the last one has index
+// Adjacent subgroups of a group that all hold the same layers: the subgroups with indices `end` - `count` to
 // `end` - 1.
 struct SubgroupRun {
     int end = 0;
     int count = 0;
 };
 
-// Returns the position of each of `subgroups` in the whole pipeline. `group` is the position of their group.
+// Returns the position that each of `subgroups` has. `level` and `group` are the level and the position of the
+// group that contains them.
 GroupPosition find_subgroup_position(const SharingTask& task, std::size_t level, const GroupPosition& group,
                                      const SubgroupRun& subgroups);
 
@@ -72,18 +76,19 @@ GroupPosition find_subgroup_position(const SharingTask& task, std::size_t level,
 class GroupPlan {
 public:
     // The best assignment of a run of layers to the first n subgroups of a group. The last `last_count` of
-    // these subgroups all hold the layers from `last_begin` to the end of the run.
+    // these n subgroups all hold the layers from `last_begin` to the end of the run.
     struct Choice {
-        double seconds = infinite_seconds;  // per step: the longest activity
+        double seconds = infinite_seconds;  // seconds per step of the longest activity
         std::size_t last_begin = 0;         // first layer that the last subgroups hold
-        int last_count = 0;                 // number of these last subgroups
+        int last_count = 0;                 // number of the last subgroups
     };
 
     // Plans of the previous level, not owned; empty at level 0. Element [end - 1][count - 1] is the plan of
-    // subgroup `end` - 1 if it holds the same layers as the `count` - 1 subgroups before it.
+    // each subgroup of SubgroupRun{end, count}.
     using SubgroupPlans = std::vector<std::vector<const GroupPlan*>>;
 
-    // Plans all runs of layers; at the top level only runs that begin with the first layer.
+    // Plans all runs of layers; at the top level only runs that begin with the first layer. `task` and
+    // `subgroup_plans` must outlive the plan.
     GroupPlan(const SharingTask& task, std::size_t level, const GroupPosition& group,
               const SubgroupPlans& subgroup_plans);
 
@@ -93,8 +98,11 @@ public:
 private:
     std::size_t index(Range run, int subgroups) const;
     Choice find_best(Range run, int subgroups) const;
+    // Returns the seconds per step of the longest activity if all of `subgroups` hold `run`.
     double predict_seconds(Range run, const SubgroupRun& subgroups) const;
+    // Returns the seconds per step of the passes and the update of a rank that holds `run`.
     double predict_rank_seconds(Range run, const GroupPosition& rank) const;
+    // Returns the seconds per step of the messages between layers `end` - 1 and `end`.
     double predict_message_seconds(std::size_t end) const;
 
     const SharingTask& task_;

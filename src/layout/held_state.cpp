@@ -6,6 +6,7 @@
 namespace trireme::layout {
 namespace {
 
+// Sorts boxes of a tensor with equal columns next to each other, from top to bottom.
 void sort_by_columns(std::vector<TensorBox>& boxes) {
     std::ranges::sort(boxes, {}, [](const TensorBox& tensor_box) {
         return std::tuple(tensor_box.tensor, tensor_box.box.columns.begin, tensor_box.box.columns.count,
@@ -33,13 +34,13 @@ std::vector<TensorBox> merge_adjacent_boxes(std::vector<TensorBox> boxes) {
     return merged;
 }
 
-// Returns the boxes that the rank holds.
+// Returns the boxes that `rank` holds. A box that several stages of the rank use is listed once.
 std::vector<TensorBox> list_values(const std::vector<HeldTensor>& tensors, int rank) {
     std::vector<TensorBox> boxes;
     for (std::size_t t = 0; t < tensors.size(); ++t) {
         for (const Slice& slice : tensors[t].slices) {
             if (slice.rank != rank || slice.box.is_empty()) continue;
-            const TensorBox tensor_box{t, slice.box};  // listed once, even if two stages of the rank use it
+            const TensorBox tensor_box{t, slice.box};
             if (std::ranges::find(boxes, tensor_box) == boxes.end()) boxes.push_back(tensor_box);
         }
     }
@@ -71,12 +72,12 @@ HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vec
 std::vector<Placement> find_placements_within(const std::vector<Placement>& placements, const Box& local) {
     std::vector<Placement> found;
     for (const auto& [box, row, column] : placements) {
-        const Box common = intersect({{row, box.rows.count}, {column, box.columns.count}}, local);
-        if (common.is_empty()) continue;
-        found.push_back({.box = {{box.rows.begin + common.rows.begin - row, common.rows.count},
-                                 {box.columns.begin + common.columns.begin - column, common.columns.count}},
-                         .row = common.rows.begin - local.rows.begin,
-                         .column = common.columns.begin - local.columns.begin});
+        const Box overlap = intersect({{row, box.rows.count}, {column, box.columns.count}}, local);
+        if (overlap.is_empty()) continue;
+        found.push_back({.box = {{box.rows.begin + overlap.rows.begin - row, overlap.rows.count},
+                                 {box.columns.begin + overlap.columns.begin - column, overlap.columns.count}},
+                         .row = overlap.rows.begin - local.rows.begin,
+                         .column = overlap.columns.begin - local.columns.begin});
     }
     return found;
 }

@@ -8,20 +8,21 @@
 namespace trireme::layout {
 namespace {
 
-ReplicaLayout make_grid_replica(const Grid& grid, int pipe, int data) {
-    const int first = (pipe * grid.data + data) * grid.tensor;
+ReplicaLayout make_grid_replica(const Grid& grid, int pipe_position, int replica_index) {
+    const int first_rank = (pipe_position * grid.data + replica_index) * grid.tensor;
     ReplicaLayout replica{.ranks = {}, .shares = grid.shares};
-    for (int t = 0; t < grid.tensor; ++t) replica.ranks.push_back(first + t);
+    for (int t = 0; t < grid.tensor; ++t) replica.ranks.push_back(first_rank + t);
     if (replica.shares.empty()) replica.shares.assign(replica.ranks.size(), 1);
     return replica;
 }
 
+// Returns the position in the pipeline of the team that holds `stage`.
 int find_pipe_position(const Grid& grid, int stage) {
     const bool is_second_chunk_of_v = grid.placement == ChunkPlacement::v_shaped && stage >= grid.pipe;
     return is_second_chunk_of_v ? 2 * grid.pipe - 1 - stage : stage % grid.pipe;
 }
 
-// Returns the number of half items before a layer. Each item (the embedding, a block, or the head) counts as
+// Returns the number of half items before a layer. An item is the embedding, a block or the head, and counts as
 // two halves. The embedding, layer 0, is one layer but a whole item; any other layer is half an item.
 std::size_t count_half_items(std::size_t layer) { return layer == 0 ? 0 : layer + 1; }
 
@@ -29,23 +30,24 @@ std::string halves_to_string(std::size_t halves) {
     return std::to_string(halves / 2) + (halves % 2 == 1 ? ".5" : "");
 }
 
-// Returns the items of a range of layers: "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" if a cut falls
+// Describes the items of a range of layers: "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" if a cut falls
 // inside block 3. The last item of a model of `model_layers` layers is complete even if the model has no final
 // norm.
 std::string layers_to_string(Range layers, std::size_t model_layers) {
-    const std::size_t begin = count_half_items(layers.begin);
-    const std::size_t halves = count_half_items(layers.end());
-    const std::size_t end = layers.end() == model_layers ? halves + halves % 2 : halves;
-    const std::size_t last = end % 2 == 0 ? end - 2 : end;
-    if (last <= begin) return "layer " + halves_to_string(begin);
-    return "layers " + halves_to_string(begin) + "-" + halves_to_string(last);
+    const std::size_t begin_halves = count_half_items(layers.begin);
+    const std::size_t counted_halves = count_half_items(layers.end());
+    const bool is_end_of_model = layers.end() == model_layers;
+    const std::size_t end_halves = is_end_of_model ? counted_halves + counted_halves % 2 : counted_halves;
+    const std::size_t last_halves = end_halves % 2 == 0 ? end_halves - 2 : end_halves;
+    if (last_halves <= begin_halves) return "layer " + halves_to_string(begin_halves);
+    return "layers " + halves_to_string(begin_halves) + "-" + halves_to_string(last_halves);
 }
 
 bool are_equal(const std::vector<std::size_t>& shares) {
     return std::ranges::adjacent_find(shares, std::ranges::not_equal_to{}) == shares.end();
 }
 
-// Returns e.g. " (5:2:1)", or nothing if shares are even.
+// Returns e.g. " (5:2:1)", or an empty string if the shares are equal.
 std::string shares_to_string(const std::vector<std::size_t>& shares) {
     if (are_equal(shares)) return "";
     std::string text = " ";

@@ -6,21 +6,23 @@
 namespace trireme::layout {
 namespace {
 
-std::string layers_to_string(std::size_t begin, std::size_t end) {
+// Returns e.g. "layer 3" or "layers 3-5" for the layers from `begin` to `end` - 1.
+std::string describe_layers(std::size_t begin, std::size_t end) {
     if (end - begin == 1) return cat("layer ", begin);
     return cat("layers ", begin, "-", end - 1);
 }
 
-void check_first_layer(const Layout& layout, std::size_t s, std::size_t expected, const std::string& place) {
-    const std::size_t begin = layout.stages[s].layers.begin;
-    if (begin > expected) {
-        throw ConfigError(cat("no stage of ", place, " holds ", layers_to_string(expected, begin),
-                              "; let stage ", s, " begin at layer ", expected));
+void check_first_layer(const Layout& layout, std::size_t stage, std::size_t expected_begin,
+                       const std::string& place) {
+    const std::size_t begin = layout.stages[stage].layers.begin;
+    if (begin > expected_begin) {
+        throw ConfigError(cat("no stage of ", place, " holds ", describe_layers(expected_begin, begin),
+                              "; let stage ", stage, " begin at layer ", expected_begin));
     }
-    if (begin < expected) {
-        throw ConfigError(cat("stage ", s, " of ", place, " begins at layer ", begin, ", but stage ", s - 1,
-                              " ends with layer ", expected - 1, "; let stage ", s, " begin at layer ",
-                              expected));
+    if (begin < expected_begin) {
+        throw ConfigError(cat("stage ", stage, " of ", place, " begins at layer ", begin, ", but stage ",
+                              stage - 1, " ends with layer ", expected_begin - 1, "; let stage ", stage,
+                              " begin at layer ", expected_begin));
     }
 }
 
@@ -30,39 +32,39 @@ void check_layers(const Layout& layout, std::size_t layers, const std::string& p
                               " (halves of blocks count one each); use a layout made for this model"));
     }
     if (layout.stages.empty()) throw ConfigError(cat(place, " has no stage; name at least one"));
-    std::size_t next = 0;
+    std::size_t next_layer = 0;  // first layer after the stages that have been checked
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-        const Range range = layout.stages[s].layers;
-        if (range.count == 0) {
+        const Range stage_layers = layout.stages[s].layers;
+        if (stage_layers.count == 0) {
             throw ConfigError(
                 cat("stage ", s, " of ", place, " has no layer; give it at least one, or leave it out"));
         }
-        check_first_layer(layout, s, next, place);
-        next = range.end();
+        check_first_layer(layout, s, next_layer, place);
+        next_layer = stage_layers.end();
     }
-    const std::size_t last = layout.stages.size() - 1;
-    if (next < layers) {
-        throw ConfigError(cat("no stage of ", place, " holds ", layers_to_string(next, layers), "; let stage ",
-                              last, " end with layer ", layers - 1));
+    const std::size_t last_stage = layout.stages.size() - 1;
+    if (next_layer < layers) {
+        throw ConfigError(cat("no stage of ", place, " holds ", describe_layers(next_layer, layers),
+                              "; let stage ", last_stage, " end with layer ", layers - 1));
     }
-    if (next > layers) {
-        throw ConfigError(cat("stage ", last, " of ", place, " ends with layer ", next - 1,
+    if (next_layer > layers) {
+        throw ConfigError(cat("stage ", last_stage, " of ", place, " ends with layer ", next_layer - 1,
                               " and the model has ", layers, ", 0-", layers - 1, "; let it end with layer ",
                               layers - 1));
     }
 }
 
-void check_shares(const ReplicaLayout& replica, const std::string& name) {
+void check_ranks_and_shares(const ReplicaLayout& replica, const std::string& replica_name) {
     if (replica.ranks.empty())
-        throw ConfigError(cat(name, " has no rank; give it at least one, or leave it out"));
+        throw ConfigError(cat(replica_name, " has no rank; give it at least one, or leave it out"));
     if (replica.shares.size() != replica.ranks.size()) {
-        throw ConfigError(cat(name, " has ", replica.ranks.size(), " ranks and ", replica.shares.size(),
+        throw ConfigError(cat(replica_name, " has ", replica.ranks.size(), " ranks and ", replica.shares.size(),
                               " shares; give each of its ranks one share"));
     }
-    const auto zero = std::ranges::find(replica.shares, 0U);
-    if (zero == replica.shares.end()) return;
-    throw ConfigError(cat(name, " gives rank ",
-                          replica.ranks[static_cast<std::size_t>(zero - replica.shares.begin())],
+    const auto zero_share = std::ranges::find(replica.shares, 0U);
+    if (zero_share == replica.shares.end()) return;
+    throw ConfigError(cat(replica_name, " gives rank ",
+                          replica.ranks[static_cast<std::size_t>(zero_share - replica.shares.begin())],
                           " a share of 0; make it at least 1, or leave the rank out"));
 }
 
@@ -74,15 +76,15 @@ void check_replicas(const Layout& layout, const std::string& place) {
                 cat("stage ", s, " of ", place, " has no replica; give it at least one, with its ranks"));
         }
         for (std::size_t r = 0; r < replicas.size(); ++r) {
-            const std::string name = cat("replica ", r, " of stage ", s, " of ", place);
-            check_shares(replicas[r], name);
+            const std::string replica_name = cat("replica ", r, " of stage ", s, " of ", place);
+            check_ranks_and_shares(replicas[r], replica_name);
             if (replicas[r].turns == 0)
-                throw ConfigError(cat(name, " takes no turn; let it take at least 1, or leave it out"));
+                throw ConfigError(cat(replica_name, " takes no turn; let it take at least 1, or leave it out"));
         }
     }
 }
 
-// Records the stage or the idleness of each rank, and rejects contradictions.
+// Records for each rank that it holds a replica or that it is idle. Throws ConfigError on contradictions.
 class RankAssignments {
 public:
     RankAssignments(const Layout& layout, int ranks, const std::string& place)
@@ -90,11 +92,12 @@ public:
 
     void add_replica_rank(int rank, std::size_t stage, std::size_t replica) {
         Assignment& assignment = find_assignment(rank);
-        if (assignment.is_working && assignment.stage == stage) refuse_two_replicas(rank, assignment, replica);
-        if (assignment.is_working && find_ranks(assignment) != find_ranks({true, false, stage, replica})) {
-            refuse_two_teams(rank, assignment, {true, false, stage, replica});
-        }
-        assignment = {true, false, stage, replica};
+        const Assignment new_assignment{
+            .is_working = true, .is_idle = false, .stage = stage, .replica = replica};
+        if (assignment.is_working && assignment.stage == stage) throw_twice_in_stage(rank, assignment, replica);
+        if (assignment.is_working && find_ranks(assignment) != find_ranks(new_assignment))
+            throw_in_two_teams(rank, assignment, new_assignment);
+        assignment = new_assignment;
     }
 
     void add_idle_rank(int rank) {
@@ -116,20 +119,20 @@ public:
         }
         if (unnamed_ranks.empty()) return;
         const std::size_t named_count = assignments_.size() - unnamed_ranks.size();
-        const bool are_last = static_cast<std::size_t>(unnamed_ranks.front()) == named_count;
+        const bool are_last_ranks = static_cast<std::size_t>(unnamed_ranks.front()) == named_count;
         throw ConfigError(cat(ranks_to_string(unnamed_ranks), " of ", assignments_.size(),
                               unnamed_ranks.size() == 1 ? " is" : " are", " nowhere in ", place_,
-                              are_last
+                              are_last_ranks
                                   ? cat("; use every rank, call these idle, or start ", named_count, " ranks")
                                   : "; use every rank, or call these idle"));
     }
 
 private:
     struct Assignment {
-        bool is_working = false;  // has a stage
+        bool is_working = false;  // holds a replica
         bool is_idle = false;
-        std::size_t stage = 0;    // the last recorded stage
-        std::size_t replica = 0;  // index of its replica of that stage
+        std::size_t stage = 0;    // the stage recorded last; 0 if not working
+        std::size_t replica = 0;  // index of the rank's replica of `stage`
     };
 
     Assignment& find_assignment(int rank) {
@@ -140,11 +143,12 @@ private:
         return assignments_[static_cast<std::size_t>(rank)];
     }
 
+    // Returns all ranks of the replica.
     const std::vector<int>& find_ranks(const Assignment& assignment) const {
         return layout_.stages[assignment.stage].replicas[assignment.replica].ranks;
     }
 
-    [[noreturn]] void refuse_two_replicas(int rank, const Assignment& assignment, std::size_t replica) const {
+    [[noreturn]] void throw_twice_in_stage(int rank, const Assignment& assignment, std::size_t replica) const {
         if (assignment.replica == replica) {
             throw ConfigError(cat("rank ", rank, " is twice in replica ", replica, " of stage ",
                                   assignment.stage, " of ", place_, "; name it once"));
@@ -153,10 +157,10 @@ private:
                               " of stage ", assignment.stage, " of ", place_, "; name it in one of them"));
     }
 
-    [[noreturn]] void refuse_two_teams(int rank, const Assignment& one, const Assignment& other) const {
+    [[noreturn]] void throw_in_two_teams(int rank, const Assignment& first, const Assignment& second) const {
         throw ConfigError(cat("rank ", rank, " is in two stages of ", place_, ": with ",
-                              ranks_to_string(find_ranks(one)), " in stage ", one.stage, ", and with ",
-                              ranks_to_string(find_ranks(other)), " in stage ", other.stage,
+                              ranks_to_string(find_ranks(first)), " in stage ", first.stage, ", and with ",
+                              ranks_to_string(find_ranks(second)), " in stage ", second.stage,
                               "; name it in one of them, or the same ranks in the same order in both"));
     }
 

@@ -6,17 +6,17 @@
 namespace trireme::layout {
 
 std::vector<Migration> find_team_migrations(const std::vector<Migration>& all, const std::vector<int>& team) {
-    // Returns the size of the team if the rank is not in it.
+    // Returns the size of the team if `rank` is not in the team.
     const auto find_index_in_team = [&](int rank) {
         return static_cast<int>(std::ranges::find(team, rank) - team.begin());
     };
-    const int size = static_cast<int>(team.size());
+    const int team_size = static_cast<int>(team.size());
     std::vector<Migration> team_migrations;
     for (const Migration& each : all) {
         const Migration migration{.from = find_index_in_team(each.from),
                                   .to = find_index_in_team(each.to),
                                   .fractions = each.fractions};
-        if (migration.from < size && migration.to < size) team_migrations.push_back(migration);
+        if (migration.from < team_size && migration.to < team_size) team_migrations.push_back(migration);
     }
     return team_migrations;
 }

@@ -17,8 +17,8 @@ namespace {
 
 // The embedding, a block or the head.
 struct Item {
-    std::size_t layers = 0;
-    std::size_t parameters = 0;
+    std::size_t layers = 0;      // number of layers
+    std::size_t parameters = 0;  // number of parameters
     bool is_block = false;
 };
 
@@ -49,23 +49,24 @@ Cuts cut_uniformly(const std::vector<Item>& items, std::size_t stages) {
     return cuts;
 }
 
-// Gives each stage in order the largest number of items with at most `limit` parameters, but leaves at least
-// one item for every later stage. Returns nothing if some items remain.
-std::optional<Cuts> fill_stages(const std::vector<Item>& items, std::size_t stages, std::size_t limit) {
+// Gives each stage in order the largest number of items with at most `max_parameters` parameters together, but
+// leaves at least one item for every later stage. Returns std::nullopt if some items remain.
+std::optional<Cuts> fill_stages(const std::vector<Item>& items, std::size_t stages,
+                                std::size_t max_parameters) {
     Cuts cuts(stages, 0);
-    std::size_t next = 0;
+    std::size_t next_item = 0;
     for (std::size_t s = 0; s < stages; ++s) {
         const std::size_t end = items.size() - (stages - 1 - s);
         std::size_t parameters = 0;
-        while (next < end && parameters + items[next].parameters <= limit) {
-            parameters += items[next++].parameters;
+        while (next_item < end && parameters + items[next_item].parameters <= max_parameters) {
+            parameters += items[next_item++].parameters;
             ++cuts[s];
         }
     }
-    return next == items.size() ? std::optional(cuts) : std::nullopt;
+    return next_item == items.size() ? std::optional(cuts) : std::nullopt;
 }
 
-// Finds the smallest possible number of parameters of the largest stage by bisection.
+// Minimizes the number of parameters of the largest stage, by bisection.
 Cuts cut_by_parameters(const std::vector<Item>& items, std::size_t stages) {
     std::size_t low = 0;
     std::size_t high = 0;
@@ -84,6 +85,7 @@ Cuts cut_by_parameters(const std::vector<Item>& items, std::size_t stages) {
     return *fill_stages(items, stages, high);
 }
 
+// Begins each stage after the first with a block.
 Cuts cut_by_type(const std::vector<Item>& items, std::size_t stages) {
     std::vector<std::size_t> blocks;  // indices of the blocks among the items
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -104,30 +106,30 @@ Cuts cut_by_type(const std::vector<Item>& items, std::size_t stages) {
     return cuts;
 }
 
-// Parses "4,3,3,4". Returns nothing for any other text.
+// Parses numbers with commas between them, e.g. "4,3,3,4". Returns std::nullopt for any other text.
 std::optional<Cuts> parse_numbers(std::string_view text) {
     Cuts numbers;
     const char* const end = text.data() + text.size();
-    for (const char* at = text.data();; ++at) {
+    for (const char* begin = text.data();; ++begin) {
         std::uint32_t number = 0;  // 32 bits, so that sums of numbers do not overflow
-        const auto [after, error] = std::from_chars(at, end, number);
+        const auto [number_end, error] = std::from_chars(begin, end, number);
         if (error != std::errc{}) return std::nullopt;
         numbers.push_back(number);
-        if (after == end) return numbers;
-        if (*after != ',') return std::nullopt;
-        at = after;
+        if (number_end == end) return numbers;
+        if (*number_end != ',') return std::nullopt;
+        begin = number_end;
     }
 }
 
-// Returns `cuts`, the numbers in `partition`. Throws ConfigError if they do not fit.
+// Returns `cuts`, the numbers in `partition`. Throws ConfigError if they do not fit the items and stages.
 Cuts check_listed_cuts(const std::vector<Item>& items, std::size_t stages, const std::string& partition,
                        const Cuts& cuts) {
     if (cuts.size() != stages) {
         throw ConfigError(cat("--partition ", partition, " names ", cuts.size(), " stages and there are ",
                               stages, "; name the items of each stage, ", items.size(), " in all"));
     }
-    if (const auto empty = std::ranges::find(cuts, 0U); empty != cuts.end()) {
-        throw ConfigError(cat("--partition ", partition, " gives stage ", empty - cuts.begin(),
+    if (const auto empty_stage = std::ranges::find(cuts, 0U); empty_stage != cuts.end()) {
+        throw ConfigError(cat("--partition ", partition, " gives stage ", empty_stage - cuts.begin(),
                               " no item; give every stage at least one"));
     }
     const std::size_t sum = std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
@@ -143,11 +145,11 @@ Cuts find_cuts(const std::vector<Item>& items, std::size_t stages, const std::st
     if (partition == "parameters") return cut_by_parameters(items, stages);
     if (partition == "type") return cut_by_type(items, stages);
     if (const auto cuts = parse_numbers(partition)) return check_listed_cuts(items, stages, partition, *cuts);
-    const std::array<std::string, 5> known{"uniform", "parameters", "type", "measured", "pipedream"};
+    const std::array<std::string, 5> known_partitions{"uniform", "parameters", "type", "measured", "pipedream"};
     throw ConfigError(cat(
         "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "
         "4,3,3,4, and not \"",
-        partition, "\"", suggest_word(partition, known)));
+        partition, "\"", suggest_word(partition, known_partitions)));
 }
 
 }  // namespace
@@ -159,11 +161,11 @@ std::vector<std::size_t> cut_layers(const std::vector<LayerFacts>& layers, std::
     std::vector<std::size_t> lengths;
     auto item = items.begin();
     for (const std::size_t count : find_cuts(items, stages, partition)) {
-        std::size_t length = 0;
+        std::size_t layer_count = 0;
         for (const auto end = item + static_cast<std::ptrdiff_t>(count); item != end; ++item) {
-            length += item->layers;
+            layer_count += item->layers;
         }
-        lengths.push_back(length);
+        lengths.push_back(layer_count);
     }
     return lengths;
 }

@@ -8,13 +8,15 @@
 namespace trireme::layout {
 namespace {
 
-// A box and all ranks that have a slice with exactly this box. Thousands of slices have only a few distinct
-// boxes.
+// A box and the ranks that have a slice with exactly this box, ascending. Thousands of slices have only a few
+// distinct boxes.
 struct SharedBox {
     Box box;
     std::vector<int> ranks;
 };
 
+// Returns the slices that are not empty, sorted by row, then column, then rank. Throws BugError if a slice
+// exceeds the tensor.
 std::vector<Slice> sort_slices(const HeldTensor& tensor) {
     std::vector<Slice> slices;
     for (const Slice& slice : tensor.slices) {
@@ -33,7 +35,7 @@ std::vector<Slice> sort_slices(const HeldTensor& tensor) {
     return slices;
 }
 
-// Returns the distinct boxes, sorted by first row.
+// Returns the distinct boxes of the tensor's slices, sorted by first row.
 std::vector<SharedBox> find_shared_boxes(const HeldTensor& tensor) {
     std::vector<SharedBox> boxes;
     for (const Slice& slice : sort_slices(tensor)) {
@@ -43,13 +45,13 @@ std::vector<SharedBox> find_shared_boxes(const HeldTensor& tensor) {
     return boxes;
 }
 
-// Returns the begins and ends of the ranges of all boxes, ascending and without duplicates. `find_range`
+// Returns the begins and ends of the ranges of all boxes, ascending and without duplicates. `select_range`
 // returns the rows or the columns of a box.
-template <class Boxes, class FindRange>
-std::vector<std::size_t> list_cut_lines(const Boxes& boxes, FindRange find_range) {
+template <class Boxes, class SelectRange>
+std::vector<std::size_t> list_cut_lines(const Boxes& boxes, SelectRange select_range) {
     std::vector<std::size_t> lines;
     for (const auto& shared_box : boxes) {
-        const Range range = find_range(shared_box);
+        const Range range = select_range(shared_box);
         lines.push_back(range.begin);
         lines.push_back(range.end());
     }
@@ -58,10 +60,12 @@ std::vector<std::size_t> list_cut_lines(const Boxes& boxes, FindRange find_range
     return lines;
 }
 
-using StripBoxes = std::vector<const SharedBox*>;  // boxes that cross a strip of rows from top to bottom
+// All boxes that contain rows of a strip. A strip is a range of rows within which no box begins or ends, so
+// each of these boxes contains all its rows.
+using StripBoxes = std::vector<const SharedBox*>;
 
-// Returns for every i the holders between the cut lines i and i + 1 of `lines`, which cut columns. Holders are
-// ascending.
+// Returns the holders of each interval of columns in a strip. `lines` has the cut lines between columns.
+// Element i has the ranks that hold columns lines[i] to lines[i + 1] - 1, ascending; the last element is empty.
 std::vector<std::vector<int>> find_holders_between(const std::vector<std::size_t>& lines,
                                                    const StripBoxes& boxes) {
     std::vector<std::vector<int>> holders(lines.size());
@@ -69,20 +73,19 @@ std::vector<std::vector<int>> find_holders_between(const std::vector<std::size_t
         const Range columns = shared_box->box.columns;
         const auto first = std::ranges::lower_bound(lines, columns.begin);
         for (auto line = first; *line < columns.end(); ++line) {
-            auto& cell = holders[static_cast<std::size_t>(line - lines.begin())];
-            cell.insert(cell.end(), shared_box->ranks.begin(), shared_box->ranks.end());
+            std::vector<int>& ranks = holders[static_cast<std::size_t>(line - lines.begin())];
+            ranks.insert(ranks.end(), shared_box->ranks.begin(), shared_box->ranks.end());
         }
     }
-    for (auto& cell : holders) {
-        std::ranges::sort(cell);
-        cell.erase(std::unique(cell.begin(), cell.end()), cell.end());
+    for (std::vector<int>& ranks : holders) {
+        std::ranges::sort(ranks);
+        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     }
     return holders;
 }
 
-// Returns the pieces of a strip, i.e. of rows between which no box begins or ends. Neighbours with equal
-// holders are one piece.
-std::vector<Piece> make_strip_pieces(std::size_t tensor, Range rows, const StripBoxes& boxes) {
+// Returns the pieces of the strip `rows`, sorted by column. Adjacent columns with equal holders form one piece.
+std::vector<Piece> make_strip_pieces(std::size_t tensor_index, Range rows, const StripBoxes& boxes) {
     const auto lines =
         list_cut_lines(boxes, [](const SharedBox* shared_box) { return shared_box->box.columns; });
     auto holders = find_holders_between(lines, boxes);
@@ -94,7 +97,7 @@ std::vector<Piece> make_strip_pieces(std::size_t tensor, Range rows, const Strip
             pieces.back().holders == holders[i]) {
             pieces.back().box.columns.count += columns.count;
         } else {
-            pieces.push_back({tensor, {rows, columns}, std::move(holders[i])});
+            pieces.push_back({tensor_index, {rows, columns}, std::move(holders[i])});
         }
     }
     return pieces;
@@ -105,39 +108,41 @@ bool may_merge(const Piece& above, const Piece& below) {
            above.holders == below.holders;
 }
 
-// Adds the pieces of the next strip to `pieces`, or merges them with the pieces directly above. `above` has the
-// indices of the pieces that reach the bottom of the previous strip, sorted by column; on return it has those
-// of this strip.
-void add_strip(std::vector<Piece>& pieces, std::vector<std::size_t>& above, std::vector<Piece> strip) {
-    std::vector<std::size_t> lowest_pieces;
-    auto candidate = above.begin();
-    for (Piece& piece : strip) {
+// Adds the pieces of the next strip to `pieces`, or merges them with the pieces directly above. `lowest_pieces`
+// has the indices of the pieces that reach the last row of the previous strip, sorted by column. On return
+// `lowest_pieces` has the indices of the pieces that reach the last row of the added strip.
+void add_strip(std::vector<Piece>& pieces, std::vector<std::size_t>& lowest_pieces,
+               std::vector<Piece> strip_pieces) {
+    std::vector<std::size_t> new_lowest_pieces;
+    auto candidate = lowest_pieces.begin();
+    for (Piece& piece : strip_pieces) {
         const std::size_t column = piece.box.columns.begin;
-        while (candidate != above.end() && pieces[*candidate].box.columns.begin < column) ++candidate;
-        if (candidate != above.end() && may_merge(pieces[*candidate], piece)) {
+        while (candidate != lowest_pieces.end() && pieces[*candidate].box.columns.begin < column) ++candidate;
+        if (candidate != lowest_pieces.end() && may_merge(pieces[*candidate], piece)) {
             pieces[*candidate].box.rows.count += piece.box.rows.count;
-            lowest_pieces.push_back(*candidate);
+            new_lowest_pieces.push_back(*candidate);
         } else {
-            lowest_pieces.push_back(pieces.size());
+            new_lowest_pieces.push_back(pieces.size());
             pieces.push_back(std::move(piece));
         }
     }
-    above = std::move(lowest_pieces);
+    lowest_pieces = std::move(new_lowest_pieces);
 }
 
-// Adds the pieces of a tensor, one strip of rows after the other.
+// Adds the pieces of a tensor to `pieces`, strip by strip from the first row to the last.
 void add_tensor(std::vector<Piece>& pieces, std::size_t tensor_index, const HeldTensor& tensor) {
     const std::vector<SharedBox> boxes = find_shared_boxes(tensor);
     const auto lines = list_cut_lines(boxes, [](const SharedBox& shared_box) { return shared_box.box.rows; });
     StripBoxes strip_boxes;
-    std::vector<std::size_t> above;
-    auto next = boxes.begin();
+    std::vector<std::size_t> lowest_pieces;
+    auto next_box = boxes.begin();
     for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
         std::erase_if(strip_boxes,
                       [&](const SharedBox* shared_box) { return shared_box->box.rows.end() <= lines[i]; });
-        for (; next != boxes.end() && next->box.rows.begin == lines[i]; ++next) strip_boxes.push_back(&*next);
+        for (; next_box != boxes.end() && next_box->box.rows.begin == lines[i]; ++next_box)
+            strip_boxes.push_back(&*next_box);
         const Range rows{lines[i], lines[i + 1] - lines[i]};
-        add_strip(pieces, above, make_strip_pieces(tensor_index, rows, strip_boxes));
+        add_strip(pieces, lowest_pieces, make_strip_pieces(tensor_index, rows, strip_boxes));
     }
 }
 

@@ -12,19 +12,23 @@ namespace {
 
 constexpr int max_ranks = 1024;  // keeps the tables small and the search short
 
+// Plans groups of ranks on demand, from the group of all ranks to the smallest groups, and assembles the stages
+// of the best plan.
 class Planner {
 public:
     explicit Planner(const SharingTask& task) : task_(task) {}
 
     PipedreamPlan plan() {
-        const std::size_t top = task_.levels.size() - 1;
-        const Range all{0, task_.loads.layers()};
-        const double seconds = find_plan(top, {}).best(all, task_.levels[top].subgroups).seconds;
+        const std::size_t top_level = task_.levels.size() - 1;
+        const Range all_layers{0, task_.loads.layers()};
+        const double seconds =
+            find_plan(top_level, {}).best(all_layers, task_.levels[top_level].subgroups).seconds;
         if (seconds == infinite_seconds) throw_limit_exceeded();
-        Layout layout{.layers = all.count, .stages = {}};
-        for (const Stage& stage : collect_stages(top, all, {})) {
-            StageLayout& held = layout.stages.emplace_back(StageLayout{.layers = stage.layers});
-            for (const int rank : stage.ranks) held.replicas.push_back({.ranks = {rank}, .shares = {1}});
+        Layout layout{.layers = all_layers.count, .stages = {}};
+        for (const Stage& stage : collect_stages(top_level, all_layers, {})) {
+            StageLayout& stage_layout = layout.stages.emplace_back(StageLayout{.layers = stage.layers});
+            for (const int rank : stage.ranks)
+                stage_layout.replicas.push_back({.ranks = {rank}, .shares = {1}});
         }
         return {.layout = std::move(layout), .seconds = seconds};
     }
@@ -32,59 +36,61 @@ public:
 private:
     struct Stage {
         Range layers;
-        std::vector<int> ranks;  // relative to the group's first rank
+        std::vector<int> ranks;  // one per replica, relative to the first rank of the group that is planned
     };
-    struct Key {
+    struct GroupKey {
         std::size_t level = 0;
         GroupPosition group = {};
-        friend auto operator<=>(const Key&, const Key&) = default;
+        friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
     };
-    struct Entry {
-        GroupPlan::SubgroupPlans subgroup_plans;
+    struct PlannedGroup {
+        GroupPlan::SubgroupPlans subgroup_plans;  // `plan` has a reference to these
         std::optional<GroupPlan> plan;
     };
 
     const GroupPlan& find_plan(std::size_t level, const GroupPosition& group) {
-        const auto [at, is_new] = entries_.try_emplace({level, group});
-        Entry& entry = at->second;
+        const auto [entry, is_new] = planned_groups_.try_emplace({level, group});
+        PlannedGroup& planned = entry->second;
         if (is_new) {
-            if (level > 0) entry.subgroup_plans = find_subgroup_plans(level, group);
-            entry.plan.emplace(task_, level, group, entry.subgroup_plans);
+            if (level > 0) planned.subgroup_plans = find_subgroup_plans(level, group);
+            planned.plan.emplace(task_, level, group, planned.subgroup_plans);
         }
-        return *entry.plan;
+        return *planned.plan;
     }
 
     GroupPlan::SubgroupPlans find_subgroup_plans(std::size_t level, const GroupPosition& group) {
         GroupPlan::SubgroupPlans subgroup_plans;
         for (int end = 1; end <= task_.levels[level].subgroups; ++end) {
-            auto& plans_per_count = subgroup_plans.emplace_back();
+            auto& plans_by_count = subgroup_plans.emplace_back();
             for (int count = 1; count <= end; ++count) {
-                plans_per_count.push_back(
+                plans_by_count.push_back(
                     &find_plan(level - 1, find_subgroup_position(task_, level, group, {end, count})));
             }
         }
         return subgroup_plans;
     }
 
-    // Returns the stages into which a group at `level` and position `group` cuts `run`, the layers that it
-    // holds. Follows the best choices from the last layers to the first.
+    // Returns the stages into which the group at `level` and position `group` cuts its layers `run`. Follows
+    // the best choices from the last layers to the first.
     std::vector<Stage> collect_stages(std::size_t level, Range run, const GroupPosition& group) {
         std::vector<Stage> stages;
         SubgroupRun subgroups{.end = task_.levels[level].subgroups};
         while (run.count > 0) {
             const GroupPlan::Choice choice = find_plan(level, group).best(run, subgroups.end);
             subgroups.count = choice.last_count;
-            const Range held{choice.last_begin, run.end() - choice.last_begin};
-            std::vector<Stage> last = collect_subgroup_stages(level, held, group, subgroups);
-            stages.insert(stages.begin(), last.begin(), last.end());
+            const Range last_layers{choice.last_begin, run.end() - choice.last_begin};
+            const std::vector<Stage> last_stages =
+                collect_subgroup_stages(level, last_layers, group, subgroups);
+            stages.insert(stages.begin(), last_stages.begin(), last_stages.end());
             run.count = choice.last_begin - run.begin;
             subgroups.end -= subgroups.count;
         }
         return stages;
     }
 
-    // Returns the stages into which `subgroups` cut `run`, the layers that each of them holds. The replicas of
-    // a stage alternate between the subgroups, so that a micro-batch stays in one subgroup for all stages.
+    // Returns the stages into which `subgroups`, which all hold the layers `run`, cut this run. `level` and
+    // `group` are the level and the position of the group that contains `subgroups`. The replicas of a stage
+    // alternate between the subgroups, so that a micro-batch stays in one subgroup for all stages.
     std::vector<Stage> collect_subgroup_stages(std::size_t level, Range run, const GroupPosition& group,
                                                const SubgroupRun& subgroups) {
         std::vector<Stage> stages{{.layers = run, .ranks = {0}}};
@@ -110,7 +116,7 @@ private:
     }
 
     const SharingTask& task_;
-    std::map<Key, Entry> entries_;  // the plans that have been computed
+    std::map<GroupKey, PlannedGroup> planned_groups_;
 };
 
 }  // namespace

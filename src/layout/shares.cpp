@@ -26,15 +26,15 @@ void check_shares(std::size_t count, std::span<const std::size_t> weights, const
     }
 }
 
-// The units that are not yet given to a weight, and the sum of the weights that still have none.
 struct RemainingUnits {
-    std::size_t count = 0;
-    std::size_t weight = 0;
+    std::size_t count = 0;   // number of units that no weight has yet
+    std::size_t weight = 0;  // sum of the weights that have no unit yet
 };
 
-// Gives one unit to each weight whose proportional number of units is below one. This reduces the proportional
-// numbers of the other weights, so the function repeats it until all of those numbers are at least one. Returns
-// what remains for the other weights.
+// Gives one unit to each weight whose proportional number of units, remaining.count * weight /
+// remaining.weight, is below one. Each such unit reduces the proportional numbers of the other weights, so the
+// function repeats until all these numbers are at least one. `units` has the number of units per weight.
+// Returns what remains for the weights without a unit.
 RemainingUnits give_one_unit_to_small_weights(std::vector<std::size_t>& units, RemainingUnits remaining,
                                               std::span<const std::size_t> weights) {
     for (bool is_settled = false; !is_settled;) {
@@ -49,13 +49,13 @@ RemainingUnits give_one_unit_to_small_weights(std::vector<std::size_t>& units, R
     return remaining;
 }
 
-// Gives the remaining units to the weights that have none, in proportion, rounded down. The units that rounding
-// leaves go one by one to the weight with the smallest (units + 1) / weight, where `units` is the number of
-// units that it has so far. This minimizes the maximum of units / weight: the ranks of a team wait for the rank
-// with this maximum.
+// Gives the remaining units to the weights that have none, in proportion, rounded down. Then gives each unit
+// that rounding leaves to the weight with the smallest (units + 1) / weight, where `units` is the number of
+// units that the weight has already. This rule minimizes the maximum of units / weight: the ranks of a team
+// wait for the rank with this maximum.
 void distribute_in_proportion(std::vector<std::size_t>& units, RemainingUnits remaining,
                               std::span<const std::size_t> weights) {
-    std::vector<std::size_t> receivers;
+    std::vector<std::size_t> receivers;  // indices of the weights that have none
     std::size_t undistributed = remaining.count;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (units[i] > 0) continue;
@@ -63,30 +63,31 @@ void distribute_in_proportion(std::vector<std::size_t>& units, RemainingUnits re
         units[i] = remaining.count * weights[i] / remaining.weight;
         undistributed -= units[i];
     }
-    const auto has_less_with_one_more = [&](std::size_t i, std::size_t other) {
+    // Compares (units + 1) / weight without rounding.
+    const auto has_smaller_quotient = [&](std::size_t i, std::size_t other) {
         return (units[i] + 1) * weights[other] < (units[other] + 1) * weights[i];
     };
     for (; undistributed > 0; --undistributed)
-        ++units[*std::ranges::min_element(receivers, has_less_with_one_more)];
+        ++units[*std::ranges::min_element(receivers, has_smaller_quotient)];
 }
 
-// Assigns `count` items one after another and returns the worker of each. `item_counts` has the number of items
-// that each worker already has, and is updated.
+// Assigns `count` items by the rule of assign_turns() and returns the worker of each item. `item_counts` has
+// the number of items that each worker already has, and is updated.
 std::vector<std::size_t> assign_more_turns(std::vector<std::size_t>& item_counts,
                                            const std::vector<double>& speeds, std::size_t count) {
-    std::vector<std::size_t> turns;
+    std::vector<std::size_t> workers;
     const auto compute_finish_time = [&](std::size_t worker) {
         return static_cast<double>(item_counts[worker] + 1) / speeds[worker];
     };
     for (std::size_t item = 0; item < count; ++item) {
-        std::size_t first = 0;
+        std::size_t earliest = 0;
         for (std::size_t worker = 1; worker < speeds.size(); ++worker) {
-            if (compute_finish_time(worker) < compute_finish_time(first)) first = worker;
+            if (compute_finish_time(worker) < compute_finish_time(earliest)) earliest = worker;
         }
-        ++item_counts[first];
-        turns.push_back(first);
+        ++item_counts[earliest];
+        workers.push_back(earliest);
     }
-    return turns;
+    return workers;
 }
 
 }  // namespace

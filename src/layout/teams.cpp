@@ -8,30 +8,30 @@ namespace trireme::layout {
 namespace {
 
 bool has_equal_replica_counts(const Layout& layout) {
-    const std::size_t replicas = layout.stages.front().replicas.size();
-    return std::ranges::all_of(layout.stages,
-                               [&](const StageLayout& stage) { return stage.replicas.size() == replicas; });
+    const std::size_t replica_count = layout.stages.front().replicas.size();
+    return std::ranges::all_of(
+        layout.stages, [&](const StageLayout& stage) { return stage.replicas.size() == replica_count; });
 }
 
 // True if `team` holds the replica with index `replica` of each of its stages.
-bool is_same_replica_everywhere(const Team& team, const Layout& layout, std::size_t replica) {
+bool holds_replica_of_each_stage(const Team& team, const Layout& layout, std::size_t replica) {
     return std::ranges::all_of(team.stages, [&](int stage) {
         return layout.stages[static_cast<std::size_t>(stage)].replicas[replica].ranks == team.ranks;
     });
 }
 
-// True if the teams form data-parallel pipelines of `pipe` teams each, and the team at position p of a pipeline
-// holds the stages list_stages(p, pipe).
+// True if the teams form one pipeline per data-parallel replica, all with the same number of teams, and the
+// team at position p of a pipeline of `pipe` teams holds the stages list_stages(p, pipe).
 template <class ListStages>
 bool forms_pipelines(const Layout& layout, const ListStages& list_stages) {
     if (!has_equal_replica_counts(layout)) return false;
-    const std::size_t replicas = layout.stages.front().replicas.size();
+    const std::size_t replica_count = layout.stages.front().replicas.size();
     const std::vector<Team> teams = make_teams(layout);
-    const std::size_t pipe = teams.size() / replicas;
-    if (pipe * replicas != teams.size()) return false;
+    const std::size_t pipe = teams.size() / replica_count;
+    if (pipe * replica_count != teams.size()) return false;
     for (std::size_t t = 0; t < teams.size(); ++t) {
         if (teams[t].stages != list_stages(static_cast<int>(t % pipe), static_cast<int>(pipe))) return false;
-        if (!is_same_replica_everywhere(teams[t], layout, t / pipe)) return false;
+        if (!holds_replica_of_each_stage(teams[t], layout, t / pipe)) return false;
     }
     return true;
 }
@@ -40,20 +40,24 @@ bool forms_pipelines(const Layout& layout, const ListStages& list_stages) {
 
 std::vector<Team> make_teams(const Layout& layout) {
     std::map<int, Team> team_by_first_rank;
-    std::vector<std::pair<std::size_t, int>> order;  // replica of the team's first stage, the team's first rank
+    // Per team: the index of its replica in its first stage, and its first rank. Teams are added in the order
+    // of their first stages, which the stable sort keeps among equal replicas.
+    std::vector<std::pair<std::size_t, int>> order;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const auto& replicas = layout.stages[s].replicas;
         for (std::size_t r = 0; r < replicas.size(); ++r) {
-            const int first = replicas[r].ranks.front();
-            const auto [entry, is_new] = team_by_first_rank.try_emplace(first, Team{replicas[r].ranks, {}});
+            const int first_rank = replicas[r].ranks.front();
+            const auto [entry, is_new] =
+                team_by_first_rank.try_emplace(first_rank, Team{replicas[r].ranks, {}});
             entry->second.stages.push_back(static_cast<int>(s));
-            if (is_new) order.emplace_back(r, first);
+            if (is_new) order.emplace_back(r, first_rank);
         }
     }
     std::ranges::stable_sort(order, {}, &std::pair<std::size_t, int>::first);
     std::vector<Team> teams;
     teams.reserve(order.size());
-    for (const auto& [replica, first] : order) teams.push_back(std::move(team_by_first_rank.at(first)));
+    for (const auto& [replica, first_rank] : order)
+        teams.push_back(std::move(team_by_first_rank.at(first_rank)));
     return teams;
 }
 

@@ -5,7 +5,8 @@
 namespace trireme::mover {
 namespace {
 
-// Returns a view of the box `part` in `matrix`, which has the elements of the box `whole`.
+// Returns a view of the box `part` in `matrix`, which has exactly the elements of the box `whole`. `part` must
+// lie within `whole`.
 template <class View>
 View view_part(const View& matrix, const layout::Box& whole, const layout::Box& part) {
     return matrix.row_range(part.rows.begin - whole.rows.begin, part.rows.count)
@@ -26,19 +27,19 @@ BoxMemory::BoxMemory(const std::vector<BoxInMemory>& boxes) {
 
 template <class Use>
 void BoxMemory::for_each_held_part(const std::string& tensor, const layout::Box& box, Use&& use) const {
-    std::size_t covered = 0;
+    std::size_t held_elements = 0;
     const auto held_boxes = boxes_.find(tensor);
     if (held_boxes != boxes_.end()) {
         for (const HeldBox& held : held_boxes->second) {
             const layout::Box part = intersect(held.placement.box, box);
             if (part.is_empty()) continue;
-            covered += part.size();
+            held_elements += part.size();
             use(part, held.view_box(part));
         }
     }
-    if (covered == box.size()) return;
-    throw BugError(
-        cat("a move needs ", box.size(), " elements of ", tensor, " on a rank that has ", covered, " of them"));
+    if (held_elements == box.size()) return;
+    throw BugError(cat("a move needs ", box.size(), " elements of ", tensor, " on a rank that has ",
+                       held_elements, " of them"));
 }
 
 void BoxMemory::read(const std::string& tensor, const layout::Box& box, device::Tensor destination) const {

@@ -10,7 +10,7 @@ namespace trireme::mover {
 
 namespace {
 
-// Adds the elements that each rank sends and receives in a round.
+// Adds to `elements_per_rank` the elements that each rank sends and receives in a round.
 void add_elements(const MoveRound& round, std::map<int, std::size_t>& elements_per_rank) {
     for (const MoveMessage& message : round) {
         elements_per_rank[message.source] += message.elements;
@@ -60,7 +60,7 @@ Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<
                const MoveRules& rules) {
     Move move;
     for (const layout::HeldTensor& tensor : after) move.tensors.push_back(tensor.name);
-    SenderChooser senders(rules.nodes);
+    SenderChooser sender_chooser(rules.nodes);
     Rounds rounds(rules.max_elements_per_round);
     for (const MovePiece& piece : make_move_pieces(before, after)) {
         for (const int rank : piece.list_retaining_ranks())
@@ -69,7 +69,8 @@ Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<
         if (receivers.empty()) continue;
         for (const layout::Box& box : cut_box(piece.box, rules.max_elements_per_round)) {
             for (const int rank : receivers) {
-                rounds.add({piece.tensor, box, senders.choose(piece.before, rank, box.size()), rank});
+                const int source = sender_chooser.choose(piece.before, rank, box.size());
+                rounds.add({piece.tensor, box, source, rank});
             }
         }
     }

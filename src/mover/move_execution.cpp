@@ -8,7 +8,8 @@
 namespace trireme::mover {
 namespace {
 
-// Calls use(transfer, offset) for each box of a message. `offset` is the number of elements before the box.
+// Calls use(transfer, offset) for each box of a message. `offset` is the number of elements that precede the
+// box in the message.
 template <class Use>
 void for_each_box(const MoveMessage& message, Use&& use) {
     std::size_t offset = 0;
@@ -18,7 +19,7 @@ void for_each_box(const MoveMessage& message, Use&& use) {
     }
 }
 
-// Returns the number of elements that a rank sends and receives in a round.
+// Returns the number of elements that a rank sends plus receives in a round.
 std::size_t count_elements(const MoveRound& round, int rank) {
     std::size_t sum = 0;
     for (const MoveMessage& message : round) {
@@ -31,18 +32,18 @@ std::size_t count_elements(const MoveRound& round, int rank) {
 
 struct MoveExecution::State {
     State(const Move& the_move, const std::vector<BoxInMemory>& old_boxes,
-          const std::vector<BoxInMemory>& new_boxes, device::DType type, comm::Communicator& ranks)
+          const std::vector<BoxInMemory>& new_boxes, device::DType the_dtype, comm::Communicator& the_group)
         : move(the_move),
           from(old_boxes),
           to(new_boxes),
-          dtype(type),
-          group(ranks),
-          memory(count_message_buffer_bytes(the_move, type, ranks.rank()),
-                 ranks.is_ghost() ? device::MemorySpace::ghost : device::MemorySpace::host) {}
+          dtype(the_dtype),
+          group(the_group),
+          memory(count_message_buffer_bytes(the_move, the_dtype, the_group.rank()),
+                 the_group.is_ghost() ? device::MemorySpace::ghost : device::MemorySpace::host) {}
 
     void copy_local_boxes() const;
-    void start_round();
-    void end_round();
+    void start_round();  // posts the messages of the round; a no-op after the last round
+    void end_round();    // unpacks the received messages and starts the next round
     bool is_over() const { return round == move.rounds.size(); }
 
     device::Tensor allocate_buffer(std::size_t elements);
@@ -58,16 +59,17 @@ struct MoveExecution::State {
     BoxMemory from, to;
     device::DType dtype;
     comm::Communicator& group;
-    device::Buffer memory;
-    std::size_t used_elements = 0;  // elements of `memory` that buffers of this round occupy
-    std::size_t round = 0;          // round in progress
-    std::vector<comm::Communicator::RequestId> requests = {};
+    device::Buffer memory;          // of the message buffers of a round
+    std::size_t used_elements = 0;  // elements of `memory` that message buffers occupy in this round
+    std::size_t round = 0;          // index of the round in progress
+    std::vector<comm::Communicator::RequestId> requests = {};  // of incomplete messages of this round
     std::vector<PendingReceive> pending_receives = {};
 };
 
 namespace {
 
-// Returns a view of a box in the buffer of its message. `offset` is the number of elements before the box.
+// Returns a view of a box in the buffer of its message. `offset` is the number of elements that precede the
+// box.
 device::Tensor view_box(const device::Tensor& buffer, const layout::Box& box, std::size_t offset) {
     return {buffer.at(offset), buffer.dtype, box.rows.count, box.columns.count, box.columns.count};
 }

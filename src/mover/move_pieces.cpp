@@ -10,6 +10,7 @@
 namespace trireme::mover {
 namespace {
 
+// Returns the highest rank that holds a slice, plus one.
 int count_ranks(const std::vector<layout::HeldTensor>& tensors) {
     int ranks = 0;
     for (const layout::HeldTensor& tensor : tensors) {
@@ -27,7 +28,8 @@ TensorsByName index_by_name(const std::vector<layout::HeldTensor>& tensors) {
 }
 
 // Returns a tensor with the slices before and after the move. The ranks of the slices of `after` are increased
-// by `rank_offset`, so that holders before and after the move remain distinct.
+// by `rank_offset`, so that holders before and after the move remain distinct. `before` is null if the tensor
+// has no slices before the move.
 layout::HeldTensor merge_slices(const layout::HeldTensor* before, const layout::HeldTensor& after,
                                 int rank_offset) {
     layout::HeldTensor merged = after;
@@ -41,7 +43,7 @@ layout::HeldTensor merge_slices(const layout::HeldTensor* before, const layout::
     return merged;
 }
 
-// Separates the old and the new holders of a piece of the merged tensor.
+// Separates the holders before and after the move of `merged`, a piece of a tensor from merge_slices().
 MovePiece make_move_piece(layout::Piece merged, int rank_offset) {
     const auto first_after = std::ranges::lower_bound(merged.holders, rank_offset);
     MovePiece piece{.tensor = merged.tensor,
@@ -61,9 +63,9 @@ std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& b
     const TensorsByName before_by_name = index_by_name(before);
     std::vector<layout::HeldTensor> merged_tensors;
     for (const layout::HeldTensor& tensor : after) {
-        const auto found = before_by_name.find(tensor.name);
-        merged_tensors.push_back(
-            merge_slices(found == before_by_name.end() ? nullptr : found->second, tensor, rank_offset));
+        const auto before_entry = before_by_name.find(tensor.name);
+        merged_tensors.push_back(merge_slices(
+            before_entry == before_by_name.end() ? nullptr : before_entry->second, tensor, rank_offset));
     }
     std::vector<MovePiece> pieces;
     for (layout::Piece& merged_piece : cut_in_pieces(merged_tensors)) {
@@ -79,13 +81,13 @@ std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& b
 }
 
 std::vector<layout::Box> cut_box(const layout::Box& box, std::size_t max_elements) {
-    const std::size_t columns = std::min(box.columns.count, max_elements);
-    const std::size_t rows = columns < box.columns.count ? 1 : max_elements / columns;
+    const std::size_t max_columns = std::min(box.columns.count, max_elements);
+    const std::size_t max_rows = max_columns < box.columns.count ? 1 : max_elements / max_columns;
     std::vector<layout::Box> boxes;
-    for (std::size_t r = 0; r < box.rows.count; r += rows) {
-        for (std::size_t c = 0; c < box.columns.count; c += columns) {
-            boxes.push_back({{box.rows.begin + r, std::min(rows, box.rows.count - r)},
-                             {box.columns.begin + c, std::min(columns, box.columns.count - c)}});
+    for (std::size_t row = 0; row < box.rows.count; row += max_rows) {
+        for (std::size_t column = 0; column < box.columns.count; column += max_columns) {
+            boxes.push_back({{box.rows.begin + row, std::min(max_rows, box.rows.count - row)},
+                             {box.columns.begin + column, std::min(max_columns, box.columns.count - column)}});
         }
     }
     return boxes;
@@ -103,8 +105,9 @@ std::vector<int> MovePiece::list_retaining_ranks() const {
     return ranks;
 }
 
-bool SenderChooser::are_on_same_node(int a, int b) const {
-    return nodes_.empty() || nodes_.at(static_cast<std::size_t>(a)) == nodes_.at(static_cast<std::size_t>(b));
+bool SenderChooser::are_on_same_node(int rank, int other_rank) const {
+    return nodes_.empty() ||
+           nodes_.at(static_cast<std::size_t>(rank)) == nodes_.at(static_cast<std::size_t>(other_rank));
 }
 
 int SenderChooser::choose(const std::vector<int>& holders, int destination, std::size_t elements) {

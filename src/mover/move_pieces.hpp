@@ -1,4 +1,4 @@
-// The pieces into which a move cuts the tensors, and the choice of the ranks that send the pieces.
+// The pieces into which a move cuts the tensors, and the choice of the ranks that send or receive the pieces.
 #pragma once
 
 #include <cstddef>
@@ -20,29 +20,33 @@ struct MovePiece {
     std::vector<int> list_retaining_ranks() const;  // ranks that hold the piece before and after the move
 };
 
-// Returns the pieces of all elements that some rank holds after the move. Throws BugError if one of these
-// elements has no holder before the move.
+// Returns the pieces of all elements that some rank holds after the move. Tensors are matched by name. Throws
+// BugError if one of these elements has no holder before the move, or if a tensor changes its shape.
 std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& before,
                                         const std::vector<layout::HeldTensor>& after);
 
-// Cuts a box into boxes of at most `max_elements` elements, which are whole rows or ranges of one row.
+// Cuts a box into boxes of at most `max_elements` elements. Each result consists of whole rows, or is a range
+// of one row. `box` must not be empty, and `max_elements` must not be 0.
 std::vector<layout::Box> cut_box(const layout::Box& box, std::size_t max_elements);
 
-// Chooses senders so that they send nearly equal numbers of elements.
+// Chooses senders so that they send nearly equal numbers of elements. A separate object can choose receivers in
+// the same way.
 class SenderChooser {
 public:
-    explicit SenderChooser(const std::vector<int>& nodes)
-        : nodes_(nodes) {}  // `nodes` must outlive this object
+    // `nodes` has the node number of each rank; if it is empty, all ranks are on one node. `nodes` must outlive
+    // this object.
+    explicit SenderChooser(const std::vector<int>& nodes) : nodes_(nodes) {}
 
-    // Returns the holder that sends `elements` elements to `destination`: one on the same node if possible, and
-    // of these the one that sends the fewest elements so far.
+    // Returns the holder that sends `elements` elements to `destination`. Candidates are the holders on the
+    // node of `destination`, or all holders if there is none on this node. The candidate that sends the fewest
+    // elements so far is chosen; the lowest rank wins ties.
     int choose(const std::vector<int>& holders, int destination, std::size_t elements);
 
 private:
-    bool are_on_same_node(int a, int b) const;
+    bool are_on_same_node(int rank, int other_rank) const;
 
     const std::vector<int>& nodes_;
-    std::map<int, std::size_t> sent_elements_;  // elements that a rank sends, per rank
+    std::map<int, std::size_t> sent_elements_;  // per rank: elements that the rank sends so far
 };
 
 }  // namespace trireme::mover

@@ -14,12 +14,12 @@ Rounds::Rounds(std::size_t max_elements) : max_elements_(max_elements) {
 void Rounds::add(const Transfer& transfer) {
     RankRound& source = current_rounds_[transfer.source];
     RankRound& destination = current_rounds_[transfer.destination];
-    const std::size_t size = transfer.box.size();
+    const std::size_t elements = transfer.box.size();
     std::size_t round = std::max(source.round, destination.round);
-    const std::size_t max_used = std::max(source.elements_in(round), destination.elements_in(round));
-    if (max_used + size > max_elements_) ++round;
+    const std::size_t used_elements = std::max(source.elements_in(round), destination.elements_in(round));
+    if (used_elements + elements > max_elements_) ++round;
     for (RankRound* const rank_round : {&source, &destination}) {
-        *rank_round = {.round = round, .elements = rank_round->elements_in(round) + size};
+        *rank_round = {.round = round, .elements = rank_round->elements_in(round) + elements};
     }
     add_to_round(transfer, round);
 }
@@ -34,12 +34,12 @@ void Rounds::add_to_round(const Transfer& transfer, std::size_t round) {
 }
 
 std::vector<MoveRound> Rounds::take_rounds() && {
-    std::vector<MoveRound> all;
+    std::vector<MoveRound> move_rounds;
     for (auto& messages : rounds_) {
-        MoveRound& round = all.emplace_back();
+        MoveRound& round = move_rounds.emplace_back();
         for (auto& [ranks, message] : messages) round.push_back(std::move(message));
     }
-    return all;
+    return move_rounds;
 }
 
 }  // namespace trireme::mover

@@ -9,24 +9,27 @@
 
 namespace trireme::layout {
 
+// The cost of a run that is not allowed.
 inline constexpr double infinite_cost = std::numeric_limits<double>::infinity();
 
 struct BestCut {
     double cost = infinite_cost;
-    std::vector<std::size_t> lengths = {};  // per run; meaningless if `cost` is infinite_cost
+    std::vector<std::size_t> lengths = {};  // items per run; meaningless if `cost` is infinite_cost
 };
 
-// Returns the cheapest way to cut `items` items into `runs` runs of at least one item. `cost(index, run)` is
-// the cost of run number `index` (from 0) if it consists of the range `run` of items. `join(a, b)` combines the
-// cost of all previous runs with that of the next one; it must not decrease if `a` or `b` increases. Uses
-// dynamic programming.
+// Returns the cheapest way to cut `items` items into `runs` >= 1 runs of at least one item each. The cost of
+// the result is infinite_cost if every cut has this cost, or if there are fewer items than runs.
+//
+// `cost(index, run)` is the cost of run number `index` (from 0) if this run consists of the range `run` of
+// items. `join(a, b)` combines `a`, the cost of all previous runs, with `b`, the cost of the next run. Its
+// result must not decrease if `a` or `b` increases. The algorithm is dynamic programming.
 template <class Cost, class Join>
 BestCut find_best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
     struct Choice {
         double cost = infinite_cost;
-        std::size_t begin = 0;  // of the last run
+        std::size_t begin = 0;  // first item of the last run
     };
-    // best[run][end] describes the best cut of the first `end` items into run + 1 runs.
+    // best[run][end] is the best cut of the first `end` items into run + 1 runs.
     std::vector<std::vector<Choice>> best(runs, std::vector<Choice>(items + 1));
     for (std::size_t end = 1; end <= items; ++end) best[0][end].cost = cost(0, Range{0, end});
     for (std::size_t run = 1; run < runs; ++run) {

@@ -1,4 +1,4 @@
-// The ranks that broadcast from a root rank or reduce to it, and the messages between them.
+// The ranks of a broadcast from a root rank, or of a reduction to it, and the messages between these ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,19 @@ namespace trireme::layout {
 //   direct   the root sends to, or receives from, every other rank
 enum class Spread : std::uint8_t { tree, direct };
 
+// A broadcast or a reduction. find_parent() and find_children() throw BugError if `rank` is not in `ranks`.
 struct BroadcastTree {
-    std::vector<int> ranks = {};  // the root comes first
+    std::vector<int> ranks = {};  // at least the root, which comes first
     Spread spread = Spread::tree;
 
     // Returns the rank from which `rank` receives in a broadcast, and to which it sends its partial sums in a
     // reduction; empty for the root.
     std::optional<int> find_parent(int rank) const;
     // Returns the ranks to which `rank` sends in a broadcast, and whose partial sums it adds in a reduction.
-    // The rank with the largest subtree comes first.
+    // Children with larger subtrees come first.
     std::vector<int> find_children(int rank) const;
-    int count_rounds() const;  // rounds of a broadcast in which each rank sends at most one message per round
+    // Returns the number of rounds of a broadcast if each rank sends at most one message per round.
+    int count_rounds() const;
 };
 
 }  // namespace trireme::layout

@@ -1,4 +1,5 @@
-// The state that a rank holds: values of parameters, and the optimizer's moments of some of them.
+// The state that a rank holds: values of parameter elements, and the optimizer's moments of these elements or
+// of some of them.
 #pragma once
 
 #include <vector>
@@ -8,28 +9,28 @@
 
 namespace trireme::layout {
 
-// A box of one tensor; `tensor` is an index into a list of tensors.
+// A box of a global tensor.
 struct TensorBox {
-    std::size_t tensor = 0;
+    std::size_t tensor = 0;  // index into the list of tensors
     Box box;
 
     friend bool operator==(const TensorBox&, const TensorBox&) = default;
 };
 
-// The boxes of each list are sorted by tensor, row and column.
+// The boxes of each list are sorted by tensor, first row and first column.
 struct HeldState {
     std::vector<TensorBox> values;   // elements whose values the rank holds; boxes do not overlap
     std::vector<TensorBox> moments;  // elements that the rank updates, and whose moments it keeps
-    std::vector<TensorBox> owned;    // elements that the rank saves or sends; each element has one owner
+    std::vector<TensorBox> owned;    // elements that the rank saves; each element of a tensor has one owner
 };
 
 // Returns the state that `rank` holds. The owner of a shard owns its elements. With a sharded optimizer, a rank
-// keeps the moments of the elements that it owns, otherwise of all elements that it holds.
+// keeps the moments of the elements that it owns; otherwise it keeps those of all elements that it holds.
 HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                           const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
 
-// Returns the parts of `placements` inside `local`, a box of the matrix that the rank stores. The position of
-// each result is relative to the first element of `local`.
+// Returns the parts of `placements` inside `local`, in the same order. `local` is a box of the matrix that the
+// rank stores; Placement::row and Placement::column of the results are relative to its first element.
 std::vector<Placement> find_placements_within(const std::vector<Placement>& placements, const Box& local);
 
 }  // namespace trireme::layout

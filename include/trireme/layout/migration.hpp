@@ -13,32 +13,32 @@ namespace trireme::layout {
 enum class Matmul : std::uint8_t { attention_in, attention_out, mlp_in, mlp_out };
 inline constexpr std::size_t block_matmul_count = 4;
 
-// A fraction of the input channels, from 0 to 1, for each matmul.
+// For each Matmul, a fraction of its input channels, from 0 to 1.
 using MatmulFractions = std::array<double, block_matmul_count>;
 
-// The matmuls that one helper rank computes for one slow rank.
+// The fractions of one slow rank's matmuls that one helper rank computes.
 struct Migration {
     int from = 0;                    // the slow rank
     int to = 0;                      // the helper rank
-    MatmulFractions fractions = {};  // of the input channels of each matmul of `from` that `to` computes
+    MatmulFractions fractions = {};  // per matmul of `from`: fraction of its input channels that `to` computes
 
     double fraction(Matmul matmul) const { return fractions[static_cast<std::size_t>(matmul)]; }
 
     friend bool operator==(const Migration&, const Migration&) = default;
 };
 
-// Returns the fraction of the input channels of each matmul of `rank` that no rank computes:
-// `uncomputed_fraction`, which `rank` itself does not compute, minus the fractions that its helper ranks
-// compute, but at least 0.
+// Returns, for each matmul of `rank`, the fraction of its input channels that no rank computes. This is
+// `uncomputed_fraction` minus the fractions that helper ranks compute for `rank` according to `all`, but at
+// least 0. `uncomputed_fraction` is the fraction of each matmul that `rank` itself does not compute.
 MatmulFractions compute_skipped_fractions(const std::vector<Migration>& all, int rank,
                                           double uncomputed_fraction);
 
-// Returns one value per rank: the mean of its compute_skipped_fractions() over the four matmuls.
+// Returns one value per rank: the mean over the four matmuls of the fraction that no rank computes.
 // `uncomputed_fractions` has one value per rank; if it is empty, so is the result.
 std::vector<double> compute_mean_skipped_fractions(const std::vector<Migration>& all,
                                                    const std::vector<double>& uncomputed_fractions);
 
-// Returns the migrations between ranks of `team`, with each rank replaced by its position in `team`.
+// Returns the migrations of `all` between ranks of `team`, with each rank replaced by its index in `team`.
 std::vector<Migration> find_team_migrations(const std::vector<Migration>& all, const std::vector<int>& team);
 
 }  // namespace trireme::layout

@@ -1,6 +1,6 @@
-// Pieces: the largest boxes of a tensor whose elements all have the same holders. The gradient of a piece is
-// summed over its holders. This also works if replicas are cut differently, token tables are tied, or several
-// ranks hold the same key-value heads.
+// Pieces: boxes of a tensor whose elements all have the same holders. The gradient of a piece is summed over
+// its holders. This rule covers replicas with different shares, tied embeddings, and key-value heads that
+// several ranks hold.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ struct Slice {
     Box box;
 };
 
-// A named global tensor and the slices of it that ranks hold. The boxes of one rank do not overlap.
+// A named global tensor and the slices of this tensor that ranks hold. The boxes of one rank do not overlap.
 struct HeldTensor {
     std::string name;
     std::size_t rows = 1;
     std::size_t columns = 0;
-    std::size_t last_use = 0;  // first layer that uses the tensor: the last one in a backward pass
+    std::size_t last_use = 0;  // first layer that uses the tensor: the last user in a backward pass
     std::vector<Slice> slices;
 };
 
@@ -32,15 +32,17 @@ struct Piece {
     std::vector<int> holders;  // ranks that hold the whole piece, ascending
 };
 
-// Cuts tensors into pieces. Every element that a rank holds is in exactly one piece. The pieces of a tensor are
-// sorted by row, then column. Adjacent boxes with equal holders form one piece where possible.
+// Cuts tensors into pieces. Every element that a rank holds is in exactly one piece. Pieces are sorted by
+// tensor, then first row, then first column. Adjacent boxes with equal holders form one piece if together they
+// are a box. Throws BugError if a slice exceeds its tensor.
 std::vector<Piece> cut_in_pieces(const std::vector<HeldTensor>& tensors);
 
-// Rows of a piece. One holder, the owner, sums the gradient of these rows and keeps their optimizer state.
+// Rows of a piece. One holder, the owner, sums the gradient of these rows. With a sharded optimizer, only the
+// owner keeps their optimizer state.
 struct Shard {
-    std::size_t piece = 0;  // index of the piece
-    Box box;                // in the global tensor
-    int owner = 0;          // rank
+    std::size_t piece = 0;  // index into the list of pieces
+    Box box;                // box of the global tensor
+    int owner = 0;          // rank of the owner
 };
 
 // Pieces with equal holders whose gradients are reduced in one message.
@@ -49,25 +51,25 @@ struct Bucket {
     std::size_t last_use = 0;         // smallest last_use of its tensors: its gradients are complete after the
                                       // backward pass of that layer
     std::vector<std::size_t> pieces;  // indices into the list of pieces
-    std::vector<Shard> shards;        // sorted by piece, then row
-    std::size_t elements = 0;
+    std::vector<Shard> shards;        // in the order of `pieces`; the shards of a piece are sorted by row
+    std::size_t elements = 0;         // number of elements of all shards
 };
 
 struct BucketRules {
     // Pieces with at least this number of elements get buckets of their own.
     std::size_t large_piece_elements = std::size_t{1} << 20;
-    // Pieces with more elements are cut by rows.
+    // Maximum number of elements of a bucket, unless the bucket is a single row of a piece.
     std::size_t max_bucket_elements = std::size_t{4} << 20;
 };
 
 // Distributes pieces over buckets. A piece that exceeds `max_bucket_elements` is cut by rows into several
-// buckets; any other piece belongs to one. Buckets are sorted by descending last_use, the order in which a
-// backward pass completes them. All ranks start their reductions in this order.
+// buckets; any other piece belongs to one bucket. Buckets are sorted by descending last_use, the order in which
+// a backward pass completes them. All ranks start their reductions in this order.
 //
-// The rows of each piece in a bucket are divided into shards. If a piece has fewer rows than holders, the
-// holder that owns the fewest elements so far owns the whole piece. Otherwise the piece is cut evenly by rows
-// into one shard per holder: the fewer elements a holder owns so far, the earlier its shard, because earlier
-// shards may have one row more. The lowest rank wins ties.
+// The rows of each piece in a bucket are divided into shards, bucket by bucket. If there are fewer rows than
+// holders, the holder that owns the fewest elements in earlier shards owns all these rows. Otherwise the rows
+// are cut evenly into one shard per holder. Holders that own fewer elements get the upper rows, because the
+// first shards may have one row more. The lowest rank wins ties.
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules = {});
 

@@ -13,8 +13,8 @@ namespace trireme::layout {
 
 struct PipedreamRules {
     int ranks = 1;
-    std::vector<LinkLevel> links = {};  // if empty, messages take no time
-    int microbatches = 1;               // per step, over all replicas
+    std::vector<LinkLevel> links = {};  // if empty, communication takes no time
+    int microbatches = 1;               // per step, divided among the replicas of a stage
     std::size_t memory_limit = 0;       // bytes per rank; 0 means no limit
     bool stashes_weights = false;       // each in-flight micro-batch has its own version of the parameters
 };
@@ -24,25 +24,29 @@ struct PipedreamPlan {
     double seconds = 0;  // predicted seconds per step: see plan_pipedream_layout()
 };
 
-// Returns stages whose replicas have one rank each, and which together use all ranks. As in the paper, all work
-// of a step is assumed to overlap, so a step takes as long as its longest activity. The plan minimizes this
-// time. With r replicas of a stage and M micro-batches, the activities of the stage are
+// Returns a layout that uses all ranks; each replica of a stage has one rank. As in the paper, all work of a
+// step is assumed to overlap, so a step takes as long as its longest activity. The layout minimizes this time.
+// The activities of a stage with r replicas, in a step of M micro-batches, are
 //
-//   compute    ceil(M / r) forward and backward passes, and 1 / r of the update
+//   compute    on each rank: ceil(M / r) forward and backward passes, and 1 / r of the update
 //   reduce     all-reduce of the stage's gradients over its replicas: see predict_all_reduce_seconds()
-//   messages   M times its output rows to the next stage and their gradients back, as if over one link
+//   messages   M times: output rows to the next stage and their gradients back, all over one link
 //
 // Links form levels: the ranks of a node, then the nodes. The planner first finds the best pipeline within a
-// node for every run of layers. Several nodes that hold the same run of layers all repeat the pipeline of one
-// node:
+// node for every run of consecutive layers. If several nodes hold the same run, each of them repeats the same
+// pipeline, with the same stages:
 //
 //   2 nodes of 2 ranks      stage 0: ranks 0 | 2         or, for example,      stage 0: ranks 0 | 1
 //                           stage 1: ranks 1 | 3                               stage 1: ranks 2 | 3
 //
-// Replicas are ordered such that a micro-batch stays within its node. A stage of r replicas, with b ranks in
-// later stages, keeps ceil(b / r) micro-batches in flight besides the one that it computes. Throws ConfigError
-// if every plan exceeds the memory limit, if the number of ranks is not a multiple of the group size of a link
-// level, or if there are more than 1,024 ranks.
+// If n nodes repeat a pipeline, a link within a node carries the messages of ceil(M / n) micro-batches. The
+// all-reduce between these nodes covers the gradients of their whole run, over one link per node. Replicas are
+// ordered such that a micro-batch stays within its node.
+//
+// The planner assumes that a rank keeps ceil(b / r) micro-batches in flight besides the one that it computes,
+// where r is the number of replicas of its stage, and b the number of ranks in later stages. Throws ConfigError
+// if every layout exceeds the memory limit, if the groups of a link level do not divide the ranks evenly, or if
+// there are more than 1,024 ranks.
 PipedreamPlan plan_pipedream_layout(const std::vector<LayerLoad>& layers, const PipedreamRules& rules);
 
 }  // namespace trireme::layout

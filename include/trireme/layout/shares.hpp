@@ -11,24 +11,26 @@
 namespace trireme::layout {
 
 // Cuts `count` units in proportion to `weights`, one range per weight, in order and without gaps. Each range
-// has at least one unit. The maximum over the ranges of (units / weight) is minimal; earlier ranges win ties,
-// e.g. 4 units with the weights 1, 1, 1 become 2, 1, 1. Throws ConfigError if there are fewer units than
-// weights ("4 heads cannot be shared by 5 ranks; ...", with "heads" as `what`) or if a weight is 0.
+// has at least one unit. The maximum of (units / weight) over the ranges is minimal. A unit that could go to
+// several ranges goes to the first of them: 4 units with the weights 1, 1, 1 become 2, 1, 1. Throws ConfigError
+// if there are fewer units than weights ("4 heads cannot be shared by 5 ranks; ...", with "heads" as `what`) or
+// if a weight is 0.
 std::vector<Range> cut_by_weights(std::size_t count, std::span<const std::size_t> weights,
                                   const std::string& what);
 
-// Cuts `count` units into `parts` ranges whose lengths differ by at most one, longer ones first. Ranges may be
-// empty.
+// Cuts `count` units into `parts` adjacent ranges whose lengths differ by at most one, longer ones first. The
+// last ranges are empty if `count` is less than `parts`.
 std::vector<Range> cut_evenly(std::size_t count, std::size_t parts);
 
 // Assigns `count` equal work items (micro-batches) to workers (replicas), and returns the worker of each item.
-// `speeds` has one value per worker. An item goes to the worker that would finish it first; the worker with the
-// lower index wins ties. This minimizes the total time. If the speeds are integers that add up to `count`, each
-// worker gets a number of items equal to its speed.
+// `speeds` has the relative speed of each worker. An item goes to the worker that would finish it first, after
+// its earlier items; the worker with the lower index wins ties. This rule minimizes the time until all items
+// are finished. If the speeds are integers that add up to `count`, each worker gets a number of items equal to
+// its speed.
 std::vector<std::size_t> assign_turns(const std::vector<double>& speeds, std::size_t count);
 
-// Returns the number of items that assign_turns() gives each worker, except that each worker gets at least one
-// item if there are enough items.
+// Returns the number of items per worker by the rule of assign_turns(), except that each worker first gets one
+// item. This exception does not apply if there are fewer items than workers.
 std::vector<std::size_t> count_turns(const std::vector<double>& speeds, std::size_t count);
 
 }  // namespace trireme::layout

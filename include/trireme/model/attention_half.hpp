@@ -1,5 +1,6 @@
 // The first half of a block: output = input + dropout(project(attention(q, k, v))), where q, k and v are
-// projections of norm(input). With a post-norm (bert) the norm follows the sum instead.
+// projections of norm(input). With a post-norm (bert), q, k and v are projections of the input, and the output
+// is the norm of the sum.
 #pragma once
 
 #include "trireme/model/residual_branch.hpp"
@@ -8,9 +9,9 @@ namespace trireme::model {
 
 class AttentionHalf {
 public:
-    // `heads` and `groups` are this rank's query heads and key-value heads. `inner` has queries, keys and
-    // values side by side: (rows, (heads + 2 * groups) * head size). `result` is the output of the attention:
-    // (rows, heads * head size).
+    // `inner` has queries, keys and values side by side: (rows, (heads + 2 * groups) * head size). `result` is
+    // the output of the attention: (rows, heads * head size). Here `heads` and `groups` are the numbers of
+    // query heads and of key-value heads that this rank holds.
     struct State : BranchState {
         device::Tensor log_sum;  // (rows, heads): log of the sum of exponentials in the softmax
     };
@@ -23,6 +24,7 @@ public:
         return branch_.find_input_norm(pass, weights, state);
     }
 
+    // The calls of a layer: see layer.hpp. forward() also computes `next_norm` unless it is null.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash, const NextNorm* next_norm = nullptr) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -34,8 +36,9 @@ public:
 
 private:
     kernels::AttentionShape make_shape(const Pass& pass) const;
-    // Rotates the queries and keys in `inner` by their positions (rotary position embedding). If `is_backward`,
-    // `inner` has their gradients, and the rotation is inverted. A no-op if positions are learned.
+    // Rotates the queries and keys in `inner` by their positions (rotary position embedding). If `is_backward`
+    // is true, `inner` has the gradients of queries and keys, and the rotation is inverted. A no-op if
+    // positions are learned.
     void rotate_queries_and_keys(const Pass& pass, device::Tensor inner, bool is_backward) const;
     template <class View>
     View view_query(View inner) const {
@@ -51,12 +54,13 @@ private:
     }
 
     ResidualBranch branch_;
-    // Query heads (`heads_`, beginning with number `first_head_`) and key-value heads (`groups_`) of this rank,
-    // and the widths of its queries and keys.
+    // This rank holds `heads_` query heads, the first of which has number `first_head_` in the model, and
+    // `groups_` key-value heads. Its queries are `query_width_` wide; keys and values are `key_width_` wide
+    // each.
     std::size_t head_size_, groups_, heads_, first_head_, query_width_, key_width_;
     bool is_causal_;
     double dropout_;
-    std::vector<double> frequencies_;  // of rotary positions; empty if positions are learned
+    std::vector<double> frequencies_;  // of the rotary position embedding; empty if positions are learned
 };
 
 }  // namespace trireme::model

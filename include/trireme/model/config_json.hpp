@@ -9,19 +9,21 @@
 
 namespace trireme::model {
 
-// Parses the text of a config.json. `source` is the name of the file in messages. ModelConfig::name is the
-// model_type. Throws ConfigError if the text is not JSON, if the architecture is unknown (the message lists the
-// known ones), or if a setting requires a computation that Trireme does not support, such as an unknown
-// activation, heads whose size is not width / heads, or biases in a Llama.
+// Parses the text of a config.json. `source` is the name of the file in messages. ModelConfig::name becomes the
+// model_type. Throws ConfigError if the text is not a JSON object, if the architecture is unknown (the message
+// lists the known ones), or if a value is invalid. Throws ConfigError also if a setting requires a computation
+// that Trireme does not support, such as an unknown activation or biases in a Llama.
 ModelConfig parse_config_json(std::string_view text, const std::string& source);
 
-// Parses the file `file` like parse_config_json(). Throws ConfigError also if the file cannot be read.
+// Reads `file` and parses its text with parse_config_json(). Throws ConfigError also if the file cannot be
+// read.
 ModelConfig read_config_json(const std::filesystem::path& file);
 
 // Returns the text of a config.json from which transformers builds the same model. `dtype` is "float32" or
-// similar. `base` is the text of an earlier config.json of the model, or empty. The result has all settings of
-// `base` that `config` does not determine: for example end-of-text tokens, and the label names if `config` has
-// none and the number of labels is equal.
+// similar. `base` is the text of an earlier config.json of the model; it is ignored if it is not a JSON object.
+// The result keeps all settings of `base` that `config` does not determine, such as the end-of-text token of an
+// unknown vocabulary. It keeps the label names of `base` if `config` has no names and the same number of
+// labels.
 std::string to_config_json(const ModelConfig& config, const std::string& dtype = "float32",
                            const std::string& base = "");
 

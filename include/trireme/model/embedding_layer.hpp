@@ -1,6 +1,7 @@
-// The embedding of tokens: the sum of the token's rows in a token table and, if the family has them, in a table
-// of learned positions and a table of token types, followed by a norm (bert only) and dropout. Each tensor rank
-// holds some rows of the token table (vocabulary parallel). The first tensor rank also holds the other tables.
+// The embedding of tokens. For each token it sums a row of the token table, a row of the position table (if
+// positions are learned) and a row of the token type table (bert only). A norm (bert only) and dropout follow.
+// Each tensor rank holds some rows of the token table (vocabulary parallel). The first tensor rank also holds
+// the other tables.
 #pragma once
 
 #include <optional>
@@ -13,12 +14,12 @@ namespace trireme::model {
 class EmbeddingLayer {
 public:
     struct State {
-        device::Tensor sum;  // (own rows, width): input of the norm
+        device::Tensor sum;  // (own rows, width): input of the norm; absent without a norm
         Norm::State norm;
     };
 
     EmbeddingLayer(const ModelConfig& config, const TensorPart& part);
-    std::vector<ParameterSpec> parameters() const;  // the tables, then the norm
+    std::vector<ParameterSpec> parameters() const;  // the tables of this rank, then the norm
 
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash) const;
@@ -30,11 +31,10 @@ public:
                          device::Arena& scratch) const;
 
 private:
-    // True if this rank holds the table of positions, or of token types.
-    bool has_positions() const { return tables_.size() > 1; }
-    bool has_types() const { return tables_.size() > 2; }
+    bool has_positions() const { return tables_.size() > 1; }  // true if this rank holds the position table
+    bool has_types() const { return tables_.size() > 2; }      // true if this rank holds the token type table
 
-    std::vector<ParameterSpec> tables_;  // tokens, positions, token types
+    std::vector<ParameterSpec> tables_;  // of this rank, in the order: tokens, positions, token types
     std::size_t width_;
     std::size_t first_token_;  // first row of this rank in the token table
     std::size_t vocabulary_;   // rows of the whole token table

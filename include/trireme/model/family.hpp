@@ -18,18 +18,19 @@ struct ConfigSettings;  // settings to be written to a config.json
 struct Architecture {
     const char* name;  // "BertForMaskedLM"
     Family family;
-    Task task;
-    bool has_head;  // false for a base model, which several tasks can extend by a head
+    Task task;      // of the head; for a base model, the family's default task
+    bool has_head;  // false for a base model, to which a head of any task of the family can be added
 };
 
-// Names of the parameters of a block in Hugging Face's files, without ".weight" or ".bias".
+// Names of the parameters of a block in Hugging Face's files, without ".weight" or ".bias". A full name is
+// PREFIX NUMBER "." NAME, where NUMBER is the number of the block.
 struct BlockNames {
-    std::string_view prefix;  // "transformer.h.", before the number of the block
+    std::string_view prefix;  // "transformer.h."
     std::string_view attention_norm;
-    std::span<const std::string_view> attention_in;  // one fused matrix, or those of queries, keys and values
+    std::span<const std::string_view> attention_in;  // one fused matrix, or three: queries, keys, values
     std::string_view attention_out;
     std::string_view mlp_norm;
-    std::span<const std::string_view> mlp_in;  // one matrix, or those of gate and up projection
+    std::span<const std::string_view> mlp_in;  // one matrix, or two: gate projection, up projection
     std::string_view mlp_out;
 };
 
@@ -48,11 +49,11 @@ struct FamilyTraits {
     std::string_view final_norm;
     std::string_view vocabulary_head;                        // untied models only
     kernels::WeightAxes axes = kernels::WeightAxes::out_in;  // axis order of the matrices in blocks
-    bool has_bias = true;
+    bool has_bias = true;                                    // the matrices in blocks have biases
     bool has_post_norm = false;  // the norms follow the residual additions instead of preceding the branches
-    // True if the initial values of the last matrix of each branch are divided by sqrt(2 * layers). The
-    // residual is the sum of 2 * layers branches; the divisor keeps this sum from growing with depth. (Radford
-    // et al., 2019, section 2.3)
+    // True if the initial weights of each branch's last matrix are divided by sqrt(N), where N is the number of
+    // branches (two per block). The residual is the sum of the N branches; the divisor keeps this sum from
+    // growing with depth. (Radford et al., 2019, section 2.3)
     bool scales_last_matrices = false;
     std::string_view token_type_table = {};
     std::string_view embedding_norm = {};
@@ -66,13 +67,14 @@ struct FamilyTraits {
     bool has_head_transform = false;  // see HeadTransform
     bool may_share_keys = false;      // grouped-query attention: several heads may share one key and value
 
-    // Reads sizes, activation, dropout, norms and positions; sets the family's default for `tied`. Absent
-    // settings have the defaults of Hugging Face's transformers. Throws ConfigError for settings that require a
-    // computation that Trireme does not support.
+    // Reads sizes, activation, dropout, norms and positions; sets `tied` to the family's default. Absent
+    // settings have the defaults of Hugging Face's transformers. Throws ConfigError if the width is absent, or
+    // if a setting is invalid or requires a computation that Trireme does not support.
     ModelConfig (*read_config)(const ConfigFields& fields);
-    // Writes these settings, except for those that to_config_json() writes for all families.
+    // Writes the settings that read_config() reads, except for those that to_config_json() writes for all
+    // families.
     void (*write_config)(const ModelConfig& config, ConfigSettings& settings);
-    std::vector<ModelConfig> (*list_models)();  // named models
+    std::vector<ModelConfig> (*list_models)();  // returns the named models of the family
 };
 
 // Each family is defined in a source file of its own.

@@ -1,11 +1,11 @@
-// The output projection and the cross-entropy loss over a vocabulary or over classes ("outputs"). Only rows
-// with a target have logits, and the logits of only one tile of rows are in memory at a time. Each tensor rank
-// computes the logits of its own range of the vocabulary (vocabulary parallel). Classes are few, so every
-// tensor rank computes all of them.
+// The output projection and the cross-entropy loss. The outputs are the tokens of a vocabulary, or classes.
+// Only rows with a target have logits. These rows are cut into tiles, and the logits of only one tile are in
+// memory at a time. Each tensor rank computes the logits of its own range of the vocabulary (vocabulary
+// parallel). Classes are few, so every tensor rank computes the logits of all classes.
 //
-// In training the forward pass computes nothing, because no later layer waits for the loss. backward() computes
-// each tile of logits once, for the loss and both gradients. backward_input() and backward_weight() compute
-// all tiles once each.
+// In training, forward() computes nothing, because no later layer waits for the loss. backward() computes the
+// logits of each tile once, for the loss and both gradients. If a schedule splits the backward pass,
+// backward_input() and backward_weight() each compute the logits of all tiles.
 #pragma once
 
 #include <optional>
@@ -32,11 +32,12 @@ public:
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;
-    // Computes the results of backward_input() and backward_weight().
+    // Computes the results of backward_input() and of backward_weight().
     void backward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
                   State& state, Gradients gradients, device::Arena& scratch) const;
 
-    // Returns the number of rows per tile: `rows` cut evenly into the fewest tiles that fit the tile memory.
+    // Returns the number of rows per tile if `rows` rows are cut evenly into the fewest tiles whose logits fit
+    // into the memory of a tile.
     std::size_t compute_tile_rows(device::DType dtype, std::size_t rows) const;
 
 private:
@@ -48,9 +49,10 @@ private:
                        const Requests& caller_requests, State& state, device::Arena& scratch) const;
     void process_tile(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,
                       const Requests& requests) const;
-    // Compute the losses of a tile and, if tile.choices is present, the argmax of each row of logits: with all
-    // outputs on this rank, or with outputs divided among the tensor ranks. If `gradient_scale` is not 0, the
-    // gradients of the logits, times `gradient_scale`, replace the logits.
+    // Compute the losses of a tile and, if tile.choices is present, the argmax of each row of logits. If
+    // `gradient_scale` is not 0, the gradients of the logits, times `gradient_scale`, replace the logits.
+    // compute_loss() requires all outputs on this rank. compute_sharded_loss() is collective over the tensor
+    // group, whose ranks each have some of the outputs.
     void compute_loss(const Pass& pass, const Tile& tile, double gradient_scale) const;
     void compute_sharded_loss(const Pass& pass, const Tile& tile, double gradient_scale) const;
     void extract_own_rows(const Pass& pass, device::Tensor grad_all_rows, device::Tensor grad_own_rows) const;
@@ -62,10 +64,10 @@ private:
     std::size_t width_;
     std::size_t all_outputs_;  // vocabulary size, or number of classes
     layout::Range outputs_;    // outputs that this tensor rank computes
-    std::size_t max_outputs_;  // maximum over the tensor ranks
+    std::size_t max_outputs_;  // maximum of outputs_.count over the tensor ranks
     bool has_label_smoothing_;
-    bool is_sharded_;     // the outputs are divided among the tensor ranks
-    bool is_first_rank_;  // this is the first tensor rank
+    bool is_sharded_;     // true if the outputs are divided among the tensor ranks
+    bool is_first_rank_;  // true on the first tensor rank
 };
 
 }  // namespace trireme::model

@@ -1,7 +1,8 @@
 // The layer between the last block and the head of bert. For Task::masked it is a matrix, the activation of the
-// model and a norm; for Task::classify a matrix, tanh and dropout (the pooler). Hugging Face applies the pooler
-// only to the first row of a sample. This layer applies it to all rows, which has no effect on the loss: the
-// other rows have no target. Every tensor rank holds all parameters and computes its own rows.
+// model and a norm; for Task::classify a matrix, tanh and dropout (the pooler). For Task::span there is no such
+// layer. Hugging Face applies the pooler only to the first token of a sample. This layer applies the pooler to
+// all rows, which has no effect on the loss: rows of other tokens have no target. Every tensor rank holds all
+// parameters and computes its own rows.
 #pragma once
 
 #include <optional>
@@ -14,11 +15,11 @@ namespace trireme::model {
 class HeadTransform {
 public:
     struct State {
-        device::Tensor inner;   // (rows, width): output of the matrix
-        device::Tensor result;  // (rows, width): output of the activation, input of the norm
+        device::Tensor inner;   // (own rows, width): output of the matrix
+        device::Tensor result;  // (own rows, width): output of the activation and, if it is on, of dropout
         Norm::State norm;
-        device::Tensor grad_inner;   // (rows, width)
-        HelperStates helper_states;  // always empty: the matrix is never rebalanced
+        device::Tensor grad_inner;   // (own rows, width): gradient of `inner`
+        HelperStates helper_states;  // always empty, because the matrix is never rebalanced
     };
 
     explicit HeadTransform(const ModelConfig& config);

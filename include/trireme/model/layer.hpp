@@ -10,10 +10,13 @@
 //                       State&, Arena& stash) const;
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
-// Tensors that must live until the micro-batch's backward_weight come from `stash`; in backward_input, `stash`
-// may be pass.scratch. The caller must not overwrite grad_output before backward_weight. The halves of a block
+// Tensors that backward_weight() reads come from `stash`, and the caller keeps them until backward_weight()
+// ends. The `stash` of backward_input() may be pass.scratch. The caller must not overwrite `input` and
+// `grad_output` before backward_weight() ends. backward_weight() adds to the gradients. The halves of a block
 // may compute the norm of the next layer together with their output: their forward() takes this norm as a last
-// argument. `input`, `grad_input` and `grad_output` are (own rows, width), see find_own_rows(). The embedding
+// argument.
+//
+// `input`, the output, `grad_input` and `grad_output` are (own rows, width), see find_own_rows(). An embedding
 // reads tokens or pixels: its `input` is absent, and it does not write `grad_input`. A head returns an absent
 // tensor, and its `grad_output` is absent. All three calls are collective over pass.group.
 #pragma once
@@ -26,19 +29,19 @@
 
 namespace trireme::model {
 
-// The tensors of one micro-batch; `rows` is its number of tokens. Tensors that the family or the task does not
-// use may be absent.
+// The inputs and targets of one micro-batch. `rows` is its number of tokens, including padding. Tensors that
+// the family or the task does not use may be absent.
 struct TokenBatch {
     device::ConstTensor tokens;                  // (rows) i32
     device::ConstTensor positions;               // (rows) i32: position within the sample
     device::ConstTensor types;                   // (rows) i32: token types
-    device::ConstTensor visits;                  // (rows) i64: a number that is unique per (epoch, sample)
-    std::span<const kernels::Segment> segments;  // the rows of each sample
-    device::ConstTensor predicted_rows;  // (targets) i32: numbers of the rows that have a target, ascending
-    device::ConstTensor targets;         // (targets) i32: token or class
-    device::ConstTensor answers;         // (segments, 2) i32: see SpanLoss
-    device::ConstTensor contexts;        // (segments, 2) i32: see BestSpan
-    device::ConstTensor pixels;          // (segments * patches, channels * patch * patch) f32
+    device::ConstTensor visits;                  // (rows) i64: identifies the visit (sample and epoch)
+    std::span<const kernels::Segment> segments;  // one per sample: the rows of its tokens
+    device::ConstTensor predicted_rows;          // (targets) i32: indices of the rows with a target, ascending
+    device::ConstTensor targets;                 // (targets) i32: token or class
+    device::ConstTensor answers;                 // (segments, 2) i32: see SpanLoss
+    device::ConstTensor contexts;                // (segments, 2) i32: see BestSpan
+    device::ConstTensor pixels;                  // (segments * patches, channels * patch * patch) f32
 
     std::size_t rows() const { return tokens.columns; }
 };
@@ -49,28 +52,28 @@ struct TensorGroup;
 struct Pass {
     device::Stream& stream;
     const TokenBatch& batch;
-    device::Arena& scratch;  // for temporaries of one call; never the `stash` of forward()
-    device::DType dtype = device::DType::f32;
+    device::Arena& scratch;  // for temporaries of one call; not the `stash` of forward(), except for a head
+    device::DType dtype = device::DType::f32;  // of weights and activations
     bool is_training = false;    // dropout is on, and the head computes the loss in its backward pass
     RandomKey dropout_key = {};  // equal for all passes and ranks of the run
     double loss_scale = 1;       // gradients are those of loss_scale * (sum of the losses of all targets)
-    double label_smoothing = 0;  // of Task::classify, in training passes
-    bool recomputes_selectively =
-        false;  // selective recomputation: tensors that are cheap to recompute are not stored
+    double label_smoothing = 0;  // for Task::classify; 0 in evaluation passes
+    // Selective recomputation: tensors that are cheap to recompute are not stored.
+    bool recomputes_selectively = false;
     const TensorGroup* group = nullptr;  // ranks that share this replica's tensors; null for a single rank
 };
 
 // The results of a head.
 struct LossState {
-    // Sum over the targets of the micro-batch, without loss_scale. Set by forward() in evaluation passes, by
-    // backward_input() in training passes.
+    // Sum of the losses of the micro-batch's targets, without loss_scale. Set by forward() in evaluation
+    // passes, and by backward_input() or Head::backward() in training passes.
     double loss = 0;
-    // Set by forward() in evaluation passes: per target, the token or class with the largest logit; for
-    // Task::span, per segment, the first and last row of the most likely answer.
+    // Predictions, set by forward() in evaluation passes. Per target: the token or class with the largest
+    // logit. For Task::span, two numbers per segment: the first and last row of the best answer, see BestSpan.
     std::vector<std::int32_t> choices;
 };
 
-// One tensor per parameter, in the order of the layer's parameters().
+// Lists of one tensor per parameter, in the order of the layer's parameters().
 using Weights = std::span<const device::ConstTensor>;
 using Gradients = std::span<const device::Tensor>;
 

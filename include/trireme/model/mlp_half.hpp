@@ -1,6 +1,6 @@
-// The second half of a block: output = input + dropout(project(activation(expand(norm(input))))). Llama has a
-// gated MLP: two expansions, and silu(gate) * up in place of the activation. With a post-norm (bert) the
-// norm follows the sum instead.
+// The second half of a block: output = input + dropout(project(activation(expand(norm(input))))). The gated MLP
+// of llama has two expansions, `gate` and `up`, and silu(gate) * up in place of the activation. With a
+// post-norm (bert), expand() reads the input itself, and the output is the norm of the sum.
 #pragma once
 
 #include "trireme/model/residual_branch.hpp"
@@ -9,9 +9,9 @@ namespace trireme::model {
 
 class MlpHalf {
 public:
-    // `mlp width` is the number of this rank's MLP columns. `inner` is the input of the activation: (rows, mlp
-    // width), or gate and up projection side by side, (rows, 2 * mlp width). `result` is the output of the
-    // activation: (rows, mlp width).
+    // `inner` is the input of the activation: (rows, mlp width), or gate and up side by side, (rows, 2 * mlp
+    // width). `result` is the output of the activation: (rows, mlp width). Here `mlp width` is the number of
+    // MLP columns that this rank holds.
     struct State : BranchState {};
 
     MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
@@ -22,6 +22,7 @@ public:
         return branch_.find_input_norm(pass, weights, state);
     }
 
+    // The calls of a layer: see layer.hpp. forward() also computes `next_norm` unless it is null.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash, const NextNorm* next_norm = nullptr) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -32,12 +33,13 @@ public:
                          device::Arena& scratch) const;
 
 private:
+    // Computes `result` from `inner`.
     void activate(const Pass& pass, device::ConstTensor inner, device::Tensor result) const;
-    // Computes state.grad_inner from the gradient of state.result.
+    // Computes state.grad_inner from `grad_result`, the gradient of state.result.
     void activate_backward(const Pass& pass, device::ConstTensor grad_result, State& state) const;
 
     ResidualBranch branch_;
-    std::size_t mlp_width_;
+    std::size_t mlp_width_;  // MLP columns of this rank
     bool is_gated_;
     kernels::ActivationKind activation_;
 };

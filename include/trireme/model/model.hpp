@@ -1,5 +1,6 @@
-// A model is a list of layers: the embedding, an attention half and an MLP half per block, the final norm (for
-// bert a HeadTransform) and the head. gpt2 has 1 + 2 * 12 + 1 + 1 = 27 layers.
+// A model is a list of layers: the embedding, an attention half and an MLP half per block, the final norm and
+// the head. gpt2 has 1 + 2 * 12 + 1 + 1 = 27 layers. In place of the final norm, bert has a HeadTransform or,
+// for Task::span, no layer.
 #pragma once
 
 #include <string>
@@ -25,14 +26,15 @@ using LayerState =
     std::variant<EmbeddingLayer::State, PatchEmbedding::State, AttentionHalf::State, MlpHalf::State,
                  FinalNorm::State, HeadTransform::State, Head::State, SpanHead::State>;
 
-// True for the layers that end a model: they compute a loss, and their forward() returns an absent tensor.
+// True for the types of layers that end a model. They compute a loss, and their forward() returns an absent
+// tensor.
 template <class L>
 inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, SpanHead>;
 
-// Returns all layers of the model, with the parameters and heads of one tensor rank.
+// Returns all layers of the model, with the slices of the tensor rank `part`.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
-const char* find_kind(const Layer& layer);  // "attention": the name of the layer's type in plans and profiles
-std::string to_string(const Layer& layer);  // "transformer.h.5.attention"; outside the blocks, the kind
+const char* find_kind(const Layer& layer);  // "attention": name of the layer's type in profiles and messages
+std::string to_string(const Layer& layer);  // "transformer.h.5.attention"; outside blocks find_kind()
 std::vector<ParameterSpec> list_parameters(const Layer& layer);
 std::vector<ProjectionShape> list_projections(const Layer& layer);  // empty except for the halves of a block
 LayerState make_state(const Layer& layer);
@@ -42,9 +44,9 @@ const LossState& find_loss_state(const LayerState& state);  // throws BugError i
 // the embedding and the head.)
 std::vector<ParameterSpec> list_unique_parameters(const std::vector<Layer>& layers);
 
-std::size_t count_parameters(const ModelConfig& config);  // number of elements, tied tables once
+std::size_t count_parameters(const ModelConfig& config);  // number of elements; a tied table counts once
 
-// Returns only the layers in `range`, counted in the order of the model. Cheaper than building all layers.
+// Returns only the layers whose indices in the model are in `range`. Cheaper than building all layers.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range range);
 
 }  // namespace trireme::model

@@ -1,4 +1,4 @@
-// Layer norms and RMS norms: the norms of blocks, and the final norm before the head.
+// Layer norms and RMS norms as parts of layers, and the final norm as a layer of its own.
 #pragma once
 
 #include "trireme/kernels/dropout.hpp"
@@ -11,27 +11,28 @@ namespace trireme::model {
 class Norm {
 public:
     struct State {
-        device::Tensor mean;       // (rows); absent for an RMS norm
-        device::Tensor inv_scale;  // (rows): 1 / standard deviation, or 1 / root mean square
+        device::Tensor mean;       // (own rows); absent for an RMS norm
+        device::Tensor inv_scale;  // (own rows): 1 / standard deviation, or 1 / root mean square
     };
 
     // Makes an RMS norm for llama and a layer norm for the other families. `name` is like "transformer.ln_f".
     Norm(const ModelConfig& config, std::string name);
-    std::vector<ParameterSpec> parameters() const;  // weight; bias if it is a layer norm
+    std::vector<ParameterSpec> parameters() const;  // weight; for a layer norm also bias
 
-    // If `residual_add` is present, it is computed first, in the same kernel if the device can fuse it; `input`
-    // must then be the output of `residual_add`.
+    // All tensors are (own rows, width). If `residual_add` is present, forward() computes this sum before the
+    // norm, in the same kernel if the device can fuse them; `input` must then be residual_add.output.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                  State& state, device::Arena& stash, const kernels::ResidualAdd& residual_add = {}) const;
-    // `residual`, if present, is added to the result: the gradient that bypasses the norm. It may share the
-    // memory of `grad_input`.
+    // `residual` is the gradient that bypasses the norm; it may be absent. It is added to the result, and it
+    // may share the memory of `grad_input`.
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::ConstTensor residual,
                         device::Tensor grad_input, const State& state) const;
+    // A no-op unless adds_shared_gradients() is true.
     void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                          const State& state, Gradients gradients) const;
 
-    std::size_t count_parameters() const { return is_rms_ ? 1 : 2; }
+    std::size_t count_parameters() const { return is_rms_ ? 1 : 2; }  // number of tensors
 
 private:
     std::string name_;
@@ -40,14 +41,14 @@ private:
     bool is_rms_;
 };
 
-// The norm at the input of the next layer, which the current layer computes together with its own output. All
-// references refer to the next layer and its state.
+// The norm at the input of the next layer. The current layer computes this norm together with its own output.
+// All references are to members of the next layer and of its state.
 struct NextNorm {
     const Norm& norm;
     Weights weights;              // of the norm
     Norm::State& state;           // filled by the current layer
     device::Tensor& norm_output;  // allocated and filled by the current layer: (own rows, width)
-    bool& has_norm_output;        // set by the current layer
+    bool& has_norm_output;        // set to true by the current layer
 };
 
 // The norm between the last block and the head.

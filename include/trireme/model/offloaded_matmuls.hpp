@@ -1,13 +1,15 @@
-// Offloaded matmuls within a tensor team: in training passes helper ranks compute, for a slow rank (the owner),
-// the matmuls with some input channels J of the owner, so that the owner need not skip J. (FlexTP calls this
-// migration; its row-parallel form is corrected here.) The owner sends its weights W[J,:] in the forward pass,
-// and the helper stores them until the backward pass. The other messages depend on the input X of the
-// projection, which is equal on all ranks of the team (column parallel), or has other channels on each rank
-// (row parallel). Y is the output:
-//                           column parallel                          row parallel
-//   Y = X[:,J] W[J,:]       terms are reduced to the owner           X[:,J] is sent; term joins the all-reduce
-//   dX[:,J] = dY W[J,:]^T   dY is broadcast; joins the all-reduce    dX[:,J] is sent to the owner
-//   dW[J,:] = X[:,J]^T dY   dW[J,:] is sent to the owner             dW[J,:] is sent to the owner
+// Offloaded matmuls within a tensor team (FlexTP's migration; its row-parallel form is incorrect as published
+// and corrected here). In training passes, a helper rank computes the matmuls with some input channels J of a
+// slow rank (the owner), so that the owner need not skip J. The owner sends its weights W[J,:] in the forward
+// pass, and the helper stores them until the backward pass. X is the input of the projection, and Y its output.
+// In a column-parallel projection X is equal on all ranks of the team. In a row-parallel projection each rank
+// has other channels of X. The other messages are:
+//                           column parallel                    row parallel
+//   Y += X[:,J] W[J,:]      terms are reduced to the owner     X[:,J] is sent to the helper;
+//                                                              the term joins the all-reduce
+//   dX[:,J] = dY W[J,:]^T   dY is broadcast to the helpers;    dX[:,J] is sent to the owner
+//                           dX[:,J] joins the all-reduce
+//   dW[J,:] = X[:,J]^T dY   dW[J,:] is sent to the owner       dW[J,:] is sent to the owner
 #pragma once
 
 #include <map>
@@ -28,14 +30,14 @@ struct OffloadedChannels {
 // Channels of another rank (the owner) that this rank computes.
 struct HelperTask {
     int owner = 0;
-    ProjectionShape shape = {};  // of the owner's part of the projection
+    ProjectionShape shape = {};  // of the owner's slice of the projection
     SelectedChannels channels = {};
 };
 
 // The offloaded work of one projection in which this rank takes part.
 struct OffloadedMatmul {
-    std::vector<OffloadedChannels> offloaded = {};
-    std::vector<HelperTask> helper_tasks = {};  // ascending by owner
+    std::vector<OffloadedChannels> offloaded = {};  // one per helper of this rank
+    std::vector<HelperTask> helper_tasks = {};      // ascending by owner
     // Per owner (this rank, or an owner in `helper_tasks`): the broadcast tree of the owner and its helpers.
     std::map<int, layout::BroadcastTree> trees = {};
 };
@@ -43,19 +45,20 @@ struct OffloadedMatmul {
 // The offloaded work of all projections of this rank's stages.
 class OffloadedMatmuls {
 public:
-    // `projections` has one list per rank of the team, all with the same ids; `rank` is this rank's number.
+    // `projections` has one list per rank of the team, and all lists have the same ids. `rank` is this rank's
+    // number within the team.
     OffloadedMatmuls(std::vector<std::vector<ProjectionShape>> projections, int rank, layout::Spread spread);
 
-    // Begins a period. Must be called while no micro-batch is in flight. `kept` lists the channels of this
-    // rank's projections that are not skipped. Returns the channels that this rank computes itself, which are
-    // the first ones of each list; the last ones are offloaded.
+    // Begins a period. Must be called while no micro-batch is in flight. `kept` lists, for each projection of
+    // this rank, the channels that are not skipped. Offloads the last channels of each list. Returns the
+    // remaining channels, which this rank computes itself. Throws BugError if offloading empties a list.
     Resizing::ChannelLists begin_period(const std::vector<layout::Migration>& migrations,
                                         const Resizing::ChannelLists& kept);
-    // Collective over the team; called after begin_period(). Sends the lists of offloaded channels to the
-    // helpers.
+    // Collective over the team; called after begin_period(). Owners send the lists of offloaded channels to
+    // their helpers.
     void send_channel_lists(comm::Communicator& team);
 
-    // Returns the number of channels of the projection that this rank offloads.
+    // Returns the number of channels of the projection that this rank offloads under these migrations.
     std::size_t count_offloaded_channels(const std::vector<layout::Migration>& migrations,
                                          const ProjectionShape& projection) const;
 
@@ -76,8 +79,9 @@ private:
 
 // Rebalancing of projections in training passes. Both objects must outlive all passes that use them.
 struct Rebalancing {
-    Resizing* resizing = nullptr;  // channels that this rank computes itself; null if it computes all
-    const OffloadedMatmuls* offloaded_work = nullptr;  // offloaded channels; null if none
+    // Lists the channels that this rank computes itself; null if it never skips or offloads channels.
+    Resizing* resizing = nullptr;
+    const OffloadedMatmuls* offloaded_work = nullptr;  // null if no rank of the team ever offloads channels
 };
 
 }  // namespace trireme::model

@@ -18,36 +18,38 @@ enum class Init : std::uint8_t { normal, zeros, ones };
 // matrices: the last axes are flattened into the columns, or the first axes into the rows.
 struct ParameterSpec {
     std::string name;                     // "transformer.h.0.attn.c_attn.weight"
-    std::vector<std::size_t> shape = {};  // of the whole tensor in files: (width, 3, patch, patch)
+    std::vector<std::size_t> shape = {};  // of the whole tensor in files, e.g. (width, 3, patch, patch)
     std::size_t rows = 1;                 // on this rank; a vector is one row
     std::size_t columns = 0;              // on this rank
     std::size_t all_rows = 1;             // in the whole tensor
-    std::size_t all_columns = 0;
-    std::vector<layout::Placement> placements = {};  // the boxes of the whole tensor that this rank holds
+    std::size_t all_columns = 0;          // in the whole tensor
+    // The boxes of the whole tensor that this rank holds, and their positions in the rank's matrix (rows,
+    // columns).
+    std::vector<layout::Placement> placements = {};
     Init init = Init::normal;
     double deviation = 0;           // standard deviation, for Init::normal
-    bool has_weight_decay = false;  // only matrices have it
-    bool belongs_to_head = false;   // true for parameters of a task's head; they keep their initial values if a
-                                    // stored model lacks them
+    bool has_weight_decay = false;  // true only for matrices
+    // True for parameters of a task's head. They keep their initial values if a stored model lacks them.
+    bool belongs_to_head = false;
 
     std::size_t size() const { return rows * columns; }  // elements on this rank
     bool is_whole() const { return rows == all_rows && columns == all_columns; }
 };
 
-// Return the specs of whole tensors, for a rank that holds all of them. cut_parameter() makes the spec of a
-// tensor rank from them.
+// Return the spec of a whole tensor, for a rank that holds all its elements. cut_parameter() makes the spec of
+// a tensor rank from it. A matrix has weight decay, and its initial values are normal.
 ParameterSpec make_vector_spec(std::string name, std::size_t size, Init init);
 ParameterSpec make_matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation);
 
-// One tensor per parameter, with this rank's slice; all are in one buffer, which is filled with zeros at first.
-// Used for values, gradients and optimizer moments.
+// One tensor per parameter, in the order of the specs, with this rank's slice. All tensors are in one buffer,
+// which is filled with zeros at first. Used for values, gradients and optimizer moments.
 class ParameterTensors {
 public:
     ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
                      device::MemorySpace memory_space);
 
     const device::Tensor& operator[](std::size_t i) const { return tensors_[i]; }
-    // Returns the whole buffer as one vector, including the gaps between tensors, which are zero.
+    // Returns the whole buffer as one vector, including the padding between tensors, which is zero.
     device::Tensor all() const;
     std::size_t bytes() const { return buffer_.bytes(); }
 
@@ -57,9 +59,9 @@ private:
     std::vector<device::Tensor> tensors_;
 };
 
-// Fills `values` with random or constant initial values. An element's value depends only on `seed`, the
-// parameter's name and the element's position in the whole tensor, and therefore is equal for all layouts. It
-// is rounded to the type of `values`.
+// Fills `values` with random or constant initial values, rounded to the type of `values`. Before rounding, an
+// element's value depends only on `seed`, the parameter's name and the element's position in the whole tensor.
+// It is therefore equal for all layouts.
 void initialize_parameters(device::Stream& stream, const std::vector<ParameterSpec>& specs,
                            const ParameterTensors& values, std::uint64_t seed);
 

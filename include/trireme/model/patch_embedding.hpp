@@ -1,6 +1,6 @@
-// The embedding of images: a matrix that projects the pixels of a patch, a learned class token before the
-// patches of each image, a position table, and dropout. Every tensor rank holds all parameters and computes all
-// rows.
+// The embedding of images: a matrix that projects the pixels of each patch to a row, a learned class token
+// before the patches of each image, a position table that is added, and dropout. Every tensor rank holds all
+// parameters and computes all rows; forward() returns the rank's own rows.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -33,7 +33,7 @@ private:
     std::size_t width_;
     double deviation_;  // standard deviation of the initial values
     double dropout_;
-    bool is_first_;  // this is the first tensor rank
+    bool is_first_;  // true on the first tensor rank
 };
 
 }  // namespace trireme::model

@@ -1,8 +1,8 @@
 // One or several matrices that read the same input and write adjacent output columns: a fused "attn.c_attn", or
 // the matrices of queries, keys and values. A tensor rank holds some of the output channels (column parallel)
 // or some of the input channels (row parallel). With row parallelism the outputs of a rank are partial sums,
-// which the caller must all-reduce, and only the first tensor rank has the biases. With column parallelism the
-// gradients of the inputs are such partial sums.
+// and only the first tensor rank has the biases. With column parallelism the gradients of the inputs are
+// partial sums. The caller must reduce partial sums over the tensor ranks.
 #pragma once
 
 #include <string>
@@ -17,19 +17,20 @@
 namespace trireme::model {
 
 // An activation between two projections that is fused into a matmul. In the forward pass, the matmul of the
-// first projection writes the activated output to `tensor` as well. In the backward pass, the matmul of the
-// second projection multiplies its result by the derivative at `tensor`, the input of the activation.
+// first projection also writes the activated output, to `tensor`. In the backward pass, `tensor` is the input
+// of the activation, and the matmul of the second projection multiplies its result by the derivative at
+// `tensor`.
 struct FusedActivation {
     kernels::ActivationKind kind = kernels::ActivationKind::gelu_tanh;
-    device::Tensor tensor = {};  // absent if no activation is fused
+    device::Tensor tensor = {};  // (rows, channels between the projections); absent if no activation is fused
 };
 
 // The tensors that a helper rank stores from forward to backward_weight for one HelperTask. `channels` are the
 // offloaded input channels, and `outputs` are the owner's output channels of the matrix.
 struct HelperState {
     std::vector<device::Tensor> weights = {};  // per matrix: (channels, outputs) or (outputs, channels)
-    device::Tensor input = {};                 // (rows, channels); absent unless received
-    device::Tensor grad_output = {};           // (rows, all outputs); absent unless received
+    device::Tensor input = {};                 // (rows, channels); row parallel only
+    device::Tensor grad_output = {};           // (rows, outputs of all matrices); column parallel only
 };
 using HelperStates = std::vector<HelperState>;
 
@@ -37,12 +38,12 @@ class Projection {
 public:
     // One of the matrices.
     struct MatrixSpec {
-        std::string name;  // of the parameters, without ".weight" or ".bias"
+        std::string name;  // name of the parameters, without ".weight" or ".bias"
         Channels output;   // output channels of this tensor rank
     };
 
     // `input` has this rank's input channels. `deviation` is the standard deviation of the initial weights.
-    // `has_bias` has no effect in families without biases.
+    // `has_bias` is true if this rank holds the biases; it has no effect in families without biases.
     Projection(const ModelConfig& config, Channels input, std::vector<MatrixSpec> matrices, double deviation,
                bool has_bias = true);
     Projection(const Projection&) = default;
@@ -64,15 +65,17 @@ public:
     virtual void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                                  const HelperStates& helper_states, Gradients gradients) const;
 
-    // Returns true if the kernels can fuse the activation into the matmul and if that is faster than two
-    // kernels.
+    // Returns true if the kernels can fuse the activation into a matmul and if the fused kernel is faster than
+    // two kernels.
     virtual bool can_fuse(const Pass& pass, kernels::ActivationKind activation) const;
 
-    std::size_t output_width() const;
+    std::size_t output_width() const;  // output channels of this rank, of all matrices
     kernels::WeightAxes axes() const { return axes_; }
+    // Returns the number of parameter tensors.
     std::size_t count_parameters() const { return matrices_.size() * (has_bias_ ? 2 : 1); }
 
-    // Selects the weights of the matrices from `all`, which also has the biases; or selects their gradients.
+    // Returns the weights, without biases, from `all`, which has the tensors of all parameters of the
+    // projection. If `all` has gradients, returns the gradients of the weights.
     template <class View>
     std::vector<View> select_matrices(std::span<const View> all) const {
         std::vector<View> selected;
@@ -88,6 +91,7 @@ protected:
         std::size_t first_column = 0;  // among the output columns of this rank
         std::size_t columns = 0;       // output columns of this rank
     };
+    // Calls use(Matrix) for each matrix, in their order.
     template <class Use>
     void for_each_matrix(Use&& use) const {
         Matrix matrix;

@@ -1,6 +1,6 @@
-// The computation that the two halves of a block share. Each half is a branch beside the residual: a first
-// projection, the attention or activation of the half, a last projection, dropout, and the addition to the
-// residual. A norm precedes the first projection (pre-norm) or, in bert, follows the sum (post-norm).
+// The computation that the two halves of a block share. Each half is a residual branch: a first projection, the
+// attention or activation of the half, a last projection, dropout, and the addition to the residual (the input
+// of the half). A norm precedes the first projection (pre-norm) or, in bert, follows the sum (post-norm).
 #pragma once
 
 #include <memory>
@@ -16,10 +16,11 @@ namespace trireme::model {
 
 struct Rebalancing;
 
-// The tensors that a branch stores for backward_input and backward_weight. "Rows" are all rows of the
-// micro-batch, "own rows" those of find_own_rows(); widths are those of this tensor rank. `norm_output` and
-// `result` may be absent if Pass::recomputes_selectively is set. `norm_output` is absent with a post-norm,
-// `sum` with a pre-norm.
+// The tensors that a branch stores for backward_input and backward_weight. `rows` are all rows of the
+// micro-batch, `own rows` those of find_own_rows(). `width` is the width of the model; `inner width` and
+// `result width` are widths on this tensor rank. `norm_output` is absent with a post-norm, and `sum` with a
+// pre-norm. If Pass::recomputes_selectively is set, `norm_output` is absent, and the MLP half's `result` is
+// valid only during forward() and backward_weight().
 struct BranchState {
     Norm::State norm;
     device::Tensor norm_output;           // (own rows, width)     input of the first projection
@@ -30,8 +31,8 @@ struct BranchState {
     device::ConstTensor grad_projection;  // (rows, width)         gradient of the output of the last projection
     device::Tensor grad_inner;            // (rows, inner width)
     device::Tensor grad_first_input;      // (own rows, width)     gradient of the input of the first projection
-    HelperStates first_helper_states, last_helper_states;
-    bool has_norm_output = false;  // the preceding layer has computed the norm, as its NextNorm
+    HelperStates first_helper_states, last_helper_states;  // of the first and the last projection
+    bool has_norm_output = false;  // true if the preceding layer has computed the norm, as its NextNorm
 };
 
 // Names of the parameters of a branch, without the prefix of its block, and the channels that this tensor rank
@@ -51,22 +52,23 @@ public:
     std::vector<ParameterSpec> parameters() const;     // norm, first projection, last projection
     std::vector<ProjectionShape> projections() const;  // first projection, last projection
 
-    // Makes all later training passes skip or offload channels of both projections: see Rebalancing, which must
-    // outlive these passes.
+    // Makes all later training passes skip or offload channels of both projections. See Rebalancing, whose
+    // objects must outlive these passes.
     void rebalance(const Rebalancing& rebalancing);
 
     // Forward pass; collective over the tensor group. compute_inner() computes state.inner from `input`. The
-    // caller then fills state.result, from which compute_output() computes and returns the output: (own rows,
-    // width). `activation`, if present, is fused into the matmul of state.inner. compute_output() also computes
-    // `next_norm` unless it is null.
+    // caller then computes state.result from state.inner. compute_output() returns the output of the half, (own
+    // rows, width), which it computes from state.result. If `activation` is present, it is fused into the
+    // matmul of state.inner. If `next_norm` is not null, compute_output() also computes this norm.
     void compute_inner(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
                        device::Arena& stash, const FusedActivation& activation = {}) const;
     device::Tensor compute_output(const Pass& pass, Weights weights, device::ConstTensor input,
                                   BranchState& state, device::Arena& stash, const NextNorm* next_norm) const;
 
     // Backward pass for inputs; collective over the tensor group. compute_grad_result() computes `grad_result`,
-    // the gradient of state.result, from `grad_output`. The caller then fills state.grad_inner, from which
-    // compute_grad_input() computes `grad_input`.
+    // the gradient of state.result, from `grad_output`. The caller then computes state.grad_inner, from which
+    // compute_grad_input() computes `grad_input`. If `activation` is present, its derivative is fused into the
+    // matmul of compute_grad_result(), and `grad_result` becomes the gradient of state.inner.
     void compute_grad_result(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                              device::Tensor grad_result, BranchState& state, device::Arena& stash,
                              const FusedActivation& activation = {}) const;
@@ -77,17 +79,19 @@ public:
                          device::ConstTensor grad_output, const BranchState& state, Gradients gradients,
                          device::Arena& scratch) const;
 
-    // True if the activation can be fused into the forward matmul of the first projection.
+    // Returns true if the activation can be fused into the forward matmul of the first projection.
     bool can_fuse_forward(const Pass& pass, kernels::ActivationKind activation) const {
         return first_projection_->can_fuse(pass, activation);
     }
-    // True if the derivative of the activation can be fused into the backward matmul of the last projection.
+    // Returns true if the derivative of the activation can be fused into the last projection's matmul for the
+    // gradient of its input.
     bool can_fuse_backward(const Pass& pass, kernels::ActivationKind activation) const {
         return last_projection_->can_fuse(pass, activation);
     }
 
-    // Returns the norm before the first projection if the preceding layer may compute it, else nullopt. The
-    // output of such a norm stays in the stash until backward_weight.
+    // Returns the norm before the first projection, for the preceding layer to compute. The output of this norm
+    // must stay in the stash until backward_weight(). Returns nullopt with a post-norm, and with selective
+    // recomputation, where the output is not stashed.
     std::optional<NextNorm> find_input_norm(const Pass& pass, Weights weights, BranchState& state) const;
 
     std::size_t block() const { return block_; }

@@ -1,7 +1,7 @@
 // Resizing: a slow tensor rank skips some input channels of the projections of a block, in the forward matmul
 // and in both backward matmuls. Shapes of results and messages do not change. Heads, embeddings and evaluation
-// passes skip nothing. With J for the channels that are not skipped ("kept"), X (rows, channels) and W
-// (channels, outputs):
+// passes skip no channels. J are the channels that are not skipped ("kept"), X (rows, channels) is the input, W
+// (channels, outputs) the weight, and Y the output:
 //   Y = X[:,J] W[J,:]      dX[:,J] = dY W[J,:]^T      dW[J,:] += X[:,J]^T dY      bias: unchanged
 #pragma once
 
@@ -25,7 +25,7 @@ struct ProjectionId {
     friend auto operator<=>(const ProjectionId&, const ProjectionId&) = default;
 };
 
-// Sizes and weights of a rank's part of a projection.
+// Sizes and weights of a rank's slice of a projection.
 struct ProjectionShape {
     ProjectionId id;
     std::size_t channels = 0;  // input channels of this rank
@@ -39,16 +39,17 @@ struct ProjectionShape {
 // (dW).
 //   zero      zero
 //   average   the mean over the kept channels, per row of dX and per output of dW
-//   same      the gradient that was last computed for the channel, or zero if none was; for dX, also zero
-//             if the preceding micro-batch had another number of rows
+//   same      the last stored gradient of the channel, or zero if none is stored; for dX, also zero if the
+//             preceding micro-batch had another number of rows. The gradients of kept channels are stored
+//             while the projection skips channels.
 enum class Filling : std::uint8_t { zero, average, same };
 
-// Some of the input channels of a projection: those that a rank computes, or those that it offloads to one
-// helper.
+// Some of the input channels of a rank's slice of a projection: those that the rank computes itself, or those
+// that it offloads to one helper.
 struct SelectedChannels {
     std::vector<std::int32_t> channels = {};  // ascending
     Filling filling = Filling::zero;
-    // The gradients that were computed last, with all channels; absent unless the filling is Filling::same.
+    // The last stored gradients of all channels; absent unless the filling is Filling::same.
     std::vector<device::Tensor> last_weight_gradients = {};  // per matrix, with the shape of the weight
     device::Tensor last_input_gradient = {};                 // (maximum rows, all channels)
     std::size_t last_rows = 0;                               // rows of the last micro-batch
@@ -66,8 +67,8 @@ public:
              std::size_t max_rows, device::MemorySpace memory_space);
 
     // Begins a period, in which all passes skip the same channels. Must be called while no micro-batch is in
-    // flight. `lists` has the kept channels per projection, ascending. Projections without a list keep all
-    // channels.
+    // flight. `lists` has the kept channels per projection, at least one and ascending. Projections without a
+    // list keep all channels.
     using ChannelLists = std::map<ProjectionId, std::vector<std::int32_t>>;
     void begin_period(const ChannelLists& lists);
     // Returns the number of calls of begin_period(). All ranks of a team begin each period together, even if
@@ -77,17 +78,16 @@ public:
     // Returns the kept channels of a projection, or null if all channels are kept.
     SelectedChannels* at(const ProjectionId& id);
 
-    // Bytes of the gradients that Filling::same stores, views of these gradients, and the rows of the last
-    // micro-batch per projection; 0 or empty with other fillings.
-    std::size_t bytes() const;
-    std::vector<device::Tensor> list_stored_gradients() const;
-    std::vector<std::uint64_t> last_rows() const;
-    void set_last_rows(const std::vector<std::uint64_t>& rows);
+    // The following are 0 or empty unless the filling is Filling::same.
+    std::size_t bytes() const;                                   // of the stored gradients
+    std::vector<device::Tensor> list_stored_gradients() const;   // views
+    std::vector<std::uint64_t> last_rows() const;                // per projection: rows of the last micro-batch
+    void set_last_rows(const std::vector<std::uint64_t>& rows);  // restores a result of last_rows()
 
 private:
     struct Entry {
-        std::size_t channels = 0;  // all input channels
-        SelectedChannels kept;     // its list is empty if no channel is skipped
+        std::size_t channels = 0;  // number of all input channels
+        SelectedChannels kept;     // its list is empty if all channels are kept
     };
 
     std::map<ProjectionId, Entry> entries_;
@@ -96,13 +96,14 @@ private:
 };
 
 // The state of a rank's resizing, which checkpoints store in a file per rank. "Per channel" means per input
-// channel, projection after projection.
+// channel, projection after projection in the order of stage::Resizer::projections().
 struct ResizingState {
-    std::size_t period = 0;                     // number of the period; the period of a new run is 0
+    std::size_t period = 0;                     // number of the period; a new run begins with period 0
     std::vector<double> variation = {};         // per channel: see choose_channels()
     std::vector<std::uint8_t> kept = {};        // per channel: 1 if it is kept, 0 if it is skipped
     std::vector<std::uint64_t> last_rows = {};  // per projection with Filling::same; else empty
-    // Views of the gradients that Filling::same stores, then of the weights at the start of the period.
+    // Views of the gradients that Filling::same stores, then one view of all weights at the start of the period
+    // if the policy needs these weights.
     std::vector<device::Tensor> memory = {};
 };
 

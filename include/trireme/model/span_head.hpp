@@ -1,5 +1,5 @@
-// The head that locates an answer in a context: it has two logits per row, for being the first and for being
-// the last row of the answer.
+// The head that finds the answer to a question in a context. It computes two logits per row: for being the
+// first row of the answer, and for being its last row.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -11,7 +11,7 @@ namespace trireme::model {
 class SpanHead {
 public:
     struct State : LossState {
-        device::ConstTensor input;   // (rows, width)
+        device::ConstTensor input;   // (rows, width): all rows of the micro-batch
         device::Tensor grad_logits;  // (rows, 2)
     };
 
@@ -29,15 +29,15 @@ public:
                          device::Arena& scratch) const;
 
 private:
-    // Returns the logits of all rows: (rows, 2). If `gradient_scale` is not 0, returns the gradients of the
-    // logits instead, times `gradient_scale`. Sets state.loss. Every tensor rank computes all rows; `input` has
-    // all rows.
+    // Returns the logits of all rows, (rows, 2), and sets state.loss. If `gradient_scale` is not 0, returns the
+    // gradients of the logits, times `gradient_scale`, instead of the logits. `input` has all rows, and every
+    // tensor rank computes all of them.
     device::Tensor compute_logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
                                            double gradient_scale, State& state, device::Arena& arena) const;
 
     std::size_t width_;
     double deviation_;  // standard deviation of the initial weights
-    bool is_first_;     // this is the first tensor rank
+    bool is_first_;     // true on the first tensor rank
 };
 
 }  // namespace trireme::model

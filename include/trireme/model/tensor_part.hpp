@@ -1,5 +1,5 @@
-// The part of a replica's layers that a tensor-parallel rank holds: whole groups of heads, MLP columns and
-// vocabulary rows.
+// The part of a replica's layers that a tensor-parallel rank holds: groups of heads, MLP columns and vocabulary
+// rows. A group of heads is never divided among ranks.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace trireme::model {
 
-// The channels of a dimension that a tensor rank holds. The rank's memory has the ranges one after another,
-// without gaps.
+// The channels of a dimension of a tensor that a tensor rank holds. The rank stores its ranges in the order of
+// `own_ranges`, without gaps.
 struct Channels {
-    std::size_t width = 0;  // channels of the whole dimension
+    std::size_t width = 0;  // number of channels of the whole dimension
     std::vector<layout::Range> own_ranges;
 
-    std::size_t count() const;  // channels of this rank
+    std::size_t count() const;  // number of channels of this rank
 };
 
 // Returns the channels of a rank that holds the whole dimension.
 Channels make_all_channels(std::size_t width);
 
-// A tensor rank of a replica, and the shares by which the layers are divided among its tensor ranks.
+// A tensor rank of a replica, and the shares by which the layers are divided among the replica's tensor ranks.
 struct TensorPart {
     int rank = 0;                           // number within the replica
     std::vector<std::size_t> shares = {1};  // per tensor rank, as proportions: {2, 1} is 2/3 and 1/3
@@ -32,14 +32,14 @@ struct TensorPart {
     bool is_whole() const { return shares.size() == 1; }
 
     // Return what this rank holds. Throw ConfigError if there are fewer groups, columns or rows than ranks.
-    layout::Range find_head_groups(const ModelConfig& config) const;  // a group shares one key-value head
+    layout::Range find_head_groups(const ModelConfig& config) const;  // see ModelConfig::groups
     Channels find_query_channels(const ModelConfig& config) const;
-    Channels find_key_channels(const ModelConfig& config) const;  // values have the same channels
+    Channels find_key_channels(const ModelConfig& config) const;  // also the channels of the values
     Channels find_mlp_channels(const ModelConfig& config) const;
     layout::Range find_vocabulary_rows(const ModelConfig& config) const;
 };
 
-// Returns the spec of a tensor of which this rank holds only the given rows and columns.
+// Returns the spec of the tensor `whole` for a rank that holds only the given rows and columns.
 ParameterSpec cut_parameter(const ParameterSpec& whole, const Channels& rows, const Channels& columns);
 
 }  // namespace trireme::model

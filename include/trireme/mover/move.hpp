@@ -10,7 +10,7 @@
 
 namespace trireme::mover {
 
-// A box of a tensor that rank `source` holds and that rank `destination` will hold.
+// A box of a tensor that rank `source` holds before the move and that rank `destination` holds after it.
 struct Transfer {
     std::size_t tensor = 0;  // index in Move::tensors
     layout::Box box;
@@ -20,45 +20,50 @@ struct Transfer {
     friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-// The message from one rank to another in a round. It contains the boxes one after another, each row by row.
+// The message from one rank to another in a round. It contains the elements of its boxes, one box after
+// another, each box row by row.
 struct MoveMessage {
     int source = 0;
     int destination = 0;
     std::vector<Transfer> boxes = {};
-    std::size_t elements = 0;  // of all boxes
+    std::size_t elements = 0;  // sum over all boxes
 
     friend bool operator==(const MoveMessage&, const MoveMessage&) = default;
 };
 
-// The messages of a round, at most one per sender and receiver. A rank posts all its receives of a round, then
-// its sends, and waits for all of them before its next round. Meanwhile other ranks may be in other rounds.
-// There is no deadlock: the ranks of the earliest unfinished round wait only for each other, and any two ranks
-// exchange their messages in the same order.
+// The messages of a round, at most one per pair of source and destination. A rank posts all its receives of a
+// round, then its sends, and waits for all these messages before it begins its next round. Different ranks may
+// be in different rounds at the same time. There is no deadlock: the ranks of the earliest unfinished round
+// wait only for each other, and any two ranks exchange their messages in the same order.
 using MoveRound = std::vector<MoveMessage>;
 
 struct MoveRules {
-    std::vector<int> nodes = {};  // number of the node, per rank; if empty, all ranks are on one node
-    std::size_t max_elements_per_round = std::size_t{4}
-                                         << 20;  // maximum that a rank sends and receives together
+    std::vector<int> nodes = {};  // per rank: number of its node; if empty, all ranks are on one node
+    // Maximum of sent plus received elements of a rank in a round. Must not be 0.
+    std::size_t max_elements_per_round = std::size_t{4} << 20;
 };
 
+// The transfers of all ranks.
 struct Move {
     std::vector<std::string> tensors = {};  // names
-    std::vector<Transfer> local_copies =
-        {};  // boxes that stay on their rank but change their position in memory
+    // Boxes that stay on their rank, which copies them from its old to its new memory.
+    std::vector<Transfer> local_copies = {};
     std::vector<MoveRound> rounds = {};
 
     std::size_t count_sent_elements() const;
     std::size_t count_local_elements() const;
-    std::size_t max_elements_per_round() const;  // maximum over ranks and rounds, sent and received together
-    std::size_t max_elements_per_rank() const;  // maximum over ranks, sent and received together, in all rounds
+    // Returns the sent plus received elements of a rank in a round: the maximum over all ranks and rounds.
+    std::size_t max_elements_per_round() const;
+    // Returns the sent plus received elements of a rank in all rounds together: the maximum over all ranks.
+    std::size_t max_elements_per_rank() const;
 };
 
-// Plans the move from the ranks' holdings `before` to the holdings `after`; tensors keep their names and
-// shapes. Each rank receives exactly the elements that it will hold and does not hold yet, each once. The
-// source of an element is one of the holders on the receiver's node or, if no holder is there, one of all
-// holders: the one that has the fewest elements to send so far, and of equals the lowest rank. Boxes that are
-// too large for a round are cut. Throws BugError if `after` holds an element that no rank holds in `before`.
+// Plans the move from the slices `before` to the slices `after`; tensors keep their names and shapes. Each rank
+// receives exactly the elements that it holds in `after` and not in `before`, each once. Candidates for the
+// source of a box are its holders on the receiver's node or, if this node has none, all its holders. The
+// candidate with the fewest elements to send so far becomes the source; the lowest rank wins ties. Boxes that
+// are too large for a round are cut. Throws BugError if `after` has an element that no rank holds in `before`,
+// or if a tensor changes its shape.
 Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<layout::HeldTensor>& after,
                const MoveRules& rules = {});
 

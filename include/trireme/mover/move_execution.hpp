@@ -10,29 +10,31 @@
 
 namespace trireme::mover {
 
-// A box of a tensor in this rank's memory: placement.box starts at row placement.row and column
-// placement.column of `memory`.
+// A box of a tensor in this rank's memory: the first element of placement.box is at row placement.row and
+// column placement.column of `memory`.
 struct BoxInMemory {
-    std::string tensor;
+    std::string tensor;  // name
     layout::Placement placement;
-    device::Tensor memory;
+    device::Tensor memory;  // not owned
 };
 
-// A move in progress, on this rank. Every rank of `group` creates one; the group contains all ranks of the
-// move.
+// A move in progress, on this rank. Collective over `group`: every rank of the group creates an object. The
+// rank numbers of the move are those of the group.
 class MoveExecution {
 public:
     // Copies the boxes that stay on this rank and posts the messages of the first round, without waiting for
-    // them. `from` has the boxes that this rank holds, and `to` has the boxes that it will hold; their memory
-    // must not overlap. The boxes may be cut differently than those of the move. `move`, `group` and the memory
-    // must outlive this object. Throws BugError if `from` or `to` lacks an element of the move. In ghost
-    // groups, whose messages have no contents, `from` and `to` may be empty.
+    // these messages. `from` has the boxes that this rank holds before the move, and `to` has the boxes that it
+    // holds after the move; the memory of `from` and of `to` must not overlap. Their boxes may be cut
+    // differently from the boxes of the move. In ghost groups, whose messages have no contents, `from` and `to`
+    // may be empty. The constructor, advance() and finish() throw BugError if `from` or `to` lacks an element
+    // that they copy. `move`, `group` and the memory must outlive this object. The object must not be destroyed
+    // before all rounds of this rank are complete.
     MoveExecution(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
                   device::DType dtype, comm::Communicator& group);
     ~MoveExecution();
 
-    // Completes messages that have arrived or been sent, and begins the next round if all messages of this rank
-    // in the round are complete. Never blocks. Returns true if all rounds of this rank are complete.
+    // Tests the pending messages, and begins the next round if all messages of this rank in the current round
+    // are complete. Never waits for a message. Returns true if all rounds of this rank are complete.
     bool advance();
     // Waits until all rounds of this rank are complete.
     void finish();
@@ -46,7 +48,8 @@ private:
 void execute_move(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
                   device::DType dtype, comm::Communicator& group);
 
-// Returns the bytes of the message buffer of rank `rank`.
+// Returns the bytes of the message buffer of rank `rank`: the maximum over the rounds of the bytes that the
+// rank sends plus receives.
 std::size_t count_message_buffer_bytes(const Move& move, device::DType dtype, int rank);
 
 }  // namespace trireme::mover

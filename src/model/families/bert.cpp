@@ -1,4 +1,4 @@
-// BERT: bidirectional, with token types and a norm after each half of a block. (Devlin et al., 2019)
+// BERT: bidirectional attention, token types, and a norm after each half of a block. (Devlin et al., 2019)
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 

@@ -69,10 +69,10 @@ void check_rotary(const ModelConfig& config) {
 }
 
 void check_image(const ModelConfig& config) {
-    constexpr std::size_t max_edge = std::size_t{1} << 14;
+    constexpr std::size_t max_edge_pixels = std::size_t{1} << 14;
     const ImageInput& image = config.image;
-    require_size("--image-size", image.size, max_edge);
-    require_size("--patch", image.patch, max_edge);
+    require_size("--image-size", image.size, max_edge_pixels);
+    require_size("--patch", image.patch, max_edge_pixels);
     require_size("--channels", image.channels, std::size_t{1} << 12);
     if (image.size % image.patch != 0) {
         throw ConfigError(cat("--image-size ", image.size, " is not a multiple of --patch ", image.patch,
@@ -89,7 +89,7 @@ void check_image(const ModelConfig& config) {
     }
 }
 
-// Task::span needs two token types: one for the question, one for the context.
+// Task::span needs two token types: one for the tokens of the question, one for those of the context.
 void check_token_types(const ModelConfig& config) {
     require_size("the number of token types", config.token_types);
     if (config.task == Task::span && config.token_types < 2) {
@@ -105,15 +105,15 @@ void check_labels(const ModelConfig& config) {
     }
 }
 
-// Scales only low frequencies, whose wavelength is not much shorter than the texts of the first training.
-// (Dubey et al., The Llama 3 herd of models, 2024)
+// Returns the frequency as RotaryConfig::Scaling::llama3 requires: only frequencies with long wavelengths are
+// scaled. (Dubey et al., The Llama 3 herd of models, 2024)
 double scale_by_wavelength(double frequency, const RotaryConfig& rotary) {
-    // The number of wavelengths in the longest text of the first training.
-    const double waves = rotary.original_positions * frequency / (2 * std::numbers::pi);
-    if (waves < rotary.low_frequency) return frequency / rotary.factor;
-    if (waves > rotary.high_frequency) return frequency;
+    // Number of wavelengths in a text of `original_positions` tokens.
+    const double wavelengths = rotary.original_positions * frequency / (2 * std::numbers::pi);
+    if (wavelengths < rotary.low_frequency) return frequency / rotary.factor;
+    if (wavelengths > rotary.high_frequency) return frequency;
     const double unscaled_fraction =
-        (waves - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
+        (wavelengths - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
     return (1 - unscaled_fraction) * frequency / rotary.factor + unscaled_fraction * frequency;
 }
 
@@ -132,11 +132,11 @@ double scale_frequency(double frequency, const RotaryConfig& rotary) {
 }  // namespace
 
 std::vector<double> compute_rotary_frequencies(const ModelConfig& config) {
-    const std::size_t channels = config.head_size();
+    const std::size_t head_size = config.head_size();
     std::vector<double> frequencies;
-    for (std::size_t channel = 0; channel + 1 < channels; channel += 2) {
-        const double power = static_cast<double>(channel) / static_cast<double>(channels);
-        frequencies.push_back(scale_frequency(1 / std::pow(config.rotary.base, power), config.rotary));
+    for (std::size_t channel = 0; channel + 1 < head_size; channel += 2) {
+        const double exponent = static_cast<double>(channel) / static_cast<double>(head_size);
+        frequencies.push_back(scale_frequency(1 / std::pow(config.rotary.base, exponent), config.rotary));
     }
     return frequencies;
 }

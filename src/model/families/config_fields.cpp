@@ -8,13 +8,13 @@
 namespace trireme::model {
 namespace {
 
-// Returns the JSON of a value, shortened for messages.
+// Returns the JSON text of a value for a message, truncated to 60 bytes and "...".
 std::string dump_json(const ConfigFields::Json& value) {
-    constexpr std::size_t max_length = 60;
+    constexpr std::size_t max_bytes = 60;
     std::string text = value.dump();
-    if (text.size() <= max_length) return text;
-    std::size_t end = max_length;
-    // Do not cut a UTF-8 sequence.
+    if (text.size() <= max_bytes) return text;
+    std::size_t end = max_bytes;
+    // Bytes 10xxxxxx continue a UTF-8 character; the cut must not separate them from its first byte.
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
     return text.substr(0, end) + "...";
 }

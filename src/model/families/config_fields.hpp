@@ -7,8 +7,8 @@
 
 namespace trireme::model {
 
-// Settings that are absent or null have the value `default_value`. Every error is a ConfigError that names the
-// source (the file), the setting and its value.
+// The settings of one JSON object. A setting that is null counts as absent. Every error is a ConfigError that
+// names the source (the file), the setting and, if there is one, its value.
 class ConfigFields {
 public:
     using Json = nlohmann::json;
@@ -16,24 +16,27 @@ public:
     // `object` must be a JSON object and outlive this ConfigFields. `source` names the file in messages.
     ConfigFields(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
 
-    const Json* find(const char* key) const;  // null if absent or null
+    const Json* find(const char* key) const;  // null if absent
     bool is_set(const char* key) const { return find(key) != nullptr; }
 
-    std::size_t read_size(const char* key, std::size_t default_value) const;  // 1 to 2^24
+    // Return the value of the setting, or `default_value` if it is absent. Throw if the value has another type
+    // or is outside the range of the comment.
+    std::size_t read_size(const char* key, std::size_t default_value) const;  // 1 to max_model_size (2^24)
     double read_number(const char* key, double default_value) const;          // finite
-    double read_number(const char* key) const;                                // throws if it is absent
-    double read_fraction(const char* key, double default_value) const;        // [0, 1)
+    double read_number(const char* key) const;                                // finite; throws if absent
+    double read_fraction(const char* key, double default_value) const;        // in [0, 1)
     bool read_flag(const char* key, bool default_value) const;
     std::string read_string(const char* key, const std::string& default_value) const;
 
-    // Returns the length of the edges of a square, which is written as a number or as [size, size].
+    // Returns the edge length of a square, like read_size(). The setting is one number or two equal ones: 224
+    // or [224, 224].
     std::size_t read_edge(const char* key, std::size_t default_value) const;
 
-    // Throws if the setting is present and its value is not `supported_value`, the only one that Trireme
-    // implements.
+    // Throws unless the setting is absent or has `supported_value`, the only value that Trireme implements.
     void require_value(const char* key, const Json& supported_value) const;
 
-    // Throws with the message "SOURCE: KEY is VALUE; REASON"; a long value is truncated.
+    // Throws with the message "SOURCE: KEY is VALUE; REASON". A long value is truncated; for an absent setting,
+    // VALUE is "not set".
     [[noreturn]] void reject(const char* key, const std::string& reason) const;
     const std::string& source() const { return source_; }
 

@@ -41,7 +41,8 @@ std::string format_known_families() {
     return text;
 }
 
-// Returns the architecture that the file names, or null if it names none.
+// Returns the first architecture that the file names, or null if it names none. Throws if Trireme does not know
+// the name.
 const Architecture* find_named_architecture(const ConfigFields& fields) {
     const Json* names = fields.find("architectures");
     if (names == nullptr || (names->is_array() && names->empty())) return nullptr;
@@ -53,17 +54,17 @@ const Architecture* find_named_architecture(const ConfigFields& fields) {
     return found;
 }
 
-// Returns the architecture that the file names, or one with the file's model type and the family's default
-// task.
+// Returns the architecture that the file names. If the file names none, returns that of a base model (a model
+// without a head) of the file's model_type, with the default task of the family.
 Architecture read_architecture(const ConfigFields& fields) {
     const Architecture* named_architecture = find_named_architecture(fields);
-    const std::string type = fields.read_string(
+    const std::string model_type = fields.read_string(
         "model_type", named_architecture == nullptr ? "" : to_string(named_architecture->family));
-    if (type.empty()) {
+    if (model_type.empty()) {
         throw ConfigError(cat(fields.source(), " names neither architectures nor a model_type; ",
                               "is it the config.json of a model?"));
     }
-    const auto found = std::ranges::find(families, type, &FamilyTraits::name);
+    const auto found = std::ranges::find(families, model_type, &FamilyTraits::name);
     if (found == std::end(families))
         fields.reject("model_type", cat("Trireme knows ", format_known_families()));
     const Family family = (*found)->family;
@@ -77,6 +78,8 @@ Architecture read_architecture(const ConfigFields& fields) {
     return *named_architecture;
 }
 
+// Returns the number of labels. It is the size of id2label or, if that is absent, num_labels. If both settings
+// are present, they must agree.
 std::size_t read_label_count(const ConfigFields& fields, std::size_t default_count) {
     const std::size_t count = fields.read_size("num_labels", default_count);
     const Json* names = fields.find("id2label");
@@ -88,24 +91,24 @@ std::size_t read_label_count(const ConfigFields& fields, std::size_t default_cou
     return names->size();
 }
 
-// Returns the names of labels 0 to `count` - 1, or an empty list if one of these names is missing or if all are
-// the default names of the transformers library of Hugging Face.
+// Returns the names of labels 0 to `count` - 1. The list is empty if a name is missing, or if all names are the
+// default names of Hugging Face's transformers library ("LABEL_0").
 std::vector<std::string> read_label_names(const ConfigFields& fields, std::size_t count) {
-    const Json* stored = fields.find("id2label");
-    if (stored == nullptr) return {};
+    const Json* stored_names = fields.find("id2label");
+    if (stored_names == nullptr) return {};
     std::vector<std::string> names;
-    bool are_defaults = true;
+    bool are_all_defaults = true;
     for (std::size_t label = 0; label < count; ++label) {
-        const auto name = stored->find(std::to_string(label));
-        if (name == stored->end() || !name->is_string()) return {};
+        const auto name = stored_names->find(std::to_string(label));
+        if (name == stored_names->end() || !name->is_string()) return {};
         names.push_back(name->get<std::string>());
-        are_defaults = are_defaults && names.back() == make_default_label_name(label);
+        are_all_defaults = are_all_defaults && names.back() == make_default_label_name(label);
     }
-    return are_defaults ? std::vector<std::string>() : names;
+    return are_all_defaults ? std::vector<std::string>() : names;
 }
 
-// Returns the number of classes, or 0 if the file of a base model (a model without a head) has no labels. Then
-// the corpus determines the number.
+// Returns the number of classes. If the file has no labels, the number is 2 for a model with a head (the
+// default of transformers). It is 0 for a base model, for which the corpus determines the number.
 std::size_t read_class_count(const ConfigFields& fields, const Architecture& architecture) {
     const std::size_t labels = read_label_count(fields, architecture.has_head ? 2 : 0);
     fields.require_value("problem_type", "single_label_classification");
@@ -134,8 +137,8 @@ void reject_unsupported_settings(const ConfigFields& fields) {
 
 // Throws ConfigError unless check_model() accepts the configuration.
 void check_buildable(ModelConfig config, const std::string& source) {
-    if (config.task == Task::classify && config.labels == 0)
-        config.labels = 2;  // any valid number: the corpus decides
+    // If `labels` is 0, the corpus will determine the number. check_model() needs any valid number.
+    if (config.task == Task::classify && config.labels == 0) config.labels = 2;
     try {
         check_model(config);
     } catch (const ConfigError& error) {
@@ -146,9 +149,10 @@ void check_buildable(ModelConfig config, const std::string& source) {
 }  // namespace
 
 ModelConfig parse_config_json(std::string_view text, const std::string& source) {
-    const Json file = parse_json<Json>(text, source);
-    if (!file.is_object()) throw ConfigError(cat(source, " is not an object of settings, as a config.json is"));
-    const ConfigFields fields(file, source);
+    const Json settings = parse_json<Json>(text, source);
+    if (!settings.is_object())
+        throw ConfigError(cat(source, " is not an object of settings, as a config.json is"));
+    const ConfigFields fields(settings, source);
     const Architecture architecture = read_architecture(fields);
     reject_unsupported_settings(fields);
 
@@ -159,7 +163,7 @@ ModelConfig parse_config_json(std::string_view text, const std::string& source) 
     config.tied = fields.read_flag("tie_word_embeddings", config.tied);
     config.init_deviation = fields.read_number("initializer_range", 0.02);
     if (config.task == Task::classify) config.labels = read_class_count(fields, architecture);
-    // A base model may have been saved with the label names of a removed head; these are ignored.
+    // A base model may have been saved with the label names of a removed head. Such names are ignored.
     if (config.task == Task::classify && architecture.has_head) {
         config.label_names = read_label_names(fields, config.labels);
     }

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Returns the name of the family's first architecture with this task.
+// Returns the name of the family's first architecture for `task`.
 const char* find_architecture(Family family, Task task) {
     for (const Architecture& each : find_traits(family).architectures) {
         if (each.task == task) return each.name;
@@ -17,7 +17,7 @@ const char* find_architecture(Family family, Task task) {
     throw BugError(cat("a ", to_string(family), " model has no head for the task ", to_string(task)));
 }
 
-// For transformers, the names of the classes also determine the number of classes.
+// Writes id2label and label2id, from which transformers derives the number of classes.
 void write_labels(const ModelConfig& config, ConfigSettings& settings) {
     Json names = Json::object();
     Json numbers = Json::object();
@@ -31,13 +31,13 @@ void write_labels(const ModelConfig& config, ConfigSettings& settings) {
     settings["label2id"] = std::move(numbers);
 }
 
-// Returns true if the setting `name` has a value in `base` and keeps it: because the new `value` is null
-// (boundary tokens), or because both values name the same number of classes.
+// Returns true if `base` has a value of the setting `name` that the new `value` must not replace. This is so if
+// `value` is null (an unknown boundary token), or if both values list the same number of classes.
 bool keeps_base_setting(const Json& base, const std::string& name, const Json& value) {
     const auto base_value = base.find(name);
     if (base_value == base.end() || base_value->is_null()) return false;
-    const bool names_classes = name == "id2label" || name == "label2id";
-    return value.is_null() || (names_classes && base_value->size() == value.size());
+    const bool lists_classes = name == "id2label" || name == "label2id";
+    return value.is_null() || (lists_classes && base_value->size() == value.size());
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::string to_config_json(const ModelConfig& config, const std::string& dtype, 
     if (config.task == Task::classify && config.labels > 0) write_labels(config, settings);
     Json merged = try_parse_json<Json>(base).value_or(Json::object());
     if (!merged.is_object()) merged = Json::object();
-    merged.erase("num_labels");  // the names of the classes determine their number
+    merged.erase("num_labels");  // transformers derives it from id2label
     if (!config.label_names.empty()) {
         merged.erase("id2label");
         merged.erase("label2id");

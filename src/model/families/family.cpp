@@ -49,8 +49,8 @@ std::vector<std::string> list_model_names() {
 
 ModelConfig find_named_model(const std::string& name) {
     const std::vector<ModelConfig> models = list_all_models();
-    const auto found =
-        std::find_if(models.begin(), models.end(), [&](const auto& m) { return m.name == name; });
+    const auto found = std::find_if(models.begin(), models.end(),
+                                    [&](const ModelConfig& model) { return model.name == name; });
     if (found != models.end()) return *found;
     const std::vector<std::string> known_names = list_model_names();
     throw ConfigError(cat("--model ", name, " is not known", suggest_word(name, known_names), "; known are ",

@@ -7,8 +7,8 @@ namespace {
 
 using Json = ConfigFields::Json;
 
-// Returns the key under which a setting is stored. GPT-2 has its own keys and accepts the keys of the other
-// families as aliases. If both are present, their values must be equal.
+// Returns the key under which the file stores a setting: GPT-2's own `key`, or `alias`, the key of the other
+// families. If both keys are present, their values must be equal.
 const char* choose_key(const ConfigFields& fields, const char* key, const char* alias) {
     if (!fields.is_set(alias)) return key;
     if (const Json* value = fields.find(key)) fields.require_value(alias, *value);
@@ -26,7 +26,8 @@ ModelConfig read_gpt2(const ConfigFields& fields) {
     config.activation = read_activation(fields, "activation_function", "gelu_new");
     config.dropout = fields.read_fraction("resid_pdrop", 0.1);
     config.attention_dropout = fields.read_fraction("attn_pdrop", 0.1);
-    if (const double embedding = fields.read_fraction("embd_pdrop", 0.1); embedding != config.dropout) {
+    if (const double embedding_dropout = fields.read_fraction("embd_pdrop", 0.1);
+        embedding_dropout != config.dropout) {
         fields.reject("embd_pdrop",
                       cat("Trireme drops as much everywhere, and resid_pdrop is ", config.dropout));
     }

@@ -1,4 +1,4 @@
-// Llama: rotary positions, RMS norms, a gated MLP, heads in groups, no biases. (Touvron et al., 2023)
+// Llama: rotary positions, RMS norms, a gated MLP, grouped-query attention, no biases. (Touvron et al., 2023)
 #include <cmath>
 
 #include "model/families/settings.hpp"
@@ -9,16 +9,18 @@ namespace {
 
 using Json = ConfigFields::Json;
 
+// Reads the scaling of the rotary positions. `fields` are the settings of the file, and `rope` those of its
+// member rope_scaling or rope_parameters.
 void read_scaling(const ConfigFields& fields, const ConfigFields& rope, ModelConfig& config) {
-    const char* key = rope.is_set("rope_type") ? "rope_type" : "type";  // older files have the key "type"
-    const std::string type = rope.read_string(key, "default");
+    const char* type_key = rope.is_set("rope_type") ? "rope_type" : "type";  // older files have the key "type"
+    const std::string type = rope.read_string(type_key, "default");
     if (type == "default") return;
     config.rotary.factor = rope.read_number("factor");
     if (type == "linear") {
         config.rotary.scaling = RotaryConfig::Scaling::linear;
         return;
     }
-    if (type != "llama3") rope.reject(key, "Trireme knows default, linear and llama3");
+    if (type != "llama3") rope.reject(type_key, "Trireme knows default, linear and llama3");
     constexpr const char* original_key = "original_max_position_embeddings";
     config.rotary.scaling = RotaryConfig::Scaling::llama3;
     config.rotary.low_frequency = rope.read_number("low_freq_factor");
@@ -27,13 +29,14 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& rope, ModelCon
         fields.read_number(original_key, rope.read_number(original_key, static_cast<double>(config.positions)));
 }
 
-// transformers 4 wrote rope_theta and rope_scaling; transformers 5 writes rope_parameters. If both are present,
-// rope_scaling takes precedence, as in transformers.
+// transformers 4 wrote rope_theta and rope_scaling; transformers 5 writes rope_parameters. If rope_scaling and
+// rope_parameters are both present, rope_scaling takes precedence, as in transformers.
 void read_rotary(const ConfigFields& fields, ModelConfig& config) {
     const auto is_nonempty = [&](const char* key) { return fields.is_set(key) && !fields.find(key)->empty(); };
     const char* key = is_nonempty("rope_scaling") ? "rope_scaling" : "rope_parameters";
     const Json rope_settings = is_nonempty(key) ? *fields.find(key) : Json::object();
     if (!rope_settings.is_object()) fields.reject(key, "it must be an object of settings");
+    // transformers 5 nests the settings, one object per layer type, if they differ between layers.
     for (const Json& value : rope_settings) {
         if (value.is_structured()) fields.reject(key, "Trireme rotates positions equally in every layer");
     }
@@ -69,7 +72,7 @@ ModelConfig read_llama(const ConfigFields& fields) {
     return config;
 }
 
-// Returns a JSON integer if `count` is a whole number, because transformers requires an integer.
+// Returns `count` as a JSON integer if it is whole, because transformers requires an integer.
 Json to_json_count(double count) {
     if (count != std::floor(count) || count > 1e15) return count;
     return static_cast<std::uint64_t>(count);
@@ -124,10 +127,10 @@ ModelConfig make_llama(const char* name, const BlockSizes& sizes, std::size_t po
 }
 
 // Llama 3 has 8192 positions; RotaryConfig::Scaling::llama3 extends them to the 131072 of Llama 3.1 and 3.2.
-ModelConfig make_llama3(const char* name, const BlockSizes& sizes, double factor) {
+ModelConfig make_llama3(const char* name, const BlockSizes& sizes, double scaling_factor) {
     ModelConfig model = make_llama(name, sizes, 131072, 128256);
     model.groups = 8;
-    model.rotary = {.base = 500000, .scaling = RotaryConfig::Scaling::llama3, .factor = factor};
+    model.rotary = {.base = 500000, .scaling = RotaryConfig::Scaling::llama3, .factor = scaling_factor};
     return model;
 }
 

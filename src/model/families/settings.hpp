@@ -18,12 +18,14 @@ struct ConfigSettings {
     Json values = Json::object();
 };
 
-// Reads the width of the model. Throws ConfigError if it is absent: a default width would hide that the file
-// does not describe a model.
+// Reads the width of the model. Throws ConfigError if the setting is absent: a default width would hide that
+// the file does not describe a model.
 std::size_t read_width(const ConfigFields& fields, const char* key);
+// Reads the name of an activation. Throws ConfigError for an unknown name; the message lists the known ones.
 kernels::ActivationKind read_activation(const ConfigFields& fields, const char* key, const char* default_value);
 
-// Writes the numbers of blocks and heads and the widths, under the keys that all families but GPT-2 use.
+// Writes the number of blocks, the width, the number of heads and the MLP width, under the keys that all
+// families but GPT-2 use.
 void write_sizes(const ModelConfig& config, ConfigSettings& settings);
 
 // The tokens before and after each text (begin-of-text and end-of-text), in a vocabulary of size `vocabulary`.
@@ -31,8 +33,8 @@ struct BoundaryTokens {
     std::size_t vocabulary;
     std::uint32_t begin, end;
 };
-// Writes those of `known_tokens` whose vocabulary size is the model's, or null if there are none. If the
-// settings were absent, transformers would use its own defaults, which are other tokens.
+// Writes the tokens of the element of `known_tokens` that has the model's vocabulary size. If no element has
+// it, writes null: without the settings, transformers would use default tokens, which may be wrong.
 void write_boundary_tokens(const ModelConfig& config, std::initializer_list<BoundaryTokens> known_tokens,
                            ConfigSettings& settings);
 
@@ -41,7 +43,7 @@ ModelConfig read_encoder(const ConfigFields& fields);
 void write_encoder(const ModelConfig& config, ConfigSettings& settings);
 
 struct BlockSizes {
-    std::size_t layers;
+    std::size_t layers;  // blocks
     std::size_t width;
     std::size_t heads;
     std::size_t mlp_width;

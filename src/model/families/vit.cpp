@@ -1,4 +1,4 @@
-// ViT: bidirectional over the patches of an image and a class token. (Dosovitskiy et al., 2021)
+// ViT: bidirectional attention over the patches of an image and a class token. (Dosovitskiy et al., 2021)
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 
@@ -10,7 +10,7 @@ ModelConfig read_vit(const ConfigFields& fields) {
     config.image.size = fields.read_edge("image_size", 224);
     config.image.patch = fields.read_edge("patch_size", 16);
     config.image.channels = fields.read_size("num_channels", 3);
-    config.positions = config.image.count_patches() + 1;
+    config.positions = config.image.count_patches() + 1;  // the class token and the patches
     config.vocabulary = 0;
     config.dropout = fields.read_fraction("hidden_dropout_prob", 0);
     config.attention_dropout = fields.read_fraction("attention_probs_dropout_prob", 0);

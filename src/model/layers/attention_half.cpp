@@ -8,23 +8,23 @@
 namespace trireme::model {
 namespace {
 
-// Returns the channels with `offset` added to their numbers, as channels of a dimension of `width`.
+// Returns the channels with `offset` added to their indices, as channels of a dimension of width `width`.
 Channels shift_channels(const Channels& channels, std::size_t offset, std::size_t width) {
     Channels shifted{.width = width, .own_ranges = channels.own_ranges};
     for (layout::Range& range : shifted.own_ranges) range.begin += offset;
     return shifted;
 }
 
-// Returns this rank's output channels of a fused matrix, whose outputs are all queries, all keys and all
-// values.
+// Returns this rank's output channels of a fused matrix. The outputs of the matrix are first all queries, then
+// all keys, then all values. `keys` are the channels of the keys, and of the values, too.
 Channels fuse_channels(const Channels& queries, const Channels& keys) {
     const std::size_t width = queries.width + 2 * keys.width;
-    Channels all = shift_channels(queries, 0, width);
-    for (const std::size_t begin : {queries.width, queries.width + keys.width}) {
-        const Channels shifted = shift_channels(keys, begin, width);
-        all.own_ranges.insert(all.own_ranges.end(), shifted.own_ranges.begin(), shifted.own_ranges.end());
+    Channels fused = shift_channels(queries, 0, width);
+    for (const std::size_t offset : {queries.width, queries.width + keys.width}) {
+        const Channels shifted = shift_channels(keys, offset, width);
+        fused.own_ranges.insert(fused.own_ranges.end(), shifted.own_ranges.begin(), shifted.own_ranges.end());
     }
-    return all;
+    return fused;
 }
 
 BranchSpec make_attention_branch(const ModelConfig& config, const TensorPart& part) {
@@ -38,6 +38,7 @@ BranchSpec make_attention_branch(const ModelConfig& config, const TensorPart& pa
     if (names.attention_in.size() == 1) {
         branch.first_matrices = {{std::string(names.attention_in[0]), fuse_channels(queries, keys)}};
     } else {
+        // The first matrix computes the queries; the other two compute keys and values.
         for (const std::string_view name : names.attention_in)
             branch.first_matrices.push_back(
                 {std::string(name), branch.first_matrices.empty() ? queries : keys});

@@ -32,10 +32,10 @@ void apply_dropout(const Pass& pass, device::Tensor values, const kernels::Dropo
 device::ConstTensor apply_dropout_backward(const Pass& pass, device::ConstTensor grad_output,
                                            const kernels::Dropout& dropout, device::Arena& arena) {
     if (!dropout.is_on()) return grad_output;
-    const device::Tensor grad = arena.tensor(pass.dtype, grad_output.rows, grad_output.columns);
+    const device::Tensor grad_input = arena.tensor(pass.dtype, grad_output.rows, grad_output.columns);
     launch(pass.stream,
-           kernels::DropoutBackward{.grad_output = grad_output, .grad_input = grad, .dropout = dropout});
-    return grad;
+           kernels::DropoutBackward{.grad_output = grad_output, .grad_input = grad_input, .dropout = dropout});
+    return grad_input;
 }
 
 }  // namespace trireme::model

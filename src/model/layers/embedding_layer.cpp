@@ -8,7 +8,8 @@
 namespace trireme::model {
 namespace {
 
-enum : std::size_t { token_table, position_table, type_table };
+// Indices into parameters().
+enum : std::size_t { token_table_index, position_table_index, type_table_index };
 
 }  // namespace
 
@@ -44,16 +45,17 @@ std::vector<ParameterSpec> EmbeddingLayer::parameters() const {
 device::Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
                                        State& state, device::Arena& stash) const {
     const device::Tensor partial_sum = stash.tensor(pass.dtype, pass.batch.rows(), width_);
-    launch(pass.stream, kernels::Embedding{
-                            .tokens = pass.batch.tokens,
-                            .positions = pass.batch.positions,
-                            .token_table = weights[token_table],
-                            .position_table = has_positions() ? weights[position_table] : device::ConstTensor{},
-                            .types = has_types() ? pass.batch.types : device::ConstTensor{},
-                            .type_table = has_types() ? weights[type_table] : device::ConstTensor{},
-                            .output = partial_sum,
-                            .first_token = first_token_,
-                            .vocabulary = vocabulary_});
+    launch(pass.stream,
+           kernels::Embedding{
+               .tokens = pass.batch.tokens,
+               .positions = pass.batch.positions,
+               .token_table = weights[token_table_index],
+               .position_table = has_positions() ? weights[position_table_index] : device::ConstTensor{},
+               .types = has_types() ? pass.batch.types : device::ConstTensor{},
+               .type_table = has_types() ? weights[type_table_index] : device::ConstTensor{},
+               .output = partial_sum,
+               .first_token = first_token_,
+               .vocabulary = vocabulary_});
     const device::Tensor sum = reduce_over_ranks(pass, partial_sum);
     device::Tensor output = sum;
     if (norm_) {
@@ -65,7 +67,7 @@ device::Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, device
     return output;
 }
 
-// The input consists of token numbers, which have no gradient.
+// The layer reads tokens, which have no gradient.
 void EmbeddingLayer::backward_input(const Pass&, Weights, device::ConstTensor, device::ConstTensor,
                                     device::Tensor, State&, device::Arena&) const {}
 
@@ -76,21 +78,21 @@ void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, device::
     grad_output = apply_dropout_backward(
         pass, grad_output, make_dropout_for_own_rows(pass, dropout_, 0, DropoutSite::embedding), scratch);
     if (norm_) {
-        const device::Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
+        const device::Tensor grad_sum = scratch.tensor(pass.dtype, grad_output.rows, width_);
         norm_->backward_weight(pass, state.sum, grad_output, state.norm, gradients.subspan(tables_.size()));
-        norm_->backward_input(pass, weights.subspan(tables_.size()), state.sum, grad_output, {}, grad,
+        norm_->backward_input(pass, weights.subspan(tables_.size()), state.sum, grad_output, {}, grad_sum,
                               state.norm);
-        grad_output = grad;
+        grad_output = grad_sum;
     }
     launch(pass.stream,
            kernels::EmbeddingBackward{
                .tokens = pass.batch.tokens,
                .positions = pass.batch.positions,
                .grad_output = gather_all_rows(pass, grad_output, scratch),
-               .grad_token_table = gradients[token_table],
-               .grad_position_table = has_positions() ? gradients[position_table] : device::Tensor{},
+               .grad_token_table = gradients[token_table_index],
+               .grad_position_table = has_positions() ? gradients[position_table_index] : device::Tensor{},
                .types = has_types() ? pass.batch.types : device::ConstTensor{},
-               .grad_type_table = has_types() ? gradients[type_table] : device::Tensor{},
+               .grad_type_table = has_types() ? gradients[type_table_index] : device::Tensor{},
                .first_token = first_token_,
                .vocabulary = vocabulary_});
 }

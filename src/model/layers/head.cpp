@@ -16,19 +16,20 @@
 namespace trireme::model {
 namespace {
 
-// Returns the maximum size of a tile of logits: enough rows for an efficient matmul with GPT-2's vocabulary,
-// but little memory compared to the activations. bf16 is used only on GPUs. They need larger
-// tiles: each tile reads and writes the whole weight gradient, and with small tiles this would take longer than
+// Returns the maximum size of a tile of logits. 64 MiB have enough rows for an efficient matmul with GPT-2's
+// vocabulary, but are little memory compared to the activations. bf16 is used only on GPUs, which need larger
+// tiles: each tile reads and writes the whole weight gradient, which with small tiles would take longer than
 // the matmul.
 std::size_t max_tile_bytes(device::DType dtype) {
     return std::size_t{dtype == device::DType::bf16 ? 512U : 64U} << 20;
 }
 
-// Returns the stride between rows of logits, in elements. Tensor cores need rows that are aligned to 16 bytes,
-// and read rows fastest that are aligned to 128. Without padding, rows of 50,257 logits would not be aligned.
+// Returns the stride between rows of logits, in elements. In bf16 the rows are padded: tensor cores need rows
+// that are aligned to 16 bytes, and are fastest with rows aligned to 128 bytes. Rows of 50,257 logits are not
+// aligned.
 std::size_t compute_logit_stride(device::DType dtype, std::size_t outputs) {
-    const std::size_t alignment = dtype == device::DType::bf16 ? 64 : 1;
-    return (outputs + alignment - 1) / alignment * alignment;
+    const std::size_t aligned_elements = dtype == device::DType::bf16 ? 64 : 1;
+    return (outputs + aligned_elements - 1) / aligned_elements * aligned_elements;
 }
 
 ParameterSpec make_weight_spec(const ModelConfig& config) {
@@ -50,7 +51,8 @@ std::optional<ParameterSpec> make_bias_spec(const ModelConfig& config) {
     if (config.task == Task::language) return std::nullopt;
     ParameterSpec spec = make_vector_spec("classifier.bias", config.labels, Init::zeros);
     if (config.task == Task::masked) {
-        // Files of an untied model store two biases, of which the model uses that of the decoder.
+        // Files of an untied model store a bias under each of the two names; the model uses the bias of the
+        // decoder.
         const char* const name = config.tied ? "cls.predictions.bias" : "cls.predictions.decoder.bias";
         spec = make_vector_spec(name, config.vocabulary, Init::zeros);
     }
@@ -58,8 +60,8 @@ std::optional<ParameterSpec> make_bias_spec(const ModelConfig& config) {
     return spec;
 }
 
-// Returns the maximum, over tensor ranks, of the number of outputs. This maximum determines the rows per tile,
-// because all tensor ranks must use the same tiles even if their shares differ.
+// Returns the largest number of outputs (vocabulary rows) that a tensor rank has. It determines the rows per
+// tile, because all tensor ranks must use the same tiles even if their shares differ.
 std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
     std::size_t max_outputs = 0;
     for (part.rank = 0; part.rank < static_cast<int>(part.shares.size()); ++part.rank) {
@@ -70,9 +72,9 @@ std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
 
 }  // namespace
 
-// The results that process_tiles() must compute. Gradients whose tensor is absent are not computed. With
-// sequence parallelism a rank may hold no rows and thus have no `grad_input`, but its logits contribute to the
-// gradients of the other ranks' rows; therefore `needs_grad_input` is a separate member.
+// The results that process_tiles() must compute. `grad_weight` and `grad_bias` are not computed if they are
+// absent. `needs_grad_input` is a separate member, because with sequence parallelism a rank may hold no rows.
+// Its `grad_input` is then absent, but its logits contribute to the gradients of the other ranks' rows.
 struct Head::Requests {
     device::Tensor grad_input = {};   // (own rows, width)
     device::Tensor grad_weight = {};  // (own outputs, width)
@@ -81,19 +83,20 @@ struct Head::Requests {
     bool needs_loss = true;
     bool needs_choices = false;  // the argmax of each row of logits
 
-    bool has_gradients() const { return needs_grad_input || grad_weight.is_present(); }
+    bool needs_gradients() const { return needs_grad_input || grad_weight.is_present(); }
 };
 
+// `count` is the number of rows of the tile, and `ranks` the number of tensor ranks.
 struct Head::Tile {
-    device::ConstTensor rows;     // (count) i32: indices of the rows; absent if every row has a target
-    std::size_t begin;            // index of the first row in the list of rows with a target
+    device::ConstTensor rows;     // (count) i32: indices in the micro-batch; absent if all rows have a target
+    std::size_t begin;            // index of the tile's first row among the rows with a target
     device::ConstTensor targets;  // (count) i32
-    device::Tensor hidden;        // (count, width): memory for the gathered input rows
+    device::Tensor hidden;        // (count, width): scratch for the input rows if `rows` is present
     device::Tensor logits;        // (count, own outputs)
     device::Tensor statistics;    // (ranks * count, logit_field::count): scratch if outputs are sharded
     device::Tensor log_sums;      // (1, count): scratch if outputs are sharded
     device::Tensor losses;        // (count)
-    device::Tensor choices;       // (count) i32: argmax of each row of logits
+    device::Tensor choices;       // (count) i32: argmax of each row of logits; absent if not needed
 };
 
 Head::Head(const ModelConfig& config, const TensorPart& part)
@@ -167,36 +170,39 @@ void Head::process_tiles(const Pass& pass, Weights weights, device::ConstTensor 
     const device::ArenaScope scope(scratch);
     const device::ConstTensor input = gather_all_rows(pass, own_input, scratch);
     Requests requests = caller_requests;
-    const bool has_cut_rows = own_input.rows < input.rows;
-    if (caller_requests.needs_grad_input && has_cut_rows)
+    const bool are_rows_cut = own_input.rows < input.rows;  // by sequence parallelism
+    if (caller_requests.needs_grad_input && are_rows_cut)
         requests.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
-    const device::ConstTensor predicted = pass.batch.predicted_rows;
-    const std::size_t rows_per_tile = compute_tile_rows(pass.dtype, predicted.columns);
-    // The buffers are sized for a micro-batch in which every row has a target. The size of the arena is
-    // measured once, with the largest micro-batch, so that the buffers of every other micro-batch fit, too.
-    const std::size_t max_rows = std::min(max_tile_rows(pass.dtype), input.rows);
-    const device::Tensor hidden = scratch.tensor(pass.dtype, max_rows, width_);
+    const device::ConstTensor predicted_rows = pass.batch.predicted_rows;
+    const std::size_t target_count = predicted_rows.columns;
+    const std::size_t rows_per_tile = compute_tile_rows(pass.dtype, target_count);
+    // The size of the arena is predicted from the largest micro-batch, and no other micro-batch may need more.
+    // Fewer targets may make larger tiles: 100 rows may fit into one tile, but 101 rows make tiles of at
+    // most 51. The sizes of the buffers therefore do not depend on the number of targets.
+    const std::size_t buffer_rows = std::min(max_tile_rows(pass.dtype), input.rows);
+    const device::Tensor hidden = scratch.tensor(pass.dtype, buffer_rows, width_);
     const device::Tensor logits =
-        scratch.tensor(pass.dtype, max_rows, compute_logit_stride(pass.dtype, outputs_.count))
+        scratch.tensor(pass.dtype, buffer_rows, compute_logit_stride(pass.dtype, outputs_.count))
             .column_range(0, outputs_.count);
     const std::size_t sharding_ranks =
         is_sharded_ ? static_cast<std::size_t>(pass.group->communicator.size()) : 0;
     const device::Tensor statistics =
-        scratch.tensor(device::DType::f64, sharding_ranks * max_rows, kernels::logit_field::count);
-    const device::Tensor log_sums = scratch.tensor(device::DType::f64, 1, max_rows);
+        scratch.tensor(device::DType::f64, sharding_ranks * buffer_rows, kernels::logit_field::count);
+    const device::Tensor log_sums = scratch.tensor(device::DType::f64, 1, buffer_rows);
     const device::Tensor losses =
-        scratch.tensor(device::DType::f64, 1, input.rows).column_range(0, predicted.columns);
+        scratch.tensor(device::DType::f64, 1, input.rows).column_range(0, target_count);
     const device::Tensor choices =
-        scratch.tensor(device::DType::i32, 1, input.rows).column_range(0, predicted.columns);
-    const bool has_target_per_row = predicted.columns == input.rows;
-    if (!has_target_per_row && caller_requests.needs_grad_input) {
+        scratch.tensor(device::DType::i32, 1, input.rows).column_range(0, target_count);
+    const bool has_target_in_every_row = target_count == input.rows;
+    if (!has_target_in_every_row && caller_requests.needs_grad_input) {
         launch(pass.stream, kernels::Fill{.output = requests.grad_input, .value = 0});
     }
-    for (std::size_t begin = 0; begin < predicted.columns; begin += rows_per_tile) {
-        const std::size_t count = std::min(rows_per_tile, predicted.columns - begin);
+    for (std::size_t begin = 0; begin < target_count; begin += rows_per_tile) {
+        const std::size_t count = std::min(rows_per_tile, target_count - begin);
         process_tile(
             pass, weights, input,
-            {.rows = has_target_per_row ? device::ConstTensor{} : predicted.column_range(begin, count),
+            {.rows =
+                 has_target_in_every_row ? device::ConstTensor{} : predicted_rows.column_range(begin, count),
              .begin = begin,
              .targets = pass.batch.targets.column_range(begin, count),
              .hidden = hidden.row_range(0, count),
@@ -213,9 +219,10 @@ void Head::process_tiles(const Pass& pass, Weights weights, device::ConstTensor 
     if (requests.needs_choices) state.choices = kernels::read_integers(pass.stream, choices);
 }
 
-// Computes the gradient of this rank's rows from the gradient of all rows. If outputs are sharded,
-// `grad_all_rows` has only the contribution of this rank's outputs, and the contributions of all ranks are
-// summed. If this rank has all rows, the two tensors share memory.
+// Collective over the tensor group if outputs are sharded. `grad_all_rows` has the gradient of all rows or, if
+// outputs are sharded, only the contribution of this rank's outputs; the contributions of the ranks are summed.
+// Writes the gradient of this rank's rows to `grad_own_rows`. If this rank has all rows, both parameters are
+// the same tensor.
 void Head::extract_own_rows(const Pass& pass, device::Tensor grad_all_rows,
                             device::Tensor grad_own_rows) const {
     const device::Tensor sum =
@@ -236,7 +243,7 @@ void Head::process_tile(const Pass& pass, Weights weights, device::ConstTensor i
                                         .bias = bias_ ? weights[1] : device::ConstTensor{},
                                         .output = tile.logits,
                                         .axes = kernels::WeightAxes::out_in});
-    const double gradient_scale = requests.has_gradients() ? pass.loss_scale : 0;
+    const double gradient_scale = requests.needs_gradients() ? pass.loss_scale : 0;
     if (is_sharded_) {
         compute_sharded_loss(pass, tile, gradient_scale);
     } else {
@@ -281,8 +288,8 @@ void Head::compute_sharded_loss(const Pass& pass, const Tile& tile, double gradi
 
 void Head::add_gradients(const Pass& pass, Weights weights, device::ConstTensor hidden, const Tile& tile,
                          const Requests& requests) const {
-    // If outputs are not sharded, all tensor ranks compute equal weight gradients, which are later summed over
-    // the ranks. Therefore only the first rank adds its own.
+    // If outputs are not sharded, all tensor ranks would compute equal weight gradients. The gradients are
+    // later summed over the ranks, so only the first rank adds them.
     if (requests.grad_weight.is_present() && (is_sharded_ || is_first_rank_)) {
         launch(pass.stream, kernels::LinearBackwardWeight{.input = hidden,
                                                           .grad_output = tile.logits,
@@ -291,17 +298,17 @@ void Head::add_gradients(const Pass& pass, Weights weights, device::ConstTensor 
                                                           .axes = kernels::WeightAxes::out_in});
     }
     if (!requests.needs_grad_input) return;
-    // The gathered rows are not needed any more, so their gradients overwrite them.
+    // The gathered input rows are no longer needed, so their gradients overwrite them.
     const bool are_rows_gathered = tile.rows.is_present();
-    const device::Tensor grad =
+    const device::Tensor grad_hidden =
         are_rows_gathered ? tile.hidden : requests.grad_input.row_range(tile.begin, tile.logits.rows);
     launch(pass.stream, kernels::LinearBackwardInput{.grad_output = tile.logits,
                                                      .weight = weights[0],
-                                                     .grad_input = grad,
+                                                     .grad_input = grad_hidden,
                                                      .axes = kernels::WeightAxes::out_in});
     if (are_rows_gathered) {
         launch(pass.stream,
-               kernels::ScatterRows{.input = grad, .rows = tile.rows, .output = requests.grad_input});
+               kernels::ScatterRows{.input = grad_hidden, .rows = tile.rows, .output = requests.grad_input});
     }
 }
 

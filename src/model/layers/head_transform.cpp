@@ -6,6 +6,7 @@
 namespace trireme::model {
 namespace {
 
+// Returns the name of the matrix in Hugging Face's files, without ".weight" or ".bias".
 std::string make_dense_name(Task task) {
     return task == Task::masked ? "cls.predictions.transform.dense" : "bert.pooler.dense";
 }
@@ -56,7 +57,7 @@ void HeadTransform::backward_input(const Pass& pass, Weights weights, device::Co
                                    device::ConstTensor grad_output, device::Tensor grad_input, State& state,
                                    device::Arena& stash) const {
     state.grad_inner = stash.tensor(pass.dtype, input.rows, width_);
-    device::ConstTensor grad_result = state.grad_inner;  // with a norm, both gradients share memory
+    device::ConstTensor grad_result = state.grad_inner;  // with a norm, the two gradients share memory
     if (norm_) {
         norm_->backward_input(pass, weights.subspan(dense_.count_parameters()), state.result, grad_output, {},
                               state.grad_inner, state.norm);

@@ -5,9 +5,10 @@
 
 namespace trireme::model {
 
-// Launches a matmul and adds it to stream.matmuls (or stream.gpu_times). Without resizing and offloading, this
-// rank would execute a matmul with `whole_ratio` times the flops instead: the ratio is 1 for a normal matmul,
-// above 1 if channels are skipped or offloaded, and 0 for offloaded work of other ranks.
+// Launches a matmul and adds its time and flops to stream.matmuls, or to stream.gpu_times unless that is null.
+// `whole_ratio` is the ratio of two numbers of flops: those that this rank would execute without resizing and
+// offloading, and those of `matmul`. The ratio is 1 for a normal matmul, above 1 if channels are skipped or
+// offloaded, and 0 for offloaded work of other ranks.
 template <class Op>
 void launch_matmul(device::Stream& stream, const Op& matmul, double whole_ratio) {
     const double seconds = kernels::launch(stream, matmul);

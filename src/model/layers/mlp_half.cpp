@@ -56,8 +56,9 @@ device::Tensor MlpHalf::forward(const Pass& pass, Weights weights, device::Const
     const device::ArenaScope scope(pass.scratch);
     state.result =
         (pass.recomputes_selectively ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
-    // A recomputed activation reads state.inner after rounding, whereas a fused one reads the unrounded sum.
-    // The recomputed result must equal the first one, so an activation that will be recomputed is not fused.
+    // A fused activation reads the output of the matmul before it is rounded; a recomputed activation reads the
+    // rounded state.inner. The recomputed state.result must equal that of the forward pass, so an activation
+    // that will be recomputed is not fused.
     if (!is_gated_ && !pass.recomputes_selectively && branch_.can_fuse_forward(pass, activation_)) {
         branch_.compute_inner(pass, weights, input, state, stash,
                               {.kind = activation_, .tensor = state.result});

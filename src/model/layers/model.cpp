@@ -11,22 +11,22 @@ namespace trireme::model {
 
 namespace {
 
-// Builds the layers in a range and only counts the others.
+// Builds the layers whose numbers in the model are in `range`. The other layers are only counted.
 class LayerList {
 public:
     explicit LayerList(layout::Range range) : range_(range) {}
 
     template <class L, class... Arguments>
     void add(const Arguments&... arguments) {
-        const std::size_t number = next_++;
+        const std::size_t number = next_number_++;
         if (number < range_.begin || number >= range_.end()) return;
         layers_.emplace_back(std::in_place_type<L>, arguments...);
     }
-    std::vector<Layer> take() { return std::move(layers_); }
+    std::vector<Layer> take_layers() { return std::move(layers_); }
 
 private:
     layout::Range range_;
-    std::size_t next_ = 0;
+    std::size_t next_number_ = 0;
     std::vector<Layer> layers_;
 };
 
@@ -55,7 +55,7 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
     } else {
         list.add<Head>(config, part);
     }
-    return list.take();
+    return list.take_layers();
 }
 
 const char* find_kind(const Layer& layer) {
@@ -65,25 +65,25 @@ const char* find_kind(const Layer& layer) {
     return kinds[layer.index()];
 }
 
-// All parameter names of a half begin with the name of its block.
+// The name of a half begins with that of its block ("transformer.h.5."), as the names of its parameters do.
 std::string to_string(const Layer& layer) {
     const bool is_in_block =
         std::holds_alternative<AttentionHalf>(layer) || std::holds_alternative<MlpHalf>(layer);
     if (!is_in_block) return find_kind(layer);
     const std::string name = list_parameters(layer).front().name;
-    const std::size_t number = name.find_first_of("0123456789");
-    return name.substr(0, name.find('.', number) + 1) + find_kind(layer);
+    const std::size_t number_begin = name.find_first_of("0123456789");
+    return name.substr(0, name.find('.', number_begin) + 1) + find_kind(layer);
 }
 
 std::vector<ParameterSpec> list_parameters(const Layer& layer) {
-    return std::visit([](const auto& l) { return l.parameters(); }, layer);
+    return std::visit([](const auto& typed_layer) { return typed_layer.parameters(); }, layer);
 }
 
 std::vector<ProjectionShape> list_projections(const Layer& layer) {
     return std::visit(
-        []<class L>(const L& l) -> std::vector<ProjectionShape> {
+        []<class L>(const L& typed_layer) -> std::vector<ProjectionShape> {
             if constexpr (std::is_same_v<L, AttentionHalf> || std::is_same_v<L, MlpHalf>) {
-                return l.projections();
+                return typed_layer.projections();
             } else {
                 return {};
             }
@@ -97,9 +97,9 @@ LayerState make_state(const Layer& layer) {
 
 const LossState& find_loss_state(const LayerState& state) {
     return std::visit(
-        []<class S>(const S& s) -> const LossState& {
+        []<class S>(const S& typed_state) -> const LossState& {
             if constexpr (std::is_base_of_v<LossState, S>) {
-                return s;
+                return typed_state;
             } else {
                 throw BugError("a layer that is no head was asked for a loss");
             }

@@ -7,6 +7,7 @@
 namespace trireme::model {
 namespace {
 
+// Indices into Norm::parameters().
 enum : std::size_t { gain, bias };
 
 }  // namespace

@@ -5,18 +5,21 @@
 namespace trireme::model {
 namespace {
 
-constexpr std::size_t cache_line = 64;
+constexpr std::size_t cache_line_bytes = 64;
 
+// Returns the bytes of a parameter's tensor in a buffer in which every tensor starts on a cache line.
 std::size_t count_padded_bytes(const ParameterSpec& spec, device::DType dtype) {
-    return (spec.size() * byte_size(dtype) + cache_line - 1) / cache_line * cache_line;
+    const std::size_t bytes = spec.size() * byte_size(dtype);
+    return (bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
 }
 
-std::size_t count_bytes(const std::vector<ParameterSpec>& specs, device::DType dtype) {
+std::size_t count_buffer_bytes(const std::vector<ParameterSpec>& specs, device::DType dtype) {
     std::size_t sum = 0;
     for (const ParameterSpec& spec : specs) sum += count_padded_bytes(spec, dtype);
     return sum;
 }
 
+// Fills the boxes of the whole tensor that this rank holds, with `key` for the whole tensor.
 void fill_normal(device::Stream& stream, const ParameterSpec& spec, device::Tensor values, RandomKey key) {
     for (const layout::Placement& placement : spec.placements) {
         const layout::Box& box = placement.box;
@@ -55,7 +58,7 @@ ParameterSpec make_matrix_spec(std::string name, std::size_t rows, std::size_t c
 
 ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
                                    device::MemorySpace memory_space)
-    : buffer_(count_bytes(specs, dtype), memory_space), dtype_(dtype) {
+    : buffer_(count_buffer_bytes(specs, dtype), memory_space), dtype_(dtype) {
     tensors_.reserve(specs.size());
     std::size_t offset = 0;
     for (const ParameterSpec& spec : specs) {

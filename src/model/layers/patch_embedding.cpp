@@ -10,6 +10,7 @@
 namespace trireme::model {
 namespace {
 
+// Indices into parameters().
 enum : std::size_t { class_token, position_table, patch_weight, patch_bias };
 
 }  // namespace
@@ -23,18 +24,18 @@ PatchEmbedding::PatchEmbedding(const ModelConfig& config, const TensorPart& part
       is_first_(part.is_first()) {}
 
 std::vector<ParameterSpec> PatchEmbedding::parameters() const {
-    const std::string projection = "vit.embeddings.patch_embeddings.projection.";
+    const std::string projection_prefix = "vit.embeddings.patch_embeddings.projection.";
     const auto make_table = [&](std::string name, std::size_t rows) {
         ParameterSpec spec = make_matrix_spec(std::move(name), rows, width_, deviation_);
         spec.shape = {1, rows, width_};
         spec.has_weight_decay = false;
         return spec;
     };
-    ParameterSpec matrix =
-        make_matrix_spec(projection + "weight", width_, image_.count_patch_values(), deviation_);
-    matrix.shape = {width_, image_.channels, image_.patch, image_.patch};
+    ParameterSpec projection =
+        make_matrix_spec(projection_prefix + "weight", width_, image_.count_patch_values(), deviation_);
+    projection.shape = {width_, image_.channels, image_.patch, image_.patch};
     return {make_table("vit.embeddings.cls_token", 1), make_table(position_table_, image_.count_patches() + 1),
-            matrix, make_vector_spec(projection + "bias", width_, Init::zeros)};
+            projection, make_vector_spec(projection_prefix + "bias", width_, Init::zeros)};
 }
 
 device::Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
@@ -74,7 +75,9 @@ void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, devi
         apply_dropout_backward(pass, grad_output,
                                make_dropout_for_own_rows(pass, dropout_, 0, DropoutSite::embedding), scratch),
         scratch);
-    if (!is_first_) return;  // all tensor ranks have equal gradients, which are later summed over the ranks
+    // All tensor ranks would compute equal gradients. The gradients are later summed over the ranks, so only
+    // the first rank adds them.
+    if (!is_first_) return;
     const device::Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
     launch(pass.stream, kernels::ImageRowsBackward{.grad_output = grad_output,
                                                    .grad_patches = grad_patches,

@@ -61,7 +61,7 @@ kernels::LinearBackwardInput Projection::make_backward_input_matmul(const Matrix
             .weight = weights[matrix.weight_index],
             .grad_input = grad_input,
             .axes = axes_,
-            .accumulate = matrix.first_column > 0};
+            .accumulate = matrix.first_column > 0};  // the first matrix overwrites, the others add
 }
 
 kernels::LinearBackwardWeight Projection::make_backward_weight_matmul(const Matrix& matrix,
@@ -82,7 +82,7 @@ void Projection::forward(const Pass& pass, Weights weights, device::ConstTensor 
         kernels::Linear matmul = make_forward_matmul(matrix, weights, input, output);
         matmul.activated_output = activation.tensor;
         matmul.activation = activation.kind;
-        launch_matmul(pass.stream, matmul, 1);
+        launch_matmul(pass.stream, matmul, /*whole_ratio=*/1);
     });
 }
 
@@ -94,14 +94,15 @@ void Projection::backward_input(const Pass& pass, Weights weights, device::Const
             make_backward_input_matmul(matrix, weights, grad_output, grad_input);
         matmul.activation_input = activation.tensor;
         matmul.activation = activation.kind;
-        launch_matmul(pass.stream, matmul, 1);
+        launch_matmul(pass.stream, matmul, /*whole_ratio=*/1);
     });
 }
 
 void Projection::backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                                  const HelperStates& /*helper_states*/, Gradients gradients) const {
     for_each_matrix([&](const Matrix& matrix) {
-        launch_matmul(pass.stream, make_backward_weight_matmul(matrix, input, grad_output, gradients), 1);
+        launch_matmul(pass.stream, make_backward_weight_matmul(matrix, input, grad_output, gradients),
+                      /*whole_ratio=*/1);
     });
 }
 

@@ -12,6 +12,7 @@
 namespace trireme::model {
 namespace {
 
+// Returns the prefix of the parameters of a block: "transformer.h.1.".
 std::string make_block_prefix(const ModelConfig& config, std::size_t block) {
     return cat(find_traits(config.family).block.prefix, block, ".");
 }
@@ -22,7 +23,8 @@ std::vector<Projection::MatrixSpec> add_prefix(const std::string& prefix,
     return matrices;
 }
 
-// Return the ids of the first and of the last projection of a branch.
+// Return the ids of the first and of the last projection of a branch: the attention half of `block` if `site`
+// is DropoutSite::attention_residual, and its MLP half otherwise.
 ProjectionId make_first_projection_id(std::size_t block, DropoutSite site) {
     return {block,
             site == DropoutSite::attention_residual ? layout::Matmul::attention_in : layout::Matmul::mlp_in};
@@ -33,16 +35,16 @@ ProjectionId make_last_projection_id(std::size_t block, DropoutSite site) {
             site == DropoutSite::attention_residual ? layout::Matmul::attention_out : layout::Matmul::mlp_out};
 }
 
-// Attributes the following kernels to the layer of the norm ("transformer.h.1.ln_1") in messages of the value
-// check: this branch computes the norm, but the norm belongs to the next layer.
+// Makes the value check report the following kernels under the name of the norm ("transformer.h.1.ln_1"). This
+// branch computes the norm, but the norm belongs to the next layer.
 void begin_norm_layer(const Pass& pass, const Norm& norm) {
     if (pass.stream.check == nullptr) return;
     const std::string weight = norm.parameters().front().name;
     pass.stream.check->begin_layer(weight.substr(0, weight.rfind('.')));
 }
 
-// Returns the standard deviation of the initial values of the last matrix of a branch.
-double compute_last_deviation(const ModelConfig& config) {
+// Returns the standard deviation of the initial weights of a branch's last matrix.
+double compute_last_matrix_deviation(const ModelConfig& config) {
     if (!find_traits(config.family).scales_last_matrices) return config.init_deviation;
     return config.init_deviation / std::sqrt(2.0 * static_cast<double>(config.layers));
 }
@@ -64,7 +66,7 @@ ResidualBranch::ResidualBranch(const ModelConfig& config, std::size_t block, Dro
           config, spec.result_channels,
           std::vector<Projection::MatrixSpec>{
               {make_block_prefix(config, block) + spec.last_matrix, make_all_channels(config.width)}},
-          compute_last_deviation(config), has_bias)) {}
+          compute_last_matrix_deviation(config), has_bias)) {}
 
 void ResidualBranch::rebalance(const Rebalancing& rebalancing) {
     first_projection_ = std::make_shared<RebalancedProjection>(
@@ -88,6 +90,7 @@ std::vector<ProjectionShape> ResidualBranch::projections() const {
 void ResidualBranch::compute_inner(const Pass& pass, Weights weights, device::ConstTensor input,
                                    BranchState& state, device::Arena& stash,
                                    const FusedActivation& activation) const {
+    // The flag is valid for one forward pass. Full recomputation calls a second one with the same state.
     const bool has_norm_output = std::exchange(state.has_norm_output, false);
     device::ConstTensor first_input = has_norm_output ? state.norm_output : input;
     if (!has_post_norm_ && !has_norm_output) {
@@ -106,13 +109,15 @@ void ResidualBranch::compute_inner(const Pass& pass, Weights weights, device::Co
 device::Tensor ResidualBranch::compute_output(const Pass& pass, Weights weights, device::ConstTensor input,
                                               BranchState& state, device::Arena& stash,
                                               const NextNorm* next_norm) const {
-    const bool has_cut_rows = input.rows < pass.batch.rows();
+    // If the rows are cut (sequence parallelism), `partial_sum` has all rows and is temporary, and `sum` has
+    // this rank's rows and is stored. Otherwise both are the same tensor.
+    const bool are_rows_cut = input.rows < pass.batch.rows();
     const device::Tensor partial_sum =
-        (has_cut_rows ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), width_);
+        (are_rows_cut ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), width_);
     last_projection_->forward(pass, select_last_projection(weights), state.result, partial_sum,
                               state.last_helper_states, stash);
     const device::Tensor branch_output = reduce_over_ranks(pass, partial_sum);
-    const device::Tensor sum = has_cut_rows ? stash.tensor(pass.dtype, input.rows, width_) : branch_output;
+    const device::Tensor sum = are_rows_cut ? stash.tensor(pass.dtype, input.rows, width_) : branch_output;
     const kernels::ResidualAdd residual_add{
         .residual = input,
         .input = branch_output,

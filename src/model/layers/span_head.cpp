@@ -8,8 +8,10 @@
 namespace trireme::model {
 namespace {
 
+// Indices into parameters().
 enum : std::size_t { span_weight, span_bias };
-constexpr std::size_t outputs = 2;  // first row and last row of an answer
+
+constexpr std::size_t logits_per_row = 2;  // for being the first and for being the last row of an answer
 
 }  // namespace
 
@@ -17,8 +19,8 @@ SpanHead::SpanHead(const ModelConfig& config, const TensorPart& part)
     : width_(config.width), deviation_(config.init_deviation), is_first_(part.is_first()) {}
 
 std::vector<ParameterSpec> SpanHead::parameters() const {
-    std::vector<ParameterSpec> specs{make_matrix_spec("qa_outputs.weight", outputs, width_, deviation_),
-                                     make_vector_spec("qa_outputs.bias", outputs, Init::zeros)};
+    std::vector<ParameterSpec> specs{make_matrix_spec("qa_outputs.weight", logits_per_row, width_, deviation_),
+                                     make_vector_spec("qa_outputs.bias", logits_per_row, Init::zeros)};
     for (ParameterSpec& spec : specs) spec.belongs_to_head = true;
     return specs;
 }
@@ -26,7 +28,7 @@ std::vector<ParameterSpec> SpanHead::parameters() const {
 device::Tensor SpanHead::compute_logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
                                                  double gradient_scale, State& state,
                                                  device::Arena& arena) const {
-    const device::Tensor logits = arena.tensor(pass.dtype, input.rows, outputs);
+    const device::Tensor logits = arena.tensor(pass.dtype, input.rows, logits_per_row);
     const device::Tensor losses = arena.tensor(device::DType::f64, 1, pass.batch.segments.size());
     launch(pass.stream, kernels::Linear{.input = input,
                                         .weight = weights[span_weight],
@@ -44,10 +46,11 @@ device::Tensor SpanHead::compute_logits_and_loss(const Pass& pass, Weights weigh
 
 device::Tensor SpanHead::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                                  device::Arena& stash) const {
-    if (pass.is_training) return {};
+    if (pass.is_training) return {};  // backward_input() computes the loss
     const device::ArenaScope scope(stash);
     const device::ConstTensor all_rows = gather_all_rows(pass, input, stash);
-    const device::Tensor logits = compute_logits_and_loss(pass, weights, all_rows, 0, state, stash);
+    const device::Tensor logits =
+        compute_logits_and_loss(pass, weights, all_rows, /*gradient_scale=*/0, state, stash);
     const device::Tensor choices = stash.tensor(device::DType::i32, pass.batch.segments.size(), 2);
     launch(pass.stream, kernels::BestSpan{.logits = logits,
                                           .segments = pass.batch.segments,
@@ -71,7 +74,9 @@ void SpanHead::backward_input(const Pass& pass, Weights weights, device::ConstTe
 void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, device::ConstTensor /*input*/,
                                device::ConstTensor /*grad_output*/, State& state, Gradients gradients,
                                device::Arena& /*scratch*/) const {
-    if (!is_first_) return;  // all tensor ranks have equal gradients, which are later summed over the ranks
+    // All tensor ranks would compute equal gradients. The gradients are later summed over the ranks, so only
+    // the first rank adds them.
+    if (!is_first_) return;
     launch(pass.stream, kernels::LinearBackwardWeight{.input = state.input,
                                                       .grad_output = state.grad_logits,
                                                       .grad_weight = gradients[span_weight],

@@ -9,6 +9,7 @@ namespace {
 
 bool uses_sequence_parallelism(const Pass& pass) { return pass.group != nullptr && pass.group->cuts_rows; }
 
+// Returns the rows of each tensor rank with sequence parallelism.
 std::vector<layout::Range> cut_rows(const Pass& pass) {
     return layout::cut_evenly(pass.batch.rows(), static_cast<std::size_t>(pass.group->communicator.size()));
 }

@@ -5,12 +5,12 @@
 namespace trireme::model {
 namespace {
 
-// Returns the elements of a range of units that have `size` elements each.
-layout::Range scale_range(layout::Range units, std::size_t size) {
-    return {units.begin * size, units.count * size};
+// Converts a range of units, such as head groups, to the range of their elements.
+layout::Range convert_to_elements(layout::Range units, std::size_t unit_elements) {
+    return {units.begin * unit_elements, units.count * unit_elements};
 }
 
-// Merges adjacent ranges that have no gap between them.
+// Merges successive ranges of the list that have no gap between them.
 std::vector<layout::Range> merge_ranges(const std::vector<layout::Range>& ranges) {
     std::vector<layout::Range> merged;
     for (const layout::Range& range : ranges) {
@@ -39,13 +39,14 @@ layout::Range TensorPart::find_head_groups(const ModelConfig& config) const {
 }
 
 Channels TensorPart::find_query_channels(const ModelConfig& config) const {
-    return {.width = config.width,
-            .own_ranges = {scale_range(find_head_groups(config), config.width / config.key_value_heads())}};
+    return {
+        .width = config.width,
+        .own_ranges = {convert_to_elements(find_head_groups(config), config.width / config.key_value_heads())}};
 }
 
 Channels TensorPart::find_key_channels(const ModelConfig& config) const {
     return {.width = config.key_value_heads() * config.head_size(),
-            .own_ranges = {scale_range(find_head_groups(config), config.head_size())}};
+            .own_ranges = {convert_to_elements(find_head_groups(config), config.head_size())}};
 }
 
 Channels TensorPart::find_mlp_channels(const ModelConfig& config) const {
@@ -63,14 +64,15 @@ ParameterSpec cut_parameter(const ParameterSpec& whole, const Channels& rows, co
     part.rows = rows.count();
     part.columns = columns.count();
     part.placements.clear();
-    std::size_t row = 0;
+    std::size_t stored_row = 0;  // in the tensor of this rank
     for (const layout::Range& own_rows : merge_ranges(rows.own_ranges)) {
-        std::size_t column = 0;
+        std::size_t stored_column = 0;
         for (const layout::Range& own_columns : merge_ranges(columns.own_ranges)) {
-            part.placements.push_back({.box = {own_rows, own_columns}, .row = row, .column = column});
-            column += own_columns.count;
+            part.placements.push_back(
+                {.box = {own_rows, own_columns}, .row = stored_row, .column = stored_column});
+            stored_column += own_columns.count;
         }
-        row += own_rows.count;
+        stored_row += own_rows.count;
     }
     return part;
 }

@@ -9,27 +9,30 @@
 namespace trireme::model {
 namespace {
 
-constexpr auto tile = static_cast<double>(channel_tile);
+constexpr auto channels_per_tile = static_cast<double>(channel_tile);  // for divisions without rounding
 
-// Returns the maximum number of tiles that can be skipped or offloaded: at least one tile must be kept.
-std::size_t max_skipped_tiles(std::size_t channels) {
+// Returns the maximum number of tiles that can be skipped or offloaded. At least one tile is kept.
+std::size_t count_skippable_tiles(std::size_t channels) {
     return channels < channel_tile ? 0 : (channels - channel_tile) / channel_tile;
 }
 
-// Returns, per projection, a number to which its skipped fraction is proportional.
+// Returns, per projection, the number to which its skipped fraction is proportional: 1 - variation / largest
+// variation, or 1 for all projections if their variations are equal.
 std::vector<double> compute_proportions(std::span<const ResizableWork> projections) {
-    double largest = 0;
-    for (const ResizableWork& projection : projections) largest = std::max(largest, projection.variation);
+    double max_variation = 0;
+    for (const ResizableWork& projection : projections)
+        max_variation = std::max(max_variation, projection.variation);
     std::vector<double> proportions;
     for (const ResizableWork& projection : projections)
-        proportions.push_back(largest > 0 ? 1 - projection.variation / largest : 1);
+        proportions.push_back(max_variation > 0 ? 1 - projection.variation / max_variation : 1);
     const bool are_variations_equal = std::ranges::all_of(proportions, [](double p) { return p == 0; });
     if (are_variations_equal) std::ranges::fill(proportions, 1);
     return proportions;
 }
 
-// Computes the skipped fraction per projection: a common scale times the projection's proportion, at most
-// `limit`, so that all projections together skip `skipped_work` units of work.
+// The skipped fraction per projection: a common scale times the projection's proportion, but at most `limit`.
+// The scale is chosen so that all projections together skip the work `skipped_work`. They skip less if `limit`
+// does not permit more.
 class SkippedFractions {
 public:
     SkippedFractions(std::span<const ResizableWork> projections, double skipped_work, double limit)
@@ -46,25 +49,25 @@ public:
 
 private:
     // Distributes the remaining work among the projections below the limit. If some of these projections would
-    // exceed the limit, sets only their fractions, to the limit, and returns true: the other projections need
-    // another call. Returns false once all work is distributed, or if no projection is below the limit.
+    // reach the limit, sets their fractions to the limit, and returns true: another call must then set the
+    // fractions of the others. Returns false once all fractions are set.
     bool distribute_once(double limit) {
         double weighted_work = sum_weighted_work();
-        if (weighted_work == 0) {  // only projections with the largest variation remain
+        if (weighted_work == 0) {  // projections with a smaller variation are at the limit
             std::ranges::fill(proportions_, 1);
             weighted_work = sum_weighted_work();
         }
         if (weighted_work == 0) return false;
         const double scale = remaining_work_ / weighted_work;
-        bool is_finished = true;
+        bool are_all_below_limit = true;
         for (std::size_t i = 0; i < projections_.size(); ++i) {
             if (is_at_limit_[i] || scale * proportions_[i] < limit) continue;
             is_at_limit_[i] = true;
             fractions_[i] = limit;
             remaining_work_ -= limit * projections_[i].work;
-            is_finished = false;
+            are_all_below_limit = false;
         }
-        if (!is_finished) return true;
+        if (!are_all_below_limit) return true;
         for (std::size_t i = 0; i < projections_.size(); ++i) {
             if (!is_at_limit_[i]) fractions_[i] = scale * proportions_[i];
         }
@@ -88,12 +91,13 @@ private:
 };
 
 double compute_tile_work(const ResizableWork& projection) {
-    return projection.work * tile / static_cast<double>(projection.channels);
+    return projection.work * channels_per_tile / static_cast<double>(projection.channels);
 }
 
-// Rounds the numbers of skipped tiles to whole numbers of at most `max_tiles`. Rounds all of them down first.
-// Then repeatedly adds a tile to the projection with the largest rounding error, until the skipped work is as
-// near as whole tiles allow to the requested work, the initial value of `remaining_work`.
+// Rounds `exact_tiles`, the numbers of skipped tiles per projection, to whole numbers of at most `max_tiles`.
+// First rounds all numbers down. Then repeatedly adds a tile to the projection with the largest rounding error.
+// Ends when each further tile would exceed `max_tiles` or take the skipped work farther from the requested
+// work. `remaining_work` is the requested work at first, minus the work of the tiles later.
 std::vector<std::size_t> round_to_tiles(std::span<const ResizableWork> projections,
                                         const std::vector<double>& exact_tiles,
                                         const std::vector<std::size_t>& max_tiles, double remaining_work) {
@@ -102,7 +106,9 @@ std::vector<std::size_t> round_to_tiles(std::span<const ResizableWork> projectio
         tiles.push_back(std::min(max_tiles[i], static_cast<std::size_t>(exact_tiles[i])));
         remaining_work -= static_cast<double>(tiles[i]) * compute_tile_work(projections[i]);
     }
-    const auto rounding_error = [&](std::size_t i) { return exact_tiles[i] - static_cast<double>(tiles[i]); };
+    const auto compute_rounding_error = [&](std::size_t i) {
+        return exact_tiles[i] - static_cast<double>(tiles[i]);
+    };
     std::vector<std::size_t> candidates(projections.size());
     std::iota(candidates.begin(), candidates.end(), 0);
     while (true) {
@@ -110,7 +116,7 @@ std::vector<std::size_t> round_to_tiles(std::span<const ResizableWork> projectio
             return tiles[i] == max_tiles[i] || compute_tile_work(projections[i]) > 2 * remaining_work;
         });
         if (candidates.empty()) return tiles;
-        const std::size_t next = *std::ranges::max_element(candidates, {}, rounding_error);
+        const std::size_t next = *std::ranges::max_element(candidates, {}, compute_rounding_error);
         ++tiles[next];
         remaining_work -= compute_tile_work(projections[next]);
     }
@@ -122,21 +128,21 @@ std::vector<std::int32_t> make_channel_range(std::size_t begin, std::size_t coun
     return channels;
 }
 
-// Returns the channels with the largest scores, ascending. Ties go to the lower channel.
+// Returns the `count` channels with the largest scores, in ascending order. Ties go to the lower channel.
 template <class Score>
 std::vector<std::int32_t> find_largest(const std::vector<Score>& scores, std::size_t count) {
     std::vector<std::int32_t> channels = make_channel_range(0, scores.size());
-    const auto score = [&](std::int32_t channel) { return scores[static_cast<std::size_t>(channel)]; };
-    std::ranges::stable_sort(channels, std::ranges::greater{}, score);
+    const auto find_score = [&](std::int32_t channel) { return scores[static_cast<std::size_t>(channel)]; };
+    std::ranges::stable_sort(channels, std::ranges::greater{}, find_score);
     channels.resize(count);
     std::ranges::sort(channels);
     return channels;
 }
 
 // Returns one random number per channel.
-std::vector<std::uint64_t> draw_scores(RandomKey key, std::size_t count) {
+std::vector<std::uint64_t> draw_scores(RandomKey key, std::size_t channels) {
     std::vector<std::uint64_t> scores;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < channels; ++i) {
         const RandomBlock block = random_block(key, i);
         scores.push_back(std::uint64_t{block[0]} << 32 | block[1]);
     }
@@ -145,32 +151,34 @@ std::vector<std::uint64_t> draw_scores(RandomKey key, std::size_t count) {
 
 // Returns the first channel of the window of `count` channels with the largest total variation.
 std::size_t find_best_window(std::span<const double> variation, std::size_t count) {
-    std::vector<double> sums{0};  // prefix sums
-    for (const double value : variation) sums.push_back(sums.back() + value);
-    std::size_t best = 0;
+    std::vector<double> prefix_sums{0};
+    for (const double value : variation) prefix_sums.push_back(prefix_sums.back() + value);
+    std::size_t best_begin = 0;
     for (std::size_t begin = 1; begin + count <= variation.size(); ++begin) {
-        const double gain = (sums[begin + count] - sums[begin]) - (sums[best + count] - sums[best]);
-        if (gain > 0) best = begin;
+        const double gain = (prefix_sums[begin + count] - prefix_sums[begin]) -
+                            (prefix_sums[best_begin + count] - prefix_sums[best_begin]);
+        if (gain > 0) best_begin = begin;
     }
-    return best;
+    return best_begin;
 }
 
 }  // namespace
 
 std::size_t count_kept_channels(std::size_t channels, double skipped_fraction) {
-    const auto skipped_tiles =
-        static_cast<std::size_t>(std::llround(skipped_fraction * static_cast<double>(channels) / tile));
-    return channels - channel_tile * std::min(skipped_tiles, max_skipped_tiles(channels));
+    const auto skipped_tiles = static_cast<std::size_t>(
+        std::llround(skipped_fraction * static_cast<double>(channels) / channels_per_tile));
+    return channels - channel_tile * std::min(skipped_tiles, count_skippable_tiles(channels));
 }
 
 std::vector<std::size_t> count_offloaded_channels(std::size_t channels, std::span<const double> fractions) {
     std::vector<std::size_t> counts;
-    double sum = 0;
+    double cumulative_fraction = 0;
     std::size_t previous_end = 0;
     for (const double fraction : fractions) {
-        sum += fraction;
-        const auto nearest = static_cast<std::size_t>(std::llround(sum * static_cast<double>(channels) / tile));
-        const std::size_t end = channel_tile * std::min(nearest, max_skipped_tiles(channels));
+        cumulative_fraction += fraction;
+        const auto nearest_tiles = static_cast<std::size_t>(
+            std::llround(cumulative_fraction * static_cast<double>(channels) / channels_per_tile));
+        const std::size_t end = channel_tile * std::min(nearest_tiles, count_skippable_tiles(channels));
         counts.push_back(end - previous_end);
         previous_end = end;
     }
@@ -185,10 +193,10 @@ std::vector<std::size_t> plan_kept_channels(std::span<const ResizableWork> proje
     std::vector<double> exact_tiles;
     std::vector<std::size_t> max_tiles;
     for (std::size_t i = 0; i < projections.size(); ++i) {
-        const auto all_tiles = static_cast<double>(projections[i].channels) / tile;
+        const auto all_tiles = static_cast<double>(projections[i].channels) / channels_per_tile;
         exact_tiles.push_back(fractions.fractions()[i] * all_tiles);
-        max_tiles.push_back(
-            std::min(max_skipped_tiles(projections[i].channels), static_cast<std::size_t>(limit * all_tiles)));
+        max_tiles.push_back(std::min(count_skippable_tiles(projections[i].channels),
+                                     static_cast<std::size_t>(limit * all_tiles)));
     }
     const std::vector<std::size_t> skipped_tiles =
         round_to_tiles(projections, exact_tiles, max_tiles, skipped_work);

@@ -19,14 +19,15 @@ kernels::UnindexedFill find_fill_rule(Filling filling) {
     throw BugError("unknown filling");
 }
 
-// Writes compact channels to their positions in a tensor with the shape of the weight.
+// Arguments of launch_scatter(). See kernels::ScatterRows for `unindexed_fill` and `accumulate`.
 struct WeightScatter {
-    device::ConstTensor compact;
-    device::Tensor output;
+    device::ConstTensor compact;  // (count, out) or (out, count)
+    device::Tensor output;        // (channels, out) or (out, channels)
     kernels::UnindexedFill unindexed_fill = kernels::UnindexedFill::keep;
     bool accumulate = false;
 };
 
+// Writes the selected input channels of a weight gradient to their positions in the gradient of all channels.
 void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedChannels& selected,
                     const WeightScatter& scatter) {
     if (axes == kernels::WeightAxes::in_out) {
@@ -44,8 +45,8 @@ void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedCh
     }
 }
 
-// Returns the stored gradient of the input: (rows, all channels). Sets it to zero if the preceding micro-batch
-// had another number of rows.
+// Returns the gradient of the input that Filling::same stores: (rows, all channels). Sets the gradient to zero
+// if the preceding micro-batch had another number of rows.
 device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, SelectedChannels& selected) {
     if (rows > selected.last_input_gradient.rows) {
         throw BugError(cat("a micro-batch of ", rows, " rows came where at most ",
@@ -95,14 +96,14 @@ device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstT
 
 void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& selected,
                            device::Tensor grad_input) {
-    const bool stores_last = selected.filling == Filling::same;
-    const device::Tensor target =
-        stores_last ? prepare_last_input_gradient(pass, compact.rows, selected) : grad_input;
+    const bool stores_gradient = selected.filling == Filling::same;
+    const device::Tensor expanded_gradient =
+        stores_gradient ? prepare_last_input_gradient(pass, compact.rows, selected) : grad_input;
     launch(pass.stream, kernels::ScatterColumns{.input = compact,
                                                 .columns = selected.indices(),
-                                                .output = target,
+                                                .output = expanded_gradient,
                                                 .unindexed_fill = find_fill_rule(selected.filling)});
-    if (stores_last) launch(pass.stream, kernels::Copy{.input = target, .output = grad_input});
+    if (stores_gradient) launch(pass.stream, kernels::Copy{.input = expanded_gradient, .output = grad_input});
 }
 
 void expand_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,

@@ -1,5 +1,5 @@
-// Compact tensors, which have only the selected input channels of a projection and are the operands of its
-// matmuls. They are in the scratch memory of the pass. In shapes, `selected` is the number of selected
+// Compact tensors have only the selected input channels of a projection. They are the operands and results of
+// its matmuls, and are in the scratch memory of the pass. In shapes, `count` is the number of selected
 // channels, and `out` is the number of output channels of a matrix.
 #pragma once
 
@@ -8,29 +8,32 @@
 
 namespace trireme::model {
 
-// Return a compact copy of an input or a weight.
+// Return a compact copy of an input, or of a weight matrix.
 device::ConstTensor gather_selected_input(const Pass& pass, device::ConstTensor input,
-                                          const SelectedChannels& selected);  // (rows, selected)
-device::ConstTensor gather_selected_weight(
-    const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
-    const SelectedChannels& selected);  // (selected, out) or (out, selected)
+                                          const SelectedChannels& selected);  // (rows, count)
+device::ConstTensor gather_selected_weight(const Pass& pass, device::ConstTensor weight,
+                                           kernels::WeightAxes axes,
+                                           const SelectedChannels& selected);  // (count, out) or (out, count)
 
-// Return a compact, uninitialized tensor for an input or its gradient, (rows, selected), or for a weight or its
-// gradient, (selected, out) or (out, selected).
+// Return a compact, uninitialized tensor for an input or its gradient, (rows, count), or for a weight or its
+// gradient, (count, out) or (out, count). The latter has the type and axis order of `weight`, which has all
+// channels.
 device::Tensor allocate_compact_input_gradient(const Pass& pass, std::size_t rows,
                                                const SelectedChannels& selected);
 device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstTensor weight,
                                                 kernels::WeightAxes axes, const SelectedChannels& selected);
 
-// Expand compact gradients to all channels, with substitutes for the skipped channels (see Filling).
-// expand_input_gradient() overwrites `grad_input`; expand_weight_gradient() adds to `grad_weight`, the gradient
-// of matrix number `matrix_index`.
+// Expand compact gradients to all channels, with substitutes for the skipped channels (see Filling). With
+// Filling::same they also update the gradients that `selected` stores. expand_input_gradient() overwrites
+// `grad_input`. expand_weight_gradient() adds to `grad_weight`, the gradient of matrix `matrix_index` of the
+// projection.
 void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& selected,
                            device::Tensor grad_input);
 void expand_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,
                             SelectedChannels& selected, std::size_t matrix_index, device::Tensor grad_weight);
 
-// Write or add compact gradients of offloaded channels J to the gradients of all channels:
+// Write or add compact gradients of the offloaded channels J to the gradients of all channels, without changing
+// other channels. (With WeightAxes::out_in, grad_weight[:, J] takes the place of grad_weight[J].)
 //   grad_input[:, J] = compact      grad_input[:, J] += compact      grad_weight[J] += compact
 void copy_into_input_gradient(const Pass& pass, device::ConstTensor compact, const SelectedChannels& offloaded,
                               device::Tensor grad_input);

@@ -47,24 +47,24 @@ void OffloadMessages::allocate_output_gradients(std::size_t rows, HelperStates& 
 void OffloadMessages::broadcast(device::ConstTensor grad_output, const HelperStates& states) {
     const int own_rank = team_.rank();
     if (!matmul_.offloaded.empty()) {
-        for (const int rank : matmul_.trees.at(own_rank).find_children(own_rank)) send(grad_output, rank);
+        for (const int child : matmul_.trees.at(own_rank).find_children(own_rank)) send(grad_output, child);
     }
     for (std::size_t t = 0; t < matmul_.helper_tasks.size(); ++t) {
         const layout::BroadcastTree& tree = matmul_.trees.at(matmul_.helper_tasks[t].owner);
         receive(states[t].grad_output, *tree.find_parent(own_rank));
-        const std::vector<int> below = tree.find_children(own_rank);
-        if (below.empty()) continue;
+        const std::vector<int> children = tree.find_children(own_rank);
+        if (children.empty()) continue;
         wait();
-        for (const int rank : below) send(states[t].grad_output, rank);
+        for (const int child : children) send(states[t].grad_output, child);
     }
 }
 
 void OffloadMessages::post_term_receives(std::size_t rows, std::size_t own_outputs) {
     const int own_rank = team_.rank();
     const auto post_receives = [&](int owner, std::size_t outputs) {
-        for (const int rank : matmul_.trees.at(owner).find_children(own_rank)) {
+        for (const int child : matmul_.trees.at(owner).find_children(own_rank)) {
             const device::Tensor term = pass_.scratch.tensor(pass_.dtype, rows, outputs);
-            pending_terms_[owner].push_back({term, team_.start_receive(term, rank)});
+            pending_terms_[owner].push_back({term, team_.start_receive(term, child)});
         }
     };
     if (!matmul_.offloaded.empty()) post_receives(own_rank, own_outputs);
@@ -72,10 +72,10 @@ void OffloadMessages::post_term_receives(std::size_t rows, std::size_t own_outpu
 }
 
 void OffloadMessages::add_terms(int owner, device::Tensor sum) {
-    for (const PendingTerm& each : pending_terms_[owner]) {
-        team_.wait(std::array{each.id});
+    for (const PendingTerm& pending : pending_terms_[owner]) {
+        team_.wait(std::array{pending.id});
         launch(pass_.stream,
-               kernels::ResidualAdd{.residual = sum, .input = each.term, .output = sum, .dropout = {}});
+               kernels::ResidualAdd{.residual = sum, .input = pending.term, .output = sum, .dropout = {}});
     }
 }
 

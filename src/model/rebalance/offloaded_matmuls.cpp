@@ -18,7 +18,8 @@ std::vector<layout::Migration> list_migrations_of_owner(const std::vector<layout
     return selected;
 }
 
-// Returns the number of channels of a projection that each migration offloads.
+// Returns, per migration, the number of channels of the projection that it offloads. All migrations have the
+// same owner.
 std::vector<std::size_t> count_channels_per_helper(const std::vector<layout::Migration>& migrations,
                                                    const ProjectionShape& projection) {
     std::vector<double> fractions;
@@ -26,8 +27,8 @@ std::vector<std::size_t> count_channels_per_helper(const std::vector<layout::Mig
     return count_offloaded_channels(projection.channels, fractions);
 }
 
-// Returns the broadcast tree of the owner and of those helpers that get at least one channel. `counts` has the
-// number of channels per migration.
+// Returns the broadcast tree of the owner and the helpers that compute at least one channel. `counts` has the
+// number of offloaded channels per migration.
 layout::BroadcastTree make_tree(int owner, const std::vector<layout::Migration>& migrations,
                                 const std::vector<std::size_t>& counts, layout::Spread spread) {
     layout::BroadcastTree tree{.ranks = {owner}, .spread = spread};
@@ -40,7 +41,8 @@ layout::BroadcastTree make_tree(int owner, const std::vector<layout::Migration>&
 using ChannelList = std::vector<std::int32_t>;
 
 // Returns one message per peer: the concatenation of the channel lists that are sent to the peer or received
-// from it. Owner and helper concatenate the lists in the same order, that of the projections.
+// from it. `lists` has pairs of a peer and a pointer to a list. Owner and helper both order the lists by
+// projection. Lists to be received determine only the length of their message.
 template <class Lists>
 std::map<int, ChannelList> make_messages(const Lists& lists) {
     std::map<int, ChannelList> messages;
@@ -51,7 +53,7 @@ std::map<int, ChannelList> make_messages(const Lists& lists) {
     return messages;
 }
 
-device::Tensor make_tensor(ChannelList& channels) {
+device::Tensor view_as_tensor(ChannelList& channels) {
     return {channels.data(), device::DType::i32, 1, channels.size(), channels.size()};
 }
 
@@ -84,7 +86,7 @@ Resizing::ChannelLists OffloadedMatmuls::begin_period(const std::vector<layout::
     return own_channels;
 }
 
-// Moves the last channels of `kept` to the helpers.
+// Assigns the last channels of `kept` to the helpers of this rank, and removes them from `kept`.
 void OffloadedMatmuls::offload_channels(const std::vector<layout::Migration>& migrations,
                                         const ProjectionShape& projection, std::vector<std::int32_t>& kept) {
     const auto own_migrations = list_migrations_of_owner(migrations, rank_, projection.id.matmul);
@@ -94,17 +96,18 @@ void OffloadedMatmuls::offload_channels(const std::vector<layout::Migration>& mi
     if (total >= kept.size())
         throw BugError(cat(total, " channels are offloaded of ", kept.size(), " that are kept"));
     OffloadedMatmul& matmul = matmuls_[projection.id];
-    auto next = kept.end() - static_cast<std::ptrdiff_t>(total);
+    auto begin = kept.end() - static_cast<std::ptrdiff_t>(total);
     for (std::size_t m = 0; m < own_migrations.size(); ++m) {
-        const auto end = next + static_cast<std::ptrdiff_t>(counts[m]);
-        if (counts[m] > 0) matmul.offloaded.push_back({own_migrations[m].to, {.channels = {next, end}}});
-        next = end;
+        const auto end = begin + static_cast<std::ptrdiff_t>(counts[m]);
+        if (counts[m] > 0) matmul.offloaded.push_back({own_migrations[m].to, {.channels = {begin, end}}});
+        begin = end;
     }
     matmul.trees.emplace(rank_, make_tree(rank_, own_migrations, counts, spread_));
     kept.resize(kept.size() - total);
 }
 
-// Makes a list of the right length only; send_channel_lists() fills in which channels are offloaded.
+// The channel list of a new helper task has the final length, but placeholder values. send_channel_lists()
+// receives the offloaded channels.
 void OffloadedMatmuls::add_helper_task(const std::vector<layout::Migration>& migrations, int owner,
                                        const ProjectionShape& projection) {
     const auto owner_migrations = list_migrations_of_owner(migrations, owner, projection.id.matmul);
@@ -121,25 +124,28 @@ void OffloadedMatmuls::add_helper_task(const std::vector<layout::Migration>& mig
 }
 
 void OffloadedMatmuls::send_channel_lists(comm::Communicator& team) {
-    std::vector<std::pair<int, const ChannelList*>> offloaded;
-    std::vector<std::pair<int, ChannelList*>> helper_tasks;
+    std::vector<std::pair<int, const ChannelList*>> sent_lists;  // of offloaded channels, with the helper
+    std::vector<std::pair<int, ChannelList*>> received_lists;    // of helper tasks, with the owner
     for (auto& [id, matmul] : matmuls_) {
         for (const OffloadedChannels& each : matmul.offloaded)
-            offloaded.emplace_back(each.helper, &each.channels.channels);
+            sent_lists.emplace_back(each.helper, &each.channels.channels);
         for (HelperTask& each : matmul.helper_tasks)
-            helper_tasks.emplace_back(each.owner, &each.channels.channels);
+            received_lists.emplace_back(each.owner, &each.channels.channels);
     }
-    auto sent = make_messages(offloaded);
-    auto received = make_messages(helper_tasks);
-    std::vector<comm::Communicator::RequestId> ids;
-    for (auto& [peer, message] : received) ids.push_back(team.start_receive(make_tensor(message), peer));
-    for (auto& [peer, message] : sent) ids.push_back(team.start_send(make_tensor(message), peer));
-    team.wait(ids);
-    std::map<int, std::size_t> unpacked;  // number of unpacked channels, per owner
-    for (auto& [owner, channels] : helper_tasks) {
-        const auto begin = received.at(owner).begin() + static_cast<std::ptrdiff_t>(unpacked[owner]);
+    auto sent_messages = make_messages(sent_lists);
+    auto received_messages = make_messages(received_lists);
+    std::vector<comm::Communicator::RequestId> requests;
+    for (auto& [peer, message] : received_messages)
+        requests.push_back(team.start_receive(view_as_tensor(message), peer));
+    for (auto& [peer, message] : sent_messages)
+        requests.push_back(team.start_send(view_as_tensor(message), peer));
+    team.wait(requests);
+    std::map<int, std::size_t> unpacked_counts;  // unpacked channels per owner
+    for (auto& [owner, channels] : received_lists) {
+        const auto begin =
+            received_messages.at(owner).begin() + static_cast<std::ptrdiff_t>(unpacked_counts[owner]);
         std::copy_n(begin, channels->size(), channels->begin());
-        unpacked[owner] += channels->size();
+        unpacked_counts[owner] += channels->size();
     }
 }
 

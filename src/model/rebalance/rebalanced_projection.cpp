@@ -42,14 +42,15 @@ void RebalancedProjection::backward_input_kept(const Pass& pass, Weights weights
                                                device::ConstTensor grad_output, device::Tensor grad_input,
                                                SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::Tensor result = allocate_compact_input_gradient(pass, grad_input.rows, kept);
+    const device::Tensor compact_gradient = allocate_compact_input_gradient(pass, grad_input.rows, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
-        kernels::LinearBackwardInput matmul = make_backward_input_matmul(matrix, weights, grad_output, result);
+        kernels::LinearBackwardInput matmul =
+            make_backward_input_matmul(matrix, weights, grad_output, compact_gradient);
         matmul.weight = gather_selected_weight(pass, matmul.weight, axes(), kept);
         launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
     });
-    expand_input_gradient(pass, result, kept, grad_input);
+    expand_input_gradient(pass, compact_gradient, kept, grad_input);
 }
 
 void RebalancedProjection::backward_weight_kept(const Pass& pass, device::ConstTensor input,
@@ -146,7 +147,7 @@ void RebalancedProjection::backward_with_reduction(const Pass& pass, Weights wei
     const OffloadedMatmul& offloaded_matmul = *find_offloading(pass);
     OffloadMessages messages(pass, offloaded_matmul);
     messages.allocate_output_gradients(grad_output.rows, helper_states, stash);
-    const device::ArenaScope scope(pass.scratch);  // begins only here because `stash` may be pass.scratch
+    const device::ArenaScope scope(pass.scratch);  // after allocations from `stash`, which may be pass.scratch
     messages.broadcast(grad_output, helper_states);
     backward_input_own(pass, weights, grad_output, grad_input, helper_states, stash, {});
     messages.wait();
@@ -209,12 +210,14 @@ void RebalancedProjection::backward_weight(const Pass& pass, device::ConstTensor
 void RebalancedProjection::send_weight_gradients(const Pass& pass, device::ConstTensor input,
                                                  device::ConstTensor grad_output, const HelperTask& task,
                                                  const HelperState& state, OffloadMessages& messages) const {
-    const bool has_owner_input =
-        input_sharding_ == InputSharding::replicated;  // this rank has the owner's input
+    // With a replicated input, this rank has the owner's input and has received the owner's output gradient.
+    // With a sharded input, this rank has received the input, and the output gradient is equal on all ranks.
+    const bool has_owner_input = input_sharding_ == InputSharding::replicated;
     const device::ConstTensor compact_input =
         has_owner_input ? gather_selected_input(pass, input, task.channels) : device::ConstTensor(state.input);
-    const device::ConstTensor gradient = has_owner_input ? device::ConstTensor(state.grad_output) : grad_output;
-    for (const device::Tensor& result : compute_weight_gradients(pass, task, compact_input, gradient))
+    const device::ConstTensor owner_grad_output =
+        has_owner_input ? device::ConstTensor(state.grad_output) : grad_output;
+    for (const device::Tensor& result : compute_weight_gradients(pass, task, compact_input, owner_grad_output))
         messages.send_result(task, result);
 }
 

@@ -1,6 +1,6 @@
 // A projection that is rebalanced in training passes: a slow rank skips some input channels of the projection
-// and offloads others to helper ranks. See Resizing and OffloadedMatmuls. Layers use this class only if the
-// plan permits rebalancing, otherwise a plain Projection.
+// or offloads some to helper ranks. See Resizing and OffloadedMatmuls. Layers use this class if the plan
+// permits rebalancing, and a plain Projection otherwise.
 #pragma once
 
 #include "trireme/model/offloaded_matmuls.hpp"
@@ -10,8 +10,9 @@ namespace trireme::model {
 
 class OffloadMessages;
 
-// The input of a projection: equal on all tensor ranks (the projection is column parallel), or with other
-// channels on each of them (row parallel).
+// The distribution of the input of a projection over the tensor ranks.
+//   replicated   all ranks have the same input; the projection is column parallel
+//   sharded      each rank has channels of its own; the projection is row parallel
 enum class InputSharding : std::uint8_t { replicated, sharded };
 
 class RebalancedProjection final : public Projection {
@@ -20,7 +21,8 @@ public:
                          const Rebalancing& rebalancing)
         : Projection(plain), id_(id), input_sharding_(input_sharding), rebalancing_(rebalancing) {}
 
-    // Collective over the team if channels of this projection are offloaded.
+    // The three passes are collective over the owners and helpers of the team if channels of this projection
+    // are offloaded. `activation` must be absent if can_fuse() returns false.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                  HelperStates& helper_states, device::Arena& stash,
                  const FusedActivation& activation = {}) const override;
@@ -29,9 +31,13 @@ public:
                         const FusedActivation& activation = {}) const override;
     void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                          const HelperStates& helper_states, Gradients gradients) const override;
+    // Returns false if this rank skips or offloads channels of the projection, if it is a helper, or if
+    // Projection::can_fuse() returns false.
     bool can_fuse(const Pass& pass, kernels::ActivationKind activation) const override;
 
-    // Compute the matmuls of `kept`, the channels that this rank computes itself, and no others.
+    // Compute the matmuls with the channels `kept`, which this rank computes itself, and with no other
+    // channels. The backward functions fill the gradients of the other channels (see Filling). If channels are
+    // offloaded, the filling must be Filling::zero.
     void forward_kept(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                       const SelectedChannels& kept) const;
     void backward_input_kept(const Pass& pass, Weights weights, device::ConstTensor grad_output,
@@ -40,11 +46,13 @@ public:
                               Gradients gradients, SelectedChannels& kept) const;
 
 private:
-    SelectedChannels* find_kept_channels(const Pass& pass) const;    // null if this rank computes all
-    const OffloadedMatmul* find_offloading(const Pass& pass) const;  // null if this rank is no owner or helper
+    // Both return null in evaluation passes. find_kept_channels() also returns null if this rank computes all
+    // its channels itself, and find_offloading() if it neither offloads channels nor helps.
+    SelectedChannels* find_kept_channels(const Pass& pass) const;
+    const OffloadedMatmul* find_offloading(const Pass& pass) const;
     double compute_whole_ratio(const SelectedChannels& kept) const;  // see launch_matmul()
 
-    // Compute the matmuls of the channels that this rank computes itself: all channels or the kept ones.
+    // Compute the matmuls with the channels that this rank computes itself: all channels or the kept ones.
     void forward_own(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                      HelperStates& helper_states, device::Arena& stash,
                      const FusedActivation& activation) const;
@@ -54,14 +62,16 @@ private:
     void backward_weight_own(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                              const HelperStates& helper_states, Gradients gradients) const;
 
-    // backward_input() with offloaded channels. The results of helpers join the all-reduce of the input
-    // gradient (replicated input), or are sent back to the owners (sharded input).
+    // backward_input() with offloaded channels. With a replicated input, backward_with_reduction() adds the
+    // results of helpers to `grad_input`, which the caller then reduces over the ranks. With a sharded input,
+    // backward_with_returns() sends the results to the owners.
     void backward_with_reduction(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                                  device::Tensor grad_input, HelperStates& helper_states,
                                  device::Arena& stash) const;
     void backward_with_returns(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                                device::Tensor grad_input, HelperStates& helper_states,
                                device::Arena& stash) const;
+    // Computes the weight gradients of a helper task and sends them to the owner.
     void send_weight_gradients(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                                const HelperTask& task, const HelperState& state,
                                OffloadMessages& messages) const;

@@ -5,7 +5,8 @@
 namespace trireme::model {
 namespace {
 
-void require_ascending(const std::vector<std::int32_t>& list, std::size_t channels) {
+// Throws BugError unless `list` is a non-empty, strictly ascending list of numbers below `channels`.
+void require_valid_channels(const std::vector<std::int32_t>& list, std::size_t channels) {
     const bool is_ascending = std::adjacent_find(list.begin(), list.end(), std::greater_equal{}) == list.end();
     const bool is_within =
         !list.empty() && list.front() >= 0 && static_cast<std::size_t>(list.back()) < channels;
@@ -13,20 +14,22 @@ void require_ascending(const std::vector<std::int32_t>& list, std::size_t channe
     throw BugError(cat("a list of ", list.size(), " channels is not an ascending one of some of ", channels));
 }
 
-// Allocates the gradients that Filling::same stores: one per matrix of a projection, then that of the input.
-// They share one buffer if they have the same type, as existing checkpoints expect.
+// Allocates in `memory` the gradients that Filling::same stores. Returns views of them: the weight gradient of
+// each matrix of the projection, then the input gradient. All share one buffer if they have the same type, as
+// existing checkpoints expect. Otherwise the input gradient has a buffer of its own.
 std::vector<device::Tensor> allocate_last_gradients(const ProjectionShape& projection, std::size_t max_rows,
                                                     device::DType dtype, device::MemorySpace memory_space,
                                                     std::vector<ParameterTensors>& memory) {
     const ParameterSpec input{.name = "input", .rows = max_rows, .columns = projection.channels};
-    std::vector<std::vector<ParameterSpec>> buffers{projection.weights};
-    accumulator_type(dtype) == dtype ? buffers.front().push_back(input) : buffers.push_back({input});
+    std::vector<std::vector<ParameterSpec>> specs_per_buffer{projection.weights};
+    accumulator_type(dtype) == dtype ? specs_per_buffer.front().push_back(input)
+                                     : specs_per_buffer.push_back({input});
     std::vector<device::Tensor> gradients;
-    for (const std::vector<ParameterSpec>& buffer : buffers) {
-        const bool has_weights = &buffer == &buffers.front();
+    for (const std::vector<ParameterSpec>& specs : specs_per_buffer) {
+        const bool has_weights = &specs == &specs_per_buffer.front();
         const ParameterTensors& last_gradients =
-            memory.emplace_back(buffer, has_weights ? accumulator_type(dtype) : dtype, memory_space);
-        for (std::size_t t = 0; t < buffer.size(); ++t) gradients.push_back(last_gradients[t]);
+            memory.emplace_back(specs, has_weights ? accumulator_type(dtype) : dtype, memory_space);
+        for (std::size_t t = 0; t < specs.size(); ++t) gradients.push_back(last_gradients[t]);
     }
     return gradients;
 }
@@ -61,7 +64,7 @@ void Resizing::begin_period(const ChannelLists& lists) {
     for (auto& [id, entry] : entries_) entry.kept.channels.clear();
     for (const auto& [id, list] : lists) {
         Entry& entry = entries_.at(id);
-        require_ascending(list, entry.channels);
+        require_valid_channels(list, entry.channels);
         if (list.size() < entry.channels) entry.kept.channels = list;
     }
     ++period_;
