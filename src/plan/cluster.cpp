@@ -21,7 +21,7 @@ const NodeGroup& Cluster::find_group(std::size_t rank) const {
         if (rank < group.count_devices()) return group;
         rank -= group.count_devices();
     }
-    // `rank` now counts from the end of the last group.
+    // The loop has subtracted count_devices() from `rank`.
     throw BugError(cat(name, " has no device ", count_devices() + rank));
 }
 

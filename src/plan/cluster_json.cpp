@@ -11,13 +11,14 @@ namespace {
 
 constexpr std::size_t known_schema = 1;
 constexpr std::size_t max_devices = std::size_t{1} << 20;  // equals the limit on the ranks of a grid
-constexpr std::array<const char*, 5> dtypes{"f32", "f64", "bf16", "f16", "tf32"};
-constexpr std::array<const char*, 8> figures_of_group{
+constexpr std::array<const char*, 5> dtypes{"f32", "f64", "bf16", "f16", "tf32"};  // keys of "flops"
+// The values whose sources a file may cite: those of a group of nodes, and those of the network between nodes.
+constexpr std::array<const char*, 8> group_figures{
     "device.flops",  "device.bandwidth", "device.memory", "device.launch",
     "device.clocks", "devices_per_node", "nodes",         "inside"};
-constexpr std::array<const char*, 2> figures_between{"between", "fat_tree"};
+constexpr std::array<const char*, 2> network_figures{"between", "fat_tree"};
 
-// Requires an object whose keys are all in `keys`. All of them are optional.
+// Throws ConfigError unless `node` is an object whose keys are all in `keys`. No key is required.
 void require_only_keys(const JsonNode& node, std::span<const char* const> keys) {
     const std::vector<std::string> optional(keys.begin(), keys.end());
     node.require_keys({}, optional);
@@ -84,16 +85,18 @@ layout::Link parse_link(const JsonNode& node) {
                         .bandwidth = parse_positive(node.at("bandwidth"), "bytes a second")};
 }
 
-// True if the JSON object `node` has `key`, the key of a link. Throws ConfigError if the key is missing
-// although the link is needed, because there are several devices or nodes.
-bool has_link(const JsonNode& node, const char* key, std::size_t device_or_node_count, const char* what) {
+// True if the JSON object `node` has `key`, the key of the link that joins `endpoint_count` devices or nodes.
+// Throws ConfigError if the key is missing and there are several endpoints. The message calls them
+// `endpoint_name`.
+bool has_link(const JsonNode& node, const char* key, std::size_t endpoint_count, const char* endpoint_name) {
     if (node.has(key)) return true;
-    if (device_or_node_count > 1)
-        node.refuse(
-            cat("a cluster that says what joins its ", device_or_node_count, ' ', what, ", as \"", key, '"'));
+    if (endpoint_count > 1)
+        node.refuse(cat("a cluster that says what joins its ", endpoint_count, ' ', endpoint_name, ", as \"",
+                        key, '"'));
     return false;
 }
 
+// Returns true for "cores" and false for "adapters". Throws ConfigError for any other text.
 bool is_cores_carrier(const JsonNode& carrier) {
     const std::string text = carrier.text();
     if (text != "cores" && text != "adapters") carrier.refuse("\"cores\" or \"adapters\"");
@@ -101,7 +104,7 @@ bool is_cores_carrier(const JsonNode& carrier) {
 }
 
 // Parses a group of nodes. `node` is the JSON object of the group: an entry of "groups", or the top-level
-// object if that has no "groups".
+// object if the file has no "groups".
 NodeGroup parse_group(const JsonNode& node) {
     NodeGroup group{.device = parse_device(node.at("device")),
                     .devices_per_node = parse_count(node.at("devices_per_node")),
@@ -138,6 +141,7 @@ FatTree parse_fat_tree(const JsonNode& node) {
             .up = parse_link(node)};
 }
 
+// Sets the links between nodes in `cluster`, whose groups must be set before.
 void read_network(const JsonNode& root, Cluster& cluster) {
     if (root.has("fat_tree")) cluster.fat_tree = parse_fat_tree(root.at("fat_tree"));
     if (!has_link(root, "between", cluster.count_nodes(), "nodes")) return;
@@ -149,6 +153,7 @@ void read_network(const JsonNode& root, Cluster& cluster) {
     if (between.has("rails")) cluster.rails = parse_count(between.at("rails"));
 }
 
+// Parses a "sources" object. `figures` are its allowed keys. In the result, `prefix` precedes the keys.
 std::vector<FigureSource> parse_sources(const JsonNode& node, std::span<const char* const> figures,
                                         const std::string& prefix) {
     require_only_keys(node, figures);
@@ -166,31 +171,31 @@ std::vector<FigureSource> parse_sources(const JsonNode& node, std::span<const ch
     return sources;
 }
 
-// Returns the sources in the top-level object and in the groups.
+// Returns the sources in all "sources" objects: those of the groups, then those of the top-level object.
 std::vector<FigureSource> parse_all_sources(const JsonNode& root) {
     std::vector<FigureSource> sources;
-    const auto add = [&](const JsonNode& node, std::span<const char* const> figures,
-                         const std::string& prefix) {
+    const auto append_sources = [&](const JsonNode& node, std::span<const char* const> figures,
+                                    const std::string& prefix) {
         if (!node.has("sources")) return;
         for (FigureSource& source : parse_sources(node.at("sources"), figures, prefix))
             sources.push_back(source);
     };
-    std::vector<const char*> cluster_figures(figures_between.begin(), figures_between.end());
+    std::vector<const char*> top_level_figures(network_figures.begin(), network_figures.end());
     if (!root.has("groups")) {
-        cluster_figures.insert(cluster_figures.begin(), figures_of_group.begin(), figures_of_group.end());
-        add(root, cluster_figures, "");
+        top_level_figures.insert(top_level_figures.begin(), group_figures.begin(), group_figures.end());
+        append_sources(root, top_level_figures, "");
         return sources;
     }
     std::size_t group = 0;
     for (const JsonNode& node : root.at("groups").items())
-        add(node, figures_of_group, cat("groups[", group++, "]."));
-    add(root, cluster_figures, "");
+        append_sources(node, group_figures, cat("groups[", group++, "]."));
+    append_sources(root, top_level_figures, "");
     return sources;
 }
 
 void check_schema(const JsonNode& root) {
-    const bool is_unknown = root.has("schema") && root.at("schema").whole_number() != known_schema;
-    if (is_unknown) root.at("schema").refuse(cat(known_schema, " for this program"));
+    const bool has_unknown_schema = root.has("schema") && root.at("schema").whole_number() != known_schema;
+    if (has_unknown_schema) root.at("schema").refuse(cat(known_schema, " for this program"));
     std::vector<std::string> needed{"schema", "name", "source"};
     std::vector<std::string> optional{"between", "fat_tree", "sources"};
     const bool has_groups = root.has("groups");
@@ -202,8 +207,8 @@ void check_schema(const JsonNode& root) {
     root.require_keys(needed, optional);
 }
 
-// Throws ConfigError if the latency inside a node exceeds the one between nodes. A message between nodes also
-// uses the links inside them.
+// Throws ConfigError if the latency inside a node exceeds the latency between nodes. A message between nodes
+// also passes links inside the two nodes, and the latency between nodes includes their latencies.
 void check_latencies(const JsonNode& root, const Cluster& cluster) {
     if (!cluster.between) return;
     for (const NodeGroup& group : cluster.groups) {

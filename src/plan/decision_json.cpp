@@ -15,10 +15,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Returns an empty text if `node` has no such key.
 std::string read_text(const JsonNode& node, const char* key) {
     return node.has(key) ? node.at(key).text() : std::string();
 }
 
+// Parses the "terms" of a line. `line` and `node` are the same JSON object.
 std::map<std::string, double> parse_terms(const nlohmann::json& line, const JsonNode& node) {
     std::map<std::string, double> terms;
     if (!node.has("terms")) return terms;
@@ -39,8 +41,8 @@ void read_seconds(const JsonNode& node, Decision& decision) {
     if (seconds.has("measured")) decision.measured_seconds = seconds.at("measured").number();
 }
 
-// Parses fractions of matmuls that a rank skips or offloads. Each fraction must be below 1, because a rank
-// computes at least a part of its matmuls itself.
+// Parses fractions of matmuls that ranks skip or offload. Each fraction must be below 1, because a rank
+// computes at least some of its matmuls itself.
 std::vector<double> parse_fractions(const JsonNode& node) {
     std::vector<double> fractions;
     for (const JsonNode& fraction : node.items()) {
@@ -67,8 +69,8 @@ std::vector<layout::Migration> parse_migrations(const JsonNode& node) {
     return migrations;
 }
 
-// Parses a line. Returns nothing if the line has the key "no_change", i.e. if it records that the plan was
-// kept. `location` is the file and the line number.
+// Parses a line. Returns nothing if the line has the key "no_change", which records that the plan was kept.
+// `location` names the file and the line in messages.
 std::optional<Decision> parse_decision(const std::string& text, const std::string& location) {
     const nlohmann::json line = parse_json<nlohmann::json>(text, location);
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
@@ -95,9 +97,9 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     return decision;
 }
 
-// Whole numbers are written as 8, not 8.0.
+// Returns an object of all terms. Whole numbers become 8, not 8.0.
 Json to_json_value(const std::map<std::string, double>& terms) {
-    constexpr double max_whole_number = 9e15;
+    constexpr double max_whole_number = 9e15;  // just below 2^53, up to which doubles hold all whole numbers
     Json value = Json::object();
     for (const auto& [name, number] : terms) {
         if (number == std::floor(number) && number < max_whole_number) {

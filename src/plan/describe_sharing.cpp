@@ -16,13 +16,13 @@ double compute_mean(const layout::MatmulFractions& fractions) {
 
 std::string format_percent(double fraction) { return cat(std::llround(100 * fraction), " %"); }
 
-// The matmuls of a rank that helper ranks compute.
+// The matmuls that helper ranks compute for one rank.
 struct OffloadedWork {
     std::set<int> helpers = {};
-    double fraction = 0;  // of the rank's matmuls, summed over its helpers
+    double fraction = 0;  // of the rank's matmuls, summed over the helpers
 };
 
-// Returns the offloaded work by the rank to which it belongs.
+// Returns the offloaded work of each rank that offloads matmuls.
 std::map<int, OffloadedWork> find_offloaded_work(const std::vector<layout::Migration>& migrations) {
     std::map<int, OffloadedWork> work_by_owner;
     for (const layout::Migration& each : migrations) {

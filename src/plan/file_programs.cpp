@@ -12,8 +12,9 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int max_step_distance = 100;  // steps by which a micro-batch may be ahead, or weights may be old
+constexpr int max_step_distance = 100;  // a micro-batch may be ahead, or weights old, by this number of steps
 
+// Returns the ranks of all teams in ascending order.
 std::vector<int> list_working_ranks(const std::vector<layout::Team>& teams) {
     std::vector<int> ranks;
     for (const layout::Team& team : teams) ranks.insert(ranks.end(), team.ranks.begin(), team.ranks.end());
@@ -21,16 +22,16 @@ std::vector<int> list_working_ranks(const std::vector<layout::Team>& teams) {
     return ranks;
 }
 
-// True if every compute instruction of a team's program is one that this team must execute. Ignores stages and
-// micro-batches that do not exist; verify_programs() rejects them.
+// True if each team must execute all compute instructions of its program: see PipelineShape::executor. Ignores
+// instructions whose stage or micro-batch does not exist; verify_programs() rejects them.
 bool teams_execute_own_programs(const std::vector<schedule::Program>& programs,
                                 const schedule::PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (const schedule::Instruction& instruction : programs[team]) {
             if (!is_compute(instruction.op)) continue;
-            const bool is_known = instruction.stage >= 0 && instruction.stage < shape.stages() &&
-                                  instruction.microbatch >= 0 && instruction.microbatch < shape.microbatches;
-            if (!is_known) continue;
+            const bool exists = instruction.stage >= 0 && instruction.stage < shape.stages() &&
+                                instruction.microbatch >= 0 && instruction.microbatch < shape.microbatches;
+            if (!exists) continue;
             const int executor = shape.find_executor(instruction.stage, instruction.microbatch);
             if (executor != static_cast<int>(team)) return false;
         }
@@ -38,8 +39,8 @@ bool teams_execute_own_programs(const std::vector<schedule::Program>& programs,
     return true;
 }
 
-// Returns one program per team. `programs` has one per rank that is not idle, in ascending order. Throws
-// ConfigError if the ranks of a team have different programs.
+// Returns one program per team. `programs` has one program per rank that is not idle, in ascending order of
+// ranks. Throws ConfigError if the ranks of a team have different programs.
 std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::Program>& programs,
                                                    const std::vector<layout::Team>& teams,
                                                    const std::string& place) {
@@ -50,9 +51,9 @@ std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::P
     };
     std::vector<schedule::Program> team_programs;
     for (const layout::Team& team : teams) {
-        const schedule::Program& first = team_programs.emplace_back(find_program(team.ranks.front()));
+        const schedule::Program& first_program = team_programs.emplace_back(find_program(team.ranks.front()));
         for (const int rank : team.ranks) {
-            if (find_program(rank) == first) continue;
+            if (find_program(rank) == first_program) continue;
             throw ConfigError(cat(place, " gives rank ", team.ranks.front(), " and rank ", rank,
                                   " unlike programs, but they hold a replica together; give both the same"));
         }
@@ -61,18 +62,18 @@ std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::P
 }
 
 // Throws ConfigError if the step of an instruction's micro-batch, or the update of its weights, is more than
-// max_step_distance steps away. The proof unrolls more steps than that, so the limit bounds the time of the
-// proof.
+// max_step_distance steps away. The proof unrolls more steps than the largest distance, so the limit bounds the
+// time of the proof.
 void check_step_distances(const schedule::Phases& programs, const schedule::PipelineShape& shape,
                           const std::string& place) {
     for (const std::vector<schedule::Program>* phase : {&programs.prologue, &programs.body}) {
         for (const schedule::Program& program : *phase) {
             for (const schedule::Instruction& instruction : program) {
-                const int ahead = instruction.microbatch / shape.microbatches;
-                if (ahead <= max_step_distance && instruction.age <= max_step_distance) continue;
+                const int steps_ahead = instruction.microbatch / shape.microbatches;
+                if (steps_ahead <= max_step_distance && instruction.age <= max_step_distance) continue;
                 throw ConfigError(cat(to_string(instruction), " of ", place,
-                                      ahead > max_step_distance
-                                          ? cat(" is of ", ahead, " steps later")
+                                      steps_ahead > max_step_distance
+                                          ? cat(" is of ", steps_ahead, " steps later")
                                           : cat(" uses weights of ", instruction.age, " updates ago"),
                                       ", where a step has ", shape.microbatches,
                                       shape.microbatches == 1 ? " micro-batch" : " micro-batches",
@@ -82,7 +83,8 @@ void check_step_distances(const schedule::Phases& programs, const schedule::Pipe
     }
 }
 
-// The cells of the compute instructions in a team's line of the file. Cells count from 1.
+// The numbers of the cells with compute instructions in a team's line of the file. Numbers start
+// from 1 and count only the non-empty cells of the body.
 class ComputeCells {
 public:
     ComputeCells(const schedule::Program& program, int microbatches) : program_(program) {
@@ -93,10 +95,11 @@ public:
         }
     }
 
-    // Returns a sentence if the line lacks a pass of the micro-batch through the stage, or has the backward
-    // pass before the forward pass of the same step. Empty if there is no fault.
+    // Returns a description of the fault if the line lacks a pass of the micro-batch through the stage, or has
+    // the backward pass before the forward pass; otherwise an empty text. `microbatch` is numbered within a
+    // step. If the two passes in the body belong to different steps, their order does not matter.
     std::string find_fault(int stage, int microbatch) const {
-        const auto find_cell = [&](schedule::Op op) {
+        const auto find_cell = [&](schedule::Op op) {  // 0 if the line has no such instruction
             const auto found = cells_.find({op, stage, microbatch});
             return found == cells_.end() ? 0 : found->second;
         };
@@ -107,30 +110,30 @@ public:
             return cat("has no ", name_instruction(op), " among its ", format_count(program_.size(), "cell"),
                        "; add it");
         };
-        const std::size_t forward = find_cell(schedule::Op::forward);
-        const std::size_t backward =
+        const std::size_t forward_cell = find_cell(schedule::Op::forward);
+        const std::size_t backward_cell =
             std::max(find_cell(schedule::Op::backward), find_cell(schedule::Op::backward_input));
-        if (forward == 0) return describe_missing(schedule::Op::forward);
-        if (backward == 0)
+        if (forward_cell == 0) return describe_missing(schedule::Op::forward);
+        if (backward_cell == 0)
             return cat(describe_missing(schedule::Op::backward), ", or ",
                        name_instruction(schedule::Op::backward_input), " and ",
                        name_instruction(schedule::Op::backward_weight));
         if (find_cell(schedule::Op::backward) == 0 && find_cell(schedule::Op::backward_weight) == 0)
             return describe_missing(schedule::Op::backward_weight);
-        const schedule::Instruction& backward_pass = program_[backward - 1];
-        const schedule::Instruction& forward_pass = program_[forward - 1];
-        if (backward > forward || backward_pass.microbatch != forward_pass.microbatch) return {};
-        return cat("has ", to_string(backward_pass), " in cell ", backward, ", before ",
-                   to_string(forward_pass), " in cell ", forward, "; put the forward pass first");
+        const schedule::Instruction& backward_pass = program_[backward_cell - 1];
+        const schedule::Instruction& forward_pass = program_[forward_cell - 1];
+        if (backward_cell > forward_cell || backward_pass.microbatch != forward_pass.microbatch) return {};
+        return cat("has ", to_string(backward_pass), " in cell ", backward_cell, ", before ",
+                   to_string(forward_pass), " in cell ", forward_cell, "; put the forward pass first");
     }
 
 private:
     const schedule::Program& program_;
-    std::map<std::tuple<schedule::Op, int, int>, std::size_t> cells_;
+    std::map<std::tuple<schedule::Op, int, int>, std::size_t> cells_;  // by op, stage and micro-batch of a step
 };
 
-// Throws ConfigError if a team's line lacks a pass that the team must execute. The checker would find this,
-// too, but its message would refer to send and receive instructions, which the user has not written.
+// Throws ConfigError if a team's line lacks a pass that the team must execute. verify_programs() would find
+// this, too, but its message would refer to send and receive instructions, which the user has not written.
 void check_compute_instructions(const std::vector<schedule::Program>& team_programs,
                                 const schedule::PipelineShape& shape, const std::string& place) {
     std::vector<ComputeCells> cells;
@@ -150,15 +153,15 @@ schedule::Phases order_by_team(const schedule::Phases& programs, const std::vect
                                const schedule::PipelineShape& shape, const std::string& place) {
     check_step_distances(programs, shape, place);
     const std::vector<schedule::Program>& file_programs = programs.body;
-    const std::size_t ranks = list_working_ranks(teams).size();
-    if (file_programs.size() != teams.size() && file_programs.size() != ranks) {
-        const std::string rank_count_text = ranks == teams.size() ? "" : cat(" on ", ranks, " ranks");
+    const std::size_t rank_count = list_working_ranks(teams).size();
+    if (file_programs.size() != teams.size() && file_programs.size() != rank_count) {
+        const std::string rank_count_text = rank_count == teams.size() ? "" : cat(" on ", rank_count, " ranks");
         throw ConfigError(cat(place, " holds ", file_programs.size(),
                               file_programs.size() == 1 ? " program" : " programs", ", but the layout has ",
                               teams.size(), " teams", rank_count_text, "; write one line for each ",
                               rank_count_text.empty() ? "team" : "team, or for each rank"));
     }
-    if (file_programs.size() != ranks) {
+    if (file_programs.size() != rank_count) {
         check_compute_instructions(file_programs, shape, place);
         return programs;
     }
@@ -198,11 +201,11 @@ schedule::Phases extract_forwards(const schedule::Phases& phases, const schedule
         return i.op == schedule::Op::forward || i.op == schedule::Op::send_forward ||
                i.op == schedule::Op::receive_forward;
     };
-    const std::vector<schedule::Program> step = unroll(phases, shape, 1);
-    schedule::Phases forwards{.prologue = std::vector<schedule::Program>(step.size()),
-                              .body = std::vector<schedule::Program>(step.size())};
-    for (std::size_t team = 0; team < step.size(); ++team) {
-        std::ranges::copy_if(step[team], std::back_inserter(forwards.body[team]), belongs_to_forward);
+    const std::vector<schedule::Program> step_programs = unroll(phases, shape, 1);
+    schedule::Phases forwards{.prologue = std::vector<schedule::Program>(step_programs.size()),
+                              .body = std::vector<schedule::Program>(step_programs.size())};
+    for (std::size_t team = 0; team < step_programs.size(); ++team) {
+        std::ranges::copy_if(step_programs[team], std::back_inserter(forwards.body[team]), belongs_to_forward);
         // An evaluation reads the newest weights.
         for (schedule::Instruction& instruction : forwards.body[team]) instruction.age = 0;
     }

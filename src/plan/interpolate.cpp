@@ -10,9 +10,9 @@ namespace {
 // Moves a point to the nearest point of the bounding box of all known points.
 void clamp_to_bounding_box(std::span<const ScatteredValue> known_values, std::vector<double>& coordinates) {
     for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
-        const auto at = [axis](const ScatteredValue& each) { return (*each.coordinates)[axis]; };
-        const auto [lowest, highest] = std::ranges::minmax(known_values, {}, at);
-        coordinates[axis] = std::clamp(coordinates[axis], at(lowest), at(highest));
+        const auto get_coordinate = [axis](const ScatteredValue& each) { return (*each.coordinates)[axis]; };
+        const auto [lowest, highest] = std::ranges::minmax(known_values, {}, get_coordinate);
+        coordinates[axis] = std::clamp(coordinates[axis], get_coordinate(lowest), get_coordinate(highest));
     }
 }
 
@@ -22,13 +22,14 @@ double compute_squared_distance(const std::vector<double>& a, const std::vector<
     return sum;
 }
 
-// Normal equations of the fit of a plane. The unknowns are the value at the point to be interpolated, then the
-// slope along each axis. The last column is the right-hand side.
+// Normal equations of the fit of a plane, one row per unknown. The unknowns are the value of the plane at the
+// interpolated point, then its slope along each axis. The last column is the right-hand side.
 using Equations = std::vector<std::vector<double>>;
 
-void add_value(Equations& equations, const ScatteredValue& known_value, const std::vector<double>& coordinates,
-               double weight) {
-    std::vector<double> terms{1};
+// Adds a known value to the equations for the interpolated point `coordinates`.
+void add_known_value(Equations& equations, const ScatteredValue& known_value,
+                     const std::vector<double>& coordinates, double weight) {
+    std::vector<double> terms{1};  // 1, the offset of the known point along each axis, the known value
     for (std::size_t axis = 0; axis < coordinates.size(); ++axis)
         terms.push_back((*known_value.coordinates)[axis] - coordinates[axis]);
     terms.push_back(known_value.value);
@@ -38,8 +39,8 @@ void add_value(Equations& equations, const ScatteredValue& known_value, const st
     }
 }
 
-// Solves for the first unknown by Gauss-Jordan elimination. The equations are symmetric and positive definite;
-// therefore any pivot works.
+// Returns the first unknown: eliminates the other unknowns, from the last to the second (Gaussian elimination).
+// The matrix is symmetric and positive definite, so no pivot is 0.
 double solve_first_unknown(Equations equations) {
     for (std::size_t pivot = equations.size(); pivot-- > 0;) {
         for (std::size_t row = 0; row < pivot; ++row) {
@@ -69,7 +70,7 @@ double interpolate(std::span<const ScatteredValue> known_values, std::vector<dou
             continue;
         }
         const double weight = 1 / (squared_distance * squared_distance);
-        add_value(equations, each, coordinates, weight);
+        add_known_value(equations, each, coordinates, weight);
         weight_sum += weight;
     }
     if (count_at_point > 0) return sum_at_point / count_at_point;

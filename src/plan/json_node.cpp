@@ -8,9 +8,10 @@
 namespace trireme::plan {
 namespace {
 
-constexpr std::uint64_t max_whole_number = std::uint64_t{1} << 24;  // far beyond any machine
-constexpr std::uint64_t max_bytes = std::uint64_t{1} << 53;  // exact as a double, which other JSON readers use
-constexpr std::size_t max_shown_bytes = 40;                  // bytes of a value in a message
+constexpr std::uint64_t max_whole_number = std::uint64_t{1} << 24;  // exceeds the ranks of any machine
+// Other JSON readers store numbers as doubles, which are exact up to this limit.
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 53;
+constexpr std::size_t max_shown_bytes = 40;  // of a value in a message; the rest becomes "..."
 
 bool is_among(const std::string& key, std::span<const std::string> keys) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();

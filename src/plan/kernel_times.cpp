@@ -21,14 +21,15 @@ BestRates find_best_rates(const std::vector<KernelProfile>& measured) {
 }  // namespace
 
 double BestRates::predict_seconds(const KernelCall& call, double clock) const {
-    const double arithmetic = flops > 0 ? call.flops / (flops * clock) : 0;
-    const double memory = bandwidth > 0 ? call.bytes / bandwidth : 0;
-    return std::max(arithmetic, memory) + min_seconds;
+    const double arithmetic_seconds = flops > 0 ? call.flops / (flops * clock) : 0;
+    const double memory_seconds = bandwidth > 0 ? call.bytes / bandwidth : 0;
+    return std::max(arithmetic_seconds, memory_seconds) + min_seconds;
 }
 
-// Returns the logarithms of the numbers on which the efficiency of a call depends, or nothing if the call has
-// no matmul. For a matmul these are rows, columns and depth. Attention consists of many matmuls, whose number
-// grows with the bytes and whose size grows with the flops per byte.
+// Returns the logarithms of the numbers on which the efficiency of a call depends; empty if the call has no
+// matmul. For a single matmul, the numbers are rows, columns and depth. For attention they are bytes and flops
+// per byte: attention consists of many matmuls, whose number grows with the bytes and whose size grows with the
+// flops per byte.
 std::vector<double> KernelTimes::find_coordinates(const KernelCall& call) {
     std::vector<double> coordinates;
     if (call.matmul[0] > 0) {
@@ -52,16 +53,17 @@ KernelTimes::KernelTimes(const std::vector<KernelProfile>& measured) : best_rate
 }
 
 double KernelTimes::interpolate_seconds_by_bytes(const Knots& knots, double bytes) {
-    const auto after = std::ranges::lower_bound(knots, bytes, {}, &Knot::bytes);
-    if (after == knots.end()) return knots.back().seconds * bytes / knots.back().bytes;
-    if (after->bytes == bytes) {  // several calls may have equal bytes: use the one in the middle
+    // `upper` is the first knot with at least `bytes` bytes.
+    const auto upper = std::ranges::lower_bound(knots, bytes, {}, &Knot::bytes);
+    if (upper == knots.end()) return knots.back().seconds * bytes / knots.back().bytes;
+    if (upper->bytes == bytes) {  // several knots may have these bytes: use the one in the middle
         const auto end = std::ranges::upper_bound(knots, bytes, {}, &Knot::bytes);
-        return (after + (end - after) / 2)->seconds;
+        return (upper + (end - upper) / 2)->seconds;
     }
-    if (after == knots.begin()) return after->seconds * bytes / after->bytes;
-    const auto before = after - 1;
-    const double fraction = (bytes - before->bytes) / (after->bytes - before->bytes);
-    return before->seconds + fraction * (after->seconds - before->seconds);
+    if (upper == knots.begin()) return upper->seconds * bytes / upper->bytes;
+    const auto lower = upper - 1;
+    const double fraction = (bytes - lower->bytes) / (upper->bytes - lower->bytes);
+    return lower->seconds + fraction * (upper->seconds - lower->seconds);
 }
 
 double KernelTimes::interpolate_log_efficiency(const Knots& knots, const std::vector<double>& coordinates) {
@@ -78,9 +80,9 @@ double KernelTimes::predict_seconds(std::string_view kernel, const KernelCall& c
     if (found != kernels_.end()) {
         const std::vector<double> coordinates = find_coordinates(call);
         const Knots& knots = found->second;
-        const bool is_interpolated_by_shape =
+        const bool interpolates_efficiency =
             !coordinates.empty() && knots.front().coordinates.size() == coordinates.size();
-        seconds = is_interpolated_by_shape
+        seconds = interpolates_efficiency
                       ? seconds_at_best_rates / std::exp(interpolate_log_efficiency(knots, coordinates))
                       : interpolate_seconds_by_bytes(knots, call.bytes);
     }

@@ -53,9 +53,9 @@ layout::StageLayout parse_stage(const JsonNode& node) {
 Json to_json_value(const layout::ReplicaLayout& replica) {
     Json value{{"ranks", replica.ranks}};
     const auto is_one = [](std::size_t share) { return share == 1; };
-    const bool are_all_one = replica.shares.size() == replica.ranks.size() &&
-                             std::all_of(replica.shares.begin(), replica.shares.end(), is_one);
-    if (!are_all_one) value["shares"] = replica.shares;
+    const bool has_default_shares = replica.shares.size() == replica.ranks.size() &&
+                                    std::all_of(replica.shares.begin(), replica.shares.end(), is_one);
+    if (!has_default_shares) value["shares"] = replica.shares;
     if (replica.turns != 1) value["turns"] = replica.turns;
     return value;
 }

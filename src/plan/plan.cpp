@@ -15,8 +15,8 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int max_consecutive_slots = 4;   // slot counts up to this one are all tried, then each power of two
-constexpr int max_microbatches = 1 << 16;  // per step: far beyond any use, and programs still fit in memory
+constexpr int max_consecutive_slots = 4;   // slot counts up to this one are all tried, then powers of two
+constexpr int max_microbatches = 1 << 16;  // per step: more than needed, and programs still fit in memory
 
 // Returns the number of data-parallel replicas of the pipeline in a grid or a V-shaped layout.
 int count_pipelines(const layout::Layout& layout) {
@@ -40,12 +40,12 @@ schedule::PipelineShape make_uneven_shape(const PlanWish& wish, const std::vecto
                                   .microbatches = wish.microbatches,
                                   .holders = {},
                                   .executor = {}};
-    for (std::size_t s = 0; s < wish.layout.stages.size(); ++s) {
+    for (std::size_t stage = 0; stage < wish.layout.stages.size(); ++stage) {
         std::vector<int>& holders = shape.holders.emplace_back();
         std::vector<double> turns;
-        for (const layout::ReplicaLayout& replica : wish.layout.stages[s].replicas) {
+        for (const layout::ReplicaLayout& replica : wish.layout.stages[stage].replicas) {
             const int replica_index = static_cast<int>(turns.size());
-            holders.push_back(find_team(teams, wish.layout, static_cast<int>(s), replica_index));
+            holders.push_back(find_team(teams, wish.layout, static_cast<int>(stage), replica_index));
             turns.push_back(static_cast<double>(replica.turns));
         }
         std::vector<int>& executor = shape.executor.emplace_back();
@@ -56,7 +56,7 @@ schedule::PipelineShape make_uneven_shape(const PlanWish& wish, const std::vecto
     return shape;
 }
 
-// True if any team holds several stages. All stages must have the same number of replicas.
+// True if any team holds several stages. Requires that all stages have the same number of replicas.
 bool has_chunks(const layout::Layout& layout, const std::vector<layout::Team>& teams) {
     return teams.size() < layout.stages.size() * layout.stages.front().replicas.size();
 }
@@ -67,9 +67,8 @@ schedule::PipelineShape make_forward_only(schedule::PipelineShape shape) {
     return shape;
 }
 
-// Adds the messages to the compute instructions `compute`, and proves the programs with `slots` slots per
-// channel. If the programs cannot run with this number of slots, returns nothing and sets `fault` to the
-// reason.
+// Adds messages to the programs `compute`, and proves the result with `slots` slots per channel. If the
+// programs cannot run with this number of slots, returns nothing and sets `fault` to the reason.
 std::optional<ProvedPrograms> try_slots(const schedule::Phases& compute, schedule::PipelineShape shape,
                                         int slots, std::string& fault) {
     shape.slots = slots;
@@ -83,11 +82,11 @@ std::optional<ProvedPrograms> try_slots(const schedule::Phases& compute, schedul
         fault = verdict.fault->what;
         return std::nullopt;
     }
-    const int ahead = count_look_ahead_steps(phases, shape.microbatches);
+    const int look_ahead = count_look_ahead_steps(phases, shape.microbatches);
     return ProvedPrograms{.shape = std::move(shape),
                           .prologue = std::move(phases.prologue),
                           .programs = std::move(phases.body),
-                          .look_ahead = ahead,
+                          .look_ahead = look_ahead,
                           .proof = std::move(verdict.proof)};
 }
 
@@ -106,8 +105,9 @@ int count_max_stages_per_team(const schedule::PipelineShape& shape) {
     return *std::max_element(stages_per_team.begin(), stages_per_team.end());
 }
 
-// Returns a number of slots that no channel can exceed: an upper bound of its messages in a step. If
-// micro-batches are in flight at the end of a step, the bound includes the messages of a full pipeline.
+// Returns an upper bound of the slots that a channel can use: the number of messages that it may carry in a
+// step. If micro-batches are in flight at the end of a step, the bound includes the messages of a full
+// pipeline.
 int compute_max_useful_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
     const bool overlaps_steps = keeps_work_in_flight(compute, shape.microbatches);
     if (!overlaps_steps) return shape.microbatches * shape.stages();
@@ -116,9 +116,10 @@ int compute_max_useful_slots(const schedule::Phases& compute, const schedule::Pi
 
 int find_next_slots(int slots) { return slots < max_consecutive_slots ? slots + 1 : 2 * slots; }
 
-// Proves the programs with the smallest number of slots that does not slow them down. Programs in which a team
-// sends several micro-batches before the receiver reads the first of them need several slots; others need one.
-// `place` is the name of the schedule or of its file, for messages.
+// Proves the programs with the smallest number of slots that makes them no slower than the largest useful
+// number. A team may send several micro-batches before the receiver reads the first of them: such programs need
+// several slots, others need one. Throws ConfigError if the programs cannot run. The message names `place`,
+// which is the schedule or its file.
 ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape,
                                        const std::vector<schedule::StageCost>& costs,
                                        const std::string& place) {
@@ -135,28 +136,30 @@ ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const sc
     return *std::move(with_max_slots);
 }
 
-// Returns phases with an empty prologue. `programs` has the program of a step per team.
+// Returns phases with an empty prologue. `programs` has one program of a step per team.
 schedule::Phases make_phases(std::vector<schedule::Program> programs) {
     std::vector<schedule::Program> empty_prologue(programs.size());
     return {.prologue = std::move(empty_prologue), .body = std::move(programs)};
 }
 
+// Returns one default StageCost per stage.
 std::vector<schedule::StageCost> make_equal_costs(const schedule::PipelineShape& shape) {
     return std::vector<schedule::StageCost>(shape.holders.size());
 }
 
-// Throws ConfigError if STEP instructions of a program are not adjacent. They must be, because StageWorkers
-// update all stages of the team at the first of them.
+// Throws ConfigError if other instructions stand between the STEPs of a program. The STEPs must be adjacent,
+// because a StageWorker updates all stages of the team at the first STEP.
 void check_updates_are_adjacent(const schedule::Phases& phases, const std::string& place) {
     for (const std::vector<schedule::Program>* phase : {&phases.prologue, &phases.body}) {
         for (const schedule::Program& program : *phase) {
             const auto is_step = [](const schedule::Instruction& i) { return i.op == schedule::Op::step; };
-            const auto first = std::find_if(program.begin(), program.end(), is_step);
-            const auto between = std::find_if_not(first, program.end(), is_step);
-            const auto later_step = std::find_if(between, program.end(), is_step);
+            const auto first_step = std::find_if(program.begin(), program.end(), is_step);
+            const auto first_other = std::find_if_not(first_step, program.end(), is_step);
+            const auto later_step = std::find_if(first_other, program.end(), is_step);
             if (later_step == program.end()) continue;
-            throw ConfigError(cat(place, " has ", to_string(*between), " between ", to_string(*first), " and ",
-                                  to_string(*later_step), "; put all updates of a step next to each other"));
+            throw ConfigError(cat(place, " has ", to_string(*first_other), " between ", to_string(*first_step),
+                                  " and ", to_string(*later_step),
+                                  "; put all updates of a step next to each other"));
         }
     }
 }
@@ -187,17 +190,18 @@ void add_generated_programs(const PlanWish& wish, schedule::PipelineShape shape,
                                             apply_update_rule(schedule, shape), costs, place);
 }
 
-// Returns per stage whether its backward passes may be split. Under full recomputation they may not: the
-// recomputed activations of a layer are gone after its backward pass.
-std::vector<bool> find_divisible_stages(const PlanWish& wish, const std::vector<Recompute>& recompute) {
-    std::vector<bool> is_divisible;
+// Returns one value per stage: true if its backward passes may be split. With full recomputation they may not
+// be split, because the recomputed activations of a layer are discarded after its backward pass.
+std::vector<bool> find_splittable_stages(const PlanWish& wish, const std::vector<Recompute>& recompute) {
+    std::vector<bool> is_splittable;
     for (std::size_t stage = 0; stage < recompute.size(); ++stage) {
         const bool is_allowed = wish.may_split.empty() || wish.may_split[stage];
-        is_divisible.push_back(is_allowed && recompute[stage] != Recompute::full);
+        is_splittable.push_back(is_allowed && recompute[stage] != Recompute::full);
     }
-    return is_divisible;
+    return is_splittable;
 }
 
+// True if no team exceeds the max_activations of the shape.
 bool is_within_activation_bounds(const ProvedPrograms& proved) {
     const std::vector<int>& bounds = proved.shape.max_activations;
     return std::equal(bounds.begin(), bounds.end(), proved.proof.peak_activations.begin(),
@@ -208,8 +212,8 @@ double predict_step_seconds(const ProvedPrograms& proved, const std::vector<sche
     return predict_step(proved.phases(), proved.shape, costs).seconds;
 }
 
-// Proves the programs of `phases`. Returns nothing if they cannot run, exceed the bounds on activations, or
-// take at least as long per step as `best`.
+// Proves the programs of `phases`. Returns nothing if they cannot run, exceed the max_activations of the shape,
+// or take at least as long per step as `best`.
 std::optional<ProvedPrograms> prove_if_faster(const ProvedPrograms& best, const schedule::Phases& phases,
                                               const schedule::PipelineShape& shape,
                                               const std::vector<schedule::StageCost>& costs) {
@@ -221,20 +225,21 @@ std::optional<ProvedPrograms> prove_if_faster(const ProvedPrograms& best, const 
 }
 
 void add_searched_programs(const PlanWish& wish, const schedule::PipelineShape& shape, Plan& plan) {
-    const std::vector<bool> is_divisible = find_divisible_stages(wish, plan.recompute);
-    const auto search = [&](const schedule::PipelineShape& searched_shape,
-                            const std::vector<schedule::StageCost>& costs) {
-        return prove_with_fewest_slots(make_phases(search_programs(searched_shape, costs, is_divisible)),
-                                       searched_shape, costs, "schedule auto");
+    const std::vector<bool> is_splittable = find_splittable_stages(wish, plan.recompute);
+    const auto search_and_prove = [&](const schedule::PipelineShape& searched_shape,
+                                      const std::vector<schedule::StageCost>& searched_costs) {
+        return prove_with_fewest_slots(
+            make_phases(search_programs(searched_shape, searched_costs, is_splittable)), searched_shape,
+            searched_costs, "schedule auto");
     };
     const std::vector<schedule::StageCost> costs = wish.costs.empty() ? make_equal_costs(shape) : wish.costs;
-    plan.training = search(shape, costs);
-    plan.evaluation = search(make_forward_only(shape), make_equal_costs(shape));
+    plan.training = search_and_prove(shape, costs);
+    plan.evaluation = search_and_prove(make_forward_only(shape), make_equal_costs(shape));
     if (!wish.may_speculate) return;
     schedule::PipelineShape speculative_shape = shape;
     speculative_shape.has_speculative_updates = true;
     for (const schedule::Phases& phases :
-         make_speculative_programs(extract_compute(plan.training.programs), speculative_shape, is_divisible)) {
+         make_speculative_programs(extract_compute(plan.training.programs), speculative_shape, is_splittable)) {
         if (auto faster = prove_if_faster(plan.training, phases, speculative_shape, costs))
             plan.training = *std::move(faster);
     }
@@ -269,15 +274,15 @@ schedule::Program ProvedPrograms::unroll_program(int team) const {
 }
 
 std::string find_shape_obstacle(const PlanWish& wish, const std::vector<layout::Team>& teams) {
-    const int count = wish.microbatches;
+    const int microbatches = wish.microbatches;
     const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
     const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
-    const int max_count = std::max(1, max_microbatches / (wish.is_per_replica ? pipelines : 1));
-    if (count < 1 || count > max_count)
-        return cat("--microbatches ", count, " cannot be used; it must be from 1 to ", max_count);
+    const int max_allowed = std::max(1, max_microbatches / (wish.is_per_replica ? pipelines : 1));
+    if (microbatches < 1 || microbatches > max_allowed)
+        return cat("--microbatches ", microbatches, " cannot be used; it must be from 1 to ", max_allowed);
     if (!is_regular || !has_chunks(wish.layout, teams)) return {};
-    if (!wish.is_per_replica && count % pipelines != 0)
-        return cat("--microbatches ", count, " does not divide among the ", pipelines,
+    if (!wish.is_per_replica && microbatches % pipelines != 0)
+        return cat("--microbatches ", microbatches, " does not divide among the ", pipelines,
                    " replicas of a layout with several stages on a rank; use a multiple of ", pipelines);
     if (!has_even_turns(wish.layout))
         return "replicas of a layout with several stages on a rank must have equal numbers of turns; omit "
@@ -290,8 +295,8 @@ schedule::PipelineShape make_shape(const PlanWish& wish, const std::vector<layou
         throw ConfigError(obstacle);
     const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
     const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
-    const bool divides = wish.is_per_replica || wish.microbatches % pipelines == 0;
-    if (!is_regular || !divides || !has_even_turns(wish.layout)) return make_uneven_shape(wish, teams);
+    const bool divides_evenly = wish.is_per_replica || wish.microbatches % pipelines == 0;
+    if (!is_regular || !divides_evenly || !has_even_turns(wish.layout)) return make_uneven_shape(wish, teams);
     return make_even_shape(wish, teams,
                            wish.is_per_replica ? wish.microbatches : wish.microbatches / pipelines);
 }

@@ -9,14 +9,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t hash_digits = 16;
 
+// Returns a list with the text of each program.
 Json to_json_values(const std::vector<schedule::Program>& programs) {
     Json values = Json::array();
     for (const schedule::Program& program : programs) values.push_back(to_string(program));
     return values;
 }
 
-// Programs whose steps are independent omit the keys that were added later, so that the hashes of older plans
-// do not change.
+// Programs whose steps are independent omit "prologue", "updates_alone" and "validates". These keys were
+// added later, and the hashes of older plans must not change.
 Json to_json_value(const ProvedPrograms& proved) {
     Json value{{"slots", proved.shape.slots}, {"programs", to_json_values(proved.programs)}};
     if (proved.are_steps_independent()) return value;
@@ -30,7 +31,7 @@ Json to_json_value(const ProvedPrograms& proved) {
 
 std::string to_json(const Plan& plan) {
     Json recompute = Json::array();
-    for (const Recompute choice : plan.recompute) recompute.push_back(to_string(choice));
+    for (const Recompute stage_recompute : plan.recompute) recompute.push_back(to_string(stage_recompute));
     Json value{{"layout", to_json_value(plan.layout)},
                {"recompute", recompute},
                {"cuts_rows", plan.cuts_rows},

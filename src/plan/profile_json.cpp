@@ -63,11 +63,11 @@ Json to_json_value(const layout::LinkLevel& level) {
     return value;
 }
 
-LayerProfile parse_layer(const JsonNode& node, std::size_t layers) {
+LayerProfile parse_layer(const JsonNode& node, std::size_t layer_count) {
     const std::array<std::string, 4> needed{"name", "measured", "seconds", "bytes"};
     node.require_keys(needed);
     LayerProfile layer{.name = node.at("name").text(), .measured = node.at("measured").whole_number()};
-    if (layer.measured >= layers) node.at("measured").refuse(cat("a layer, from 0 to ", layers - 1));
+    if (layer.measured >= layer_count) node.at("measured").refuse(cat("a layer, from 0 to ", layer_count - 1));
     const JsonNode seconds = node.at("seconds");
     seconds.require_keys(list_names(layer_seconds_fields));
     for (const auto& [name, field] : layer_seconds_fields) layer.*field = seconds.at(name).number();
@@ -102,8 +102,8 @@ KernelProfile parse_kernel(const JsonNode& node) {
     return kernel;
 }
 
-// Parses a level of links. `smaller_group_ranks` is the number of ranks per group of the level before, or 1 for
-// the first level.
+// Parses one level of the links. `smaller_group_ranks` is the number of ranks per group at the previous level,
+// or 1 at the first level. Each level has "ranks", except the last, which links all ranks.
 layout::LinkLevel parse_link(const JsonNode& node, std::size_t smaller_group_ranks, bool is_last) {
     const std::array<std::string, 2> needed{"latency", "bandwidth"};
     const std::array<std::string, 1> optional{"ranks"};
@@ -146,8 +146,8 @@ void check_schema(const JsonNode& root) {
     const std::array<std::string, 9> needed{"schema", "machine", "device",      "threads", "repeats",
                                             "model",  "dtype",   "micro_batch", "layers"};
     const std::array<std::string, 3> optional{"kernels", "launch", "links"};
-    const bool is_unknown = root.has("schema") && root.at("schema").whole_number() != known_schema;
-    if (is_unknown) root.at("schema").refuse(cat(known_schema, " for this program; measure again"));
+    const bool is_unknown_schema = root.has("schema") && root.at("schema").whole_number() != known_schema;
+    if (is_unknown_schema) root.at("schema").refuse(cat(known_schema, " for this program; measure again"));
     root.require_keys(needed, optional);
 }
 
@@ -172,8 +172,8 @@ std::string to_json(const Profile& profile) {
 }
 
 Profile parse_profile(std::string_view text, const std::string& file_name) {
-    const nlohmann::json file = parse_json<nlohmann::json>(text, file_name);
-    const JsonNode root(file, file_name);
+    const nlohmann::json document = parse_json<nlohmann::json>(text, file_name);
+    const JsonNode root(document, file_name);
     check_schema(root);
     Profile profile{.machine = root.at("machine").text(),
                     .device = root.at("device").text(),

@@ -1,4 +1,4 @@
-// Describes decisions about slow ranks.
+// The reason and the terms of a decision about slow ranks.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 
 namespace trireme::policy {
 
-// Returns e.g. "rank 3 takes 4.0 times as long as others".
+// Returns e.g. "rank 3 takes 4.0 times as long as others", with one clause per slow rank, or "no rank is slow
+// any more".
 inline std::string describe_slowness(const plan::Observation& observed) {
     std::string reason;
     for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
@@ -22,12 +23,12 @@ inline std::string describe_slowness(const plan::Observation& observed) {
     return reason.empty() ? "no rank is slow any more" : reason;
 }
 
-// Returns terms of a decision: the predicted gain, the current seconds of a step, and the predicted seconds of
-// a step.
-inline std::map<std::string, double> make_gain_terms(const plan::Observation& observed, double gain) {
-    return {{gain_term, gain},
+// Returns the terms of a decision: the predicted gain in seconds per step, the observed seconds of a step, and
+// the predicted seconds of a step after the change.
+inline std::map<std::string, double> make_gain_terms(const plan::Observation& observed, double gain_seconds) {
+    return {{gain_term, gain_seconds},
             {"step_s", observed.step_seconds},
-            {"predicted_step_s", std::max(0.0, observed.step_seconds - gain)}};
+            {"predicted_step_s", std::max(0.0, observed.step_seconds - gain_seconds)}};
 }
 
 }  // namespace trireme::policy

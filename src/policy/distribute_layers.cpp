@@ -10,9 +10,10 @@
 namespace trireme::policy {
 namespace {
 
-using Counts = std::vector<std::size_t>;
+using MicrobatchCounts = std::vector<std::size_t>;  // per replica of a stage, in one step
 
-std::vector<double> predict_replica_seconds(const std::vector<TeamPace>& paces, const LayerWork& work) {
+// Returns, per replica, the seconds for one micro-batch.
+std::vector<double> predict_microbatch_seconds(const std::vector<TeamPace>& paces, const LayerWork& work) {
     std::vector<double> seconds;
     for (const TeamPace& pace : paces) seconds.push_back(pace.seconds(work));
     return seconds;
@@ -25,25 +26,27 @@ std::vector<double> list_turns(const layout::StageLayout& stage) {
     return turns;
 }
 
-// Returns, per replica of a stage, the number of its micro-batches with the current turns.
-Counts count_current_microbatches(const layout::StageLayout& stage, std::size_t microbatches) {
-    Counts counts(stage.replicas.size());
+// Returns the numbers of micro-batches with the current turns.
+MicrobatchCounts count_current_microbatches(const layout::StageLayout& stage, std::size_t microbatches) {
+    MicrobatchCounts counts(stage.replicas.size());
     for (const std::size_t replica : layout::assign_turns(list_turns(stage), microbatches)) ++counts[replica];
     return counts;
 }
 
-// Returns, per replica, the number of micro-batches that minimizes the time of the slowest replica. `seconds`
-// has the seconds of a micro-batch per replica.
-Counts find_best_counts(const std::vector<double>& seconds, std::size_t microbatches) {
+// Returns the numbers of micro-batches that minimize the time of the slowest replica. If the seconds are 0,
+// which means unknown, all replicas count as equally fast.
+MicrobatchCounts find_best_microbatch_counts(const std::vector<double>& microbatch_seconds,
+                                             std::size_t microbatches) {
     std::vector<double> speeds;
-    for (const double each : seconds) speeds.push_back(each > 0 ? 1 / each : 1);
+    for (const double each : microbatch_seconds) speeds.push_back(each > 0 ? 1 / each : 1);
     return layout::count_turns(speeds, microbatches);
 }
 
-double max_replica_seconds(const std::vector<double>& seconds, const Counts& counts) {
+// Returns the seconds of the slowest replica for its micro-batches of a step.
+double find_max_replica_seconds(const std::vector<double>& microbatch_seconds, const MicrobatchCounts& counts) {
     double max_seconds = 0;
-    for (std::size_t r = 0; r < seconds.size(); ++r)
-        max_seconds = std::max(max_seconds, seconds[r] * static_cast<double>(counts[r]));
+    for (std::size_t r = 0; r < microbatch_seconds.size(); ++r)
+        max_seconds = std::max(max_seconds, microbatch_seconds[r] * static_cast<double>(counts[r]));
     return max_seconds;
 }
 
@@ -54,24 +57,28 @@ public:
                const DistributionLimits& limits)
         : layout_(layout), paces_(paces), work_(work), limits_(limits) {}
 
-    // Returns, per replica of the stage, its number of micro-batches. `seconds` has the seconds of a
-    // micro-batch per replica. Turns stay as they are if they must not change, or if there are too few
-    // micro-batches to give one to each replica.
-    Counts choose_counts(std::size_t stage, const std::vector<double>& seconds) const {
-        const bool has_enough_microbatches = limits_.microbatches >= seconds.size();
+    // Returns the numbers of micro-batches for the replicas of a stage. `microbatch_seconds` has one value per
+    // replica. Turns stay as they are if they must not change, or if there are too few micro-batches to give
+    // one to each replica.
+    MicrobatchCounts choose_microbatch_counts(std::size_t stage,
+                                              const std::vector<double>& microbatch_seconds) const {
+        const bool has_enough_microbatches = limits_.microbatches >= microbatch_seconds.size();
         return limits_.may_change_turns && has_enough_microbatches
-                   ? find_best_counts(seconds, limits_.microbatches)
+                   ? find_best_microbatch_counts(microbatch_seconds, limits_.microbatches)
                    : count_current_microbatches(layout_.stages[stage], limits_.microbatches);
     }
 
     // Returns the time in which a stage with the layers of `run` executes all its micro-batches of a step;
-    // infinite_cost if the layers exceed the memory limit, or if the stage would lose all its blocks.
-    double seconds(std::size_t stage, layout::Range run) const {
-        const bool has_block = work_.find(layout_.stages[stage].layers).matmuls > 0;
-        const bool loses_all_blocks = has_block && work_.find(run).matmuls == 0;
-        if (loses_all_blocks || !fits_memory(stage, work_.find(run))) return layout::infinite_cost;
-        const std::vector<double> replica_seconds = predict_replica_seconds(paces_[stage], work_.find(run));
-        return max_replica_seconds(replica_seconds, choose_counts(stage, replica_seconds));
+    // infinite_cost if the layers exceed the memory limit, or if the stage would lose all its attention and MLP
+    // layers.
+    double predict_seconds(std::size_t stage, layout::Range run) const {
+        const bool has_matmuls = work_.find(layout_.stages[stage].layers).matmuls > 0;
+        const bool loses_all_matmuls = has_matmuls && work_.find(run).matmuls == 0;
+        if (loses_all_matmuls || !fits_memory(stage, work_.find(run))) return layout::infinite_cost;
+        const std::vector<double> microbatch_seconds =
+            predict_microbatch_seconds(paces_[stage], work_.find(run));
+        return find_max_replica_seconds(microbatch_seconds,
+                                        choose_microbatch_counts(stage, microbatch_seconds));
     }
 
 private:
@@ -79,13 +86,13 @@ private:
         if (limits_.memory_limit == 0) return true;
         const std::size_t in_flight = stage < limits_.in_flight.size() ? limits_.in_flight[stage] : 1;
         const auto even_share_bytes = static_cast<double>(work.state_bytes + in_flight * work.activation_bytes);
-        return max_relative_share(layout_.stages[stage]) * even_share_bytes +
+        return find_max_relative_share(layout_.stages[stage]) * even_share_bytes +
                    static_cast<double>(work.workspace_bytes) <=
                static_cast<double>(limits_.memory_limit);
     }
 
-    // Returns the largest share of a rank relative to an even share.
-    static double max_relative_share(const layout::StageLayout& stage) {
+    // Returns the largest share of any rank of the stage, relative to an even share.
+    static double find_max_relative_share(const layout::StageLayout& stage) {
         double largest = 1;
         for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.shares.size(); ++r)
@@ -100,8 +107,7 @@ private:
     const DistributionLimits& limits_;
 };
 
-// A table of the seconds of every stage with every run of layers, because find_best_cut() needs each entry more
-// than once.
+// A table of the predicted seconds of each stage with each run of layers. cut_layers() reads the table twice.
 class SecondsTable {
 public:
     SecondsTable(const StageTimes& stage_times, std::size_t stages, std::size_t layers)
@@ -109,7 +115,7 @@ public:
         for (std::size_t stage = 0; stage < stages; ++stage) {
             for (std::size_t begin = 0; begin < layers; ++begin) {
                 for (std::size_t count = 1; begin + count <= layers; ++count)
-                    seconds_[index(stage, {begin, count})] = stage_times.seconds(stage, {begin, count});
+                    seconds_[index(stage, {begin, count})] = stage_times.predict_seconds(stage, {begin, count});
             }
         }
     }
@@ -124,18 +130,20 @@ private:
     std::vector<double> seconds_;
 };
 
+// Sets the layers of all stages. The first search minimizes the time of the slowest stage. Among the cuts with
+// this time, the second search minimizes the sum of squared stage times.
 void cut_layers(layout::Layout& layout, const StageTimes& stage_times, std::size_t layers) {
     const SecondsTable table(stage_times, layout.stages.size(), layers);
     const auto seconds = [&](std::size_t stage, layout::Range run) { return table.at(stage, run); };
     const auto max = [](double a, double b) { return std::max(a, b); };
     const double max_stage_seconds = layout::find_best_cut(layers, layout.stages.size(), seconds, max).cost;
     if (max_stage_seconds == layout::infinite_cost) return;
-    const auto square_seconds = [&](std::size_t stage, layout::Range run) {
+    const auto squared_seconds = [&](std::size_t stage, layout::Range run) {
         const double run_seconds = seconds(stage, run);
         return run_seconds <= max_stage_seconds ? run_seconds * run_seconds : layout::infinite_cost;
     };
     const layout::BestCut best =
-        layout::find_best_cut(layers, layout.stages.size(), square_seconds, std::plus{});
+        layout::find_best_cut(layers, layout.stages.size(), squared_seconds, std::plus{});
     std::size_t begin = 0;
     for (std::size_t stage = 0; stage < layout.stages.size(); ++stage) {
         layout.stages[stage].layers = {begin, best.lengths[stage]};
@@ -144,7 +152,7 @@ void cut_layers(layout::Layout& layout, const StageTimes& stage_times, std::size
 }
 
 // Sets the turns of replicas to the smallest integers in the ratio of `counts`.
-void set_turns(layout::StageLayout& stage, const Counts& counts) {
+void set_turns(layout::StageLayout& stage, const MicrobatchCounts& counts) {
     std::size_t divisor = 0;
     for (const std::size_t count : counts) divisor = std::gcd(divisor, count);
     for (std::size_t r = 0; r < counts.size(); ++r) stage.replicas[r].turns = counts[r] / divisor;
@@ -162,7 +170,7 @@ TeamPlacement find_placement(const layout::Layout& layout) {
 }
 
 bool have_teams_one_stage(const TeamPlacement& placement) {
-    std::map<int, int> stage_counts;  // stages per team, by its first rank
+    std::map<int, int> stage_counts;  // number of stages per team, by the team's first rank
     for (const auto& replicas : placement) {
         for (const std::vector<int>& ranks : replicas) ++stage_counts[ranks.front()];
     }
@@ -176,8 +184,8 @@ void distribute_layers_and_turns(layout::Layout& layout, const StagePaces& paces
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         layout::StageLayout& stage = layout.stages[s];
         if (!limits.may_change_turns || limits.microbatches < stage.replicas.size()) continue;
-        set_turns(stage,
-                  stage_times.choose_counts(s, predict_replica_seconds(paces[s], work.find(stage.layers))));
+        set_turns(stage, stage_times.choose_microbatch_counts(
+                             s, predict_microbatch_seconds(paces[s], work.find(stage.layers))));
     }
 }
 

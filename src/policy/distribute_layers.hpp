@@ -19,18 +19,18 @@ bool have_teams_one_stage(const TeamPlacement& placement);
 using StagePaces = std::vector<std::vector<TeamPace>>;
 
 struct DistributionLimits {
-    std::size_t microbatches = 1;   // per step
-    bool may_move_layers = false;   // to another stage
-    bool may_change_turns = false;  // of replicas
-    // Per stage: maximum number of in-flight micro-batches. Missing elements count as 1.
+    std::size_t microbatches = 1;   // per step, over all replicas
+    bool may_move_layers = false;   // layers may move to another stage
+    bool may_change_turns = false;  // replicas may get other turns
+    // Per stage: maximum number of in-flight micro-batches of a replica. Missing elements count as 1.
     std::vector<std::size_t> in_flight = {};
     std::size_t memory_limit = 0;  // bytes per rank; 0 means no limit
 };
 
 // Changes the layers of stages and the turns of replicas as far as `limits` permit, so that the time of the
 // slowest stage is minimal. Of equally good results, chooses the one with the smallest sum of squared stage
-// times. If no distribution of layers is within the memory limit, the layers stay. A stage that has a block
-// keeps at least one, since only the matmuls of blocks reveal whether the stage is slow.
+// times. If no distribution of layers is within the memory limit, the layers stay. A stage that has attention
+// or MLP layers keeps at least one, since only the matmuls of these layers reveal slow ranks.
 void distribute_layers_and_turns(layout::Layout& layout, const StagePaces& paces, const LayerRunWork& work,
                                  const DistributionLimits& limits);
 

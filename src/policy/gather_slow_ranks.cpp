@@ -11,6 +11,7 @@ struct ReplicaIndex {
     std::size_t replica = 0;
 };
 
+// Gathers the slow ranks of a placement by exchanging ranks. Each object is used for one order of replicas.
 class SlowRankGathering {
 public:
     SlowRankGathering(const TeamPlacement& placement, const std::vector<double>& slowness,
@@ -20,16 +21,16 @@ public:
             for (const std::vector<int>& ranks : replicas) add_slow_ranks(ranks);
         }
         std::ranges::stable_sort(slow_ranks_, std::ranges::greater{},
-                                 [&](int rank) { return compute_slowness(rank); });
+                                 [&](int rank) { return find_slowness(rank); });
     }
 
     std::size_t slow_rank_count() const { return slow_ranks_.size(); }
     std::size_t count_slow_ranks_in(ReplicaIndex index) const {
         return static_cast<std::size_t>(
-            std::ranges::count_if(ranks_of(index), [&](int r) { return is_slow(r); }));
+            std::ranges::count_if(find_ranks(index), [&](int rank) { return is_slow(rank); }));
     }
 
-    // Exchanges ranks so that slow ranks fill the replicas in this order.
+    // Exchanges ranks so that slow ranks fill the replicas in this order. Returns the new placement.
     TeamPlacement fill_in_order(const std::vector<ReplicaIndex>& order) {
         for (const ReplicaIndex& index : order) {
             if (!slow_ranks_.empty()) fill_replica(index);
@@ -38,19 +39,20 @@ public:
     }
 
 private:
-    double compute_slowness(int rank) const { return slowness_[static_cast<std::size_t>(rank)]; }
-    bool is_slow(int rank) const { return compute_slowness(rank) > 1; }
-    const std::vector<int>& ranks_of(ReplicaIndex index) const {
+    double find_slowness(int rank) const { return slowness_[static_cast<std::size_t>(rank)]; }
+    bool is_slow(int rank) const { return find_slowness(rank) > 1; }
+    const std::vector<int>& find_ranks(ReplicaIndex index) const {
         return placement_[index.stage][index.replica];
     }
     void add_slow_ranks(const std::vector<int>& ranks) {
         std::ranges::copy_if(ranks, std::back_inserter(slow_ranks_), [&](int rank) { return is_slow(rank); });
     }
 
-    // Exchanges the healthy ranks of a replica for slow ranks from elsewhere. Slow ranks of the replica stay.
+    // Exchanges the healthy ranks of a replica for slow ranks of other replicas that are not filled yet. Slow
+    // ranks of the replica stay.
     void fill_replica(ReplicaIndex index) {
         std::vector<int> healthy_ranks;
-        for (const int rank : ranks_of(index)) {
+        for (const int rank : find_ranks(index)) {
             if (is_slow(rank)) {
                 std::erase(slow_ranks_, rank);
             } else {
@@ -58,12 +60,12 @@ private:
             }
         }
         for (const int rank : healthy_ranks) {
-            const auto other = std::ranges::find_if(slow_ranks_, [&](int slow_rank) {
-                return nodes_[static_cast<std::size_t>(slow_rank)] == nodes_[static_cast<std::size_t>(rank)];
+            const auto slow_rank = std::ranges::find_if(slow_ranks_, [&](int candidate) {
+                return nodes_[static_cast<std::size_t>(candidate)] == nodes_[static_cast<std::size_t>(rank)];
             });
-            if (other == slow_ranks_.end()) continue;
-            exchange(rank, *other);
-            slow_ranks_.erase(other);
+            if (slow_rank == slow_ranks_.end()) continue;
+            exchange(rank, *slow_rank);
+            slow_ranks_.erase(slow_rank);
         }
     }
 
@@ -78,15 +80,16 @@ private:
     TeamPlacement placement_;
     const std::vector<double>& slowness_;
     const std::vector<int>& nodes_;
-    std::vector<int> slow_ranks_ = {};  // slow ranks that have not been placed yet, the slowest first
+    std::vector<int> slow_ranks_ = {};  // slow ranks outside the filled replicas, the slowest first
 };
 
+// True if all stages have the same number of replicas, and all replicas the same number of ranks.
 bool have_equal_sizes(const TeamPlacement& placement) {
-    const std::size_t size = placement.front().front().size();
-    const std::size_t replicas = placement.front().size();
+    const std::size_t team_size = placement.front().front().size();
+    const std::size_t replica_count = placement.front().size();
     return std::ranges::all_of(placement, [&](const auto& stage) {
-        return stage.size() == replicas &&
-               std::ranges::all_of(stage, [&](const auto& ranks) { return ranks.size() == size; });
+        return stage.size() == replica_count &&
+               std::ranges::all_of(stage, [&](const auto& ranks) { return ranks.size() == team_size; });
     });
 }
 
@@ -95,9 +98,9 @@ bool have_equal_sizes(const TeamPlacement& placement) {
 std::vector<ReplicaIndex> order_groups(const SlowRankGathering& gathering,
                                        std::vector<std::vector<ReplicaIndex>> groups) {
     const auto count_slow_ranks = [&](const std::vector<ReplicaIndex>& group) {
-        std::size_t sum = 0;
-        for (const ReplicaIndex& index : group) sum += gathering.count_slow_ranks_in(index);
-        return sum;
+        std::size_t count = 0;
+        for (const ReplicaIndex& index : group) count += gathering.count_slow_ranks_in(index);
+        return count;
     };
     std::ranges::stable_sort(groups, std::ranges::greater{}, count_slow_ranks);
     std::vector<ReplicaIndex> order;

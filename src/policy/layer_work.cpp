@@ -18,8 +18,8 @@ LayerWork append_layer(const LayerWork& run, const LayerWork& layer) {
 LayerRunWork::LayerRunWork(const std::vector<LayerWork>& layers) {
     for (std::size_t begin = 0; begin < layers.size(); ++begin) {
         std::vector<LayerWork>& runs = runs_.emplace_back();
-        for (std::size_t end = begin; end < layers.size(); ++end)
-            runs.push_back(runs.empty() ? layers[end] : append_layer(runs.back(), layers[end]));
+        for (std::size_t last = begin; last < layers.size(); ++last)
+            runs.push_back(runs.empty() ? layers[last] : append_layer(runs.back(), layers[last]));
     }
 }
 

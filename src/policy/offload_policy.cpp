@@ -31,7 +31,7 @@ public:
             current_seconds =
                 std::max(current_seconds, predict_team_seconds(times, current_sharing, rules_.costs));
             next_seconds = std::max(next_seconds, predict_team_seconds(times, next_sharing, rules_.costs));
-            add(next_sharing, team.ranks, decision);
+            add_sharing(next_sharing, team.ranks, decision);
         }
         if (!is_worthwhile(decision, current, current_seconds, next_seconds)) return std::nullopt;
         if (is_nothing_skipped(decision.skipped)) decision.skipped.clear();
@@ -42,7 +42,7 @@ public:
 
 private:
     // Adds a team's sharing to the decision, and replaces indices in the team by ranks of the job.
-    static void add(const Sharing& sharing, const std::vector<int>& ranks, plan::Decision& decision) {
+    static void add_sharing(const Sharing& sharing, const std::vector<int>& ranks, plan::Decision& decision) {
         const auto find_rank = [&](int team_index) { return ranks[static_cast<std::size_t>(team_index)]; };
         for (const layout::Migration& each : sharing.migrations)
             decision.migrations.push_back({find_rank(each.from), find_rank(each.to), each.fractions});
@@ -50,12 +50,13 @@ private:
             decision.skipped[static_cast<std::size_t>(ranks[r])] = sharing.skipped[r];
     }
 
-    // A decision that ends all sharing is always worthwhile, because then no rank is slow any more.
+    // If no team needs sharing any more, ending the current sharing is worthwhile without a minimum gain. Other
+    // decisions must save time (min_gain) or skip less work (min_change).
     bool is_worthwhile(const plan::Decision& next, const plan::Plan& current, double current_seconds,
                        double next_seconds) const {
-        const bool shares_nothing = next.migrations.empty() && is_nothing_skipped(next.skipped);
-        const bool shared_nothing = current.migrations.empty() && is_nothing_skipped(current.skipped);
-        if (shares_nothing) return !shared_nothing;
+        const bool next_shares_nothing = next.migrations.empty() && is_nothing_skipped(next.skipped);
+        const bool current_shares_nothing = current.migrations.empty() && is_nothing_skipped(current.skipped);
+        if (next_shares_nothing) return !current_shares_nothing;
         if (current_seconds - next_seconds > rules_.min_gain * current_seconds) return true;
         return sum_skipped_work({current.migrations, current.skipped}, rules_.costs) -
                    sum_skipped_work({next.migrations, next.skipped}, rules_.costs) >

@@ -9,14 +9,15 @@
 namespace trireme::policy {
 namespace {
 
-// Returns the seconds that the rank would need without skipped channels.
+// Returns the seconds per step that a rank would need without skipped channels.
 double compute_unskipped_seconds(const plan::RankTimes& times) {
     return times.unskipped_matmul_seconds() + times.others;
 }
 
 // Returns the seconds of the slowest rank of a team in which rank r skips the fraction skipped[r] of its
 // matmuls.
-double predict_seconds(const std::vector<plan::RankTimes>& times, const std::vector<double>& skipped) {
+double predict_slowest_rank_seconds(const std::vector<plan::RankTimes>& times,
+                                    const std::vector<double>& skipped) {
     double max_seconds = 0;
     for (std::size_t r = 0; r < times.size(); ++r)
         max_seconds = std::max(max_seconds, compute_unskipped_seconds(times[r]) -
@@ -41,8 +42,9 @@ public:
             for (std::size_t r = 0; r < fractions.size(); ++r)
                 skipped[static_cast<std::size_t>(team.ranks[r])] = fractions[r];
             current_seconds = std::max(
-                current_seconds, predict_seconds(times, select_rank_values(team.ranks, current.skipped, 0)));
-            next_seconds = std::max(next_seconds, predict_seconds(times, fractions));
+                current_seconds,
+                predict_slowest_rank_seconds(times, select_rank_values(team.ranks, current.skipped, 0)));
+            next_seconds = std::max(next_seconds, predict_slowest_rank_seconds(times, fractions));
         }
         if (!is_worthwhile(skipped, current.skipped)) return std::nullopt;
         plan::Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
@@ -56,9 +58,10 @@ public:
 private:
     bool is_worthwhile(const std::vector<double>& next, const std::vector<double>& current) const {
         for (std::size_t rank = 0; rank < next.size(); ++rank) {
-            const double before = current.empty() ? 0 : current[rank];
-            if (std::abs(next[rank] - before) > rules_.min_change) return true;
-            if (next[rank] == 0 && before > 0) return true;  // the rank has recovered and need not skip
+            const double current_fraction = current.empty() ? 0 : current[rank];
+            if (std::abs(next[rank] - current_fraction) > rules_.min_change) return true;
+            if (next[rank] == 0 && current_fraction > 0)
+                return true;  // the rank no longer needs to skip channels
         }
         return false;
     }
@@ -76,12 +79,12 @@ std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>
         target_seconds = std::min(target_seconds, compute_unskipped_seconds(each));
     std::vector<double> fractions;
     for (std::size_t r = 0; r < times.size(); ++r) {
-        const double matmuls = times[r].unskipped_matmul_seconds();
-        const bool may_skip = slowness[r] > 1 && matmuls > 0;
-        fractions.push_back(may_skip
-                                ? std::clamp((compute_unskipped_seconds(times[r]) - target_seconds) / matmuls,
-                                             0.0, max_skipped_fraction)
-                                : 0);
+        const double matmul_seconds = times[r].unskipped_matmul_seconds();
+        const bool may_skip = slowness[r] > 1 && matmul_seconds > 0;
+        fractions.push_back(
+            may_skip ? std::clamp((compute_unskipped_seconds(times[r]) - target_seconds) / matmul_seconds, 0.0,
+                                  max_skipped_fraction)
+                     : 0);
     }
     return fractions;
 }

@@ -13,13 +13,14 @@ double compute_mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Returns the seconds per FLOP of a rank's matmuls; empty if it had none.
+// Returns the seconds per FLOP of a rank's matmuls; empty if the rank executed no matmuls.
 std::optional<double> compute_pace(const plan::RankTimes& times) {
     if (times.matmul_flops <= 0 || times.matmuls <= 0) return std::nullopt;
     return times.matmuls / times.matmul_flops;
 }
 
-// Returns the lower median of the paces; with two ranks, the pace of the faster one.
+// Returns the lower median of the paces of all ranks that executed matmuls; with two ranks, the pace of the
+// faster one. Empty if no rank executed matmuls.
 std::optional<double> compute_median_pace(const std::vector<plan::RankTimes>& step) {
     std::vector<double> paces;
     for (const plan::RankTimes& times : step) {
@@ -49,9 +50,9 @@ void SlownessWatch::resume_from(const std::vector<double>& factors) {
     announce_new_shapes();
 }
 
-// In the first steps after a change of shapes, attributes deviations from the level to the shapes, unless they
-// are larger than shapes can explain. In later steps the shape factor decays to 1, so that a wrong attribution
-// disappears.
+// In the first steps after a change of shapes, attributes deviations from the level to the shapes, unless the
+// deviations are larger than shapes can explain. In later steps the shape factor decays to 1, so that a wrong
+// attribution disappears.
 void SlownessWatch::update_shape_factor(Rank& rank, double sample) const {
     constexpr double max_shape_factor = 1.25;
     constexpr double decay = 0.02;  // per step
@@ -65,22 +66,25 @@ void SlownessWatch::update_shape_factor(Rank& rank, double sample) const {
     }
 }
 
+// Updates the moving average. Outliers do not change it, except that `min_outliers` consecutive outliers on the
+// same side replace it by their mean.
 void SlownessWatch::update_level(Rank& rank, double sample) const {
-    const double difference = sample / rank.level - 1;
-    if (std::abs(difference) <= rules_.max_normal_deviation) {
+    const double deviation = sample / rank.level - 1;
+    if (std::abs(deviation) <= rules_.max_normal_deviation) {
         rank.outliers.clear();
         rank.level += rules_.new_sample_weight * (sample - rank.level);
         return;
     }
-    const bool changes_side = !rank.outliers.empty() && (rank.outliers.back() > rank.level) != (difference > 0);
-    if (changes_side) rank.outliers.clear();
+    const bool is_on_other_side =
+        !rank.outliers.empty() && (rank.outliers.back() > rank.level) != (deviation > 0);
+    if (is_on_other_side) rank.outliers.clear();
     rank.outliers.push_back(sample);
     if (rank.outliers.size() < rules_.min_outliers) return;
     rank.level = compute_mean(rank.outliers);
     rank.outliers.clear();
 }
 
-// Returns true if the factor has changed enough to be reported.
+// Updates `is_slow` and `reported_factor`. Returns true if the factor has changed enough to be reported.
 bool SlownessWatch::update_reported_factor(Rank& rank) const {
     const bool was_slow = rank.is_slow;
     rank.is_slow = rank.level > (was_slow ? rules_.recovered_factor : rules_.slow_factor);

@@ -1,4 +1,4 @@
-// The paces of existing and possible teams, derived from the observed times of their ranks.
+// Predicts the paces of teams (seconds per unit of work) from the observed times of ranks.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace trireme::policy {
 
-using Shares = std::vector<std::size_t>;
+using Shares = std::vector<std::size_t>;  // per rank of a team: see ReplicaLayout
 
-// Seconds that a team takes per second of work (see LayerWork).
+// Seconds that a team takes per second of a LayerWork.
 struct TeamPace {
     double matmuls = 0;
     double other_kernels = 0;
@@ -28,22 +28,25 @@ public:
     TeamPaces(const plan::Observation& observed, const plan::Plan& current, const LayerRunWork& work,
               const UnevenRules& rules);
 
-    // Returns the pace of a team of these ranks without offloaded work. The team need not exist.
+    // Returns the pace that a team of these ranks would have with these shares, one per rank, and without
+    // offloaded work. The current plan need not have such a team.
     TeamPace predict_pace(const std::vector<int>& ranks, const Shares& shares) const;
-    // Returns the pace of a current team, including the effect of offloaded work.
+    // Returns the pace of a team of the current plan, including the effect of the plan's offloaded work.
     TeamPace compute_current_pace(const layout::Team& team, const Shares& shares) const;
 
 private:
-    // Seconds that a rank takes per second of its team's work, multiplied by the number of ranks in the team.
+    // The pace of a rank in its current team: the seconds that the rank takes per second of its team's work,
+    // multiplied by the number of ranks in the team. So paces do not depend on team sizes. A pace of 0 means
+    // unknown.
     struct RankPace {
-        double matmuls = 0;        // as if all ranks were healthy; therefore equal for all ranks of a team
-        double other_kernels = 0;  // of this rank
-        double share = 1;          // of the rank, relative to an even share
+        double matmuls = 0;        // mean over the team's ranks if all of them were healthy
+        double other_kernels = 0;  // of this rank alone
+        double share = 1;          // the rank's share relative to an even share
     };
 
-    void add(const layout::Team& team, std::size_t team_index);
+    void set_rank_paces(const layout::Team& team, std::size_t team_index);
     void fill_unknown_paces();
-    LayerWork compute_team_work(std::size_t team) const;
+    LayerWork compute_team_work(std::size_t team_index) const;
     double predict_other_kernels(const std::vector<int>& ranks, const Shares& shares) const;
     const RankPace& pace(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
@@ -54,11 +57,12 @@ private:
     std::vector<RankPace> ranks_;
 };
 
-// Returns a rank's share relative to an even share: 1.5 if it has one and a half times as much.
-double compute_relative_share(const Shares& shares, std::size_t rank);
+// Returns a rank's share relative to an even share: 1.5 if its share is 1.5 times an even one. `rank_index` is
+// the rank's index in its team.
+double compute_relative_share(const Shares& shares, std::size_t rank_index);
 
-// Returns the shares of the team with these ranks in its first stage, or even shares if `layout` has no such
-// team.
+// Returns the shares of the team with these ranks, in this order. If the team has several stages, returns its
+// shares in the first of them. If `layout` has no such team, returns even shares.
 Shares find_shares(const std::vector<int>& ranks, const layout::Layout& layout);
 
 }  // namespace trireme::policy

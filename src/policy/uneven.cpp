@@ -16,8 +16,8 @@
 namespace trireme::policy {
 namespace {
 
-// Returns `healthy_shares` divided by `slowness`, as the smallest integers in approximately this ratio, such as
-// 8 and 1.
+// Divides each rank's healthy share by its slowness. Returns the smallest integers in approximately the ratio
+// of the quotients: the shares 1 and 1 with the slowness 1 and 8 become 8 and 1.
 Shares scale_shares_by_speed(const Shares& healthy_shares, const std::vector<double>& slowness) {
     if (std::ranges::all_of(slowness, [](double factor) { return factor == 1; })) return healthy_shares;
     constexpr double max_share = 1000;
@@ -35,12 +35,12 @@ Shares scale_shares_by_speed(const Shares& healthy_shares, const std::vector<dou
     return shares;
 }
 
-bool is_no_rank_slow(const plan::Observation& observed) {
+bool has_no_slow_rank(const plan::Observation& observed) {
     return std::ranges::all_of(observed.slowness, [](double factor) { return factor == 1; });
 }
 
-// Returns the layout with even shares, and with equal turns for all replicas.
-layout::Layout make_even_shares(layout::Layout layout) {
+// Returns the layout with even shares for all ranks and equal turns for all replicas.
+layout::Layout make_even_layout(layout::Layout layout) {
     for (layout::StageLayout& stage : layout.stages) {
         for (layout::ReplicaLayout& replica : stage.replicas) {
             std::ranges::fill(replica.shares, 1);
@@ -54,18 +54,19 @@ std::size_t count_layers(const UnevenRules& rules, const plan::Plan& plan) {
     return rules.layers.empty() ? plan.layout.layers : rules.layers.size();
 }
 
-// The search for the layout of one decision.
+// Searches for the layout with the shortest step, for one decision.
 class LayoutSearch {
 public:
     LayoutSearch(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
         : rules_(rules),
           observed_(observed),
           current_(current),
-          healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_shares(current.layout)
+          healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_layout(current.layout)
                                                               : rules.healthy_layout),
           work_(rules.layers.empty() ? std::vector<LayerWork>(count_layers(rules, current)) : rules.layers),
           paces_(observed, current, work_, rules) {}
 
+    // Returns the predicted seconds of a step of the current plan, including the effect of its offloaded work.
     double predict_current_seconds() const {
         StagePaces paces;
         for (const layout::StageLayout& stage : current_.layout.stages) {
@@ -78,13 +79,13 @@ public:
         return predict_seconds(current_.layout, paces);
     }
 
-    // Returns the layout with the shortest step, and the seconds of its step. Later candidates differ more from
-    // the healthy layout, so they replace an earlier one only if they are faster by more than the measuring
-    // error.
+    // Returns the layout with the shortest step, and the predicted seconds of this step. Later candidates
+    // differ more from the healthy layout. So a candidate replaces an earlier one only if it is faster by more
+    // than the measuring error.
     std::pair<layout::Layout, double> find_best() const {
         constexpr double max_time_ratio = 0.99;
         std::pair<layout::Layout, double> best{healthy_layout_, predict_layout_seconds(healthy_layout_)};
-        if (is_no_rank_slow(observed_)) return best;
+        if (has_no_slow_rank(observed_)) return best;
         for (layout::Layout& layout : make_candidates()) {
             const double seconds = predict_layout_seconds(layout);
             if (seconds < max_time_ratio * best.second) best = {std::move(layout), seconds};
@@ -93,11 +94,12 @@ public:
     }
 
 private:
+    // Returns the candidates. The first one changes only shares.
     std::vector<layout::Layout> make_candidates() const {
         const TeamPlacement placement = find_placement(healthy_layout_);
-        const bool have_one_stage = have_teams_one_stage(placement);
-        const bool may_move_layers = rules_.may_move_layers && have_one_stage && placement.size() > 1;
-        const bool may_change_turns = rules_.may_change_turns && have_one_stage;
+        const bool has_one_stage_per_team = have_teams_one_stage(placement);
+        const bool may_move_layers = rules_.may_move_layers && has_one_stage_per_team && placement.size() > 1;
+        const bool may_change_turns = rules_.may_change_turns && has_one_stage_per_team;
         std::vector<layout::Layout> layouts{make_layout(placement, false, false)};
         if (!may_move_layers && !may_change_turns) return layouts;
         std::vector<TeamPlacement> placements = gather_slow_ranks(placement, observed_.slowness, rules_.nodes);
@@ -110,8 +112,8 @@ private:
         return layouts;
     }
 
-    // Returns a layout with the ranks of `placement`, and with shares in proportion to the speeds of these
-    // ranks.
+    // Returns healthy_layout_ with the ranks of `placement`, and with each rank's share divided by its
+    // slowness. Distributes layers and turns anew as far as the two flags permit.
     layout::Layout make_layout(const TeamPlacement& placement, bool may_move_layers,
                                bool may_change_turns) const {
         layout::Layout layout = healthy_layout_;
@@ -128,15 +130,15 @@ private:
                                     {.microbatches = microbatches(),
                                      .may_move_layers = may_move_layers,
                                      .may_change_turns = may_change_turns,
-                                     .in_flight = max_in_flight(),
+                                     .in_flight = find_max_in_flight(),
                                      .memory_limit = rules_.memory_limit});
         return layout;
     }
 
     std::size_t microbatches() const { return static_cast<std::size_t>(current_.microbatches()); }
 
-    // Returns, per stage, the maximum number of in-flight micro-batches under the current plan.
-    std::vector<std::size_t> max_in_flight() const {
+    // Returns, per stage, the largest number of in-flight micro-batches of any team under the current plan.
+    std::vector<std::size_t> find_max_in_flight() const {
         std::vector<std::size_t> max_counts(current_.layout.stages.size(), 1);
         for (const std::vector<int>& team_peaks : current_.training.proof.peak_activations_of_stage) {
             for (std::size_t s = 0; s < team_peaks.size(); ++s)
@@ -145,6 +147,7 @@ private:
         return max_counts;
     }
 
+    // Returns the paces of the teams of `layout` without offloaded work.
     StagePaces compute_paces(const layout::Layout& layout) const {
         StagePaces paces;
         for (const layout::StageLayout& stage : layout.stages) {
@@ -173,12 +176,12 @@ private:
 std::optional<plan::Decision> decide(const UnevenRules& rules, const plan::Observation& observed,
                                      const plan::Plan& current) {
     if (observed.step % rules.period != 0 || observed.ranks.empty()) return std::nullopt;
-    if (is_no_rank_slow(observed) && current.layout == rules.healthy_layout) return std::nullopt;
+    if (has_no_slow_rank(observed) && current.layout == rules.healthy_layout) return std::nullopt;
     const LayoutSearch search(rules, observed, current);
     auto [layout, seconds] = search.find_best();
     if (layout == current.layout || seconds == layout::infinite_cost) return std::nullopt;
     const double gain = search.predict_current_seconds() - seconds;
-    const double min_gain = is_no_rank_slow(observed) ? rules.min_return_gain : rules.min_gain;
+    const double min_gain = has_no_slow_rank(observed) ? rules.min_return_gain : rules.min_gain;
     if (gain <= min_gain * observed.step_seconds) return std::nullopt;
     return plan::Decision{.step = observed.step,
                           .layout = std::move(layout),

@@ -1,6 +1,6 @@
 // A cluster as its JSON file describes it: devices, nodes and links.
 //
-//   {"schema": 1, "name": "a100-2x8", "source": "where this cluster stands",
+//   {"schema": 1, "name": "a100-2x8", "source": "two DGX A100, joined by 200 Gb/s",
 //    "device": {"name": "A100", "flops": {"f32": 19.5e12, "f64": 9.7e12}, "bandwidth": 1.555e12,
 //               "memory": 40000000000, "launch": 4e-6,
 //               "clocks": [{"mhz": 1410, "speed": 1, "watts": {"idle": 55, "busy": 400}}]},
@@ -9,20 +9,22 @@
 //    "sources": {"device.bandwidth": {"from": "the data sheet"}, "inside": {"from": "...", "derived": true}}}
 //
 // "flops" is in FLOP/s, "bandwidth" in bytes per second, "memory" in bytes, "launch" and "latency" in seconds.
-// "clocks" and "sources" are optional. "inside" (a node) is optional if a node has one device, and "between"
-// (nodes) if there is one node. If nodes differ, "groups" is a list of objects, each with its own "device",
-// "devices_per_node", "nodes", "inside" and "sources", and the top-level object has none of these keys except
-// "sources". Three more optional keys describe the links:
+// "inside" is the link between the devices of a node, and may be omitted if each node has one device. "between"
+// is the link between nodes, and may be omitted if there is one node. "clocks" and "sources" are optional. If
+// nodes differ, "groups" is a list of objects, each with its own "device", "devices_per_node", "nodes",
+// "inside" and "sources". The top-level object then has none of these keys except "sources". Three more
+// optional keys describe the links:
 //
-//   "carrier": "cores"           in "inside": the rank that receives a message copies it and computes nothing
-//                                meanwhile, as ranks that share memory do. The default is "adapters": messages
-//                                do not disturb computation
-//   "rails": 8                   in "between": a node has 8 network adapters, which share the bandwidth of
-//                                "between" evenly. A message uses one of them
-//   "fat_tree": {"leaf_nodes": 32, "spines": 32, "latency": 1e-6, "bandwidth": 50e9}
-//                                Each leaf switch joins 32 nodes by the links of "between". A link of this
-//                                bandwidth leads from each leaf to each spine. Messages to another leaf spread
-//                                over the spines, and each takes longer by this latency
+//   "carrier": "cores"           in "inside": the receiving rank copies each message and computes nothing
+//                                meanwhile, as ranks that share memory do. With "adapters", the default,
+//                                messages do not disturb computation
+//   "rails": 8                   in "between": each node has 8 network adapters, which share the bandwidth of
+//                                "between" evenly. A message uses one of them. The default is 1
+//   "fat_tree": {"leaf_nodes": 32, "spines": 16, "latency": 1e-6, "bandwidth": 50e9}
+//                                in the top-level object: each leaf switch joins 32 nodes by the links of
+//                                "between". Each leaf switch has a link of 50e9 bytes per second to each of 16
+//                                spine switches. Messages between nodes of different leaf switches spread over
+//                                the spine switches, and each of them takes 1e-6 seconds longer
 #pragma once
 
 #include <cstddef>
@@ -38,7 +40,7 @@ namespace trireme::plan {
 
 struct DeviceClock {
     double mhz = 0;
-    double speed = 1;  // FLOP rate as a fraction of that at the highest clock
+    double speed = 1;  // FLOP rate, as a fraction of the rate at the highest clock
     double idle_watts = 0;
     double busy_watts = 0;
 
@@ -47,18 +49,18 @@ struct DeviceClock {
 
 struct ClusterDevice {
     std::string name;
-    std::map<std::string, double> flops;   // per second, by number type: "f32"
-    double bandwidth = 0;                  // of its memory, bytes per second
+    std::map<std::string, double> flops;   // FLOP/s, by number type: "f32"
+    double bandwidth = 0;                  // of the device's memory, in bytes per second
     std::size_t memory = 0;                // bytes
-    double launch = 0;                     // seconds per kernel, in addition to its work
-    std::vector<DeviceClock> clocks = {};  // highest first
+    double launch = 0;                     // seconds per kernel, in addition to the time of its work
+    std::vector<DeviceClock> clocks = {};  // highest first; empty if the file has none
 };
 
 // The source of a value of the cluster file.
 struct FigureSource {
     std::string figure;       // path of the value: "device.bandwidth"
     std::string citation;     // e.g. "the data sheet"
-    bool is_derived = false;  // the value is derived from the source, which does not state it
+    bool is_derived = false;  // the source does not state the value, which is derived from it
 };
 
 // Nodes with equal devices and links.
@@ -66,9 +68,10 @@ struct NodeGroup {
     ClusterDevice device;
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
-    // Between devices. Each device has this bandwidth in each direction.
+    // From device to device of a node; empty if the file has none. Each device has this bandwidth in each
+    // direction.
     std::optional<layout::Link> inside = {};
-    bool receivers_copy_messages = false;  // "carrier" of `inside` is "cores"
+    bool receivers_copy_messages = false;  // "carrier" is "cores"
 
     std::size_t count_devices() const { return devices_per_node * nodes; }
 };
@@ -76,25 +79,27 @@ struct NodeGroup {
 struct FatTree {
     std::size_t leaf_nodes = 1;  // nodes per leaf switch
     std::size_t spines = 1;      // number of spine switches
-    layout::Link up = {};        // from a leaf to a spine; its latency includes the hop down to the other leaf
+    // From a leaf switch to a spine switch. The latency is that of the whole way up and down to another leaf.
+    layout::Link up = {};
 };
 
 struct Cluster {
     std::string name;
-    std::string source;                        // where the cluster stands, or is described
-    std::vector<NodeGroup> groups;             // ranks are assigned in this order, node by node
-    std::optional<layout::Link> between = {};  // between nodes; the devices of a node share its bandwidth
-    std::size_t rails = 1;                     // network adapters per node
-    std::optional<FatTree> fat_tree = {};
-    std::vector<FigureSource> sources = {};  // values in groups have paths such as "groups[0].nodes"
+    std::string source;             // origin of the description: "FlexTP's testbed: a node of 8 V100"
+    std::vector<NodeGroup> groups;  // ranks are numbered in this order, node by node
+    // From node to node; empty if the file has none. The devices of a node share its bandwidth.
+    std::optional<layout::Link> between = {};
+    std::size_t rails = 1;                   // network adapters per node
+    std::optional<FatTree> fat_tree = {};    // if empty, one switch joins all nodes
+    std::vector<FigureSource> sources = {};  // the paths of values in groups begin like "groups[0]."
 
     std::size_t count_devices() const;
     std::size_t count_nodes() const;
-    // Returns the group whose device has rank `rank`. Throws BugError if the rank is not below count_devices().
+    // Returns the group of the device with rank `rank`. Throws BugError if `rank` is not below count_devices().
     const NodeGroup& find_group(std::size_t rank) const;
 };
 
-// Returns the cluster with links that take no time.
+// Returns `cluster` with messages that take no time: neither on links and switches, nor on receiving ranks.
 Cluster remove_network_cost(Cluster cluster);
 
 // Parses the text of the cluster file `file_name`. Throws ConfigError, naming the JSON key, if it is not valid.

@@ -16,17 +16,18 @@ namespace trireme::plan {
 // A change of plan after a step, as a policy or the user decided it.
 struct Decision {
     std::size_t step = 0;                            // the plan changes after this step
-    layout::Layout layout = {};                      // of the new plan
+    layout::Layout layout = {};                      // the layout of the new plan
     std::optional<int> microbatches = {};            // per step, over all replicas; empty if unchanged
-    std::optional<std::string> schedule = {};        // its name; empty if unchanged
-    std::vector<double> skipped = {};                // per rank; see Plan
-    std::vector<layout::Migration> migrations = {};  // see Plan
-    std::string policy = {};                         // name of the policy that decided
-    std::string reason = {};                         // for users
-    std::string from = {}, to = {};                  // hashes of the old and the new plan; empty if unset
-    std::map<std::string, double> terms = {};      // numbers by name that led to the decision or follow from it
-    std::optional<double> predicted_seconds = {};  // of the plan change
-    std::optional<double> measured_seconds = {};   // of the plan change
+    std::optional<std::string> schedule = {};        // name of the new schedule; empty if unchanged
+    std::vector<double> skipped = {};                // per rank; see Plan::skipped
+    std::vector<layout::Migration> migrations = {};  // see Plan::migrations
+    std::string policy = {};                         // name of the policy that decided; empty if unset
+    std::string reason = {};                         // explains the decision to users
+    std::string from = {}, to = {};  // compute_hash() of the old and the new plan; empty if unset
+    // Numbers of at least 0, by name: the reasons for the decision ("gain_s"), and its effects ("moved_bytes").
+    std::map<std::string, double> terms = {};
+    std::optional<double> predicted_seconds = {};  // duration of the plan change; empty if unknown
+    std::optional<double> measured_seconds = {};   // duration of the plan change; empty if unknown
 
     friend bool operator==(const Decision&, const Decision&) = default;
 };
@@ -36,16 +37,20 @@ struct Decision {
 // of its own matmuls.
 std::vector<std::string> describe_sharing(const Decision& decision);
 
-// Parses one decision per line of `text`, which is the content of `file`: {"step": 5, "policy": "by hand",
-// "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4, "schedule": "1f1b", "left_out": [0,
-// 0.75], "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms":
-// {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}. Only step and layout are required. Blank lines
-// and lines with "no_change" are skipped. Throws ConfigError, naming line and key, for anything else, and if
-// steps do not increase.
+// Parses `text`, the content of `file`, which has one decision per line:
+//
+//   {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4,
+//    "schedule": "1f1b", "left_out": [0, 0.75],
+//    "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}],
+//    "reason": "...", "terms": {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}
+//
+// Only "step" and "layout" are required. "left_out" is Decision::skipped, and "parts" has one fraction per
+// layout::Matmul. Blank lines and lines with the key "no_change" are skipped. Throws ConfigError, naming line
+// and key, for any other line, and if steps do not increase.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
-// Returns {"step": 5, "no_change": "..."} without a line end: `why` is the reason why the plan does not change
-// after the step.
+// Returns {"step": 5, "no_change": "<why>"} without a line end. `why` is the reason why the plan does not
+// change after the step.
 std::string plan_kept_to_json(std::size_t step, const std::string& why);
 
 }  // namespace trireme::plan

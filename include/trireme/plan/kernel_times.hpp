@@ -20,11 +20,12 @@ struct KernelCall {
     friend bool operator==(const KernelCall&, const KernelCall&) = default;
 };
 
+// The measured calls of one kernel that have the same size.
 struct KernelProfile {
     std::string kernel;  // "linear"
     KernelCall call = {};
     std::size_t calls = 0;  // number of measured calls
-    double seconds = 0;     // per call: the median
+    double seconds = 0;     // median of the calls
 
     friend bool operator==(const KernelProfile&, const KernelProfile&) = default;
 };
@@ -36,37 +37,38 @@ struct BestRates {
     double min_seconds = 0;  // seconds of the shortest call
 
     // Returns the time of a call at the best rates: the larger of arithmetic and memory time, which overlap,
-    // plus `min_seconds`. `clock` is the clock frequency as a fraction of the one during the measurement. It
-    // does not affect memory time.
+    // plus `min_seconds`. `clock` is the clock frequency as a fraction of the one during the measurement. The
+    // clock does not affect memory time.
     double predict_seconds(const KernelCall& call, double clock = 1) const;
 };
 
-// A call whose size was measured takes the measured time. For calls of other sizes,
-//   matmuls and attention interpolate the efficiency (the fraction of the best rates that a call reaches) over
-//     the logarithms of rows, columns and depth, or for attention of bytes and flops per byte. Outside the
-//     range of the measured sizes, calls have the efficiency of the nearest size within it;
-//   all other kernels interpolate the seconds linearly between the next smaller and the next larger number of
-//     bytes. Outside the range, seconds are proportional to bytes.
+// A call whose size was measured takes the measured time. Calls of other sizes are interpolated:
+//   matmuls     interpolate the efficiency: the time at the best rates, divided by the measured time. The
+//               coordinates are the logarithms of rows, columns and depth. Outside the range of the measured
+//               sizes, a call has the efficiency of the nearest size in the range
+//   attention   does the same with the logarithms of bytes and of flops per byte
+//   others      interpolate the seconds linearly between the next smaller and the next larger number of bytes.
+//               Outside the range of the measured bytes, seconds are proportional to bytes
 // No call is shorter than the shortest measured call of any kernel. A kernel that was never measured takes the
 // time that BestRates predicts.
 class KernelTimes {
 public:
     explicit KernelTimes(const std::vector<KernelProfile>& measured);
 
-    // `clock` is the clock frequency as a fraction of the one during the measurement. Calls that are limited by
-    // arithmetic take longer at a lower clock.
+    // Returns the seconds of a call. `clock` is the clock frequency as a fraction of the one during the
+    // measurement. Calls that are limited by arithmetic take longer at a lower clock.
     double predict_seconds(std::string_view kernel, const KernelCall& call, double clock = 1) const;
 
     bool has_measured(std::string_view kernel) const { return kernels_.contains(kernel); }
     const BestRates& best_rates() const { return best_rates_; }
 
 private:
-    // A measured call. Estimates are interpolated between such calls.
+    // A measured call. The times of other calls are interpolated between knots.
     struct Knot {
-        std::vector<double> coordinates;  // see find_coordinates()
+        std::vector<double> coordinates;  // logarithms of its sizes: see find_coordinates()
         double bytes = 0;
         double seconds = 0;
-        double log_efficiency = 0;  // logarithm of the reached fraction of the best rates
+        double log_efficiency = 0;  // logarithm of the efficiency
     };
     using Knots = std::vector<Knot>;  // calls of one kernel, by ascending bytes
 

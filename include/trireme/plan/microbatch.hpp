@@ -1,4 +1,4 @@
-// The samples of a micro-batch, as indices. The code in data/ reads the samples and builds their tensors.
+// The samples of a micro-batch, as indices. The room `data` reads the samples and builds their tensors.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 namespace trireme::plan {
 
 // The arrangement of samples of unequal length in a micro-batch.
-//   fixed   every sample is padded to the length of the longest sample of the corpus (after cutting long rows)
+//   fixed   every sample is padded to the length of the longest sample of the corpus
 //   pad     every sample is padded to the length of the longest sample of its micro-batch
-//   pack    samples follow each other without padding; attention stays within each sample
+//   pack    samples follow each other without padding; tokens attend to tokens of their own sample only
 enum class LengthPolicy : std::uint8_t { fixed, pad, pack };
 
-// A visit of a sample: the epoch, and the position of the sample in the sample index.
+// A visit of a sample: the epoch, and the index of the sample in a list of data::SampleIndex.
 struct SampleVisit {
     std::uint64_t epoch = 0;
     std::uint64_t sample = 0;

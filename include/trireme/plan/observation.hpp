@@ -26,28 +26,31 @@ struct RankWaits {
     }
 };
 
-// The times of a rank in a step, or the average of several steps.
+// The times of a rank in a step, or their averages over several steps.
 struct RankTimes {
-    double matmuls = 0;       // seconds in matmuls of blocks
+    double matmuls = 0;       // seconds in matmuls of blocks, including those for other ranks
     double matmul_flops = 0;  // flops of these matmuls
-    double full_flops = 0;    // flops of these matmuls if no channel were skipped
+    double full_flops = 0;    // flops of the rank's own matmuls without skipping and offloading
     double others = 0;        // seconds in all other kernels of the rank
     RankWaits waits = {};
 
+    // Returns the seconds in all kernels.
     double busy() const { return matmuls + others; }
+    // Returns the seconds that the rank's own matmuls would take without skipping and offloading.
     double unskipped_matmul_seconds() const {
         return matmul_flops > 0 ? matmuls * full_flops / matmul_flops : 0;
     }
 };
 
-// An observation is equal on every rank. Its times are moving averages of the past steps.
+// An observation is equal on every rank. Its times are moving averages of the past steps. The averages restart
+// when the slowness of a rank changes.
 struct Observation {
     std::size_t step = 0;               // number of completed steps
-    double step_seconds = 0;            // average
-    std::vector<RankTimes> ranks = {};  // averages under the current plan; empty if not observed yet
+    double step_seconds = 0;            // moving average
+    std::vector<RankTimes> ranks = {};  // averages under the current plan; empty before its first step
     std::vector<double> slowness = {};  // per rank: time for a matmul relative to other ranks; 1 if the
                                         // rank is not significantly slower
-    std::size_t steady_steps = 0;       // steps since a rank's slowness last changed
+    std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
 };
 
 }  // namespace trireme::plan

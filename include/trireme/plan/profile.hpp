@@ -28,44 +28,46 @@ namespace trireme::plan {
 
 struct LayerProfile {
     std::string name;          // "attention"
-    std::size_t measured = 0;  // index of the layer that was measured: this layer or an equal one
+    std::size_t measured = 0;  // index of the measured layer: this layer, or an earlier one with equal costs
 
     // Seconds per micro-batch in training, except `update`.
     double forward = 0;
-    double backward = 0;  // of a whole backward pass; its two halves together may take longer
+    double backward = 0;  // whole pass; `backward_input` and `backward_weight` together may take longer
     double backward_input = 0;
     double backward_weight = 0;
     double update = 0;  // per step: clear gradients, compute their norm, update parameters
 
     // Bytes.
-    std::size_t activation = 0;  // per micro-batch: its stash, kept from the forward to the backward pass
-    std::size_t rows = 0;        // per micro-batch, sent to the next layer; 0 for the last layer
+    std::size_t activation = 0;  // per micro-batch: activation stash, kept until the backward pass
+    std::size_t rows = 0;  // per micro-batch: output rows, which the next layer reads; 0 for the last layer
     std::size_t parameters = 0;
-    std::size_t workspace = 0;  // temporary memory of a stage that has the whole block of this layer
+    // Temporary memory of a stage that consists of this layer's block, or of this layer if it is in no block.
+    std::size_t workspace = 0;
 
     friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
 };
 
 struct Profile {
     std::string machine;  // name of the processor or GPU
-    std::string device;   // "cpu"
+    std::string device;   // "cpu", "cuda" or "reference"
     int threads = 1;
-    std::size_t repeats = 1;  // number of repetitions; all times are medians
+    std::size_t repeats = 1;  // minimum number of measurements per time; times are medians
     std::string model;
     std::string dtype;                      // "f32"
     std::size_t samples = 1;                // per micro-batch
     std::size_t tokens = 0;                 // rows per micro-batch, including padding
-    std::vector<LayerProfile> layers = {};  // of the model: 27 for gpt2
+    std::vector<LayerProfile> layers = {};  // one per layer of the model: 27 for gpt2
     std::vector<KernelProfile> kernels = {};
-    double launch = 0;  // seconds of launching a kernel, in addition to its time
-    std::vector<layout::LinkLevel> links = {};
+    double launch = 0;  // seconds to launch a kernel, in addition to the kernel's own seconds
+    std::vector<layout::LinkLevel> links = {};  // by ascending group size; empty if not measured
 
     friend bool operator==(const Profile&, const Profile&) = default;
 };
 
 std::string to_json(const Profile& profile);
 
-// Parses the text of the profile `file_name`. Throws ConfigError, naming the JSON key, if it is not valid.
+// Parses `text`, the content of the file `file_name`. Throws ConfigError, naming the JSON key, if `text` is not
+// a valid profile.
 Profile parse_profile(std::string_view text, const std::string& file_name);
 
 }  // namespace trireme::plan

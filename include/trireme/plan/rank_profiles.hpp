@@ -1,4 +1,4 @@
-// The profiles of the devices of all ranks of a job.
+// The profiles of the devices that the ranks of a job use.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace trireme::plan {
 // Profiles of one model and one micro-batch size.
 struct RankProfiles {
     std::vector<Profile> kinds;                  // one per kind of device, at least one
-    std::vector<std::size_t> kind_of_rank = {};  // per rank: index into `kinds`; 0 for ranks beyond its end
+    std::vector<std::size_t> kind_of_rank = {};  // per rank: index into `kinds`; 0 for ranks beyond the list
 
     std::size_t find_kind(int rank) const {
-        const auto at = static_cast<std::size_t>(rank);
-        return at < kind_of_rank.size() ? kind_of_rank[at] : 0;
+        const auto index = static_cast<std::size_t>(rank);
+        return index < kind_of_rank.size() ? kind_of_rank[index] : 0;
     }
     const Profile& find_profile(int rank) const { return kinds[find_kind(rank)]; }
 
-    // Returns the link between ranks `a` and `b`. The profiles of the two ranks may differ: returns the link
-    // that is slower for a message of `bytes` bytes.
+    // Returns the link between ranks `a` and `b`. If the profiles of `a` and `b` have different links, returns
+    // the one that is slower for a message of `bytes` bytes.
     layout::Link find_slower_link(int a, int b, double bytes) const {
         const layout::Link link_of_a = find_link_between(find_profile(a).links, a, b);
         const layout::Link link_of_b = find_link_between(find_profile(b).links, a, b);

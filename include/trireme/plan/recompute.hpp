@@ -1,4 +1,4 @@
-// Activation recomputation: the activations that a forward pass keeps for the backward pass.
+// Activation recomputation: a backward pass computes activations that the forward pass did not keep.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace trireme::plan {
 // The activations that a forward pass keeps:
 //   none        keeps everything that the backward pass reads
 //   selective   keeps everything except outputs of norms and activation functions, which are cheap to recompute
-//   full        keeps only the input of each block, and repeats the forward pass of the block
-//               (Chen et al., 2016)
+//   full        keeps only the input of each block, and repeats the block's forward pass before its backward
+//               pass (Chen et al., 2016)
 enum class Recompute : std::uint8_t { none, selective, full };
 
 inline constexpr NamedValue<Recompute> recompute_values[]{

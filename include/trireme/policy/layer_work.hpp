@@ -9,8 +9,7 @@
 namespace trireme::policy {
 
 // The work of a run of consecutive layers for one micro-batch, in seconds of an arbitrary but fixed device.
-// Only ratios between layers matter. Bytes are per rank if the layers are divided evenly among the ranks of a
-// team.
+// Only ratios of seconds matter. Bytes are per rank of a team with even shares.
 struct LayerWork {
     double matmuls = 1;                // seconds in the matmuls of blocks, forward and backward
     double other_kernels = 0;          // seconds in all other kernels
@@ -22,10 +21,10 @@ struct LayerWork {
 // The work of every run of consecutive layers of a model.
 class LayerRunWork {
 public:
-    explicit LayerRunWork(const std::vector<LayerWork>& layers);
+    explicit LayerRunWork(const std::vector<LayerWork>& layers);  // one per layer of the model
     // Returns the work of the layers in `run`, which must not be empty.
     const LayerWork& find(layout::Range run) const { return runs_[run.begin][run.count - 1]; }
-    std::size_t layers() const { return runs_.size(); }
+    std::size_t layers() const { return runs_.size(); }  // number of layers of the model
 
 private:
     std::vector<std::vector<LayerWork>> runs_;  // by first layer, then by length - 1

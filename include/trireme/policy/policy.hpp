@@ -17,18 +17,20 @@ namespace trireme::policy {
 using Policy =
     std::function<std::optional<plan::Decision>(const plan::Observation& observed, const plan::Plan& current)>;
 
-// Key in Decision::terms: the predicted gain in seconds per step. PlanChooser compares it with the cost of the
-// change.
+// Key of the predicted gain, in seconds per step, in Decision::terms. PlanChooser compares this gain with the
+// cost of moving state.
 inline constexpr const char* gain_term = "gain_s";
 
-// Replays `decisions` independently of the observations. A decision without a policy name gets the name
-// "recorded".
+// Returns a policy that replays `decisions`: after step n, it returns the decision whose `step` is n.
+// Measurements have no effect. A decision without a policy name gets the name "recorded".
 Policy make_recorded_policy(std::vector<plan::Decision> decisions);
 
-// Combines two policies: `bridge`, whose changes cost nothing, and `lasting`, whose changes move state and pay
-// off only if slowness lasts. `bridge` decides while a rank is slow and the slowness of ranks last changed
-// fewer than `steps` steps ago; afterwards `lasting` decides. If no rank is slow and `lasting` changes nothing,
-// `bridge` decides again, so that it can undo its own changes.
+// Combines two policies. Changes by `bridge` move no state. Changes by `lasting` move state, and pay off only
+// if the slowness of ranks lasts.
+//   - If a rank is slow, and the slowness of ranks changed fewer than `steps` steps ago, `bridge` decides.
+//   - If a rank is slow, and the slowness has been constant for longer, `lasting` decides.
+//   - If no rank is slow, `lasting` decides. If `lasting` keeps the plan, `bridge` decides, so that it can undo
+//     its own changes.
 Policy make_bridged_policy(Policy bridge, Policy lasting, std::size_t steps);
 
 }  // namespace trireme::policy

@@ -1,5 +1,5 @@
 // ZERO-resizing (FlexTP): a slow rank skips input channels of its matmuls, so that it finishes at the same time
-// as the other ranks. The result lacks the skipped terms, so losses differ from those of a single rank.
+// as the other ranks. Results lack the terms of skipped channels, so losses differ from those of an exact run.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace trireme::policy {
 struct ResizeRules {
     std::size_t period = 10;            // steps between two decisions
     double max_skipped_fraction = 0.9;  // of a rank's matmuls
-    // Changes of a fraction by less than this do not justify a new choice of channels.
-    double min_change = 0.05;
+    double min_change = 0.05;  // minimum change of a rank's skipped fraction; smaller changes keep the plan
 };
 
-// Returns, per rank of a team, the fraction of its matmuls that it skips. Each slow rank then takes as long as
-// the fastest rank takes without skipping. The measured times are extrapolated to matmuls without skipped
-// channels; without this, the fractions would oscillate from decision to decision.
+// Returns, per rank of a team, the fraction of its matmuls that the rank skips; 0 if the rank is not slow. With
+// these fractions, slow ranks take as long as the fastest rank takes without skipping, unless
+// `max_skipped_fraction` is too small. Times that were measured with skipped channels are extrapolated to
+// complete matmuls; otherwise the fractions would oscillate from decision to decision.
 std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>& times,
                                               const std::vector<double>& slowness, double max_skipped_fraction);
 

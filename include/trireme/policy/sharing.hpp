@@ -1,6 +1,7 @@
-// Changes of plan for a team with slow ranks that move no state. A fraction of a slow rank's matmuls is
-// computed by helper ranks (migration, which is exact), is skipped (resizing, which is not), or is divided
-// between both (SEMI of FlexTP).
+// Changes of plan that help teams with slow ranks without moving state:
+//   migration   helper ranks compute a fraction of a slow rank's matmuls; the result is exact
+//   resizing    a slow rank skips a fraction of its matmuls; the result is approximate
+//   SEMI        both (FlexTP)
 #pragma once
 
 #include <cstddef>
@@ -16,53 +17,60 @@ namespace trireme::policy {
 // job.
 struct Sharing {
     std::vector<layout::Migration> migrations = {};
-    std::vector<double> skipped = {};
+    std::vector<double> skipped = {};  // per rank of the team; see Plan
 
     friend bool operator==(const Sharing&, const Sharing&) = default;
 };
 
 // Costs of offloading each of the four matmuls of a block, summed over all blocks and micro-batches of a step.
 struct OffloadCosts {
-    layout::MatmulFractions work = {0.25, 0.25, 0.25, 0.25};  // fraction of all matmul work
-    layout::MatmulFractions round_seconds = {};  // per round of messages between a slow rank and its helpers
+    layout::MatmulFractions work = {0.25, 0.25, 0.25, 0.25};  // fractions of all matmul work
+    // Seconds of one broadcast round from a slow rank to its helpers, plus one reduction round back.
+    layout::MatmulFractions round_seconds = {};
     // Seconds to send the slow rank's weights, if all of the matmul is offloaded.
     layout::MatmulFractions weight_seconds = {};
     layout::Spread spread = layout::Spread::tree;  // determines the number of rounds
 };
 
 struct OffloadRules {
-    std::string policy;       // name of the policy in decisions
+    std::string policy;       // name of the policy in decisions: "migrate" or "semi"
     std::size_t period = 10;  // steps between two decisions
     OffloadCosts costs = {};
     double max_skipped_fraction = 0;  // of a rank's matmuls; 0 means that ranks do not skip
-    double max_step_slowdown = 0;     // fraction by which a step may be longer if less is skipped
-    double min_gain = 0.03;           // minimum gain of a change, as a fraction of the team's busy time
-    double min_change = 0.05;         // minimum reduction of skipped work, as a fraction of one rank's matmuls
+    double max_step_slowdown = 0;     // fraction by which a step may exceed the shortest one, to skip less
+    // A change of plan needs one of two improvements, unless it ends all sharing.
+    double min_gain = 0.03;  // minimum reduction of the slowest team's seconds, as a fraction of these seconds
+    double min_change = 0.05;  // minimum reduction of sum_skipped_work()
 };
 
-// Returns the seconds per step until the slowest rank of a team has finished its matmuls, its other kernels and
-// the work that it computes for other ranks, plus predict_offload_seconds(). `times` has one element per rank
-// of the team.
+// Returns the seconds per step of a team with `sharing`. These are the seconds in which the slowest rank
+// executes its own kernels and the work that it computes for other ranks, plus predict_offload_seconds().
+// `times` has one element per rank of the team, measured with or without sharing.
 double predict_team_seconds(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
                             const OffloadCosts& costs = {});
 
-// Returns the seconds per step that the messages of offloaded work add, in a team of `ranks` ranks.
+// Returns the seconds per step that the messages of offloaded work add in a team of `ranks` ranks. This is an
+// upper bound: a matmul of which any fraction is offloaded counts as completely offloaded, to all other ranks.
 double predict_offload_seconds(const std::vector<layout::Migration>& migrations, std::size_t ranks,
                                const OffloadCosts& costs);
 
-// Returns the skipped work of all ranks, in units of one rank's matmuls.
+// Returns the skipped work of all ranks, in units of one rank's matmuls. `sharing` may also cover all ranks of
+// the job instead of a team.
 double sum_skipped_work(const Sharing& sharing, const OffloadCosts& costs);
 
 // Returns the sharing with the shortest step: slow ranks offload or skip enough work that all ranks finish
 // together. With a positive max_step_slowdown, the step may be longer by this fraction if less is skipped.
-// Three methods are compared: helper ranks compute fractions of all matmuls, only of the matmuls that need no
-// message rounds, or of none. With the last two methods, the work that a slow rank releases (offloads or skips)
-// must be within max_skipped_fraction. The slowest ranks offload first, each to as few helpers as possible.
-// Slightly slow ranks may help slower ranks.
+// Three methods are compared:
+//   - helper ranks compute fractions of all four matmuls of a block;
+//   - helper ranks compute fractions of the matmuls that need no rounds: attention_out and mlp_out;
+//   - there are no helper ranks.
+// With the last two methods, a slow rank releases (offloads or skips) at most max_skipped_fraction of its
+// matmuls. The slowest ranks offload first. Slightly slow ranks may help slower ranks. `times` and `slowness`
+// have one element per rank of the team.
 Sharing find_best_offload(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
                           const OffloadRules& rules);
 
-// Returns the policy of --straggler migrate and semi.
+// Returns the policy of --straggler migrate and semi, and of --bridge.
 Policy make_offload_policy(OffloadRules rules);
 
 }  // namespace trireme::policy

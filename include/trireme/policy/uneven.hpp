@@ -10,26 +10,27 @@
 
 namespace trireme::policy {
 
-// A width that is divided among the ranks of a team: key-value heads, or MLP columns. The ranks wait for each
-// other after the matmuls of each width.
+// A width of a block that is divided among the ranks of a team: key-value heads, or MLP columns. The ranks wait
+// for each other after the matmuls of each width.
 struct SharedWidth {
-    std::size_t units = 0;  // number of indivisible units
-    double work = 1;        // fraction of the work of a block
+    std::size_t units = 0;  // number of indivisible units: heads or columns
+    double work = 1;        // fraction of a block's matmul work that is divided with this width
 };
 
 struct UnevenRules {
-    std::size_t period = 10;  // steps between two decisions
-    std::vector<SharedWidth> widths = {};
-    std::vector<LayerWork> layers = {};  // per layer of the model; if empty, all layers have equal work
-    // Layout for equally fast ranks; if empty, the current one with even shares.
+    std::size_t period = 10;               // steps between two decisions
+    std::vector<SharedWidth> widths = {};  // all widths of a block; the sum of `work` is 1
+    std::vector<LayerWork> layers = {};    // per layer of the model; if empty, all layers have equal work
+    // Layout for equally fast ranks. If it has no stages, the current layout with even shares and even turns is
+    // used.
     layout::Layout healthy_layout = {};
     bool may_move_layers = false;   // layers may move between stages
-    bool may_change_turns = false;  // replicas may have different numbers of micro-batches
-    std::vector<int> nodes = {};    // node of each rank; ranks of a node may swap. If empty, ranks do not swap
+    bool may_change_turns = false;  // replicas of a stage may have different numbers of micro-batches
+    std::vector<int> nodes = {};    // per rank: its node. Ranks of a node may swap; if empty, no ranks swap
     std::size_t memory_limit = 0;   // bytes per rank; 0 means no limit
-    OffloadCosts costs = {};        // of migrations in the current plan
-    double min_gain = 0.05;         // minimum gain of a change, as a fraction of a step
-    double min_return_gain = 0.01;  // the same for the return to healthy_layout when no rank is slow
+    OffloadCosts costs = {};        // costs of migrations in the current plan
+    double min_gain = 0.05;         // minimum gain of a change, as a fraction of the observed step time
+    double min_return_gain = 0.01;  // replaces min_gain for the return to healthy_layout when no rank is slow
 };
 
 // Returns the policy of --straggler uneven. The policy changes to the layout with the shortest step, if the
@@ -39,14 +40,16 @@ struct UnevenRules {
 //   - the layers are distributed so that the time of the slowest stage, with these numbers of micro-batches,
 //     is minimal within the memory limit (Malleus also distributes micro-batches and layers; here both
 //     problems are solved exactly and jointly);
-//   - slow ranks swap with other ranks of their node, so that the slow ranks are in the same stage or in the
-//     same pipeline replica.
-// The same rule gives recovered ranks their work back.
+//   - slow ranks swap with other ranks of their node, so that few stages or few pipeline replicas contain slow
+//     ranks. A swap is always combined with new numbers of micro-batches or a new distribution of layers.
+// The last three changes require that each team holds one stage. If no rank is slow, healthy_layout is the only
+// candidate, so that recovered ranks get their work back.
 Policy make_uneven_policy(UnevenRules rules);
 
-// Returns the time of a team's matmuls relative to a team of the same size whose ranks are healthy and have
-// even shares. Rank r takes slowness[r] times as long per unit, and has the number of units that `shares` give
-// it.
+// Returns the time of a team's matmuls, relative to a team of equal size whose ranks are healthy and each have
+// exactly the same fraction of every width. `shares` and `slowness` have one element per rank of the team. Rank
+// r takes slowness[r] times as long per unit as a healthy rank, and has the units that
+// layout::cut_by_weights() gives it for `shares`.
 double compute_slowdown(const std::vector<SharedWidth>& widths, const std::vector<std::size_t>& shares,
                         const std::vector<double>& slowness);
 

@@ -15,19 +15,19 @@ namespace trireme::schedule {
 
 struct ScheduleInput;
 
-// The pipeline shapes that a schedule can be generated for.
+// The pipeline shapes that a schedule can be generated for. pipeline_shape.hpp explains pipeline replicas.
 enum class ScheduleShape : std::uint8_t {
     one_stage_per_team,  // each team holds one stage; replicas may execute different numbers of micro-batches
-    grid,                // equal pipeline replicas with any number of chunks
+    grid,                // equal pipeline replicas with any number of chunks: see make_grid_shape()
     one_chunk_grid,      // equal pipeline replicas with one chunk
-    two_chunk_v          // equal pipeline replicas with two chunks in a V
+    two_chunk_v          // equal pipeline replicas with two chunks in a V: see make_v_shape()
 };
 
-// Sizes of one pipeline replica whose stages all cost the same.
+// Sizes of one pipeline replica whose stages all have the same cost. They are doubles for use in formulas.
 struct PipelineSizes {
     double pipe = 1;          // teams
     double chunks = 1;        // stages per team
-    double microbatches = 1;  // per step
+    double microbatches = 1;  // per step, of this replica
 };
 
 // An entry of the catalog.
@@ -35,19 +35,22 @@ struct Schedule {
     const char* name;  // "1f1b"
     const char* help;  // one line of the help text
     ScheduleShape shape;
-    // Generates the programs of a training step, one per team. generate() calls it after it has checked the
-    // shape.
+    // Generates the programs of a training step, one per team, with compute instructions only. A schedule that
+    // stashes weights generates shape.steps steps, with REDUCEs and STEPs. generate() checks the shape before
+    // the call.
     std::vector<Program> (*make_programs)(const ScheduleInput& input);
-    // Computes the idle time of a team in a step in closed form. All stages have the cost `cost`, and messages
-    // take no time. Empty if there is no formula for these sizes.
+    // Computes, in closed form, the idle time in a step, which is equal for all teams. All stages have the
+    // costs `cost`; messages, REDUCEs and STEPs take no time. Returns nothing if there is no formula for these
+    // arguments.
     std::optional<double> (*compute_idle_time)(const PipelineSizes& sizes, const StageCost& cost);
-    // Describes why the schedule rejects an input of its shape; empty if it accepts the input. The pointer is
+    // Returns why the schedule rejects an input of its shape; empty if it accepts the input. The pointer is
     // null if the schedule accepts all inputs of its shape.
     std::string (*find_obstacle)(const ScheduleInput& input) = nullptr;
     bool splits_backward = false;  // backwards are split in two halves, and updates are speculative
-    bool stashes_weights = false;  // no flush between steps; old weights are kept for the backward
+    bool stashes_weights = false;  // no flush between steps; old weights are kept for backward passes
     bool updates_stages_independently = false;  // a STEP waits for the gradients of its own stage only
 
+    // Compares pointers: each entry of the catalog has a name of its own.
     bool operator==(const Schedule& other) const { return name == other.name; }
 };
 

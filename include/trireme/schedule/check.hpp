@@ -8,44 +8,46 @@
 //   and takes it; the compute instruction that reads the message frees it. At the source, the compute
 //   instruction that produces a result waits for a free buffer and takes it; the buffer is free again when
 //   the message is complete, which means that it was sent and its receive was posted.
-// - A compute instruction (F, B, I or W: see instruction.hpp) waits for its inputs. F of stage s needs the
-//   output of F of stage s - 1, which came by message or was computed earlier by the same team. B and I of
-//   stage s need F of stage s by the same team, and the gradient from B or I of stage s + 1 if that stage
-//   exists. W needs I. If one team executes stages s and s + 1, the B or W of stage s follows that of stage
-//   s + 1, because the backward of stage s + 1 reads the output of stage s, of which there is one copy.
+// - A compute instruction (F, B, I or W: see instruction.hpp) waits for its inputs, which belong to the same
+//   micro-batch. F of stage s > 0 needs the output of F of stage s - 1, which came by message or was computed
+//   earlier by the same team. B and I of stage s need F of stage s by the same team, and the gradient from B
+//   or I of stage s + 1 if that stage exists. W needs I. If one team executes stages s and s + 1, the B or W
+//   of stage s follows the B or W of stage s + 1. The reason is that the backward of stage s + 1 reads the
+//   output of stage s, of which there is one copy.
 // - Programs cover one step, or several steps whose micro-batches are numbered consecutively. A team's k-th
 //   REDUCE of a stage and its k-th STEP of the stage belong to the k-th step.
-// - REDUCE of a stage follows all backward work of the team in that stage and step. It waits for no other
+// - REDUCE of a stage follows all backward work of the team in that stage and step. REDUCE waits for no other
 //   team. Teams that hold the same stages reduce them in the same order, over all steps.
-// - STEP follows the team's REDUCE of that stage and step. It waits until all teams have reached their
-//   REDUCEs of all their stages, and a STEP of that step. If stages are updated independently, it waits
+// - STEP follows the team's REDUCE of that stage and step. STEP waits until every team has reached, in that
+//   step, the REDUCEs of all its stages and one of its STEPs. If stages are updated independently, STEP waits
 //   until all holders of the stage have reached their REDUCE and STEP of the stage. (A gradient reduction
 //   progresses while its teams compute or wait at a STEP, but not while a team waits for a message. So no
 //   instruction before a team's STEP may depend on an instruction that follows the STEP of another team.)
-// - If updates are speculative, STEP waits only for the holders of its stage: until they have reached their
-//   REDUCEs of the stage and a STEP of that step. If the first and the last stage share a tensor, the STEP
+// - If updates are speculative, STEP waits only until the holders of its stage have reached their REDUCE of
+//   the stage and one of their STEPs of that step. If the first and the last stage share a tensor, the STEP
 //   of either stage waits for the holders of both. STEP guesses that the global gradient norm requires
-//   neither clipping nor skipping. VALIDATE waits until all teams have reached their REDUCEs of all their
-//   stages. A team's k-th VALIDATE of a stage belongs to the k-th step. In a program, the STEPs of a step
-//   are adjacent, and so are its VALIDATEs. Only forwards of the next step and their messages may stand
-//   between the STEPs and the VALIDATEs of a step. All other work of a step stands between the VALIDATEs of
-//   the previous step and its own STEPs. All ages are 0.
+//   neither clipping nor skipping. VALIDATE waits until all teams have reached the REDUCEs of all their
+//   stages in that step. A team's k-th VALIDATE of a stage belongs to the k-th step. In a program, the STEPs
+//   of a step are adjacent, and the VALIDATEs of a step are adjacent. Only forwards of the next step and
+//   their messages may stand between the STEPs and the VALIDATEs of a step. All other work of a step stands
+//   between the VALIDATEs of the previous step and the STEPs of its own step. All ages are 0.
 // - If the guess was wrong, all teams learn this at their VALIDATEs. They roll the update back, redo it
 //   correctly, and repeat the instructions between STEPs and VALIDATEs, messages included. So the send, the
-//   receive and the reader of a message either all stand between STEPs and VALIDATEs, or none of the three
-//   does. (At its VALIDATE a team has read all messages that were sent to it. Therefore all buffers that were
-//   free after its STEPs are free again, and the repetition cannot deadlock.)
+//   receive and the reader of a message must either all stand between STEPs and VALIDATEs, or all stand
+//   elsewhere. (At its VALIDATE a team has read all messages that were sent to it. Therefore all buffers that
+//   were free after its STEPs are free again, and the repetition cannot deadlock.)
 // - A compute instruction with age a uses the weights of its stage as they were a updates ago, or the
 //   initial weights if there were fewer updates. Forward and backward of a micro-batch in a stage use the
 //   same weights. All stages use the same version of weights for a micro-batch, unless stages are updated
 //   independently.
-// - Every micro-batch passes every stage once, forward and in training also backward (B, or I and then W), at
-//   the team that the shape names as its executor. The program of a team has one REDUCE and one STEP per step
-//   for every stage that the team holds, in training, and one VALIDATE if updates are speculative. Every send
-//   has a receive.
+// - Every micro-batch passes every stage once, forward and in training also backward (B, or I and then W). The
+//   team that the shape names as executor does the work. In training, the program of a team has one REDUCE and
+//   one STEP per step and held stage, and one VALIDATE if updates are speculative. Every send has a receive,
+//   and every receive has a send.
+// - No team has more micro-batches in flight than PipelineShape::max_activations permits.
 //
-// The order in which teams execute never changes what another team may do next. So it suffices to execute
-// the programs in one order.
+// An instruction that one team executes never prevents an instruction of another team. So it suffices to
+// execute the programs in one order of the teams.
 #pragma once
 
 #include <cstddef>
@@ -61,13 +63,13 @@ namespace trireme::schedule {
 // The reason why programs are not correct.
 struct Fault {
     int team = 0;  // the team whose program has the fault
-    // Position in the team's program; the length of the program if an instruction is missing in it.
+    // Position in the team's program, from 0; the length of the program if an instruction is missing.
     std::size_t position = 0;
     // Describes the fault: "team 1 is stuck at 2RECV_B0, which waits for ...; team 0 is stuck at ...".
     std::string what;
 };
 
-// The numbers that verify_programs() has counted in correct programs.
+// Numbers that verify_programs() counts in correct programs. The comment of this function defines them.
 struct Proof {
     // Per team: the largest number of in-flight micro-batches, summed over the stages of the team.
     std::vector<int> peak_activations;
@@ -75,7 +77,8 @@ struct Proof {
     std::vector<std::vector<int>> peak_activations_of_stage;
     // Per team: the largest number of steps whose gradients the team holds at once.
     std::vector<int> peak_gradients;
-    // Per team and stage: the largest number of weight versions at once; 0 if the team does not hold the stage.
+    // Per team and stage: the largest number of weight versions that the team holds at once; 0 if the team does
+    // not hold the stage.
     std::vector<std::vector<int>> weight_versions;
 };
 
@@ -91,9 +94,9 @@ struct Verdict {
 // A micro-batch is in flight in a stage, and its activations are stored, from the F of the stage to its B or W;
 // in forward-only programs to the end of the F. (The slots of the channel account for the buffers of posted
 // receives.) A team holds gradients of a step from its first B, I or REDUCE of the step until it has updated
-// all its stages. It holds a version of the weights of a stage until the last use of that version. The buffers
-// of gradients and of weight versions are reused cyclically. So the peaks count all steps, or versions, from
-// the oldest one held to the newest.
+// all its stages. A team holds a version of the weights of a stage until the last use of that version. The
+// buffers of gradients and of weight versions are reused cyclically. So the peaks count all steps, or versions,
+// from the oldest one held to the newest.
 Verdict verify_programs(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

@@ -12,21 +12,23 @@
 namespace trireme::schedule {
 
 // Returns `shape` with the update rule of the schedule: sets `updates_stages_independently` and
-// `has_speculative_updates`. Updates are not speculative if each team holds all stages.
+// `has_speculative_updates`. Updates are not speculative if each team holds all stages, or if `shape` is not
+// for training.
 PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape);
 
-// Returns why the schedule cannot be generated for the shape, and the nearest shape that it accepts; empty if
-// it can be generated. For example, several chunks need interleaved or looped-bfs on a grid, or zb-v on a V.
-// Throws ConfigError if the shape has no team, stage or micro-batch, and BugError if a micro-batch has no
-// holder of the stage as executor.
+// Returns why the schedule cannot be generated for the shape, and the nearest shape that the schedule accepts.
+// Returns an empty text if the schedule can be generated. For example, several chunks need interleaved or
+// looped-bfs on a grid, or zb-v on a V. Throws ConfigError if the shape has no team, stage or micro-batch.
+// Throws BugError if the shape does not name a holder as executor for each stage and micro-batch.
 std::string find_schedule_obstacle(const Schedule& schedule, const PipelineShape& shape);
 
-// Returns why generate_phases() would throw; empty if it would not.
+// Returns the text of the ConfigError that generate_phases() would throw; empty if it would throw none. Throws
+// as find_schedule_obstacle() does.
 std::string find_phases_obstacle(const Schedule& schedule, const PipelineShape& shape);
 
-// Returns one program per team, with compute instructions only, in the order of the schedule. If `shape` is not
-// for training, the programs have forwards only. Throws ConfigError with the text of find_schedule_obstacle()
-// if that is not empty.
+// Returns one program per team, in the order of the schedule. Programs have compute instructions only; those of
+// a schedule that stashes weights also have REDUCEs and STEPs. If `shape` is not for training, the programs
+// have forwards only. Throws ConfigError with the text of find_schedule_obstacle() if this text is not empty.
 std::vector<Program> generate(const Schedule& schedule, const PipelineShape& shape);
 
 // Returns the programs of many steps as phases, for the shape that apply_update_rule(schedule, shape) returns.

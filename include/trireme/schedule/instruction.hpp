@@ -13,18 +13,18 @@ namespace trireme::schedule {
 // stage is 2 and the micro-batch 0. The suffix @1 of F, B, I and W (2F0@1) means that the weights of one update
 // ago are used.
 //   2F0        forward
-//   2B0        complete backward pass, or its two halves:
+//   2B0        complete backward pass; 2I0 and 2W0 are its two halves
 //   2I0        gradient of the input (input half)
 //   2W0        gradient of the weights (weight half)
 //   2SEND_F0   starts to send the output of 2F0 to the team that executes 3F0
 //   2RECV_F0   posts the receive of the input of 2F0
-//   2SEND_B0   starts to send the gradient that 2B0 or 2I0 computed to the team that executes 1B0
+//   2SEND_B0   starts to send the gradient that 2B0 or 2I0 computed to the team that executes 1B0 or 1I0
 //   2RECV_B0   posts the receive of the gradient that 2B0 or 2I0 reads
-//   REDUCE2    starts to sum the gradients of stage 2 over all teams that hold it
+//   REDUCE2    starts the reduction of the gradients of stage 2 over all teams that hold stage 2
 //   STEP2      updates the parameters of stage 2. Waits for the reduced gradients of all stages, from which
 //              the global gradient norm is computed. If stages are updated independently, waits for the
-//              gradients of stage 2 only. If updates are speculative, does so too, and guesses that the
-//              norm requires neither clipping nor skipping
+//              gradients of stage 2 only. If updates are speculative, waits for the gradients of stage 2
+//              only, and guesses that the norm requires neither clipping nor skipping
 //   VALIDATE2  waits for the reduced gradients of all stages. If the guess of STEP2 was wrong, the update is
 //              rolled back and redone, and the work since the update is repeated
 enum class Op : std::uint8_t {
@@ -47,7 +47,7 @@ struct Instruction {
     Op op = Op::forward;
     int stage = 0;
     int microbatch = no_microbatch;  // numbered over all steps of the program, from 0
-    int age = 0;  // age, in updates, of the weights that a compute instruction uses; otherwise 0
+    int age = 0;  // age, in updates, of the weights that a compute instruction uses; 0 for other operations
 
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
@@ -57,7 +57,7 @@ using Program = std::vector<Instruction>;
 bool is_compute(Op op);  // forward, backward and the halves of a backward
 bool is_send(Op op);
 bool is_receive(Op op);
-bool has_microbatch(Op op);
+bool has_microbatch(Op op);  // all but reduce, step and validate
 
 std::string to_string(const Instruction& instruction);  // "2SEND_F0"
 std::string to_string(const Program& program);          // "0F0 0SEND_F0 ...", separated by spaces

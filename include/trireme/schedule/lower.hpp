@@ -10,26 +10,29 @@
 
 namespace trireme::schedule {
 
-// Returns the programs of `compute`, one per team, with messages, REDUCEs and STEPs added. If `compute` already
-// has messages, only the missing REDUCEs and STEPs are added.
+// Returns the programs of `compute`, one per team, with messages, REDUCEs and STEPs added. If any program of
+// `compute` has messages, only the missing REDUCEs and STEPs are added.
 //
-// A send follows the compute instruction whose result it carries. If this instruction precedes the VALIDATEs
-// and the instruction that reads the result follows them, the send follows the VALIDATEs, too. A receive stands
-// as early as the slots of its channel allow: the k-th receive of a channel stands after the compute
+// A send follows the compute instruction whose result it carries. If this instruction precedes the VALIDATEs of
+// a step and the instruction that reads the result follows them, the send follows the VALIDATEs, too. A receive
+// stands as early as the slots of its channel allow: the k-th receive of a channel stands after the compute
 // instruction that reads the (k - slots)-th message, and after the sends that directly follow this instruction.
 // Receives of a channel have the order of the sends. A receive never precedes the STEPs or VALIDATEs that its
-// reader follows. In training, REDUCE follows a team's last backward (or weight half) of a stage. The STEPs of
-// all stages of the team end its program, even if the team executes no micro-batch.
+// reader follows. In training, the REDUCE of a stage follows the team's last backward (or weight half) of the
+// stage; later stages are reduced first. The missing STEPs of all stages that the team holds are added at the
+// end of its program, even if the team executes no micro-batch.
 //
-// If `compute` has a fault, so have the returned programs: verify_programs() finds it.
+// If `compute` has a fault, the returned programs have it, too: verify_programs() finds it.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);
 
-// Lowers prologue and bodies. Phases that keep work in flight must already have their REDUCEs, STEPs and
-// VALIDATEs, and find_lowering_obstacle() must return an empty text for them.
+// Lowers the prologue and the body. `shape` describes one step. Phases that keep work in flight across the end
+// of a step must already have their REDUCEs, STEPs and VALIDATEs, and find_lowering_obstacle() must return an
+// empty text for them.
 Phases lower_phases(const Phases& compute, const PipelineShape& shape);
 
-// Returns the reason why phases that keep work in flight cannot be lowered: a fault that verify_programs()
-// finds, or that the steps differ once they have messages. Returns an empty text if they can be lowered.
+// Returns why phases that keep work in flight across the end of a step cannot be lowered: verify_programs()
+// finds a fault, or the steps differ once they have messages. Returns an empty text if the phases can be
+// lowered, or if they keep no work in flight.
 std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& shape);
 
 // Returns the programs without messages, REDUCEs, STEPs and VALIDATEs.

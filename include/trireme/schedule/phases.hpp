@@ -26,8 +26,8 @@ struct Phases {
     std::vector<Program> body;      // per team
 };
 
-// Returns the number of later steps of which a body, or the prologue, contains work. `microbatches` is per
-// step.
+// Returns the largest number of steps by which work runs ahead: ahead of step t in the body of step t, or ahead
+// of step 0 in the prologue. Here and below, `microbatches` is the number per step.
 int count_look_ahead_steps(const Phases& phases, int microbatches);
 
 bool has_prologue(const Phases& phases);
@@ -36,26 +36,26 @@ bool has_prologue(const Phases& phases);
 // step only.
 bool keeps_work_in_flight(const Phases& phases, int microbatches);
 
-// Returns the programs of `steps` steps, without the work on later steps, so that they begin and end with an
+// Returns the programs of `steps` steps, without the work on later steps. So the programs begin and end with an
 // empty pipeline. `shape` describes one step.
 std::vector<Program> unroll(const Phases& phases, const PipelineShape& shape, int steps);
 // Returns the program that unroll() returns for one team.
 Program unroll_team(int team, const Phases& phases, const PipelineShape& shape, int steps);
 
-// Returns a number of steps that suffices for checks: unrolled to more steps, the programs would only repeat
-// the work of a step in the middle, in which the pipeline is full and weights of all ages are in use.
+// Returns a number of steps that suffices for checks. Programs of more steps would only repeat the work of a
+// step in the middle, in which the pipeline is full and weights of all ages are in use.
 int count_representative_steps(const Phases& phases, int microbatches);
 
 // The inverse of unroll(): returns the phases whose unrolling is `programs`. The programs cover shape.steps
-// steps, which must be enough for the second and the third step to be complete bodies. Throws BugError if the
-// steps do not repeat.
+// steps. These must be enough that the second and the third step contain all work of a body, including that on
+// later steps. Throws BugError if there are fewer than three steps, or if the steps do not repeat.
 Phases fold(const std::vector<Program>& programs, const PipelineShape& shape);
 
 // True if fold() accepts the programs: their first three steps are equal, except for the prologue before the
-// first.
+// first step.
 bool has_repeating_steps(const std::vector<Program>& programs, const PipelineShape& shape);
 
-// Returns the program with micro-batch numbers that are higher by `microbatches`.
+// Returns the program with `microbatches`, which may be negative, added to all micro-batch numbers.
 Program shift_microbatches(const Program& program, int microbatches);
 
 }  // namespace trireme::schedule

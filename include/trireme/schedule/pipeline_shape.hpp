@@ -7,9 +7,9 @@
 
 namespace trireme::schedule {
 
-// A team is a tensor-parallel group: the ranks that together hold one replica of a stage (one rank without
-// tensor parallelism). The ranks of a team run equal programs, so that there is one program per team. A team
-// may hold several stages.
+// The stages, teams and micro-batches of a pipeline. A team is a tensor-parallel group: the ranks that together
+// hold one replica of a stage (one rank without tensor parallelism). The ranks of a team run equal programs, so
+// that there is one program per team. A team may hold several stages.
 struct PipelineShape {
     int teams = 1;         // number of teams
     int microbatches = 1;  // per step, over all replicas
@@ -27,7 +27,7 @@ struct PipelineShape {
     std::vector<int> max_activations = {};
 
     int stages() const { return static_cast<int>(holders.size()); }
-    int count_microbatches() const { return steps * microbatches; }
+    int count_microbatches() const { return steps * microbatches; }  // of all steps
     // Returns the step of a micro-batch that is numbered over all steps.
     int find_step(int microbatch) const { return microbatch / microbatches; }
     bool is_holder(int team, int stage) const;  // true if the team holds the stage
@@ -41,16 +41,17 @@ struct PipelineShape {
     }
 };
 
-// Returns a grid of `replicas` pipeline replicas with `pipe` teams each and `chunks` stages per team. The team
-// at position r of a pipeline replica is team d * pipe + r of replica d. It holds stages r, r + pipe, r + 2 *
-// pipe and so on. Replica 0 executes the first `microbatches_each` micro-batches of a step, replica 1 the next
-// ones, and so on. Throws ConfigError if a number is below 1.
+// Returns a grid of `replicas` pipeline replicas with `pipe` teams each and `chunks` stages per team. The teams
+// of a pipeline replica together hold all stages. Team d * pipe + r is at position r of pipeline replica d, and
+// holds stages r, r + pipe, r + 2 * pipe and so on. Replica 0 executes the first `microbatches_each`
+// micro-batches of a step, replica 1 the next ones, and so on. Throws ConfigError if a number is below 1.
 PipelineShape make_grid_shape(int pipe, int replicas, int chunks, int microbatches_each,
                               bool is_training = true);
 
-// Returns the grid above with two stages per team in the order of a V: the team at position r of a pipeline
-// replica holds stages r and 2 * pipe - 1 - r, so that the first team holds both ends of the model. If pipe is
-// 1, the result is a grid with 2 chunks.
+// Returns the pipeline replicas of make_grid_shape() with two stages per team in the order of a V. The team at
+// position r of a pipeline replica holds stages r and 2 * pipe - 1 - r, so that the first team holds the first
+// and the last stage. If `pipe` is 1, the result equals a grid with 2 chunks. Throws ConfigError if a number is
+// below 1.
 PipelineShape make_v_shape(int pipe, int replicas, int microbatches_each, bool is_training = true);
 
 // Returns a shape in which each stage has its own number of replicas: `replicas` has one entry per stage. No

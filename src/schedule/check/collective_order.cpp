@@ -10,8 +10,9 @@
 namespace trireme::schedule {
 namespace {
 
+// A REDUCE of a program.
 struct Reduce {
-    std::size_t position = 0;  // in the program of its team
+    std::size_t position = 0;  // in the program
     int stage = 0;
     int step = 0;
 
@@ -19,7 +20,7 @@ struct Reduce {
     std::pair<int, int> key() const { return {stage, step}; }
 };
 
-// Two reductions in the order in which a team does them.
+// Two REDUCEs of a team, in the order of its program.
 struct ReducePair {
     int team = 0;
     Reduce first;
@@ -28,10 +29,10 @@ struct ReducePair {
 
 std::vector<Reduce> list_reduces(const Program& program) {
     std::vector<Reduce> reduces;
-    std::map<int, int> steps;  // per stage: REDUCEs so far
+    std::map<int, int> next_steps;  // per stage: the step of the next REDUCE
     for (std::size_t position = 0; position < program.size(); ++position) {
         const int stage = program[position].stage;
-        if (program[position].op == Op::reduce) reduces.push_back({position, stage, steps[stage]++});
+        if (program[position].op == Op::reduce) reduces.push_back({position, stage, next_steps[stage]++});
     }
     return reduces;
 }
@@ -51,7 +52,7 @@ Fault describe_fault(const std::vector<Program>& programs, const ReducePair& pai
 
 std::optional<Fault> find_order_conflict(const std::vector<Program>& programs) {
     using ReduceKey = std::pair<int, int>;
-    // Two reductions by (lower key, higher key), in the order in which the first team that does both does them.
+    // By the lower and the higher key of two REDUCEs: both in the order of the first program that has both.
     std::map<std::pair<ReduceKey, ReduceKey>, ReducePair> first_pairs;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const std::vector<Reduce> reduces = list_reduces(programs[team]);

@@ -1,5 +1,5 @@
-// Checks the order of gradient reductions: all teams that hold the same two stages must reduce these in the
-// same order.
+// Checks the order of gradient reductions: all teams that hold the same two stages must reduce the gradients of
+// these stages in the same order.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace trireme::schedule {
 
-// Finds two teams that hold the same two stages but reduce them in different orders. `programs` must be
-// complete.
+// Finds two teams that hold the same two stages, but whose programs have the REDUCEs of these stages, over all
+// steps, in different orders. Returns nothing if there are no such teams. `programs` must have all REDUCEs.
 std::optional<Fault> find_order_conflict(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

@@ -9,10 +9,11 @@
 namespace trireme::schedule {
 namespace {
 
+// A sentence that names the instruction and the rule that the instruction breaks; empty if it breaks no rule.
 using RuleViolation = std::optional<std::string>;
 
-// Instructions of which at least one must precede a given instruction; empty if the given instruction needs
-// none.
+// Instructions of which at least one must precede a given instruction; empty if the given instruction needs no
+// earlier one.
 using Alternatives = std::vector<Instruction>;
 
 std::string describe_position(const InstructionContext& context) {
@@ -72,6 +73,8 @@ RuleViolation find_message_without_peer(const InstructionContext& context) {
                microbatch, " in stage ", stage + (is_peer_next_stage ? 1 : -1), " too");
 }
 
+// True if the instructions are equal except for the age, or if one is a backward and the other is one of its
+// halves.
 bool is_same_work(const Instruction& one, const Instruction& other) {
     const auto is_half = [](Op op) { return op == Op::backward_input || op == Op::backward_weight; };
     const bool is_whole_and_half =
@@ -80,7 +83,8 @@ bool is_same_work(const Instruction& one, const Instruction& other) {
            (one.op == other.op || is_whole_and_half);
 }
 
-// Returns the number of REDUCEs, STEPs or VALIDATEs of the stage that the team has done.
+// Returns the number of instructions `op` for `stage` that precede the given instruction in its program. `op`
+// is reduce, step or validate.
 int count_done(const InstructionContext& context, Op op, int stage) {
     const StageRecord& record = context.earlier_work.find_record(context.team, stage);
     if (op == Op::reduce) return record.reduces;
@@ -99,7 +103,7 @@ RuleViolation find_repetition(const InstructionContext& context) {
                format_ordinal(static_cast<std::size_t>(first - context.program().begin()) + 1));
 }
 
-// Compares everything except the age of the weights.
+// True if the instructions have the same operation, stage and micro-batch.
 bool is_equal_except_age(const Instruction& one, const Instruction& other) {
     return one.op == other.op && one.stage == other.stage && one.microbatch == other.microbatch;
 }
@@ -112,6 +116,8 @@ Alternatives find_forward_inputs(const InstructionContext& context) {
     return {{Op::receive_forward, stage, microbatch}};
 }
 
+// Returns the forward of the same stage and micro-batch if the team has not done it. Otherwise returns the
+// instructions of which one must provide the gradient; empty for the last stage.
 Alternatives find_backward_inputs(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     const Instruction forward = {Op::forward, stage, microbatch};
@@ -123,9 +129,9 @@ Alternatives find_backward_inputs(const InstructionContext& context) {
     return {{Op::backward, stage + 1, microbatch}, {Op::backward_input, stage + 1, microbatch}};
 }
 
-// Finds the first micro-batch in the step of the REDUCE for which the team still has to compute gradients.
-// Returns the backward and the weight half of this micro-batch, of which the REDUCE needs one; empty if there
-// is no such micro-batch.
+// Finds the first micro-batch in the step of the REDUCE whose weight gradients the team must compute and has
+// not computed. Returns the backward and the weight half of this micro-batch, of which the REDUCE needs one;
+// empty if the team has computed all gradients of the step.
 Alternatives find_reduce_inputs(const InstructionContext& context) {
     const int stage = context.instruction().stage;
     const StageRecord& record = context.earlier_work.find_record(context.team, stage);
@@ -140,8 +146,8 @@ Alternatives find_reduce_inputs(const InstructionContext& context) {
     return {};
 }
 
-// Returns the alternatives of which one must precede the instruction; empty if one of them does, or if the
-// instruction needs no earlier instruction.
+// Returns the alternatives of which one must precede the instruction. Empty if one of the alternatives precedes
+// it, or if the instruction needs no earlier one.
 Alternatives find_missing_alternatives(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     Alternatives needed;
@@ -178,8 +184,8 @@ Alternatives find_missing_alternatives(const InstructionContext& context) {
                 return {};
             return {{Op::step, stage}};
     }
-    const bool is_satisfied = std::any_of(needed.begin(), needed.end(), [&](const Instruction& one) {
-        return context.earlier_work.has_done_part(one);
+    const bool is_satisfied = std::any_of(needed.begin(), needed.end(), [&](const Instruction& alternative) {
+        return context.earlier_work.has_done_part(alternative);
     });
     return is_satisfied ? Alternatives{} : needed;
 }
@@ -201,8 +207,9 @@ RuleViolation find_missing_input(const InstructionContext& context) {
                format_ordinal(static_cast<std::size_t>(later_instruction - context.program().begin()) + 1));
 }
 
-// If a team executes two neighbouring stages, the backward (or weight half) of the later stage reads the output
-// of the earlier stage. The earlier stage must not release its activations before this backward is done.
+// If a team executes a micro-batch in two neighbouring stages, the backward (or weight half) of the later stage
+// reads the output of the earlier stage. So the backward (or weight half) of the earlier stage, which releases
+// this output, must come after that of the later stage.
 RuleViolation find_early_release(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     const bool releases_activations = op == Op::backward || op == Op::backward_weight;
@@ -228,18 +235,19 @@ RuleViolation find_other_weights_than_forward(const InstructionContext& context)
                forward_version);
 }
 
-// If updates wait for the gradients of all stages, all stages must use weights after the same number of
-// updates.
+// If updates wait for the gradients of all stages, all forwards of a micro-batch must use weights after the
+// same number of updates.
 RuleViolation find_other_weights_than_other_stages(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     if (op != Op::forward || context.shape.updates_stages_independently) return std::nullopt;
     const int used_version = context.earlier_work.find_version(context.team, context.instruction());
-    for (int other = 0; other < context.shape.stages(); ++other) {
-        if (!context.earlier_work.has_done_part({Op::forward, other, microbatch})) continue;
-        const int version = context.earlier_work.forward_version(other, microbatch);
-        if (version == used_version) continue;
+    for (int other_stage = 0; other_stage < context.shape.stages(); ++other_stage) {
+        const Instruction other_forward = {Op::forward, other_stage, microbatch};
+        if (!context.earlier_work.has_done_part(other_forward)) continue;
+        const int other_version = context.earlier_work.forward_version(other_stage, microbatch);
+        if (other_version == used_version) continue;
         return cat(describe_position(context), ", uses the weights after update ", used_version, ", and ",
-                   to_string({Op::forward, other, microbatch}), " those after update ", version);
+                   to_string(other_forward), " those after update ", other_version);
     }
     return std::nullopt;
 }

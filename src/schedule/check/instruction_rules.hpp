@@ -1,5 +1,5 @@
-// The rules that can be checked for one instruction after the other. With one exception, they concern only the
-// program that contains the instruction: a forward must also use the same weights as the forwards of its
+// The rules that can be checked for one instruction after the other. A rule concerns only the program that
+// contains the instruction. There is one exception: a forward must use the same weights as the forwards of its
 // micro-batch in other stages.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace trireme::schedule {
 
-// An instruction, given by a team and a position in the program of this team, and the work that was recorded
-// before the instruction. All references must outlive this object.
+// An instruction, given by a team and a position in this team's program, and the work that precedes the
+// instruction. The referenced objects must outlive this object.
 struct InstructionContext {
     const std::vector<Program>& programs;
     const PipelineShape& shape;
@@ -31,7 +31,8 @@ struct InstructionContext {
 // Returns a sentence that names the instruction and the rule that the instruction breaks; empty if it breaks no
 // rule. The rules forbid:
 //   - a stage, a micro-batch or an age that does not exist, and training work in forward-only programs;
-//   - work that the shape assigns to another team, and messages that have no other team to go to or come from;
+//   - work that the shape assigns to another team, and messages to or from a stage that does not exist or that
+//     the same team executes;
 //   - a second instruction for the same work;
 //   - a wrong order of STEPs and VALIDATEs: see find_broken_validation_rule();
 //   - an instruction that precedes another instruction whose result it needs;

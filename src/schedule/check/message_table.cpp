@@ -14,13 +14,14 @@ MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineS
       microbatches_(static_cast<std::size_t>(shape.count_microbatches())),
       entries_(2 * stages_ * microbatches_) {
     for (int team = 0; team < shape.teams; ++team) {
-        std::map<std::tuple<int, bool>, int> channels;  // of this source, by (destination, is_gradient)
+        // Indices in channels_ of the channels whose source is `team`, by (destination, is_gradient).
+        std::map<std::tuple<int, bool>, int> channel_indices;
         for (const Instruction& instruction : programs[static_cast<std::size_t>(team)]) {
             if (!is_send(instruction.op)) continue;
             const bool is_gradient = instruction.op == Op::send_backward;
             const int peer = find_peer(instruction, shape);
             const auto [channel, is_new] =
-                channels.try_emplace({peer, is_gradient}, static_cast<int>(channels_.size()));
+                channel_indices.try_emplace({peer, is_gradient}, static_cast<int>(channels_.size()));
             if (is_new) channels_.push_back({team, peer, is_gradient, {}});
             std::vector<Instruction>& sends = channels_[static_cast<std::size_t>(channel->second)].sends;
             entries_[entry_index(is_gradient, instruction.stage, instruction.microbatch)] = {
@@ -62,32 +63,34 @@ std::optional<MessageIndex> MessageTable::find_sent_message(const Instruction& i
 }
 
 std::optional<Fault> MessageTable::find_crossed_message(const std::vector<Program>& programs) const {
-    std::vector<std::size_t> received(channels_.size());
+    std::vector<std::size_t> receive_counts(channels_.size());  // per channel: receives checked so far
     for (const Program& program : programs) {
         for (std::size_t position = 0; position < program.size(); ++position) {
             if (!is_receive(program[position].op)) continue;
             const MessageIndex named_message = find_read_message(program[position]).value();
-            const MessageIndex expected_message = {named_message.channel, received[named_message.channel]++};
-            if (named_message.position_in_channel != expected_message.position_in_channel)
-                return describe_crossing(programs, expected_message, position);
+            const MessageIndex delivered_message = {named_message.channel,
+                                                    receive_counts[named_message.channel]++};
+            if (named_message.position_in_channel != delivered_message.position_in_channel)
+                return describe_crossing(programs, delivered_message, position);
         }
     }
     return std::nullopt;
 }
 
 Fault MessageTable::describe_crossing(const std::vector<Program>& programs,
-                                      const MessageIndex& expected_message, std::size_t position) const {
-    const Channel& channel = channels_[expected_message.channel];
+                                      const MessageIndex& delivered_message,
+                                      std::size_t receive_position) const {
+    const Channel& channel = channels_[delivered_message.channel];
     const Program& source_program = programs[static_cast<std::size_t>(channel.source)];
     const auto send = std::find(source_program.begin(), source_program.end(),
-                                channel.sends[expected_message.position_in_channel]);
+                                channel.sends[delivered_message.position_in_channel]);
     const auto send_position = static_cast<std::size_t>(send - source_program.begin());
     return {
-        channel.destination, position,
-        cat("messages cross: the ", format_ordinal(expected_message.position_in_channel + 1),
+        channel.destination, receive_position,
+        cat("messages cross: the ", format_ordinal(delivered_message.position_in_channel + 1),
             channel.is_gradient ? " gradient" : " activation", " from team ", channel.source, " to team ",
             channel.destination, " leaves with ", describe_position(programs, channel.source, send_position),
-            ", but is received by ", describe_position(programs, channel.destination, position),
+            ", but is received by ", describe_position(programs, channel.destination, receive_position),
             "; send and receive in the same order")};
 }
 

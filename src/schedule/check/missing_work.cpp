@@ -11,6 +11,7 @@ namespace {
 
 using OptionalFault = std::optional<Fault>;
 
+// The programs of a shape, one per team, and the record of their work.
 struct RecordedPrograms {
     const std::vector<Program>& all_programs;
     const PipelineShape& shape;
@@ -18,7 +19,7 @@ struct RecordedPrograms {
 
     std::size_t program_length(int team) const { return all_programs[static_cast<std::size_t>(team)].size(); }
 
-    // Returns the position of an instruction that the program of `team` has.
+    // Returns the position of the instruction in the program of `team`, which must contain it.
     std::size_t find_position(int team, const Instruction& instruction) const {
         const Program& program = all_programs[static_cast<std::size_t>(team)];
         return static_cast<std::size_t>(std::find(program.begin(), program.end(), instruction) -
@@ -26,8 +27,8 @@ struct RecordedPrograms {
     }
 };
 
-// Describes a missing compute instruction; `names` lists the instructions of which one is needed. If `receive`,
-// the receive of its input, was done, the fault is a message that no instruction reads.
+// Describes a missing compute instruction. `names` lists the instructions of which the program needs one.
+// `receive` is the receive of their input. If it was done, the fault is a message that no instruction reads.
 Fault describe_missing_compute(const RecordedPrograms& programs, const std::string& names,
                                const Instruction& receive) {
     const int team = programs.shape.find_executor(receive.stage, receive.microbatch);
@@ -62,7 +63,7 @@ OptionalFault find_missing_compute(const RecordedPrograms& programs, int stage, 
                      programs.program_length(team), " has no ", describe(Op::backward_weight))};
 }
 
-// Must only be called if no compute instruction is missing. Then no receive is missing either, because
+// Must only be called if no compute instruction is missing. In this case no receive is missing either, because
 // find_broken_rule() requires the receive of each input.
 OptionalFault find_missing_send(const RecordedPrograms& programs, const Instruction& send) {
     const int team = programs.shape.find_executor(send.stage, send.microbatch);
@@ -91,21 +92,22 @@ OptionalFault find_missing_collective(const RecordedPrograms& programs, int team
     return std::nullopt;
 }
 
-template <class Find>
-OptionalFault find_first_fault(const PipelineShape& shape, const Find& find) {
+// Calls `find_fault` for the stages and micro-batches, until it returns a fault. Returns this fault.
+template <class Function>
+OptionalFault find_first_fault(const PipelineShape& shape, const Function& find_fault) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (int microbatch = 0; microbatch < shape.count_microbatches(); ++microbatch) {
-            if (OptionalFault fault = find(stage, microbatch)) return fault;
+            if (OptionalFault fault = find_fault(stage, microbatch)) return fault;
         }
     }
     return std::nullopt;
 }
 
 OptionalFault find_missing_sends(const RecordedPrograms& programs) {
-    const int last = programs.shape.stages() - 1;
+    const int last_stage = programs.shape.stages() - 1;
     return find_first_fault(programs.shape, [&](int stage, int microbatch) -> OptionalFault {
         OptionalFault fault;
-        if (stage < last) fault = find_missing_send(programs, {Op::send_forward, stage, microbatch});
+        if (stage < last_stage) fault = find_missing_send(programs, {Op::send_forward, stage, microbatch});
         if (!fault && stage > 0 && programs.shape.is_training) {
             fault = find_missing_send(programs, {Op::send_backward, stage, microbatch});
         }

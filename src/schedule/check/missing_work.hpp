@@ -11,8 +11,9 @@
 
 namespace trireme::schedule {
 
-// Finds a compute instruction, a send, a REDUCE, a STEP or a VALIDATE that is missing. `done` is the record of
-// all `programs`, in which find_broken_rule() found no fault.
+// Finds the first compute instruction, send, REDUCE, STEP or VALIDATE that is missing. `done` is the record of
+// all `programs`, in which find_broken_rule() found no fault. Receives are not tested,
+// because find_broken_rule() requires the receive of each input.
 std::optional<Fault> find_missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                        const WorkRecord& done);
 

@@ -15,17 +15,19 @@ bool is_backward(const Instruction& work) { return work.op != Op::forward; }
 ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
                            const std::vector<StageCost>& costs)
     : shape_(shape), holdings_(holdings), costs_(costs), channel_of_input_(2 * holdings.count_passes()) {
-    std::map<std::tuple<int, int, bool>, std::size_t> channels;  // by (source, destination, of gradients)
-    const auto find_channel = [&](int source, int destination, bool of_gradients) {
-        return channels.try_emplace({source, destination, of_gradients}, channels.size()).first->second;
+    std::map<std::tuple<int, int, bool>, std::size_t> channels;  // by (source, destination, is_gradient)
+    const auto find_or_add_channel = [&](int source, int destination, bool is_gradient) {
+        return channels.try_emplace({source, destination, is_gradient}, channels.size()).first->second;
     };
     for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
         for (int m = 0; m < shape.microbatches; ++m) {
             const int sender = shape.find_executor(stage, m);
             const int receiver = shape.find_executor(stage + 1, m);
             if (sender == receiver) continue;
-            channel_of_input_[2 * holdings.pass_index(stage + 1, m)] = find_channel(sender, receiver, false);
-            channel_of_input_[2 * holdings.pass_index(stage, m) + 1] = find_channel(receiver, sender, true);
+            channel_of_input_[2 * holdings.pass_index(stage + 1, m)] =
+                find_or_add_channel(sender, receiver, false);
+            channel_of_input_[2 * holdings.pass_index(stage, m) + 1] =
+                find_or_add_channel(receiver, sender, true);
         }
     }
     last_arrival_times_.resize(channels.size());
@@ -38,7 +40,7 @@ void ProgramClock::reset() {
     backward_ready_times_.assign(holdings_.count_passes(), never);
     backward_end_times_.assign(holdings_.all_holdings().size(), 0);
     std::fill(last_arrival_times_.begin(), last_arrival_times_.end(), 0);
-    // The forwards of the first stage read no message.
+    // The forwards of stage 0 read no activation. The passes of stage 0 have the first indices.
     std::fill_n(forward_ready_times_.begin(), shape_.microbatches, 0);
 }
 
@@ -55,7 +57,7 @@ Delivery ProgramClock::execute(int team, const Instruction& instruction) {
         backward_end_times_[holdings_.find_holding(
             holdings_.pass_index(instruction.stage, instruction.microbatch))] = time;
     }
-    return find_delivery(team, instruction);
+    return deliver_result(team, instruction);
 }
 
 double ProgramClock::find_cost(const Instruction& instruction) const {
@@ -66,7 +68,9 @@ double ProgramClock::find_cost(const Instruction& instruction) const {
     return cost.backward_input + cost.backward_weight;
 }
 
-Delivery ProgramClock::find_delivery(int team, const Instruction& instruction) {
+// Records the arrival of the result at the instruction that reads it. Returns an empty Delivery if no
+// instruction reads it.
+Delivery ProgramClock::deliver_result(int team, const Instruction& instruction) {
     const auto [op, stage, microbatch, age] = instruction;
     if (op == Op::backward_weight) return {};
     Instruction work{Op::backward, stage - 1, microbatch};
@@ -83,7 +87,8 @@ Delivery ProgramClock::find_delivery(int team, const Instruction& instruction) {
     return {holdings_.find_team(pass), time, work};
 }
 
-// Messages of a channel do not overtake each other.
+// Returns the time at which the result that `team` has just computed in `stage` arrives at `work`. A message
+// never arrives before the previous message of its channel.
 double ProgramClock::compute_arrival_time(int team, int stage, const Instruction& work) {
     const std::size_t pass = holdings_.pass_index(work.stage, work.microbatch);
     const double computed_time = find_free_time(team);
@@ -108,15 +113,17 @@ double ProgramClock::compute_end() const {
     return end;
 }
 
-// A team reduces its stages from the last to the first: see lower(). Its reductions may overlap, because a
-// REDUCE only starts a reduction.
+// Returns the end of the last reduction of all teams. A team reduces its stages from the last to the first: see
+// lower(). The reductions of a team may overlap, because a REDUCE only starts a reduction.
 double ProgramClock::compute_reductions_end() const {
     double end = 0;
     for (int team = 0; team < shape_.teams; ++team) {
         double begin = 0;
-        for (std::size_t h = holdings_.end_index(team); h > holdings_.first_index(team); --h) {
-            const auto stage = static_cast<std::size_t>(holdings_.all_holdings()[h - 1].stage);
-            begin = std::max(begin, backward_end_times_[h - 1]);
+        for (std::size_t end_index = holdings_.end_index(team); end_index > holdings_.first_index(team);
+             --end_index) {
+            const std::size_t holding = end_index - 1;
+            const auto stage = static_cast<std::size_t>(holdings_.all_holdings()[holding].stage);
+            begin = std::max(begin, backward_end_times_[holding]);
             end = std::max(end, begin + costs_[stage].reduce);
         }
     }
@@ -125,21 +132,21 @@ double ProgramClock::compute_reductions_end() const {
 
 double compute_duration(const std::vector<Program>& programs, ProgramClock& clock) {
     clock.reset();
-    std::vector<std::size_t> next_position(programs.size());
+    std::vector<std::size_t> next_positions(programs.size());
     std::vector<int> runnable_teams(programs.size());  // teams that may be able to continue
     std::iota(runnable_teams.rbegin(), runnable_teams.rend(), 0);
     while (!runnable_teams.empty()) {
         const int team = runnable_teams.back();
         runnable_teams.pop_back();
         const Program& program = programs[static_cast<std::size_t>(team)];
-        std::size_t& next = next_position[static_cast<std::size_t>(team)];
+        std::size_t& next = next_positions[static_cast<std::size_t>(team)];
         for (; next < program.size() && clock.find_ready_time(program[next]) < never; ++next) {
             const Delivery delivery = clock.execute(team, program[next]);
             if (delivery.team >= 0 && delivery.team != team) runnable_teams.push_back(delivery.team);
         }
     }
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        if (next_position[team] < programs[team].size()) return never;
+        if (next_positions[team] < programs[team].size()) return never;
     }
     return clock.compute_end();
 }

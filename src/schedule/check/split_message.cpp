@@ -8,6 +8,7 @@
 namespace trireme::schedule {
 namespace {
 
+// The program of `team` must contain the instruction.
 std::string describe_instruction(const std::vector<Program>& programs, int team,
                                  const Instruction& instruction) {
     const Program& program = programs[static_cast<std::size_t>(team)];
@@ -19,7 +20,8 @@ std::string describe_instruction(const std::vector<Program>& programs, int team,
 
 std::optional<Fault> find_split_message(const std::vector<Program>& programs, const PipelineShape& shape) {
     const WorkSet repeated_work = find_repeated_work(programs);
-    // Repeated work stands between a STEP and the next VALIDATE.
+    // In a step, the forwards and messages that may be repeated stand before the VALIDATEs of the previous
+    // step. All others stand after these VALIDATEs.
     const auto describe_side = [&](const Instruction& i) {
         return repeated_work.contains(i) ? "before" : "after";
     };

@@ -1,4 +1,4 @@
-// Finds messages of which only some instructions are repeated after a speculative update is rolled back.
+// Finds messages whose send, receive and reader are not all repeated after a rollback, although one of them is.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace trireme::schedule {
 
-// Finds the first message with an activation for which some of send, receive and reader are repeated after a
-// rollback, and others are not. The fault names the receive. `programs` must be complete.
+// Finds the first message with an activation of which only one or two of send, receive and reader are repeated
+// after a rollback. (The reader is the forward that reads the message. Messages with gradients are never
+// repeated.) The position of the fault is that of the receive. `programs` must be complete.
 std::optional<Fault> find_split_message(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

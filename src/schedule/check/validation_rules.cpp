@@ -10,23 +10,26 @@ namespace {
 
 using RuleViolation = std::optional<std::string>;
 
-// The progress of a team: the smallest and largest counts of collectives over its stages.
+// The progress of a team: the smallest and largest numbers of REDUCEs, STEPs and VALIDATEs that the team has
+// done for one of its stages.
 struct Progress {
     int min_reduces = 0;
     int min_updates = 0;
     int max_updates = 0;
     int min_validations = 0;
     int max_validations = 0;
-    int stage_to_update = 0;    // a stage with min_updates
-    int stage_to_validate = 0;  // a stage with min_validations
+    int stage_to_update = 0;    // the first stage with min_updates
+    int stage_to_validate = 0;  // the first stage with min_validations
 
-    // True if the team has done some but not all STEPs, or VALIDATEs, of a step.
-    bool is_within_steps() const { return min_updates < max_updates; }
-    bool is_within_validates() const { return min_validations < max_validations; }
-    // True between the STEPs of a step and its VALIDATEs.
+    // True if the team has done the STEP of the current step for some of its stages, but not for all.
+    bool is_within_updates() const { return min_updates < max_updates; }
+    // True if the team has done the VALIDATE of the current step for some of its stages, but not for all.
+    bool is_within_validations() const { return min_validations < max_validations; }
+    // True after the STEPs of a step and before its last VALIDATE.
     bool may_roll_back() const { return min_updates > min_validations; }
 };
 
+// The team must hold a stage.
 Progress find_progress(const InstructionContext& context) {
     const std::vector<StageRecord>& records = context.earlier_work.stage_records(context.team);
     const auto [min_update, max_update] = std::ranges::minmax_element(records, {}, &StageRecord::updates);
@@ -47,16 +50,19 @@ std::string describe_position(const InstructionContext& context) {
 
 bool is_forward_op(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 
-// Returns the step of an instruction. For a REDUCE it is the number of earlier REDUCEs of its stage.
+// Returns the step to which the instruction belongs, counted from 0. The step of a REDUCE is the number of
+// earlier REDUCEs of its stage. Must not be called for a STEP or a VALIDATE.
 int find_step(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     return has_microbatch(op) ? context.shape.find_step(microbatch)
                               : context.earlier_work.find_record(context.team, stage).reduces;
 }
 
+// Checks an instruction after the first and before the last STEP of a step, or between its VALIDATEs. The
+// instruction must be the same collective for a stage that does not have it yet.
 RuleViolation find_separated_collective(const InstructionContext& context, const Progress& progress) {
-    const Op op = progress.is_within_steps() ? Op::step : Op::validate;
-    const int stage = progress.is_within_steps() ? progress.stage_to_update : progress.stage_to_validate;
+    const Op op = progress.is_within_updates() ? Op::step : Op::validate;
+    const int stage = progress.is_within_updates() ? progress.stage_to_update : progress.stage_to_validate;
     const StageRecord& record = context.earlier_work.find_record(context.team, context.instruction().stage);
     const int done_count = op == Op::step ? record.updates : record.validations;
     const int min_count = op == Op::step ? progress.min_updates : progress.min_validations;
@@ -67,6 +73,8 @@ RuleViolation find_separated_collective(const InstructionContext& context, const
         "VALIDATEs");
 }
 
+// Checks an instruction after the STEPs of a step and before its VALIDATEs. Because steps are numbered from 0,
+// the next step has the number min_updates.
 RuleViolation find_unrepeatable_work(const InstructionContext& context, const Progress& progress) {
     const Op op = context.instruction().op;
     if (op == Op::validate) return std::nullopt;
@@ -77,6 +85,8 @@ RuleViolation find_unrepeatable_work(const InstructionContext& context, const Pr
                to_string(Instruction{Op::validate, progress.stage_to_validate}));
 }
 
+// Checks an instruction while all updates of the team are validated. The instruction must belong to the step
+// with the number min_updates.
 RuleViolation find_work_of_other_step(const InstructionContext& context, const Progress& progress) {
     const auto [op, stage, microbatch, age] = context.instruction();
     if (op == Op::step && progress.min_reduces <= progress.min_updates) {
@@ -104,9 +114,9 @@ RuleViolation find_broken_validation_rule(const InstructionContext& context) {
         return cat(describe_position(context),
                    ", validates an update, but those of these programs guess nothing");
     }
-    if (RuleViolation old = find_old_weights(context)) return old;
+    if (RuleViolation old_weights = find_old_weights(context)) return old_weights;
     const Progress progress = find_progress(context);
-    if (progress.is_within_steps() || progress.is_within_validates())
+    if (progress.is_within_updates() || progress.is_within_validations())
         return find_separated_collective(context, progress);
     return progress.may_roll_back() ? find_unrepeatable_work(context, progress)
                                     : find_work_of_other_step(context, progress);

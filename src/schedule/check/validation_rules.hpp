@@ -8,8 +8,9 @@
 
 namespace trireme::schedule {
 
-// Returns a sentence that names the instruction and the rule that it breaks; empty if it breaks no rule. If
-// updates are not speculative, only a VALIDATE breaks a rule.
+// Returns a sentence that names the instruction and the rule that the instruction breaks; empty if it breaks no
+// rule. If updates are not speculative, the only rule is that programs have no VALIDATE. The team must hold the
+// stage of the instruction.
 std::optional<std::string> find_broken_validation_rule(const InstructionContext& context);
 
 }  // namespace trireme::schedule

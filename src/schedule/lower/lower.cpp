@@ -18,42 +18,45 @@ namespace {
 // Source team, destination team, and receive_forward or receive_backward.
 using ChannelKey = std::tuple<int, int, Op>;
 
-// Positions of the compute instructions of one team, by the receive whose tensor they read: (op, stage,
-// micro-batch).
+// Positions of the compute instructions of one team. The key is the (op, stage, micro-batch) of the receive
+// whose tensor the instruction reads.
 using Readers = std::map<std::tuple<Op, int, int>, std::size_t>;
 
 // A receive to be inserted into a program. Positions are counted in the program without receives.
 struct ReceiveInsertion {
-    std::size_t position = 0;   // the receive is inserted before this position
-    std::size_t needed_at = 0;  // last position at which this or an earlier receive of the channel is read
+    std::size_t position = 0;  // the receive is inserted before this position
+    // The last position at which an instruction reads the tensor of this receive, or of an earlier receive of
+    // the same channel.
+    std::size_t last_reader_position = 0;
     Instruction receive;
 };
 
-bool makes_gradient(Op op) { return op == Op::backward || op == Op::backward_input; }
+bool computes_input_gradient(Op op) { return op == Op::backward || op == Op::backward_input; }
 
 bool is_message(Op op) { return is_send(op) || is_receive(op); }
 
-// Returns the send of the result of an instruction, if another team reads the result. Empty for instructions
-// that do not fit the shape, as in a faulty program from a file.
-std::optional<Instruction> find_send(const Instruction& compute_instruction, int team,
-                                     const PipelineShape& shape) {
+// Returns the send of the result of an instruction of `team`; empty if no other team reads a result. Empty also
+// for an instruction whose stage or micro-batch the shape does not have, as in a faulty program from a file.
+std::optional<Instruction> find_result_send(const Instruction& compute_instruction, int team,
+                                            const PipelineShape& shape) {
     const bool is_forward = compute_instruction.op == Op::forward;
-    if (!is_forward && !makes_gradient(compute_instruction.op)) return std::nullopt;
-    const int next = is_forward ? compute_instruction.stage + 1 : compute_instruction.stage - 1;
-    const bool is_inside = compute_instruction.stage >= 0 && compute_instruction.stage < shape.stages() &&
-                           next >= 0 && next < shape.stages();
-    if (!is_inside || compute_instruction.microbatch < 0 ||
+    if (!is_forward && !computes_input_gradient(compute_instruction.op)) return std::nullopt;
+    const int reader_stage = is_forward ? compute_instruction.stage + 1 : compute_instruction.stage - 1;
+    const bool has_both_stages = compute_instruction.stage >= 0 && compute_instruction.stage < shape.stages() &&
+                                 reader_stage >= 0 && reader_stage < shape.stages();
+    if (!has_both_stages || compute_instruction.microbatch < 0 ||
         compute_instruction.microbatch >= shape.count_microbatches())
         return std::nullopt;
-    if (shape.find_executor(next, compute_instruction.microbatch) == team) return std::nullopt;
+    if (shape.find_executor(reader_stage, compute_instruction.microbatch) == team) return std::nullopt;
     return Instruction{is_forward ? Op::send_forward : Op::send_backward, compute_instruction.stage,
                        compute_instruction.microbatch};
 }
 
-// A send follows the compute instruction whose result it carries. If this instruction runs ahead of the
-// VALIDATEs, and the instruction that reads the result does not, the send follows the VALIDATEs.
+// Adds the sends to a program of compute instructions, REDUCEs, STEPs and VALIDATEs. A send follows the compute
+// instruction whose result it carries. If this instruction runs ahead of the VALIDATEs, and the instruction
+// that reads the result does not, the send follows the VALIDATEs.
 Program insert_sends(const Program& program, int team, const StepStarts& starts, const PipelineShape& shape) {
-    const std::vector<StepStart> step_starts = starts.find_starts(program);
+    const std::vector<StepStart> starts_in_program = starts.find_starts(program);
     std::map<std::size_t, Program> deferred_sends;  // by the position before which they are inserted
     Program result;
     for (std::size_t i = 0; i <= program.size(); ++i) {
@@ -62,11 +65,11 @@ Program insert_sends(const Program& program, int team, const StepStarts& starts,
         }
         if (i == program.size()) break;
         result.push_back(program[i]);
-        const std::optional<Instruction> send = find_send(program[i], team, shape);
+        const std::optional<Instruction> send = find_result_send(program[i], team, shape);
         if (!send) continue;
         const Instruction reader{Op::forward, send->stage + 1, send->microbatch};
         const std::size_t after_validates =
-            step_starts[static_cast<std::size_t>(shape.find_step(send->microbatch))].after_validates;
+            starts_in_program[static_cast<std::size_t>(shape.find_step(send->microbatch))].after_validates;
         const bool is_deferred =
             starts.runs_ahead(program[i]) && !starts.runs_ahead(reader) && after_validates > i;
         (is_deferred ? deferred_sends[after_validates] : result).push_back(*send);
@@ -79,7 +82,7 @@ Readers index_readers(const Program& program) {
     for (std::size_t i = 0; i < program.size(); ++i) {
         const auto [op, stage, microbatch, age] = program[i];
         if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, microbatch}, i);
-        if (makes_gradient(op)) readers.try_emplace({Op::receive_backward, stage, microbatch}, i);
+        if (computes_input_gradient(op)) readers.try_emplace({Op::receive_backward, stage, microbatch}, i);
     }
     return readers;
 }
@@ -106,20 +109,22 @@ public:
           starts_(starts),
           shape_(shape),
           readers_(index_readers(program)),
-          step_starts_(starts.find_starts(program)) {}
+          starts_in_program_(starts.find_starts(program)) {}
 
-    // Returns the receives of one channel with their positions. A receive that no instruction reads stands at
-    // the end of the program.
+    // Returns the receives of one channel with their positions. A receive takes the slot of the receive that
+    // comes `slots` earlier in the channel, and stands after the reader of that receive. If no instruction
+    // reads the earlier receive, the later one stands at the end of the program.
     std::vector<ReceiveInsertion> plan_insertions(const Program& receives) const {
         const auto slots = static_cast<std::size_t>(shape_.slots);
         std::vector<ReceiveInsertion> insertions;
         ReceiveInsertion insertion;
         for (std::size_t k = 0; k < receives.size(); ++k) {
             if (k >= slots)
-                insertion.position =
-                    std::max(insertion.position, find_position_after_sends(find_reader(receives[k - slots])));
+                insertion.position = std::max(
+                    insertion.position, find_position_after_sends(find_reader_position(receives[k - slots])));
             insertion.position = std::max(insertion.position, find_earliest_position(receives[k]));
-            insertion.needed_at = std::max(insertion.needed_at, find_reader(receives[k]));
+            insertion.last_reader_position =
+                std::max(insertion.last_reader_position, find_reader_position(receives[k]));
             insertion.receive = receives[k];
             insertions.push_back(insertion);
         }
@@ -127,20 +132,23 @@ public:
     }
 
 private:
-    std::size_t find_reader(const Instruction& receive) const {
+    // Returns the length of the program if no instruction reads the receive.
+    std::size_t find_reader_position(const Instruction& receive) const {
         const auto reader = readers_.find({receive.op, receive.stage, receive.microbatch});
         return reader == readers_.end() ? program_.size() : reader->second;
     }
 
-    // Returns the position after an instruction and the sends that follow it.
+    // Returns the position after an instruction and the sends that directly follow it.
     std::size_t find_position_after_sends(std::size_t instruction_position) const {
         std::size_t position = std::min(instruction_position + 1, program_.size());
         while (position < program_.size() && is_send(program_[position].op)) ++position;
         return position;
     }
 
+    // Returns the position after the STEPs or VALIDATEs that the reader of the receive must follow.
     std::size_t find_earliest_position(const Instruction& receive) const {
-        const StepStart& start = step_starts_[static_cast<std::size_t>(shape_.find_step(receive.microbatch))];
+        const StepStart& start =
+            starts_in_program_[static_cast<std::size_t>(shape_.find_step(receive.microbatch))];
         const Instruction reader{Op::forward, receive.stage, receive.microbatch};
         const bool runs_ahead = receive.op == Op::receive_forward && starts_.runs_ahead(reader);
         return runs_ahead ? start.after_steps : start.after_validates;
@@ -150,16 +158,16 @@ private:
     const StepStarts& starts_;
     const PipelineShape& shape_;
     Readers readers_;
-    std::vector<StepStart> step_starts_;
+    std::vector<StepStart> starts_in_program_;  // per step
 };
 
 Program insert_receives(const Program& program, std::vector<ReceiveInsertion> insertions) {
-    // Both keys ascend along each channel, and a stable sort does not exchange receives with equal keys. So the
-    // receives of a channel keep their order.
-    std::stable_sort(insertions.begin(), insertions.end(),
-                     [](const ReceiveInsertion& a, const ReceiveInsertion& b) {
-                         return std::tie(a.position, a.needed_at) < std::tie(b.position, b.needed_at);
-                     });
+    // Neither of the two sort keys decreases along a channel, and a stable sort does not exchange receives with
+    // equal keys. So the receives of a channel keep their order.
+    std::stable_sort(
+        insertions.begin(), insertions.end(), [](const ReceiveInsertion& a, const ReceiveInsertion& b) {
+            return std::tie(a.position, a.last_reader_position) < std::tie(b.position, b.last_reader_position);
+        });
     Program result;
     auto insertion = insertions.begin();
     for (std::size_t i = 0; i <= program.size(); ++i) {
@@ -190,20 +198,22 @@ void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
     }
 }
 
-// Returns the position of the REDUCE of `stage`: after the last backward or weight half and the messages that
-// follow it.
+// Returns the position of the REDUCE of `stage`: after the last backward or weight half of the stage and the
+// messages that directly follow it. If there is no backward, returns the position after the messages with which
+// the program begins.
 std::size_t find_reduce_position(const Program& program, int stage) {
     std::size_t position = 0;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        const bool frees_activations = program[i].op == Op::backward || program[i].op == Op::backward_weight;
-        if (frees_activations && program[i].stage == stage) position = i + 1;
+        const bool adds_weight_gradient = program[i].op == Op::backward || program[i].op == Op::backward_weight;
+        if (adds_weight_gradient && program[i].stage == stage) position = i + 1;
     }
     while (position < program.size() && is_message(program[position].op)) ++position;
     return position;
 }
 
-// Adds the missing REDUCEs, from the last stage to the first, the order in which gradients become complete.
-// Teams that hold several common stages must use the same order, even a team that executes no micro-batch.
+// Adds the missing REDUCEs, from the last stage to the first: the order in which gradients become complete.
+// Teams that hold the same stages must reduce them in the same order. This also applies to a team that executes
+// no micro-batch. `held_stages` ascends.
 void add_reduces(Program& program, const std::vector<int>& held_stages) {
     std::size_t position = 0;
     for (auto stage = held_stages.rbegin(); stage != held_stages.rend(); ++stage) {
@@ -237,7 +247,8 @@ void add_collectives(std::vector<Program>& programs, const PipelineShape& shape)
     }
 }
 
-// Returns a lower bound on the number of messages that a channel with messages carries in a step.
+// Returns a lower bound on the number of messages that a channel carries in a step, if it carries any. Also
+// counts the tensors that a team passes to itself, which can only lower the bound.
 int count_min_messages(const PipelineShape& shape) {
     int min_messages = shape.microbatches;
     for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {
@@ -254,9 +265,9 @@ bool has_messages(const Program& program) {
     return std::any_of(program.begin(), program.end(), [](const Instruction& i) { return is_message(i.op); });
 }
 
-// Returns `shape` with enough steps for fold() to find two complete bodies, although receives are posted up to
-// `slots` messages before they are read.
-PipelineShape add_steps_to_fold(const Phases& compute, PipelineShape shape) {
+// Returns `shape`, which describes one step, with the number of steps that fold() needs. The second and the
+// third step must be complete bodies, although a receive may stand up to `slots` messages before its reader.
+PipelineShape make_shape_to_fold(const Phases& compute, PipelineShape shape) {
     shape.steps =
         count_representative_steps(compute, shape.microbatches) + 1 + shape.slots / count_min_messages(shape);
     return shape;
@@ -283,16 +294,17 @@ Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
     if (!keeps_work_in_flight(compute, shape.microbatches)) {
         return {.prologue = compute.prologue, .body = lower(compute.body, shape)};
     }
-    const PipelineShape shape_to_fold = add_steps_to_fold(compute, shape);
+    const PipelineShape shape_to_fold = make_shape_to_fold(compute, shape);
     return fold(lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold), shape_to_fold);
 }
 
 std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& shape) {
     if (!keeps_work_in_flight(compute, shape.microbatches)) return "";
-    // Without a prologue, work for later steps has micro-batch numbers that verify_programs() rejects.
+    // The body of phases without a prologue has work on later steps, with micro-batch numbers that
+    // verify_programs() rejects.
     if (!has_prologue(compute))
         return verify_programs(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
-    const PipelineShape shape_to_fold = add_steps_to_fold(compute, shape);
+    const PipelineShape shape_to_fold = make_shape_to_fold(compute, shape);
     const std::vector<Program> programs = lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold);
     if (const Verdict verdict = verify_programs(programs, shape_to_fold); !verdict.is_proved())
         return verdict.fault->what;

@@ -6,6 +6,7 @@
 namespace trireme::schedule {
 namespace {
 
+// Counts the buffers that are in use while `team` executes its program: see count_row_buffers().
 class BufferCounter {
 public:
     BufferCounter(int team, const PipelineShape& shape) : team_(team), shape_(shape) {}
@@ -13,27 +14,29 @@ public:
     void execute(const Instruction& instruction) {
         const auto [op, stage, microbatch, age] = instruction;
         if (is_receive(op)) take_buffer();
-        if (op == Op::forward && !shape_.is_training) free_buffer_if(arrives_by_message(stage - 1, microbatch));
-        if (op == Op::backward || op == Op::backward_input) make_gradient(stage, microbatch);
+        if (op == Op::forward && !shape_.is_training) free_buffer_if(has_other_executor(stage - 1, microbatch));
+        if (op == Op::backward || op == Op::backward_input) produce_gradient(stage, microbatch);
         if (op == Op::backward || op == Op::backward_weight) free_backward_buffers(stage, microbatch);
     }
 
     std::size_t max_in_use() const { return max_in_use_; }
 
 private:
-    bool is_stage(int stage) const { return stage >= 0 && stage < shape_.stages(); }
-    bool arrives_by_message(int from_stage, int microbatch) const {
-        return is_stage(from_stage) && shape_.find_executor(from_stage, microbatch) != team_;
+    bool has_stage(int stage) const { return stage >= 0 && stage < shape_.stages(); }
+    // True if the stage exists and another team executes the micro-batch in it.
+    bool has_other_executor(int stage, int microbatch) const {
+        return has_stage(stage) && shape_.find_executor(stage, microbatch) != team_;
     }
 
     void take_buffer() { max_in_use_ = std::max(max_in_use_, ++in_use_); }
     void free_buffer_if(bool is_in_use) { in_use_ -= is_in_use ? 1 : 0; }
 
-    // Takes a buffer for the gradient that the previous stage reads. If all slots of the channel to that stage
-    // hold earlier gradients, the oldest of them must have been sent before, and its buffer is free again.
-    void make_gradient(int stage, int microbatch) {
+    // Takes a buffer for the gradient that `stage` computes and the previous stage reads. If earlier gradients
+    // occupy all slots of the channel, the oldest of them must have been sent before, so that its buffer is
+    // free.
+    void produce_gradient(int stage, int microbatch) {
         if (stage == 0) return;
-        if (arrives_by_message(stage - 1, microbatch)) {
+        if (has_other_executor(stage - 1, microbatch)) {
             std::size_t& in_flight = gradients_in_flight_[shape_.find_executor(stage - 1, microbatch)];
             const bool is_full = in_flight == static_cast<std::size_t>(shape_.slots);
             free_buffer_if(is_full);
@@ -42,16 +45,16 @@ private:
         take_buffer();
     }
 
-    // Frees the buffers of the activation and of the gradient that the stage has read. Called when both halves
-    // of the backward are done. An activation that the same team computed has no such buffer.
+    // Frees the buffers of the activation and of the gradient that the stage has read. Called after both halves
+    // of the backward. An activation that the same team computed is in its stash and has no buffer to free.
     void free_backward_buffers(int stage, int microbatch) {
-        free_buffer_if(arrives_by_message(stage - 1, microbatch));
-        free_buffer_if(is_stage(stage + 1));
+        free_buffer_if(has_other_executor(stage - 1, microbatch));
+        free_buffer_if(has_stage(stage + 1));
     }
 
     int team_;
     const PipelineShape& shape_;
-    // Per destination team: number of gradients whose send may not be complete.
+    // Per destination team: number of gradients that may not have been sent yet, at most `slots`.
     std::map<int, std::size_t> gradients_in_flight_;
     std::size_t in_use_ = 0;
     std::size_t max_in_use_ = 0;

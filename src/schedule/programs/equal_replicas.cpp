@@ -12,17 +12,19 @@ struct ReplicaSizes {
     int microbatches = 1;  // per replica and step
 };
 
+// Returns the sizes that pipeline replicas have if they are equal; nothing if `shape` cannot consist of several
+// equal replicas.
 std::optional<ReplicaSizes> find_replica_sizes(const PipelineShape& shape) {
     if (shape.holders.empty() || shape.executor.size() != shape.holders.size()) return std::nullopt;
     const int replicas = static_cast<int>(shape.holders.front().size());
-    const bool divides_evenly =
+    const bool may_have_replicas =
         replicas > 1 && shape.teams % replicas == 0 && shape.microbatches % replicas == 0;
-    if (!divides_evenly || shape.teams < 1 || shape.microbatches < 1) return std::nullopt;
+    if (!may_have_replicas || shape.teams < 1 || shape.microbatches < 1) return std::nullopt;
     return ReplicaSizes{replicas, shape.teams / replicas, shape.microbatches / replicas};
 }
 
-// True if `team_ids` has `per_replica` entries for each pipeline replica, those of the first replica are its
-// own teams, and each further replica has the entries of the previous one plus `offset`.
+// True if `team_ids` has `per_replica` entries for each pipeline replica. The entries of the first replica must
+// be its own teams. Each further replica must have the entries of the previous replica plus `offset`.
 bool repeats_with_offset(const std::vector<int>& team_ids, const ReplicaSizes& sizes, std::size_t per_replica,
                          int offset) {
     if (team_ids.size() != per_replica * static_cast<std::size_t>(sizes.replicas)) return false;
@@ -34,10 +36,10 @@ bool repeats_with_offset(const std::vector<int>& team_ids, const ReplicaSizes& s
 }
 
 bool has_equal_replicas(const PipelineShape& shape, const ReplicaSizes& sizes) {
-    const auto per_replica = static_cast<std::size_t>(sizes.microbatches);
+    const auto microbatches = static_cast<std::size_t>(sizes.microbatches);
     for (std::size_t s = 0; s < shape.holders.size(); ++s) {
         if (!repeats_with_offset(shape.holders[s], sizes, 1, sizes.teams)) return false;
-        if (!repeats_with_offset(shape.executor[s], sizes, per_replica, sizes.teams)) return false;
+        if (!repeats_with_offset(shape.executor[s], sizes, microbatches, sizes.teams)) return false;
     }
     const std::vector<int>& max_activations = shape.max_activations;
     if (max_activations.empty()) return true;
@@ -45,6 +47,7 @@ bool has_equal_replicas(const PipelineShape& shape, const ReplicaSizes& sizes) {
            std::equal(max_activations.begin() + sizes.teams, max_activations.end(), max_activations.begin());
 }
 
+// The first replica has the first entries of all lists of the shape.
 PipelineShape make_replica_shape(PipelineShape shape, const ReplicaSizes& sizes) {
     shape.teams = sizes.teams;
     shape.microbatches = sizes.microbatches;
@@ -80,8 +83,9 @@ bool is_shifted_program(const Program& program, const Program& first_program, in
 
 Instruction FirstReplica::translate_to_replica(int replica, Instruction instruction) const {
     if (!has_microbatch(instruction.op)) return instruction;
-    // In the complete shape, the micro-batches of the other replicas stand between two steps of a replica, and
-    // those of lower replicas stand before its first step.
+    // The complete shape numbers micro-batches step by step, and within a step replica by replica. So
+    // the number grows by shape.microbatches for each other replica in each earlier step, and for each lower
+    // replica in the same step.
     const int shifts = shape.find_step(instruction.microbatch) * (replicas - 1) + replica;
     instruction.microbatch += shifts * shape.microbatches;
     return instruction;

@@ -44,33 +44,35 @@ const char* format_op(Op op) {
     throw BugError(cat("instruction without a word: ", static_cast<int>(op)));
 }
 
-// The text of an instruction in parts: "2", "SEND_F" and "0" of "2SEND_F0"; "2", "F", "0" and "1" of "2F0@1".
+// The text of an instruction in parts: "2", "SEND_F" and "0" of "2SEND_F0"; "2", "F", "0" and "1" of "2F0@1";
+// "", "REDUCE" and "2" of "REDUCE2".
 struct InstructionParts {
     std::string_view first_number;
     std::string_view op_text;
     std::string_view last_number;
-    std::optional<std::string_view> age;
+    std::optional<std::string_view> age;  // the text after @; empty if there is no @
 };
 
 InstructionParts split_instruction(std::string_view text) {
     constexpr std::string_view digits = "0123456789";
     std::optional<std::string_view> age;
-    if (const std::size_t mark = text.find('@'); mark != std::string_view::npos) {
-        age = text.substr(mark + 1);
-        text = text.substr(0, mark);
+    if (const std::size_t at_sign = text.find('@'); at_sign != std::string_view::npos) {
+        age = text.substr(at_sign + 1);
+        text = text.substr(0, at_sign);
     }
     const std::size_t op_begin = std::min(text.find_first_not_of(digits), text.size());
-    const std::size_t last = text.find_last_not_of(digits);
-    const std::size_t op_end = last == std::string_view::npos ? op_begin : last + 1;
+    const std::size_t op_last = text.find_last_not_of(digits);
+    const std::size_t op_end = op_last == std::string_view::npos ? op_begin : op_last + 1;
     return {.first_number = text.substr(0, op_begin),
             .op_text = text.substr(op_begin, op_end - op_begin),
             .last_number = text.substr(op_end),
             .age = age};
 }
 
-// Limit of stage, micro-batch and age numbers, so that sums of them fit in an int.
+// Largest number of a stage, a micro-batch or an age. The limit keeps sums of these numbers within an int.
 constexpr int max_number = 1 << 24;
 
+// Returns nothing if the text is not a number or exceeds max_number.
 std::optional<int> parse_number(std::string_view digits) {
     int number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -82,7 +84,7 @@ std::optional<int> parse_number(std::string_view digits) {
 // Returns nothing if the parts do not form an instruction.
 std::optional<Instruction> parse_instruction(const InstructionParts& parts) {
     const auto op = std::find_if(std::begin(all_ops), std::end(all_ops),
-                                 [&](Op o) { return parts.op_text == format_op(o); });
+                                 [&](Op candidate) { return parts.op_text == format_op(candidate); });
     if (op == std::end(all_ops)) return std::nullopt;
     const std::optional<int> first_number = parse_number(parts.first_number);
     const std::optional<int> last_number = parse_number(parts.last_number);

@@ -1,4 +1,4 @@
-// Finds the instructions that belong together, and describes positions in programs.
+// Finds the peers of messages and the work that a rollback repeats, and describes positions in programs.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trireme::schedule {
 
-// Returns the team at the other end of a send or a receive.
+// Returns the team at the other end of a send or a receive. The stage of the other end must exist in the shape.
 int find_peer(const Instruction& message, const PipelineShape& shape);
 
 // Return the instruction at the other end of the message: the send of a receive, and the receive of a send.
@@ -34,7 +34,8 @@ private:
     std::set<std::tuple<Op, int, int>> keys_;
 };
 
-// Returns the instructions between a STEP and the next VALIDATE, which are repeated after a rollback.
+// Returns the passes and messages of all teams between a STEP and the next VALIDATE: they are repeated after a
+// rollback. Updates must be speculative.
 WorkSet find_repeated_work(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

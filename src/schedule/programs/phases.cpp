@@ -10,8 +10,9 @@
 namespace trireme::schedule {
 namespace {
 
-// Concatenates a prologue and `steps` bodies of one team. Omits instructions for micro-batches of later steps,
-// and the REDUCEs, STEPs and VALIDATEs that exceed the number in `steps` bodies.
+// Concatenates the prologue and `steps` bodies of one team. Omits instructions for micro-batches of steps after
+// the first `steps`. Omits the last REDUCEs, STEPs and VALIDATEs, too, if there are more than in `steps`
+// bodies.
 class Unroller {
 public:
     Unroller(const Program& body, const PipelineShape& shape, int steps)
@@ -19,6 +20,7 @@ public:
         for (const Instruction& instruction : body) ++body_counts_[instruction.op][instruction.stage];
     }
 
+    // Appends the body of a step; or, with step 0, the prologue.
     void append(const Program& phase, int step) {
         for (const Instruction& instruction : shift_microbatches(phase, step * microbatches_)) {
             if (belongs_to_steps(instruction)) program_.push_back(instruction);
@@ -28,34 +30,35 @@ public:
 
 private:
     // True if the instruction belongs to the first `steps_` steps. Counts the instruction if it is a
-    // collective.
+    // collective, so it must be called once per instruction, in order.
     bool belongs_to_steps(const Instruction& instruction) {
         if (has_microbatch(instruction.op)) return instruction.microbatch < steps_ * microbatches_;
-        const int per_body = body_counts_[instruction.op][instruction.stage];
-        return counts_[instruction.op][instruction.stage]++ < steps_ * per_body;
+        const int count_per_body = body_counts_[instruction.op][instruction.stage];
+        return collective_counts_[instruction.op][instruction.stage]++ < steps_ * count_per_body;
     }
 
     using Counts = std::map<Op, std::map<int, int>>;  // number of instructions, by op and stage
 
     int microbatches_;
     int steps_;
-    Counts body_counts_;  // instructions of one body
-    Counts counts_;       // REDUCEs, STEPs and VALIDATEs met so far
+    Counts body_counts_;        // instructions of one body
+    Counts collective_counts_;  // REDUCEs, STEPs and VALIDATEs passed to belongs_to_steps()
     Program program_;
 };
 
-// Returns the end of each step: the position after its last STEP or, if the program has VALIDATEs, its last
-// VALIDATE.
+// Returns the end of each step: the position after its last STEP or, if the program has VALIDATEs, after its
+// last VALIDATE. Empty for a program without STEPs.
 std::vector<std::size_t> find_step_ends(const Program& program, std::size_t steps) {
     const bool has_validates =
         std::any_of(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::validate; });
-    std::vector<std::size_t> ends_of_stages;
+    std::vector<std::size_t> collective_ends;  // position after each STEP or VALIDATE
     for (std::size_t i = 0; i < program.size(); ++i) {
-        if (program[i].op == (has_validates ? Op::validate : Op::step)) ends_of_stages.push_back(i + 1);
+        if (program[i].op == (has_validates ? Op::validate : Op::step)) collective_ends.push_back(i + 1);
     }
-    const std::size_t stages = ends_of_stages.size() / steps;
+    const std::size_t held_stages = collective_ends.size() / steps;  // a step has one end per held stage
     std::vector<std::size_t> ends;
-    for (std::size_t s = 1; s <= steps && stages > 0; ++s) ends.push_back(ends_of_stages[s * stages - 1]);
+    for (std::size_t s = 1; s <= steps && held_stages > 0; ++s)
+        ends.push_back(collective_ends[s * held_stages - 1]);
     return ends;
 }
 
@@ -67,11 +70,12 @@ Program copy_range(const Program& program, std::size_t begin, std::size_t end) {
 // The first three steps of a program.
 struct FirstSteps {
     Program first;  // the prologue and the first step
-    Program body;   // the second step, with the micro-batch numbers of the first
-    Program third;  // the third step, with the micro-batch numbers of the first
+    Program body;   // the second step, with micro-batches renumbered as in the first step
+    Program third;  // the third step, with micro-batches renumbered as in the first step
 };
 
-std::optional<FirstSteps> cut_into_steps(const Program& program, const PipelineShape& shape) {
+// Returns nothing if the program has fewer than three steps.
+std::optional<FirstSteps> cut_first_steps(const Program& program, const PipelineShape& shape) {
     const std::vector<std::size_t> ends = find_step_ends(program, static_cast<std::size_t>(shape.steps));
     if (ends.size() < 3) return std::nullopt;
     return FirstSteps{
@@ -91,7 +95,7 @@ bool ends_with(const Program& program, const Program& end) {
            std::equal(end.begin(), end.end(), program.end() - static_cast<std::ptrdiff_t>(end.size()));
 }
 
-// Returns the largest value of `find_value` over all instructions, but at least 0.
+// Returns the largest value of `find_value` over all instructions of the phases, but at least 0.
 template <class Function>
 int find_largest(const Phases& phases, const Function& find_value) {
     int largest = 0;
@@ -150,7 +154,7 @@ std::vector<Program> unroll(const Phases& phases, const PipelineShape& shape, in
 
 bool has_repeating_steps(const std::vector<Program>& programs, const PipelineShape& shape) {
     return std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
-        const std::optional<FirstSteps> first_steps = cut_into_steps(program, shape);
+        const std::optional<FirstSteps> first_steps = cut_first_steps(program, shape);
         return first_steps && ends_with(first_steps->first, first_steps->body) &&
                first_steps->third == first_steps->body;
     });
@@ -160,7 +164,7 @@ Phases fold(const std::vector<Program>& programs, const PipelineShape& shape) {
     Phases phases;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const Program& program = programs[team];
-        const std::optional<FirstSteps> first_steps = cut_into_steps(program, shape);
+        const std::optional<FirstSteps> first_steps = cut_first_steps(program, shape);
         if (!first_steps) throw BugError(cat("the program of team ", team, " has no three steps to fold"));
         if (!has_repeating_steps({program}, shape)) {
             throw BugError(cat("the program of team ", team, " does not repeat: ", to_string(program)));

@@ -15,8 +15,8 @@ void require_positive_sizes(int pipe, int replicas, int chunks, int microbatches
                           "; change --pipe, --data, --chunks or --microbatches"));
 }
 
-// Builds equal pipeline replicas. `positions` has, per stage, the position of its team within a pipeline
-// replica.
+// Builds the shape of equal pipeline replicas. `positions` has, per stage, the position of its team within a
+// pipeline replica. Each replica executes `microbatches_each` micro-batches of a step.
 PipelineShape make_replicated_shape(const std::vector<int>& positions, int replicas, int microbatches_each,
                                     bool is_training) {
     const int pipe = 1 + *std::max_element(positions.begin(), positions.end());
@@ -27,11 +27,11 @@ PipelineShape make_replicated_shape(const std::vector<int>& positions, int repli
                         .is_training = is_training};
     for (const int position : positions) {
         std::vector<int>& holders = shape.holders.emplace_back();
-        std::vector<int>& executor = shape.executor.emplace_back();
+        std::vector<int>& executors = shape.executor.emplace_back();  // per micro-batch of a step
         for (int replica = 0; replica < replicas; ++replica) {
             const int team = replica * pipe + position;
             holders.push_back(team);
-            executor.insert(executor.end(), static_cast<std::size_t>(microbatches_each), team);
+            executors.insert(executors.end(), static_cast<std::size_t>(microbatches_each), team);
         }
     }
     return shape;
@@ -74,8 +74,8 @@ PipelineShape make_uneven_shape(const std::vector<int>& replicas, int microbatch
     for (const int replica_count : replicas) {
         std::vector<int>& holders = shape.holders.emplace_back(static_cast<std::size_t>(replica_count));
         std::iota(holders.begin(), holders.end(), first_team);
-        std::vector<int>& executor = shape.executor.emplace_back();
-        for (int m = 0; m < microbatches; ++m) executor.push_back(first_team + m % replica_count);
+        std::vector<int>& executors = shape.executor.emplace_back();
+        for (int m = 0; m < microbatches; ++m) executors.push_back(first_team + m % replica_count);
         first_team += replica_count;
     }
     return shape;

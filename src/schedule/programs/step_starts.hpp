@@ -1,6 +1,6 @@
-// The positions at which steps begin in programs without receives. With speculative updates, some forwards of a
-// step stand before the VALIDATEs of the previous step ("run ahead"); all other work of the step stands after
-// them.
+// Finds the positions at which steps begin in programs that have no receives. With speculative updates, some
+// forwards of a step run ahead: they precede the VALIDATEs of the previous step. All other work of the step
+// follows these VALIDATEs.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,16 @@
 
 namespace trireme::schedule {
 
-// Positions in a program, counted from 0.
+// The earliest positions of the work of a step in a program, counted from 0. In the first step, after_steps is
+// 0, and after_validates follows the forwards that run ahead and the sends directly after these forwards.
 struct StepStart {
-    std::size_t after_steps = 0;  // after the STEPs of the previous step: forwards that run ahead begin here
-    std::size_t after_validates = 0;  // after the VALIDATEs of the previous step and the sends that follow them
+    std::size_t after_steps = 0;      // for forwards that run ahead: after the STEPs of the previous step
+    std::size_t after_validates = 0;  // for other work: after the VALIDATEs of the previous step, and the sends
+                                      // directly after these VALIDATEs
 };
 
-// No VALIDATE precedes the first step. In the first step the forwards that correspond to those running ahead in
-// later steps count as running ahead, too. If updates are not speculative, no forward runs ahead, and both
-// positions of all steps are 0.
+// No VALIDATE precedes the first step. A forward of the first step runs ahead if the corresponding forward of
+// the second step does. If updates are not speculative, no forward runs ahead, and all positions are 0.
 class StepStarts {
 public:
     StepStarts(const std::vector<Program>& programs, const PipelineShape& shape);
@@ -32,7 +33,7 @@ public:
 
 private:
     std::size_t steps_;
-    int microbatches_;
+    int microbatches_;  // per step
     bool has_speculative_updates_;
     WorkSet forwards_ahead_;
 };

@@ -1,4 +1,5 @@
-// The stage and micro-batches of each team of a pipeline shape, and tests for regular shapes.
+// Finds the stage and the micro-batches of each team of a pipeline shape, and the sizes of a shape that is a
+// grid or a V.
 #pragma once
 
 #include <optional>
@@ -8,12 +9,13 @@
 
 namespace trireme::schedule {
 
+// The work of a team that holds at most one stage.
 struct TeamWork {
-    int stage = -1;                 // the only stage that the team holds; -1 if it holds none
-    std::vector<int> microbatches;  // those that the team executes, ascending, over all steps of the shape
+    int stage = -1;                 // -1 if the team holds no stage
+    std::vector<int> microbatches;  // executed by the team; ascending, numbered over all steps
 };
 
-// Returns the work per team, or nothing if a team holds more than one stage.
+// Returns the work of each team, or nothing if a team holds more than one stage.
 std::optional<std::vector<TeamWork>> find_team_work(const PipelineShape& shape);
 
 // The sizes of a shape that consists of equal pipeline replicas.
@@ -21,12 +23,14 @@ struct ReplicaGrid {
     int pipe = 1;               // teams per pipeline replica
     int replicas = 1;           // pipeline replicas
     int chunks = 1;             // stages per team; 2 in a V
-    int microbatches_each = 1;  // per pipeline replica and step
+    int microbatches_each = 1;  // micro-batches per pipeline replica and step
 };
 
-// Return the arguments with which make_grid_shape() or make_v_shape() builds `shape`, or nothing if there are
-// no such arguments.
+// Returns the arguments with which make_grid_shape() makes the holders and the executors of `shape`. Returns
+// nothing if `shape` is not a grid.
 std::optional<ReplicaGrid> find_replica_grid(const PipelineShape& shape);
+// Returns the arguments with which make_v_shape() makes the holders and the executors of `shape`, and chunks =
+// 2. Returns nothing if `shape` is not a V.
 std::optional<ReplicaGrid> find_v_grid(const PipelineShape& shape);
 
 }  // namespace trireme::schedule

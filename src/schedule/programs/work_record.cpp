@@ -5,8 +5,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns one bit per kind of work that an instruction does. Collectives have no bit; a StageRecord counts
-// them.
+// Returns the bits by which done_bits_ records an instruction: two for a whole backward, which does the work of
+// both halves, and none for collectives, which StageRecord counts.
 std::uint8_t find_work_bits(Op op) {
     switch (op) {
         case Op::forward:
@@ -33,9 +33,9 @@ std::uint8_t find_work_bits(Op op) {
     return 0;
 }
 
-// Returns an iterator to the record of `stage`, or to a later record if there is none of this stage. `records`
-// has the StageRecords of a team in the order of the stages.
-auto find_stage(auto& records, int stage) {
+// Returns an iterator to the record of `stage`. If there is none, the iterator points to the first record of a
+// later stage, or to the end. `records` has the StageRecords of a team, ordered by stage.
+auto find_stage_record(auto& records, int stage) {
     return std::lower_bound(
         records.begin(), records.end(), stage,
         [](const StageRecord& record, int wanted_stage) { return record.stage < wanted_stage; });
@@ -74,6 +74,7 @@ void WorkRecord::add(int team, const Instruction& instruction) {
     if (op == Op::forward) {
         forward_versions_[pass_index(stage, microbatch)] = find_version(team, instruction);
         stash_activation(team, record);
+        // In forward-only programs no backward reads the activation.
         if (!is_training_) release_activation(team, record);
     }
     if (op == Op::backward || op == Op::backward_weight) release_activation(team, record);
@@ -85,12 +86,13 @@ void WorkRecord::add(int team, const Instruction& instruction) {
     if (op == Op::validate) ++record.validations;
 }
 
-int WorkRecord::find_version(int team, const Instruction& compute) const {
-    return std::max(0, find_record(team, compute.stage).updates - compute.age);
+int WorkRecord::find_version(int team, const Instruction& compute_instruction) const {
+    const int updates = find_record(team, compute_instruction.stage).updates;
+    return std::max(0, updates - compute_instruction.age);
 }
 
-// Called when the team computes or reduces gradients of `step`. The gradients of a step exist until the team
-// has updated all its stages.
+// Called when the team computes or reduces gradients of `step`. The team holds the gradients of a step until it
+// has updated all its stages. So it now holds those of the steps from `updated_steps` to `step`.
 void WorkRecord::raise_gradient_peak(int team, int step) {
     int updated_steps = step;
     for (const StageRecord& record : stage_records(team))
@@ -100,15 +102,15 @@ void WorkRecord::raise_gradient_peak(int team, int step) {
 }
 
 const StageRecord& WorkRecord::find_record(int team, int stage) const {
-    return *find_stage(stage_records(team), stage);
+    return *find_stage_record(stage_records(team), stage);
 }
 
 StageRecord& WorkRecord::find_record(int team, int stage) {
-    return *find_stage(stage_records_[static_cast<std::size_t>(team)], stage);
+    return *find_stage_record(stage_records_[static_cast<std::size_t>(team)], stage);
 }
 
 bool WorkRecord::is_holder(int team, int stage) const {
-    const auto found = find_stage(stage_records(team), stage);
+    const auto found = find_stage_record(stage_records(team), stage);
     return found != stage_records(team).end() && found->stage == stage;
 }
 

@@ -10,7 +10,8 @@ namespace trireme::schedule {
 using Programs = std::vector<Program>;
 using IdleTime = std::optional<double>;
 
-// Program generators and closed forms of the idle time, defined in the files of their schedules.
+// Functions of the catalog's entries, defined in the files of their schedules: program generators, closed forms
+// of the idle time, and obstacles.
 Programs make_inter_layer_programs(const ScheduleInput& input);
 Programs make_gpipe_programs(const ScheduleInput& input);
 Programs make_one_f_one_b_programs(const ScheduleInput& input);
@@ -50,7 +51,7 @@ constexpr Schedule catalog[] = {
      .shape = ScheduleShape::one_stage_per_team,
      .make_programs = make_one_f_one_b_programs,
      .compute_idle_time = compute_unsplit_idle_time},
-    {.name = "interleaved",  // Narayanan et al., 2021
+    {.name = "interleaved",  // Narayanan et al., SC 2021
      .help = "1f1b over --chunks stages per rank; with one stage it is 1f1b",
      .shape = ScheduleShape::grid,
      .make_programs = make_interleaved_programs,
@@ -91,7 +92,7 @@ constexpr Schedule catalog[] = {
      .make_programs = make_pipedream_vertical_programs,
      .compute_idle_time = compute_full_pipeline_idle_time,
      .stashes_weights = true},
-    {.name = "pipedream-2bw",  // Narayanan et al., 2021
+    {.name = "pipedream-2bw",  // Narayanan et al., ICML 2021
      .help = "no flush; weights that are one update old",
      .shape = ScheduleShape::one_stage_per_team,
      .make_programs = make_pipedream_2bw_programs,

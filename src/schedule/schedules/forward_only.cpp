@@ -5,9 +5,10 @@
 namespace trireme::schedule {
 namespace {
 
-// Micro-batches pass the chunks in groups of `pipe` micro-batches: the first team is ready for the next chunk
-// of a group when the last team sends the group's first activation. With larger groups and one slot, the last
-// team would have to wait until the first team has read the previous message of the last team.
+// Returns the program of the team at `position` in a pipeline replica. Micro-batches pass the chunks in groups
+// of `pipe` micro-batches. So the first team finishes its forwards of a group in one chunk when the last team
+// sends it the first activation of the group for the next chunk. With larger groups and one slot per channel,
+// the last team would wait until the first team has read the previous message.
 Program make_forward_program(const ReplicaGrid& grid, int replica, int position) {
     Program program;
     for (int begin = 0; begin < grid.microbatches_each; begin += grid.pipe) {
@@ -22,23 +23,25 @@ Program make_forward_program(const ReplicaGrid& grid, int replica, int position)
     return program;
 }
 
-// A team executes two forwards of its first stage in advance for each team that follows it in the pipeline
-// replica. When it has done these forwards, its first micro-batch has returned from the following teams.
+// Returns the program of the team at `position` in a pipeline replica. The team begins with two forwards of its
+// first stage for each team that follows it in the replica. When it has done one more forward of the first
+// stage, its first micro-batch has returned from those teams. From then on, forwards of its second and its
+// first stage alternate.
 Program make_v_forward_program(const ReplicaGrid& grid, int replica, int position) {
-    Program first_forwards;
-    Program second_forwards;
-    for (int i = 0; i < grid.microbatches_each; ++i) {
-        const int m = replica * grid.microbatches_each + i;
-        first_forwards.push_back({Op::forward, position, m});
-        second_forwards.push_back({Op::forward, 2 * grid.pipe - 1 - position, m});
+    Program first_stage_forwards;
+    Program second_stage_forwards;
+    for (int m = 0; m < grid.microbatches_each; ++m) {
+        const int microbatch = replica * grid.microbatches_each + m;
+        first_stage_forwards.push_back({Op::forward, position, microbatch});
+        second_stage_forwards.push_back({Op::forward, 2 * grid.pipe - 1 - position, microbatch});
     }
     const auto teams_after = static_cast<std::size_t>(grid.pipe - 1 - position);
-    return alternate(first_forwards, second_forwards, 2 * teams_after);
+    return alternate(first_stage_forwards, second_stage_forwards, 2 * teams_after);
 }
 
 }  // namespace
 
-// Example with 2 teams of one stage each: F1 is the forward of micro-batch 1.
+// Example with 2 teams of one stage each and 3 micro-batches. F1 is the forward of micro-batch 1.
 //
 //   stage 0   F0 F1 F2
 //   stage 1      F0 F1 F2
@@ -51,7 +54,7 @@ std::vector<Program> make_forwards(const std::vector<TeamWork>& work) {
     return programs;
 }
 
-// Example with 2 teams and 2 chunks each: 2F0 is the forward of micro-batch 0 in stage 2.
+// Example with 2 teams, 2 chunks per team and 4 micro-batches. 2F0 is the forward of micro-batch 0 in stage 2.
 //
 //   team 0   0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3
 //   team 1       1F0 1F1 3F0 3F1 1F2 1F3 3F2 3F3
@@ -65,7 +68,7 @@ std::vector<Program> make_forwards(const ReplicaGrid& grid) {
     return programs;
 }
 
-// Example with 2 teams: 2F0 is the forward of micro-batch 0 in stage 2.
+// Example with 2 teams and 4 micro-batches. 2F0 is the forward of micro-batch 0 in stage 2.
 //
 //   team 0   0F0 0F1 0F2 3F0 0F3 3F1     3F2     3F3
 //   team 1       1F0 2F0 1F1 2F1 1F2 2F2 1F3 2F3

@@ -30,6 +30,11 @@ void require_complete_shape(const PipelineShape& shape) {
     }
 }
 
+// True if each team holds at most one stage.
+bool has_single_stage_teams(const PipelineShape& shape) { return find_team_work(shape).has_value(); }
+
+bool is_v_shape(const PipelineShape& shape) { return find_v_grid(shape).has_value(); }
+
 std::string describe_chunks_obstacle(const Schedule& schedule, const ReplicaGrid& grid) {
     return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but pipe ",
                grid.pipe, " with chunks ", grid.chunks, " puts ", grid.chunks,
@@ -41,11 +46,11 @@ std::string describe_shared_teams_obstacle(const Schedule& schedule, const Pipel
     return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but this ",
                "layout of ", shape.stages(), " stages puts several on one; the nearest shape it takes ",
                "has a team of ranks of its own for each replica of the ", shape.stages(),
-               " stages: ", find_v_grid(shape) ? "use --schedule zb-v, " : "",
+               " stages: ", is_v_shape(shape) ? "use --schedule zb-v, " : "",
                "change the layout, or give the order of work yourself with --schedule FILE.csv");
 }
 
-// "8 micro-batches on 3 stages (replicas 3, 3, 2)"
+// Returns, for example, "8 micro-batches on 3 stages (replicas 3, 3, 2)".
 std::string describe_shape(const PipelineShape& shape) {
     std::string replicas;
     for (const std::vector<int>& holders : shape.holders) {
@@ -60,8 +65,8 @@ std::string describe_uneven_obstacle(const Schedule& schedule, const PipelineSha
     return cat("schedule ", schedule.name, " is made for a grid of rows with equally many micro-batches, but ",
                describe_shape(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
                ": use --pipe ", pipe, " --data ", data, " in place of the layout",
-               find_team_work(shape) ? ", or --schedule 1f1b or gpipe" : "",
-               find_v_grid(shape) ? ", or --schedule zb-v" : "");
+               has_single_stage_teams(shape) ? ", or --schedule 1f1b or gpipe" : "",
+               is_v_shape(shape) ? ", or --schedule zb-v" : "");
 }
 
 std::string describe_missing_v(const PipelineShape& shape) {
@@ -80,7 +85,7 @@ std::string find_shape_obstacle(const Schedule& schedule, const PipelineShape& s
     const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
     switch (schedule.shape) {
         case ScheduleShape::one_stage_per_team:
-            if (find_team_work(shape)) return {};
+            if (has_single_stage_teams(shape)) return {};
             return grid ? describe_chunks_obstacle(schedule, *grid)
                         : describe_shared_teams_obstacle(schedule, shape);
         case ScheduleShape::grid:
@@ -89,7 +94,7 @@ std::string find_shape_obstacle(const Schedule& schedule, const PipelineShape& s
             if (!grid) return describe_uneven_obstacle(schedule, shape);
             return grid->chunks > 1 ? describe_chunks_obstacle(schedule, *grid) : std::string();
         case ScheduleShape::two_chunk_v:
-            return find_v_grid(shape) ? std::string() : describe_missing_v(shape);
+            return is_v_shape(shape) ? std::string() : describe_missing_v(shape);
     }
     throw BugError(cat("schedule ", schedule.name, " takes no shape"));
 }
@@ -101,9 +106,10 @@ ScheduleInput make_schedule_input(const Schedule& schedule, const PipelineShape&
             .grid = (needs_v ? find_v_grid(shape) : find_replica_grid(shape)).value_or(ReplicaGrid())};
 }
 
-std::vector<Program> make_forwards(const ScheduleInput& input, ScheduleShape shape) {
-    if (shape == ScheduleShape::two_chunk_v) return make_v_forwards(input.grid);
-    return shape == ScheduleShape::grid ? make_forwards(input.grid) : make_forwards(input.work);
+// Returns the forward-only programs for a schedule of the given shape.
+std::vector<Program> make_forwards(const ScheduleInput& input, ScheduleShape schedule_shape) {
+    if (schedule_shape == ScheduleShape::two_chunk_v) return make_v_forwards(input.grid);
+    return schedule_shape == ScheduleShape::grid ? make_forwards(input.grid) : make_forwards(input.work);
 }
 
 }  // namespace
@@ -123,17 +129,18 @@ std::vector<Program> generate(const Schedule& schedule, const PipelineShape& sha
 }
 
 PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape) {
-    const bool has_several_teams = static_cast<int>(shape.holders.front().size()) < shape.teams;
+    const bool is_pipelined = static_cast<int>(shape.holders.front().size()) < shape.teams;
     shape.updates_stages_independently = schedule.updates_stages_independently;
-    shape.has_speculative_updates = schedule.splits_backward && has_several_teams && shape.is_training;
+    shape.has_speculative_updates = schedule.splits_backward && is_pipelined && shape.is_training;
     return shape;
 }
 
 namespace {
 
-// Returns `shape` with enough steps for fold() to find the body that repeats. No stage runs ahead by more steps
-// than there are stages.
-PipelineShape add_steps_to_repeat(const Schedule& schedule, PipelineShape shape) {
+// Returns `shape` with the number of steps that fold() needs if the schedule has no flush: three steps must be
+// complete bodies. A body contains forwards of later steps, but no stage runs ahead by more than stages()
+// steps.
+PipelineShape add_steps_for_fold(const Schedule& schedule, PipelineShape shape) {
     if (schedule.stashes_weights) shape.steps = 2 * shape.stages() + 4;
     return shape;
 }
@@ -141,15 +148,15 @@ PipelineShape add_steps_to_repeat(const Schedule& schedule, PipelineShape shape)
 }  // namespace
 
 std::string find_phases_obstacle(const Schedule& schedule, const PipelineShape& shape) {
-    return find_schedule_obstacle(schedule, add_steps_to_repeat(schedule, shape));
+    return find_schedule_obstacle(schedule, add_steps_for_fold(schedule, shape));
 }
 
 Phases generate_phases(const Schedule& schedule, const PipelineShape& shape) {
     if (apply_update_rule(schedule, shape).has_speculative_updates)
         return make_updates_speculative(generate(schedule, shape), shape);
     if (schedule.stashes_weights) {
-        const PipelineShape several_steps = add_steps_to_repeat(schedule, shape);
-        return fold(generate(schedule, several_steps), several_steps);
+        const PipelineShape shape_to_fold = add_steps_for_fold(schedule, shape);
+        return fold(generate(schedule, shape_to_fold), shape_to_fold);
     }
     return {.prologue = std::vector<Program>(static_cast<std::size_t>(shape.teams)),
             .body = generate(schedule, shape)};

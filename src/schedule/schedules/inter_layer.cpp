@@ -2,7 +2,7 @@
 
 namespace trireme::schedule {
 
-// Naive model parallelism: of each pipeline replica one team works while the others wait. Example with 2
+// Naive model parallelism: in each pipeline replica, one team works while all others wait. Example with 2
 // micro-batches. A backward takes two units of time; its second unit is shown as two dots.
 //
 //   stage 0   F0          B0 .. F1          B1 ..

@@ -5,22 +5,24 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the number of micro-batches that a team must have in flight in addition to its `index`-th one, so
-// that all its micro-batches up to number `last_wanted` are in flight. If `last_wanted` is not one of them, the
-// team's next micro-batch is included, so that a stage with more replicas than the next stage keeps the next
-// stage supplied.
-std::size_t count_microbatches_ahead(const std::vector<int>& microbatches, std::size_t index, int last_wanted) {
-    std::size_t end = index;
-    while (end + 1 < microbatches.size() && microbatches[end] < last_wanted) ++end;
-    return end - index;
+// `microbatches` are those of a team, ascending. Returns the number of entries after entry `index`, up to the
+// first entry that is at least `needed_microbatch`; up to the last entry if all are smaller. If
+// `needed_microbatch` is not the team's, the team's next micro-batch is counted, so that a stage with more
+// replicas than the next stage keeps the next stage supplied.
+std::size_t count_microbatches_ahead(const std::vector<int>& microbatches, std::size_t index,
+                                     int needed_microbatch) {
+    std::size_t last = index;
+    while (last + 1 < microbatches.size() && microbatches[last] < needed_microbatch) ++last;
+    return last - index;
 }
 
-// Returns the number of forwards before the first backward of a team. See make_1f1b_programs() for `wanted`.
-std::size_t count_warm_up(const std::vector<int>& microbatches, const std::vector<int>& wanted) {
+// Returns the warm-up of a team: the number of forwards before it executes forwards and backwards in turns. See
+// make_1f1b_programs() for `next_forward`.
+std::size_t count_warm_up(const std::vector<int>& microbatches, const std::vector<int>& next_forward) {
     std::size_t warm_up = 0;
     for (std::size_t i = 0; i < microbatches.size(); ++i) {
-        const int last_wanted = wanted[static_cast<std::size_t>(microbatches[i])];
-        warm_up = std::max(warm_up, count_microbatches_ahead(microbatches, i, last_wanted));
+        const int needed_microbatch = next_forward[static_cast<std::size_t>(microbatches[i])];
+        warm_up = std::max(warm_up, count_microbatches_ahead(microbatches, i, needed_microbatch));
     }
     return warm_up;
 }
@@ -39,7 +41,7 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 }
 
 // A warm-up of forwards, then one forward and one backward in turns (Narayanan et al., 2019; Fan et al., 2021).
-// Example with 4 micro-batches: F0 and B0 are the forward and the backward of micro-batch 0. A backward takes
+// Example with 4 micro-batches. F0 and B0 are the forward and the backward of micro-batch 0. A backward takes
 // two units of time; its second unit is shown as two dots.
 //
 //   stage 0   F0 F1 F2             B0 .. F3 B1 ..    B2 ..    B3 ..
@@ -47,34 +49,38 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 //   stage 2         F0 B0 .. F1 B1 .. F2 B2 .. F3 B3 ..
 //
 // The warm-up w(s) of stage s, in forwards, is computed from the last stage, whose warm-up is 0, to the first.
-// wanted[m] is the micro-batch whose forward the later stages execute next when they have done the backward of
-// micro-batch m. A team keeps enough forwards in flight to include wanted[m]. If stage s has R(s) replicas that
-// take turns, w(s) = ceil((w(s+1) + 1) R(s+1) / R(s)); with equal numbers of replicas and P stages, w(s) = P -
-// 1 - s. The programs cannot deadlock: in other stages the backward of m needs only the forwards before
-// wanted[m], which precede that backward in their programs because wanted[m] ascends with m.
+// next_forward[m] is the highest micro-batch whose forward directly follows the backward of micro-batch m in a
+// later stage, and at least next_forward[m - 1]. A team executes its forwards up to next_forward[m] before the
+// backward of m. If stage s has R(s) replicas that take turns, w(s) = ceil((w(s+1) + 1) R(s+1) / R(s)). With
+// equal numbers of replicas and P stages, w(s) = P - 1 - s.
+//
+// The programs cannot deadlock. Up to the backward of m, the later stages need only the forwards of
+// micro-batches before next_forward[m]. In stage s these forwards follow only backwards of micro-batches before
+// m, because next_forward[m] ascends with m.
 std::vector<Program> make_1f1b_programs(const PipelineShape& shape, const std::vector<TeamWork>& work) {
     std::vector<Program> programs(work.size());
-    std::vector<int> wanted(static_cast<std::size_t>(shape.count_microbatches()), 0);  // per micro-batch
+    // Per micro-batch: see above, over the stages after `stage`. 0 if there is no such stage.
+    std::vector<int> next_forward(static_cast<std::size_t>(shape.count_microbatches()), 0);
     for (int stage = shape.stages() - 1; stage >= 0; --stage) {
-        std::vector<int> wanted_here = wanted;
+        std::vector<int> next_forward_from_stage = next_forward;  // over `stage` and the stages after it
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             const std::vector<int>& team_microbatches = work[static_cast<std::size_t>(team)].microbatches;
-            const std::size_t warm_up = count_warm_up(team_microbatches, wanted);
+            const std::size_t warm_up = count_warm_up(team_microbatches, next_forward);
             Program forwards;
             Program backwards;
             for (std::size_t i = 0; i < team_microbatches.size(); ++i) {
                 forwards.push_back({Op::forward, stage, team_microbatches[i]});
                 backwards.push_back({Op::backward, stage, team_microbatches[i]});
-                int& wanted_next = wanted_here[static_cast<std::size_t>(team_microbatches[i])];
-                wanted_next = std::max(
-                    wanted_next, team_microbatches[std::min(i + warm_up + 1, team_microbatches.size() - 1)]);
+                int& next = next_forward_from_stage[static_cast<std::size_t>(team_microbatches[i])];
+                next =
+                    std::max(next, team_microbatches[std::min(i + warm_up + 1, team_microbatches.size() - 1)]);
             }
             programs[static_cast<std::size_t>(team)] = alternate(forwards, backwards, warm_up);
         }
-        for (std::size_t m = 1; m < wanted_here.size(); ++m) {
-            wanted_here[m] = std::max(wanted_here[m], wanted_here[m - 1]);
+        for (std::size_t m = 1; m < next_forward_from_stage.size(); ++m) {
+            next_forward_from_stage[m] = std::max(next_forward_from_stage[m], next_forward_from_stage[m - 1]);
         }
-        wanted = wanted_here;
+        next_forward = next_forward_from_stage;
     }
     return programs;
 }

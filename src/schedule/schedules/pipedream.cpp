@@ -6,24 +6,27 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the number of micro-batches of one step that `team` executes in a stage with these executors.
+// `executors` has the team that executes each micro-batch of a step in a stage. Returns the number of
+// micro-batches that `team` executes.
 int count_executions(const std::vector<int>& executors, int team) {
     return static_cast<int>(std::count(executors.begin(), executors.end(), team));
 }
 
-// Returns 1F1B over the micro-batches of all steps; on a grid separately for each pipeline replica.
+// Returns 1F1B programs of the micro-batches of all steps. No team may hold several stages. On a grid, replicas
+// do not take turns, so the programs of each pipeline replica are generated separately.
 std::vector<Program> make_1f1b_without_flush(const PipelineShape& shape) {
     const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
     if (!grid) return make_1f1b_programs(shape, *find_team_work(shape));
-    const int per_replica = grid->microbatches_each;
-    PipelineShape one_replica = make_grid_shape(grid->pipe, 1, 1, per_replica);
+    const int replica_microbatches = grid->microbatches_each;  // per step
+    PipelineShape one_replica = make_grid_shape(grid->pipe, 1, 1, replica_microbatches);
     one_replica.steps = shape.steps;
     std::vector<Program> programs;
     for (int replica = 0; replica < grid->replicas; ++replica) {
         for (Program& program : make_1f1b_programs(one_replica, *find_team_work(one_replica))) {
-            for (Instruction& i : program) {
-                i.microbatch = i.microbatch / per_replica * shape.microbatches + replica * per_replica +
-                               i.microbatch % per_replica;
+            for (Instruction& instruction : program) {
+                const int step = one_replica.find_step(instruction.microbatch);
+                instruction.microbatch = step * shape.microbatches + replica * replica_microbatches +
+                                         instruction.microbatch % replica_microbatches;
             }
             programs.push_back(std::move(program));
         }
@@ -31,24 +34,26 @@ std::vector<Program> make_1f1b_without_flush(const PipelineShape& shape) {
     return programs;
 }
 
-// Returns the number of warm-up forwards of 1F1B: those before the first backward, without the forward that is
-// directly followed by this backward.
+// Returns the number of warm-up forwards of a 1F1B program: all forwards before the first backward, except the
+// last of them. Returns 0 if there is no backward.
 int count_warm_up(const Program& program) {
-    const auto first =
+    const auto first_backward =
         std::find_if(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::backward; });
-    return first == program.end() ? 0 : static_cast<int>(first - program.begin()) - 1;
+    return first_backward == program.end() ? 0 : static_cast<int>(first_backward - program.begin()) - 1;
 }
 
 // Returns, per stage, the number of steps by which forwards run ahead of backwards, rounded up. Forwards that
-// use weights of at least this age need not wait for an update.
+// use weights of at least this age, in updates, need not wait for an update.
 std::vector<int> compute_delays(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::vector<int> delays;
     for (int stage = 0; stage < shape.stages(); ++stage) {
         int delay = 0;
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            const int per_step = count_executions(shape.executor[static_cast<std::size_t>(stage)], team);
+            const int microbatches_per_step =
+                count_executions(shape.executor[static_cast<std::size_t>(stage)], team);
             const int warm_up = count_warm_up(programs[static_cast<std::size_t>(team)]);
-            if (per_step > 0) delay = std::max(delay, (warm_up + per_step - 1) / per_step);
+            if (microbatches_per_step > 0)
+                delay = std::max(delay, (warm_up + microbatches_per_step - 1) / microbatches_per_step);
         }
         delays.push_back(delay);
     }
@@ -57,9 +62,9 @@ std::vector<int> compute_delays(const PipelineShape& shape, const std::vector<Pr
 
 int find_max_delay(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
 
-// Returns the next larger number of micro-batches per step for which forwards that use the weights of one
-// update ago need not wait. Finds it by trial: replicas outside a grid take turns and may execute one
-// micro-batch more or less than others.
+// Returns the smallest number of micro-batches per step, above that of `shape`, for which forwards that use the
+// weights of one update ago need not wait. `shape` must not be a grid. The number is found by trial with shapes
+// whose replicas take turns, because some replicas of a stage may execute one micro-batch more than others.
 int find_min_microbatches(const PipelineShape& shape) {
     std::vector<int> replicas;
     for (const std::vector<int>& holders : shape.holders) replicas.push_back(static_cast<int>(holders.size()));
@@ -81,8 +86,8 @@ std::string describe_few_microbatches(const PipelineShape& shape, int delay) {
                grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical");
 }
 
-// Inserts the REDUCEs and STEPs of one team's stage between its forwards and backwards, and sets the ages of
-// the weights that the forwards and backwards use.
+// Inserts REDUCEs and STEPs into the program of a team that holds one stage. Sets the ages of the weights that
+// forwards and backwards use.
 class UpdateInserter {
 public:
     UpdateInserter(const PipelineShape& shape, int stage, int delay)
@@ -91,6 +96,7 @@ public:
           delay_(delay),
           remaining_backwards_(static_cast<std::size_t>(shape.steps)) {}
 
+    // `instructions` are forwards and backwards. Must be called only once.
     Program insert_updates(const Program& instructions) {
         for (const Instruction& instruction : instructions)
             remaining_backwards_[find_step(instruction)] += instruction.op == Op::backward ? 1 : 0;
@@ -104,15 +110,16 @@ private:
         return static_cast<std::size_t>(shape_.find_step(instruction.microbatch));
     }
 
-    // Adds a forward or a backward. An update that waits for all stages is inserted before the first forward
-    // that uses its weights. An independent update of one stage follows the last backward of the step.
+    // Adds a forward or a backward. A REDUCE follows the last backward of a step. If stages are updated
+    // independently, the STEP follows this REDUCE. Otherwise the STEP precedes the first forward that uses its
+    // weights.
     void add(Instruction instruction) {
         const auto step = static_cast<int>(find_step(instruction));
         if (instruction.op == Op::forward && !shape_.updates_stages_independently) {
             while (updates_done_ < step - delay_) insert_update();
         }
         if (instruction.op == Op::forward) latest_step_ = std::max(latest_step_, step);
-        instruction.age = find_newest_update() - (step - delay_);
+        instruction.age = extrapolate_updates_done() - (step - delay_);
         program_.push_back(instruction);
         if (instruction.op != Op::backward || --remaining_backwards_[find_step(instruction)] > 0) return;
         program_.push_back({Op::reduce, stage_});
@@ -120,12 +127,13 @@ private:
         if (shape_.updates_stages_independently) insert_update();
     }
 
-    // Returns the number of the newest update so far. If updates wait for all stages, the numbers before the
-    // first update are extrapolated to negative values, so that ages are the same in every step.
-    int find_newest_update() const {
+    // Returns the number of updates before the next instruction. If updates wait for all stages, this number is
+    // extrapolated to negative values before the first update, so that ages are the same in every step.
+    int extrapolate_updates_done() const {
         return shape_.updates_stages_independently ? updates_done_ : latest_step_ - delay_;
     }
 
+    // Inserts a STEP, and its REDUCE if the team has executed no backward of the step.
     void insert_update() {
         for (; reduces_done_ <= updates_done_; ++reduces_done_) program_.push_back({Op::reduce, stage_});
         program_.push_back({Op::step, stage_});
@@ -135,15 +143,15 @@ private:
     const PipelineShape& shape_;
     int stage_;
     int delay_;                             // age of the weights that the stage uses, in updates
-    std::vector<int> remaining_backwards_;  // per step: number of backwards not yet added
-    int reduces_done_ = 0;
-    int updates_done_ = 0;
-    int latest_step_ = 0;  // latest step whose forwards have begun
+    std::vector<int> remaining_backwards_;  // per step: number of backwards that are not in program_
+    int reduces_done_ = 0;                  // REDUCEs in program_
+    int updates_done_ = 0;                  // STEPs in program_
+    int latest_step_ = 0;                   // the latest step that has a forward in program_
     Program program_;
 };
 
-// Inserts REDUCEs and STEPs into 1F1B without a flush. `delays` has the age of the weights per stage, in
-// updates.
+// Inserts REDUCEs and STEPs into 1F1B programs without flushes. `delays` has, per stage, the age of the weights
+// that the stage uses, in updates.
 std::vector<Program> insert_updates(std::vector<Program> programs, const PipelineShape& shape,
                                     const std::vector<int>& delays) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -162,18 +170,19 @@ std::vector<int> make_equal_delays(int delay, const PipelineShape& shape) {
 
 }  // namespace
 
-// 1F1B without flushes. In this example each stage is updated independently after every micro-batch (Narayanan
-// et al., 2019). B1@2 is the backward of micro-batch 1, and uses the weights that F1 has used: those of two
-// updates ago, or the initial weights if there were fewer updates.
+// 1F1B without flushes (Narayanan et al., 2019). Each stage is updated independently. The example has one
+// micro-batch per step. B1@2 is the backward of micro-batch 1 with the weights that F1 has used: those of
+// two updates ago, or the initial weights if there were fewer updates.
 //
 //   stage 0   F0 F1 F2             B0@2 STEP F3 B1@2 STEP F4 ...
 //   stage 1      F0 F1        B0@1 STEP F2 B1@1 STEP F3 ...
 //   stage 2         F0 B0 STEP F1 B1 STEP F2 B2 STEP ...
 //
-// With vertical sync all stages use weights of the age that the first stage needs. In 2BW (Narayanan et al.,
-// 2021) all stages use the weights of one update ago, so that no forward waits if a step has at least pipe - 1
-// micro-batches. In both variants updates wait for the gradients of all stages. A STEP stands just before the
-// first forward that uses its weights, which leaves time for the gradient reduction.
+// With vertical sync, all stages use weights of the age that the first stage needs. In 2BW (Narayanan et al.,
+// ICML 2021), all stages use the weights of one update ago: no forward waits for an update if a pipeline
+// replica has at least pipe - 1 micro-batches per step. With vertical sync and in 2BW, updates wait for the
+// gradients of all stages. A STEP stands just before the first forward that uses its weights, which leaves time
+// for the gradient reduction.
 std::vector<Program> make_pipedream_programs(const ScheduleInput& input) {
     PipelineShape shape = input.shape;
     shape.updates_stages_independently = true;

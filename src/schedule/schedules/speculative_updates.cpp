@@ -7,7 +7,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the number of forwards with which the program begins, all in the stage of its first instruction.
+// Returns the number of forwards at the start of the program, up to the first instruction that is not a forward
+// of the same stage.
 std::size_t count_leading_forwards(const Program& program) {
     const auto end = std::find_if(program.begin(), program.end(), [&](const Instruction& i) {
         return i.op != Op::forward || i.stage != program.front().stage;
@@ -16,7 +17,8 @@ std::size_t count_leading_forwards(const Program& program) {
 }
 
 // Returns the programs of a step with REDUCEs and STEPs, without messages.
-std::vector<Program> add_collectives(const std::vector<Program>& step_programs, const PipelineShape& shape) {
+std::vector<Program> add_reduces_and_steps(const std::vector<Program>& step_programs,
+                                           const PipelineShape& shape) {
     std::vector<Program> programs = lower(step_programs, shape);
     for (Program& program : programs) {
         std::erase_if(program, [](const Instruction& i) { return is_send(i.op) || is_receive(i.op); });
@@ -27,18 +29,20 @@ std::vector<Program> add_collectives(const std::vector<Program>& step_programs, 
 }  // namespace
 
 // Each team updates its stages before the global gradient norm is known, on the guess that the norm requires
-// neither clipping nor skipping (Qi et al., 2024, section 4). Before its VALIDATE a team executes one forward
-// of the next step for each team that follows it in its pipeline replica: later teams begin a step later and
-// therefore reach their REDUCEs later. If the guess was wrong, these forwards are repeated. Example with ZB-H2
-// on 2 teams and 3 micro-batches: the second step, whose F3 on team 0 precedes the VALIDATE of the first step.
-// F6 belongs to the third step. I and W are the halves of a backward B.
+// neither clipping nor skipping (Qi et al., 2024, section 4). Before its VALIDATE, a team executes one forward
+// of the next step for each team that follows it in its pipeline replica, because those teams reach their
+// REDUCEs later. If the guess was wrong, these forwards are repeated.
+//
+// The example shows the second step of ZB-H2 on 2 teams with 3 micro-batches per step. F3 of team 0 is not
+// shown, because it precedes the VALIDATE of the first step. F6 belongs to the third step. I and W are the
+// halves of a backward. B is a backward that is not split, and takes two units of time.
 //
 //   team 0   F4 F5 B3 .. B4 .. B5 .. REDUCE STEP F6 VALIDATE
 //   team 1   F3 I3 F4 I4 F5 I5 W3 W4 W5 REDUCE STEP VALIDATE
 Phases make_updates_speculative(const std::vector<Program>& step_programs, const PipelineShape& shape) {
     const std::size_t pipe = step_programs.size() / shape.holders.front().size();
     Phases phases{.prologue = std::vector<Program>(step_programs.size()),
-                  .body = add_collectives(step_programs, shape)};
+                  .body = add_reduces_and_steps(step_programs, shape)};
     for (std::size_t team = 0; team < step_programs.size(); ++team) {
         Program& body = phases.body[team];
         const std::size_t forwards_ahead = std::min(count_leading_forwards(body), pipe - 1 - team % pipe);

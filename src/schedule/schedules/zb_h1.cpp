@@ -23,10 +23,11 @@ Program delay_weight_halves(const TeamWork& work, std::size_t warm_up, std::size
     return program;
 }
 
-// 1F1B with backward passes in halves (Qi et al., 2024). The previous team waits for the input half only, and
-// weight halves fill idle time. A team delays its weight halves by one micro-batch for each team that precedes
-// it, so that it stores no more activations than the first team. In the example with 4 micro-batches, F, I and
-// W are forwards, input halves and weight halves; a backward B in one piece takes two units of time.
+// 1F1B with backwards that are split in two halves (Qi et al., 2024). The previous team waits for the input
+// half only, and weight halves fill idle time. A team delays its weight halves by one micro-batch for each team
+// that precedes it. With this delay the team stores the same number of activations as the first team. Example
+// with 4 micro-batches. F, I and W are forwards, input halves and weight halves (F, B and W in the paper). B is
+// a backward that is not split, and takes two units of time.
 //
 //   stage 0   F0 F1 F2       B0 .. F3 B1 .. B2 .. B3 ..
 //   stage 1      F0 F1    I0 F2 I1 W0 F3 I2 W1 I3 W2 W3
@@ -41,10 +42,11 @@ std::vector<Program> make_zb_h1_programs(const ScheduleInput& input) {
     return programs;
 }
 
-// Without weight halves, a team would wait for a forward and an input half of each other team. Weight halves
-// fill a part of this time. With fewer micro-batches than teams, they fill fewer gaps.
+// Returns the idle time of a team in a step once the pipeline is full. The team has a gap of one forward and
+// one input half for each of the P - 1 other teams. With M micro-batches per step, weight halves fill
+// min(M, P) - 1 of these gaps, each for at most the time of a forward.
 std::optional<double> compute_zb_h1_idle_time(const PipelineSizes& sizes, const StageCost& cost) {
-    const double filled_time = std::min(cost.forward, cost.backward_weight);
+    const double filled_time = std::min(cost.forward, cost.backward_weight);  // per gap
     const double filled_gaps = std::min(sizes.microbatches, sizes.pipe) - 1;
     return (sizes.pipe - 1) * (cost.forward + cost.backward_input) - filled_gaps * filled_time;
 }

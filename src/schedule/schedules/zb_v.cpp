@@ -7,13 +7,14 @@
 namespace trireme::schedule {
 namespace {
 
-// The work done so far in one of the two stages of a team.
+// The progress of a TeamProgram in one of the two stages of its team.
 struct StageProgress {
     int stage = 0;
-    bool keeps_gradient_in_team = false;     // no other team waits for the gradient of a backward pass
-    std::map<Op, int> next_microbatch = {};  // per kind of work, counted within the pipeline replica
+    bool keeps_gradient_in_team = false;     // no other team reads the input gradient of the stage
+    std::map<Op, int> next_microbatch = {};  // per operation; counted within the pipeline replica
 };
 
+// Builds the program of a team that `teams_before` teams precede in its pipeline replica.
 class TeamProgram {
 public:
     TeamProgram(const ReplicaGrid& grid, int replica, int teams_before)
@@ -23,8 +24,9 @@ public:
           second_stage_{.stage = 2 * grid.pipe - 1 - teams_before,
                         .keeps_gradient_in_team = teams_before == grid.pipe - 1} {}
 
-    // Adds instructions by their letters f, i and w: lower case for the team's first stage, upper case for its
-    // second. Omits micro-batches that do not exist.
+    // Appends the sequence `letters` `times` times. The letters f, i and w add a forward, an input half and a
+    // weight half of the team's first stage; F, I and W add those of its second stage. Each letter adds the
+    // next micro-batch of its operation and stage. Omits micro-batches that do not exist.
     void append(int times, std::string_view letters) {
         for (int i = 0; i < times; ++i) {
             for (const char letter : letters) add(letter);
@@ -43,9 +45,9 @@ private:
         const Op op = parse_op(letter);
         const int microbatch = progress.next_microbatch[op]++;
         if (microbatch >= microbatches_) return;
-        const Instruction input{Op::backward_input, progress.stage, first_microbatch_ + microbatch};
-        // Adjacent halves are joined if no other team waits for the gradient of the input half.
-        if (op == Op::backward_weight && progress.keeps_gradient_in_team && program_.back() == input) {
+        const Instruction input_half{Op::backward_input, progress.stage, first_microbatch_ + microbatch};
+        // Adjacent halves of a backward are joined if no other team reads the gradient of the input half.
+        if (op == Op::backward_weight && progress.keeps_gradient_in_team && program_.back() == input_half) {
             program_.back().op = Op::backward;
         } else {
             program_.push_back({op, progress.stage, first_microbatch_ + microbatch});
@@ -60,15 +62,16 @@ private:
 };
 
 Program make_zb_v_program(const ReplicaGrid& grid, int replica, int teams_before) {
-    const int teams_from_here = grid.pipe - teams_before;  // this team and those that follow it
+    const int remaining_teams = grid.pipe - teams_before;  // this team and those that follow it
+    // The order is generated for this number of micro-batches. TeamProgram omits those that do not exist.
     const int pattern_microbatches = std::max(2 * grid.pipe - 1, grid.microbatches_each);
     TeamProgram program(grid, replica, teams_before);
-    program.append(2 * teams_from_here - 1, "f");
+    program.append(2 * remaining_teams - 1, "f");
     program.append(teams_before, "Ff");
-    program.append(teams_from_here, "FIW");
+    program.append(remaining_teams, "FIW");
     program.append(pattern_microbatches - grid.pipe, "fiwFIW");
     program.append(teams_before, "iI");
-    program.append(teams_from_here, "iw");
+    program.append(remaining_teams, "iw");
     program.append(teams_before, "W");
     program.append(teams_before, "w");
     return program.take();
@@ -76,13 +79,15 @@ Program make_zb_v_program(const ReplicaGrid& grid, int replica, int teams_before
 
 }  // namespace
 
-// The stages run from the first to the last team of a pipeline replica and back, so that the first team holds
-// the first and the last stage. Every team stores the same number of activations as the first team of 1F1B (Qi
-// et al., 2024). No team waits between its first and its last instruction if forwards, input halves and weight
-// halves take equal times and a replica has at least 2 * pipe - 1 micro-batches. With fewer micro-batches the
-// order is that of 2 * pipe - 1 micro-batches without the missing ones. Example with 2 teams and 3
-// micro-batches. 2F0 is the forward of micro-batch 0 in stage 2; I and W are the halves of a backward, and B is
-// a backward in one piece, which takes two units of time.
+// ZB-V (Qi et al., 2024). The stages run from the first to the last team of a pipeline replica and back, so
+// that the first team holds the first and the last stage. A team stores at most 2 * pipe activations. Each is
+// that of a stage with half the layers of a stage of 1F1B. So the memory is that of the first team of 1F1B. No
+// team waits between its first and its last instruction if forwards, input halves and weight halves take equal
+// times and a replica has at least 2 * pipe - 1 micro-batches. With fewer micro-batches, the missing ones are
+// omitted from the order for 2 * pipe - 1.
+//
+// Example with 2 teams and 3 micro-batches. 2F0 is the forward of micro-batch 0 in stage 2. I and W are the
+// halves of a backward (B and W in the paper). B is a backward that is not split, and takes two units of time.
 //
 //   team 0   0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0B0 ..  3F2 3I2 3W2 0B1 ..  0B2 ..
 //   team 1       1F0 2F0 1F1 2F1 2B0 ..  1F2 1I0 1W0 2F2 2B1 ..  1I1 2I2 1I2 1W1 2W2 1W2

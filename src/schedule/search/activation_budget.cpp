@@ -12,8 +12,8 @@ ActivationBudget::ActivationBudget(const std::vector<int>& needed_activations) {
 }
 
 bool ActivationBudget::may_stash(std::size_t microbatch) const {
-    int available = limit_ - stashed_ - 1;
-    // If any micro-batch could be completed with the memory available now, the loop is not needed.
+    int available = limit_ - stashed_ - 1;  // number of activations that fit after this one
+    // If `available` suffices for every single micro-batch, the loop would find no obstacle.
     if (available < 0 || available >= max_needed_) return available >= 0;
     for (std::size_t earlier = first_unfinished_; earlier < microbatch; ++earlier) {
         if (microbatch_uses_[earlier].remaining > available) return false;

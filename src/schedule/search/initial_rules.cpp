@@ -10,8 +10,8 @@ double count_replicas(const PipelineShape& shape, int stage) {
     return static_cast<double>(shape.holders[static_cast<std::size_t>(stage)].size());
 }
 
-// Returns the time per micro-batch of the busiest team, if the replicas of a stage share its micro-batches
-// equally.
+// Returns the compute time of the busiest team in a step, divided by the number of micro-batches of the step.
+// Assumes that the replicas of a stage share the micro-batches equally.
 double compute_period(const PipelineShape& shape, const StageHoldings& holdings,
                       const std::vector<StageCost>& costs) {
     double max_work = 0;
@@ -26,8 +26,8 @@ double compute_period(const PipelineShape& shape, const StageHoldings& holdings,
     return max_work;
 }
 
-// Returns the time from the beginning of a micro-batch's forward in a stage to the end of its backward there,
-// if no team waits.
+// Returns the time from the beginning of a micro-batch's forward in `stage` to the end of its backward in
+// `stage`, if no team waits.
 double compute_round_trip(int stage, const std::vector<StageCost>& costs) {
     double duration = costs[static_cast<std::size_t>(stage)].backward_weight;
     for (std::size_t s = static_cast<std::size_t>(stage); s < costs.size(); ++s) {
@@ -37,39 +37,38 @@ double compute_round_trip(int stage, const std::vector<StageCost>& costs) {
     return duration;
 }
 
-// Activation limits of the teams. The larger they are, the more forwards precede the first backward. The
-// functions below return different limits.
-using ActivationLimits = std::vector<int>;  // per team: largest number of activations, summed over its stages
+// Per team: maximum number of activations in the stash, summed over the team's stages. Larger limits let more
+// forwards precede the first backward.
+using ActivationLimits = std::vector<int>;
 
-// Returns limits as in 1F1B: for each stage, the number of stages from it to the last one. A team with several
-// stages gets their mean, rounded up.
+// Returns limits as in 1F1B: for each stage, the number of stages from this stage to the last one, including
+// both. A team with several stages gets the mean of these numbers, rounded up.
 ActivationLimits make_tapered_limits(const PipelineShape& shape, const StageHoldings& holdings) {
     ActivationLimits limits;
     for (int team = 0; team < shape.teams; ++team) {
-        int stages_to_end = 0;
+        int stages_to_end = 0;  // summed over the stages of the team
         for (const Holding& holding : holdings.find_team_holdings(team))
             stages_to_end += shape.stages() - holding.stage;
-        const int stages = std::max(1, static_cast<int>(holdings.find_team_holdings(team).size()));
-        limits.push_back((stages_to_end + stages - 1) / stages);
+        const int held_stages = std::max(1, static_cast<int>(holdings.find_team_holdings(team).size()));
+        limits.push_back((stages_to_end + held_stages - 1) / held_stages);
     }
     return limits;
 }
 
-// Returns, per team, the number of micro-batches that begin during the round trip of the first one, summed over
-// the stages of the team.
+// Returns limits that let a replica begin micro-batches without a pause during the round trip of its first
+// micro-batch. In each stage, one micro-batch begins per period, and the replicas of the stage take turns.
 ActivationLimits make_timed_limits(const PipelineShape& shape, const StageHoldings& holdings,
                                    const std::vector<StageCost>& costs) {
     const double period = compute_period(shape, holdings, costs);
     const double max_limit = static_cast<double>(shape.stages()) * shape.microbatches;
     ActivationLimits limits;
     for (int team = 0; team < shape.teams; ++team) {
-        double begun_microbatches = 0;
+        double round_trip_time = 0;  // per replica, summed over the stages of the team
         for (const Holding& holding : holdings.find_team_holdings(team)) {
-            begun_microbatches +=
-                compute_round_trip(holding.stage, costs) / count_replicas(shape, holding.stage);
+            round_trip_time += compute_round_trip(holding.stage, costs) / count_replicas(shape, holding.stage);
         }
-        limits.push_back(static_cast<int>(
-            period > 0 ? std::min(std::ceil(begun_microbatches / period), max_limit) : max_limit));
+        limits.push_back(static_cast<int>(period > 0 ? std::min(std::ceil(round_trip_time / period), max_limit)
+                                                     : max_limit));
     }
     return limits;
 }
@@ -79,21 +78,24 @@ ActivationLimits double_limits(ActivationLimits limits) {
     return limits;
 }
 
+// Returns the limits that the search tries. Limits that are often good come first.
 std::vector<ActivationLimits> list_limits(const PipelineShape& shape, const StageHoldings& holdings,
                                           const std::vector<StageCost>& costs) {
     const auto teams = static_cast<std::size_t>(shape.teams);
     const ActivationLimits uniform_limits(teams, shape.stages());
     const ActivationLimits timed_limits = make_timed_limits(shape, holdings, costs);
     const ActivationLimits tapered_limits = make_tapered_limits(shape, holdings);
+    const ActivationLimits no_limits(teams, shape.stages() * shape.microbatches);
     return {double_limits(timed_limits),
             double_limits(uniform_limits),
             timed_limits,
             tapered_limits,
             uniform_limits,
             double_limits(tapered_limits),
-            ActivationLimits(teams, shape.stages() * shape.microbatches)};
+            no_limits};
 }
 
+// Returns a rule in which the teams differ only in their limits.
 ListRule make_rule(const ActivationLimits& limits, const TeamRule& team_rule, bool prefers_last_backward) {
     ListRule rule{.teams = std::vector<TeamRule>(limits.size(), team_rule),
                   .prefers_last_backward = prefers_last_backward};
@@ -113,12 +115,12 @@ std::vector<ListRule> make_initial_rules(const PipelineShape& shape, const Stage
                                    {.preference = f_i_w, .delay_fraction = 1},
                                    {.preference = f_i_w, .delay_fraction = 0.5},
                                    {.preference = i_f_w, .delay_fraction = 0.5}};
-    const bool has_several_stages_per_team = static_cast<int>(holdings.all_holdings().size()) > shape.teams;
+    const bool has_team_with_several_stages = static_cast<int>(holdings.all_holdings().size()) > shape.teams;
     std::vector<ListRule> rules;
     for (const TeamRule& team_rule : team_rules) {
         for (const ActivationLimits& limits : list_limits(shape, holdings, costs)) {
             rules.push_back(make_rule(limits, team_rule, true));
-            if (has_several_stages_per_team) rules.push_back(make_rule(limits, team_rule, false));
+            if (has_team_with_several_stages) rules.push_back(make_rule(limits, team_rule, false));
         }
     }
     return rules;

@@ -11,7 +11,7 @@
 namespace trireme::schedule {
 
 // Returns rules that differ enough for one of them to be close to the best rule. Rules that are often good come
-// first.
+// first. `costs` has one entry per stage.
 std::vector<ListRule> make_initial_rules(const PipelineShape& shape, const StageHoldings& holdings,
                                          const std::vector<StageCost>& costs);
 

@@ -7,29 +7,29 @@ namespace trireme::schedule {
 namespace {
 
 // The position of an input half that is directly followed by its weight half.
-struct ProgramPosition {
+struct HalvesPosition {
     std::size_t team = 0;
-    std::size_t position = 0;
+    std::size_t index = 0;  // of the input half in the program of `team`
 };
 
-bool are_matching_halves(const Instruction& one, const Instruction& other) {
-    return one.op == Op::backward_input && other.op == Op::backward_weight && one.stage == other.stage &&
-           one.microbatch == other.microbatch;
+bool are_matching_halves(const Instruction& first, const Instruction& second) {
+    return first.op == Op::backward_input && second.op == Op::backward_weight && first.stage == second.stage &&
+           first.microbatch == second.microbatch;
 }
 
-// Returns the programs with unsplit backwards at the positions, which must ascend.
+// Returns the programs with unsplit backwards at the positions, which must ascend by team and index.
 std::vector<Program> join_at(const std::vector<Program>& programs,
-                             const std::vector<ProgramPosition>& positions) {
+                             const std::vector<HalvesPosition>& positions) {
     std::vector<Program> joined_programs(programs.size());
     auto next_position = positions.begin();
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (std::size_t i = 0; i < programs[team].size(); ++i) {
             joined_programs[team].push_back(programs[team][i]);
-            if (next_position == positions.end() || next_position->team != team || next_position->position != i)
+            if (next_position == positions.end() || next_position->team != team || next_position->index != i)
                 continue;
             joined_programs[team].back().op = Op::backward;
             ++next_position;
-            ++i;  // past the weight half
+            ++i;  // skips the weight half
         }
     }
     return joined_programs;
@@ -43,12 +43,12 @@ public:
           remaining_attempts_(attempts),
           duration_(compute_duration(programs, clock)) {}
 
-    // Joins the halves at all of the positions. If the programs become longer by this, tries the first and the
-    // second part of the list separately. The positions must be larger than those of earlier calls.
-    void try_join(const std::vector<ProgramPosition>& positions) {
+    // Joins the halves at all positions. If this makes the programs longer, tries the first and the second part
+    // of `positions` separately instead. All positions must be larger than those of earlier calls.
+    void try_join(const std::vector<HalvesPosition>& positions) {
         if (positions.empty() || remaining_attempts_ == 0) return;
         --remaining_attempts_;
-        std::vector<ProgramPosition> tried_positions = joined_positions_;
+        std::vector<HalvesPosition> tried_positions = joined_positions_;
         tried_positions.insert(tried_positions.end(), positions.begin(), positions.end());
         if (compute_duration(join_at(programs_, tried_positions), clock_) <= duration_) {
             joined_positions_ = std::move(tried_positions);
@@ -65,8 +65,8 @@ private:
     const std::vector<Program>& programs_;
     ProgramClock& clock_;
     std::size_t remaining_attempts_;
-    double duration_;
-    std::vector<ProgramPosition> joined_positions_;
+    double duration_;  // of programs_
+    std::vector<HalvesPosition> joined_positions_;
 };
 
 }  // namespace
@@ -75,7 +75,7 @@ std::vector<Program> join_halves(const std::vector<Program>& programs, ProgramCl
                                  std::size_t attempts) {
     HalfJoiner joiner(programs, clock, attempts);
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        std::vector<ProgramPosition> positions;
+        std::vector<HalvesPosition> positions;
         for (std::size_t i = 0; i + 1 < programs[team].size(); ++i) {
             if (are_matching_halves(programs[team][i], programs[team][i + 1])) positions.push_back({team, i});
         }

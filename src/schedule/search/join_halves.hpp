@@ -1,4 +1,4 @@
-// Replaces split backwards by unsplit ones where splitting gains no time.
+// Replaces split backwards by unsplit backwards where splitting saves no time.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,10 @@
 
 namespace trireme::schedule {
 
-// Replaces an input half and its adjacent weight half by an unsplit backward, wherever the programs take no
-// longer with it. An unsplit backward needs less memory than its halves, but its gradient is sent later.
-// Computes at most `attempts` durations of changed programs.
+// Returns the programs with split backwards replaced by unsplit ones, except where this makes the programs
+// longer. Only an input half that is directly followed by its weight half is replaced. An unsplit backward
+// needs less memory than the halves, but its gradient is sent later. Computes at most `attempts` durations of
+// changed programs.
 std::vector<Program> join_halves(const std::vector<Program>& programs, ProgramClock& clock,
                                  std::size_t attempts);
 

@@ -18,9 +18,9 @@ ListScheduler::ListScheduler(const PipelineShape& shape, const StageHoldings& ho
       min_activations_(compute_min_activations(shape)),
       budget_index_(holdings.count_passes()),
       clock_(shape, holdings, costs) {
-    std::vector<std::vector<int>> needed_activations_of_teams(
-        min_activations_.size());  // per team and micro-batch of the team
-    std::vector<int> last_microbatch(min_activations_.size(), no_microbatch);
+    // Per team: see the constructor of ActivationBudget.
+    std::vector<std::vector<int>> needed_activations_of_teams(min_activations_.size());
+    std::vector<int> last_microbatch(min_activations_.size(), no_microbatch);  // per team
     for (int m = 0; m < shape.microbatches; ++m) {
         for (int stage = 0; stage < shape.stages(); ++stage) {
             const auto t = static_cast<std::size_t>(shape.find_executor(stage, m));
@@ -30,7 +30,7 @@ ListScheduler::ListScheduler(const PipelineShape& shape, const StageHoldings& ho
         }
     }
     for (const std::vector<int>& needed_activations : needed_activations_of_teams)
-        initial_teams_.push_back({.budget = ActivationBudget(needed_activations)});
+        initial_team_states_.push_back({.budget = ActivationBudget(needed_activations)});
 }
 
 std::vector<Program> ListScheduler::make_programs(const ListRule& rule) {
@@ -38,28 +38,29 @@ std::vector<Program> ListScheduler::make_programs(const ListRule& rule) {
     while (!decisions_.empty()) {
         const auto [now, team] = decisions_.top();
         decisions_.pop();
-        if (clock_.find_free_time(team) <= now) decide(team, now);  // otherwise the team has become busy since
+        // The team may have become busy after this decision was queued. It decides again when it is free.
+        if (clock_.find_free_time(team) <= now) decide(team, now);
     }
     return std::move(programs_);
 }
 
 std::size_t ListScheduler::compute_peak_activations() const {
     std::size_t sum = 0;
-    for (const Team& team : teams_) sum += static_cast<std::size_t>(team.budget.peak());
+    for (const TeamState& team_state : team_states_) sum += static_cast<std::size_t>(team_state.budget.peak());
     return sum;
 }
 
 void ListScheduler::reset(const ListRule& rule) {
     rule_ = &rule;
     clock_.reset();
-    teams_ = initial_teams_;
+    team_states_ = initial_team_states_;
     ready_work_.assign(holdings_.all_holdings().size(), {});
-    is_freed_.assign(holdings_.count_passes(), false);
-    programs_.assign(teams_.size(), {});
-    for (std::size_t t = 0; t < teams_.size(); ++t) {
+    is_released_.assign(holdings_.count_passes(), false);
+    programs_.assign(team_states_.size(), {});
+    for (std::size_t t = 0; t < team_states_.size(); ++t) {
         constexpr int no_limit = std::numeric_limits<int>::max();
         const int shape_limit = shape_.max_activations.empty() ? no_limit : shape_.max_activations[t];
-        teams_[t].budget.set_limit(
+        team_states_[t].budget.set_limit(
             std::max(min_activations_[t], std::min(rule.teams[t].max_activations, shape_limit)));
     }
     for (int m = 0; m < shape_.microbatches; ++m) {
@@ -67,39 +68,40 @@ void ListScheduler::reset(const ListRule& rule) {
     }
 }
 
-// Chooses and executes the next instruction of a team. If no instruction is possible, the next decision of the
-// team is at the arrival of its next input.
+// Chooses and executes the next instruction of a team. If no instruction is possible, the team decides again
+// when its next input arrives.
 void ListScheduler::decide(int team, double now) {
-    using enum Work;
-    constexpr std::array<std::array<Work, 3>, 3> orders{
+    using enum InstructionKind;
+    // Indexed by Preference.
+    constexpr std::array<std::array<InstructionKind, 3>, 3> preferred_kinds{
         {{backward, forward, weight_half}, {forward, backward, weight_half}, {weight_half, forward, backward}}};
-    Team& team_state = teams_[static_cast<std::size_t>(team)];
+    TeamState& team_state = team_states_[static_cast<std::size_t>(team)];
     accept_arrivals(team_state, now);
     const Preference preference = rule_->teams[static_cast<std::size_t>(team)].preference;
-    for (const Work work : orders[static_cast<std::size_t>(preference)]) {
-        if (const std::optional<Instruction> chosen = choose_work(work, team, now))
+    for (const InstructionKind kind : preferred_kinds[static_cast<std::size_t>(preference)]) {
+        if (const std::optional<Instruction> chosen = choose_instruction(kind, team, now))
             return execute(team, *chosen);
     }
     team_state.is_idle = true;
     if (!team_state.arriving_work.empty()) decisions_.emplace(team_state.arriving_work.top().time, team);
 }
 
-void ListScheduler::accept_arrivals(Team& team, double now) {
-    while (!team.arriving_work.empty() && team.arriving_work.top().time <= now) {
-        const auto [op, stage, microbatch, age] = team.arriving_work.top().work;
+void ListScheduler::accept_arrivals(TeamState& team_state, double now) {
+    while (!team_state.arriving_work.empty() && team_state.arriving_work.top().time <= now) {
+        const auto [op, stage, microbatch, age] = team_state.arriving_work.top().work;
         ReadyWork& ready_work = ready_work_[holdings_.find_holding(holdings_.pass_index(stage, microbatch))];
         (op == Op::forward ? ready_work.forwards : ready_work.backwards).push(microbatch);
-        team.arriving_work.pop();
+        team_state.arriving_work.pop();
     }
 }
 
-std::optional<Instruction> ListScheduler::choose_work(Work work, int team, double now) const {
-    switch (work) {
-        case Work::forward:
+std::optional<Instruction> ListScheduler::choose_instruction(InstructionKind kind, int team, double now) const {
+    switch (kind) {
+        case InstructionKind::forward:
             return choose_forward(team);
-        case Work::backward:
+        case InstructionKind::backward:
             return choose_backward(team);
-        case Work::weight_half:
+        case InstructionKind::weight_half:
             return choose_weight_half(team, now);
     }
     return std::nullopt;
@@ -124,18 +126,18 @@ std::optional<Instruction> ListScheduler::choose_backward(int team) const {
         const bool splits = !unsplit_backwards && may_split_[static_cast<std::size_t>(stage)];
         const Instruction backward{splits ? Op::backward_input : Op::backward, stage,
                                    ready_work_[h].backwards.top()};
-        if (splits || !is_read_by_next_stage(team, backward)) chosen = backward;
+        if (splits || !must_wait_for_next_stage(team, backward)) chosen = backward;
     }
     return chosen;
 }
 
-// True if the team also executes the next stage, whose backward still has to read the output of this stage, of
-// which there is one copy. Then an unsplit backward has to wait for the weight half of the next stage. (Weight
-// halves have this order anyway, because the weight halves of later stages are executed first.)
-bool ListScheduler::is_read_by_next_stage(int team, const Instruction& backward) const {
+// True if an unsplit backward must wait for the weight half of the next stage. The team executes both stages,
+// and the weight half reads the output of the earlier stage, which the unsplit backward would release. (Weight
+// halves need no such test: a team executes the weight halves of later stages first.)
+bool ListScheduler::must_wait_for_next_stage(int team, const Instruction& backward) const {
     const int next = backward.stage + 1;
     return next < shape_.stages() && shape_.find_executor(next, backward.microbatch) == team &&
-           !is_freed_[holdings_.pass_index(next, backward.microbatch)];
+           !is_released_[holdings_.pass_index(next, backward.microbatch)];
 }
 
 std::optional<Instruction> ListScheduler::choose_weight_half(int team, double now) const {
@@ -143,7 +145,7 @@ std::optional<Instruction> ListScheduler::choose_weight_half(int team, double no
         const ReadyWork& ready_work = ready_work_[h];
         if (ready_work.weight_halves_done == ready_work.weight_halves.size()) continue;
         const int stage = holdings_.all_holdings()[h].stage;
-        if (should_wait(team, stage, now)) return std::nullopt;
+        if (should_delay_weight_half(team, stage, now)) return std::nullopt;
         return Instruction{Op::backward_weight, stage, ready_work.weight_halves[ready_work.weight_halves_done]};
     }
     return std::nullopt;
@@ -151,22 +153,22 @@ std::optional<Instruction> ListScheduler::choose_weight_half(int team, double no
 
 bool ListScheduler::fits_budget(int team, const Instruction& forward) const {
     const std::size_t budget_index = budget_index_[holdings_.pass_index(forward.stage, forward.microbatch)];
-    return !shape_.is_training || teams_[static_cast<std::size_t>(team)].budget.may_stash(budget_index);
+    return !shape_.is_training || team_states_[static_cast<std::size_t>(team)].budget.may_stash(budget_index);
 }
 
-// True if a weight half should wait for an input that arrives soon. Waiting for a forward that exceeds the
-// activation budget is useless.
-bool ListScheduler::should_wait(int team, int stage, double now) const {
+// True if a weight half of `stage` should wait for an input that arrives soon: see TeamRule::delay_fraction.
+// Waiting for the input of a forward that exceeds the activation budget is useless.
+bool ListScheduler::should_delay_weight_half(int team, int stage, double now) const {
     const double delay_fraction = rule_->teams[static_cast<std::size_t>(team)].delay_fraction;
-    const auto& arriving_work = teams_[static_cast<std::size_t>(team)].arriving_work;
+    const auto& arriving_work = team_states_[static_cast<std::size_t>(team)].arriving_work;
     if (delay_fraction <= 0 || arriving_work.empty()) return false;
-    const auto& [time, work] = arriving_work.top();
+    const auto& [arrival_time, work] = arriving_work.top();
     if (work.op == Op::forward && !fits_budget(team, work)) return false;
-    return time - now < delay_fraction * costs_[static_cast<std::size_t>(stage)].backward_weight;
+    return arrival_time - now < delay_fraction * costs_[static_cast<std::size_t>(stage)].backward_weight;
 }
 
 void ListScheduler::execute(int team, const Instruction& instruction) {
-    Team& team_state = teams_[static_cast<std::size_t>(team)];
+    TeamState& team_state = team_states_[static_cast<std::size_t>(team)];
     remove_ready_work(instruction);
     update_budget(team_state, instruction);
     programs_[static_cast<std::size_t>(team)].push_back(instruction);
@@ -188,20 +190,20 @@ void ListScheduler::remove_ready_work(const Instruction& instruction) {
     }
 }
 
-void ListScheduler::update_budget(Team& team, const Instruction& instruction) {
-    if (!shape_.is_training) return;  // without backwards no activation is stored
+void ListScheduler::update_budget(TeamState& team_state, const Instruction& instruction) {
+    if (!shape_.is_training) return;  // without backwards, no activation is stashed
     const std::size_t pass = holdings_.pass_index(instruction.stage, instruction.microbatch);
-    if (instruction.op == Op::forward) team.budget.stash_activation(budget_index_[pass]);
+    if (instruction.op == Op::forward) team_state.budget.stash_activation(budget_index_[pass]);
     if (instruction.op != Op::backward && instruction.op != Op::backward_weight) return;
-    team.budget.release_activation(budget_index_[pass]);
-    is_freed_[pass] = true;
+    team_state.budget.release_activation(budget_index_[pass]);
+    is_released_[pass] = true;
 }
 
 void ListScheduler::deliver(const Delivery& delivery) {
     if (delivery.team < 0) return;
-    Team& team = teams_[static_cast<std::size_t>(delivery.team)];
-    team.arriving_work.push({delivery.time, delivery.work});
-    if (team.is_idle) decisions_.emplace(delivery.time, delivery.team);
+    TeamState& team_state = team_states_[static_cast<std::size_t>(delivery.team)];
+    team_state.arriving_work.push({delivery.time, delivery.work});
+    if (team_state.is_idle) decisions_.emplace(delivery.time, delivery.team);
 }
 
 }  // namespace trireme::schedule

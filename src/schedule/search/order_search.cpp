@@ -10,16 +10,16 @@
 namespace trireme::schedule {
 namespace {
 
-constexpr std::size_t max_distance = 6;  // of a move, in positions
+constexpr std::size_t max_move_distance = 6;  // in positions
 
-// Shifts the instruction at position `from` of a team's program to position `to`.
+// A change of a team's program: the instruction at position `from` moves to position `to`. The instructions in
+// between shift by one position.
 struct Move {
     std::size_t team = 0;
     std::size_t from = 0;
     std::size_t to = 0;
 };
 
-// Moves the instruction at `from` to position `to`.
 void apply_move(Program& program, const Move& move) {
     const auto iterator_at = [&](std::size_t position) {
         return program.begin() + static_cast<std::ptrdiff_t>(position);
@@ -32,8 +32,8 @@ void apply_move(Program& program, const Move& move) {
 
 Move reverse_move(const Move& move) { return {move.team, move.to, move.from}; }
 
-// True if the move would exchange two instructions for the same micro-batch in the same or in neighbouring
-// stages.
+// True if the move would change the order of two instructions that work on the same micro-batch, in the same
+// stage or in neighbouring stages.
 bool breaks_order(const Program& program, const Move& move) {
     const Instruction& moved_instruction = program[move.from];
     const auto [first, last] = std::minmax(move.from, move.to);
@@ -49,9 +49,9 @@ bool breaks_order(const Program& program, const Move& move) {
 int find_peak_activations(const Program& program) {
     int stashed = 0;
     int peak = 0;
-    for (const Instruction& each : program) {
-        if (each.op == Op::forward) peak = std::max(peak, ++stashed);
-        if (each.op == Op::backward || each.op == Op::backward_weight) --stashed;
+    for (const Instruction& instruction : program) {
+        if (instruction.op == Op::forward) peak = std::max(peak, ++stashed);
+        if (instruction.op == Op::backward || instruction.op == Op::backward_weight) --stashed;
     }
     return peak;
 }
@@ -61,13 +61,15 @@ public:
     OrderSearch(const std::vector<Program>& programs, const PipelineShape& shape, ProgramClock& clock)
         : programs_(programs), shape_(shape), clock_(clock), duration_(compute_duration(programs, clock)) {}
 
+    // Applies the move unless it breaks the order or an activation limit, or makes the programs longer.
     void try_move(const Move& move) {
         Program& program = programs_[move.team];
         if (breaks_order(program, move)) return;
         apply_move(program, move);
-        const double duration = keeps_activation_limit(move.team) ? compute_duration(programs_, clock_) : never;
-        if (duration <= duration_) {  // equally long programs may lead to shorter ones
-            duration_ = duration;
+        const double new_duration =
+            keeps_activation_limit(move.team) ? compute_duration(programs_, clock_) : never;
+        if (new_duration <= duration_) {  // equally long programs may lead to shorter ones
+            duration_ = new_duration;
         } else {
             apply_move(program, reverse_move(move));
         }
@@ -79,9 +81,10 @@ public:
         const std::size_t size = programs_[team].size();
         if (size == 0) return {};  // from == to: no move
         const std::size_t from = draws[1] % size;
-        const std::size_t distance = 1 + draws[2] % max_distance;
-        const bool is_later = draws[3] % 2 == 0;
-        return {team, from, is_later ? std::min(from + distance, size - 1) : from - std::min(from, distance)};
+        const std::size_t distance = 1 + draws[2] % max_move_distance;
+        const bool moves_later = draws[3] % 2 == 0;
+        return {team, from,
+                moves_later ? std::min(from + distance, size - 1) : from - std::min(from, distance)};
     }
 
     const std::vector<Program>& programs() const { return programs_; }

@@ -1,4 +1,4 @@
-// Local search: moves single instructions of programs that are already close to the shortest possible ones.
+// Local search: moves single instructions of programs that are already close to the shortest ones.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace trireme::schedule {
 
 // Returns the shortest programs found in `attempts` random moves, or `programs` if no shorter ones are found. A
-// move shifts an instruction by a few positions within the program of its team, and is undone if it makes the
-// programs longer or exceeds max_activations of the shape. All calls draw the same random numbers.
+// move shifts an instruction by a few positions within the program of its team. It is undone if it makes the
+// programs longer or exceeds shape.max_activations. All calls draw the same random numbers.
 std::vector<Program> improve_order(const std::vector<Program>& programs, const PipelineShape& shape,
                                    ProgramClock& clock, std::size_t attempts);
 

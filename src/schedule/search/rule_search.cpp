@@ -12,16 +12,16 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns classes of teams: the teams of a class hold the same stages.
+// Returns classes of teams: the teams of a class hold the same stages. Teams without a stage are omitted.
 std::vector<std::vector<int>> group_teams_by_stages(const PipelineShape& shape, const StageHoldings& holdings) {
-    std::map<std::vector<int>, std::vector<int>> by_stages;
+    std::map<std::vector<int>, std::vector<int>> teams_by_stages;
     for (int team = 0; team < shape.teams; ++team) {
         std::vector<int> stages;
         for (const Holding& holding : holdings.find_team_holdings(team)) stages.push_back(holding.stage);
-        if (!stages.empty()) by_stages[stages].push_back(team);
+        if (!stages.empty()) teams_by_stages[stages].push_back(team);
     }
     std::vector<std::vector<int>> team_classes;
-    for (auto& [stages, teams] : by_stages) team_classes.push_back(std::move(teams));
+    for (auto& [stages, teams] : teams_by_stages) team_classes.push_back(std::move(teams));
     return team_classes;
 }
 
@@ -43,17 +43,18 @@ RuleSearch::RuleSearch(const PipelineShape& shape, const StageHoldings& holdings
 
 void RuleSearch::search_rules(std::size_t attempts, double min_duration) {
     try_initial_rules();
-    ListRule current = best_.rule;
-    double duration = best_.duration;
+    ListRule current_rule = best_.rule;
+    double current_duration = best_.duration;
     for (std::uint64_t attempt = 0; attempt < attempts && best_.duration > min_duration; ++attempt) {
         const RandomBlock draws = random_block(RandomKey{}.then("team"), attempt);
         const TeamClass& team_class = team_classes_[draws[0] % team_classes_.size()];
-        const TeamRule& old_rule = current.teams[static_cast<std::size_t>(team_class.front())];
-        Candidate candidate =
-            make_candidate(replace_rules(current, team_class, change_randomly(old_rule, team_class, attempt)));
-        if (candidate.duration > duration) continue;  // equally long programs may lead to shorter ones
-        duration = candidate.duration;
-        current = candidate.rule;
+        const TeamRule& old_rule = current_rule.teams[static_cast<std::size_t>(team_class.front())];
+        const TeamRule new_rule = change_rule_randomly(old_rule, team_class, attempt);
+        Candidate candidate = make_candidate(replace_rules(current_rule, team_class, new_rule));
+        // Equally long programs may lead to shorter ones.
+        if (candidate.duration > current_duration) continue;
+        current_duration = candidate.duration;
+        current_rule = candidate.rule;
         accept_if_better(std::move(candidate));
     }
 }
@@ -66,14 +67,15 @@ void RuleSearch::try_initial_rules() {
 void RuleSearch::reduce_memory() {
     lower_common_limit();
     for (const TeamClass& team_class : team_classes_) {
-        TeamRule rule = find_rule(team_class);
+        TeamRule rule = find_best_rule(team_class);
         rule.unsplit_backwards = true;
         accept_if_no_worse(replace_rules(best_.rule, team_class, rule));
         lower_class_limit(team_class);
     }
 }
 
-// Searches for the smallest limit that can replace all larger limits without making the programs longer.
+// Finds the smallest limit that can replace all larger limits without making the programs longer. Uses binary
+// search between min_limit and sufficient_limit.
 void RuleSearch::lower_common_limit() {
     const std::vector<TeamRule> old_rules = best_.rule.teams;
     int sufficient_limit = 1;
@@ -93,7 +95,7 @@ void RuleSearch::lower_common_limit() {
 }
 
 void RuleSearch::lower_class_limit(const TeamClass& team_class) {
-    TeamRule rule = find_rule(team_class);
+    TeamRule rule = find_best_rule(team_class);
     int sufficient_limit = rule.max_activations;
     for (int min_limit = 1; min_limit < sufficient_limit;) {
         rule.max_activations = (min_limit + sufficient_limit) / 2;
@@ -127,13 +129,14 @@ bool RuleSearch::accept_if_no_worse(ListRule rule) {
     return true;
 }
 
-const TeamRule& RuleSearch::find_rule(const TeamClass& team_class) const {
+const TeamRule& RuleSearch::find_best_rule(const TeamClass& team_class) const {
     return best_.rule.teams[static_cast<std::size_t>(team_class.front())];
 }
 
-// Changes one property of the rule at random: with probability 1/2 its activation limit, by 1 or 2, and
-// otherwise any property, to a new value.
-TeamRule RuleSearch::change_randomly(TeamRule rule, const TeamClass& team_class, std::uint64_t attempt) const {
+// Returns the rule with one property changed at random. With probability 1/2, the activation limit changes by 1
+// or 2. Otherwise, one of the four properties gets a random value, or is negated if it is a bool.
+TeamRule RuleSearch::change_rule_randomly(TeamRule rule, const TeamClass& team_class,
+                                          std::uint64_t attempt) const {
     const RandomBlock draws = random_block(RandomKey{}.then("change"), attempt);
     const int max_limit = find_max_limit(team_class);
     switch (draws[0] % 8) {
@@ -159,7 +162,7 @@ TeamRule RuleSearch::change_randomly(TeamRule rule, const TeamClass& team_class,
     return rule;
 }
 
-// Returns the largest number of activations that a team of the class can store in a step.
+// Returns the largest number of activations that a team of the class can stash in a step.
 int RuleSearch::find_max_limit(const TeamClass& team_class) const {
     return shape_.microbatches * static_cast<int>(holdings_.find_team_holdings(team_class.front()).size());
 }

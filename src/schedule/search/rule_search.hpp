@@ -12,28 +12,31 @@ namespace trireme::schedule {
 
 class RuleSearch {
 public:
-    // All arguments are kept by reference: see ListScheduler.
+    // All arguments are kept by reference and have the meaning that they have for ListScheduler.
     RuleSearch(const PipelineShape& shape, const StageHoldings& holdings, const std::vector<StageCost>& costs,
                const std::vector<bool>& may_split);
 
-    // Tries the initial rules, then at most `attempts` random changes of the best rule so far, until the
-    // programs take no longer than `min_duration`. All calls draw the same random numbers.
+    // Tries the initial rules, then at most `attempts` random changes of a rule that gives the shortest
+    // programs so far. Stops trying changes once the programs take no longer than `min_duration`. All calls
+    // draw the same random numbers.
     void search_rules(std::size_t attempts, double min_duration);
 
     // Lowers the activation limits of the best rule, and lets teams execute unsplit backwards, as far as the
-    // programs do not become longer.
+    // programs do not become longer. Must be called after search_rules().
     void reduce_memory();
 
+    // Programs of the best rule so far, one per team, and the duration of a step with them.
     const std::vector<Program>& programs() const { return best_.programs; }
     double duration() const { return best_.duration; }
 
 private:
     using TeamClass = std::vector<int>;  // teams that hold the same stages
+    // A rule, and the programs that ListScheduler generates by it.
     struct Candidate {
         ListRule rule;
         std::vector<Program> programs = {};
         double duration = never;
-        std::size_t peak_activations = std::numeric_limits<std::size_t>::max();
+        std::size_t peak_activations = std::numeric_limits<std::size_t>::max();  // summed over teams
     };
 
     Candidate make_candidate(ListRule rule);
@@ -41,9 +44,9 @@ private:
     void lower_common_limit();
     void lower_class_limit(const TeamClass& team_class);
     void accept_if_better(Candidate candidate);
-    bool accept_if_no_worse(ListRule rule);  // returns true if `rule` has become the best
-    const TeamRule& find_rule(const TeamClass& team_class) const;
-    TeamRule change_randomly(TeamRule rule, const TeamClass& team_class, std::uint64_t attempt) const;
+    bool accept_if_no_worse(ListRule rule);  // returns true if `rule` has become the best rule
+    const TeamRule& find_best_rule(const TeamClass& team_class) const;
+    TeamRule change_rule_randomly(TeamRule rule, const TeamClass& team_class, std::uint64_t attempt) const;
     int find_max_limit(const TeamClass& team_class) const;
 
     const PipelineShape& shape_;
@@ -51,7 +54,9 @@ private:
     const std::vector<StageCost>& costs_;
     ListScheduler scheduler_;
     std::vector<TeamClass> team_classes_;  // the teams of a class have equal rules
-    Candidate best_;  // shortest so far; if several are, the one with the smallest activation stash
+    // The candidate with the shortest programs so far; among equally long programs, the one with the smallest
+    // peak_activations.
+    Candidate best_;
 };
 
 }  // namespace trireme::schedule

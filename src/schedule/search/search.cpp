@@ -19,30 +19,29 @@
 namespace trireme::schedule {
 namespace {
 
-// The limits of a search: the number of instructions that all attempts together may process (a fraction of a
-// second), and the number of attempts, which limits searches with short programs.
+// Limits of one part of the search. Each part takes a fraction of a second.
 struct Effort {
-    std::size_t max_instructions = 0;
-    std::size_t max_attempts = 0;
+    std::size_t max_instructions = 0;  // processed by all attempts together: the limit for long programs
+    std::size_t max_attempts = 0;      // the limit for short programs
 };
 
 constexpr Effort rule_search_effort{4'000'000, 1000};
-constexpr Effort move_search_effort{12'000'000, 10'000};
+constexpr Effort order_search_effort{12'000'000, 10'000};
 constexpr Effort joining_effort{1'000'000, 1000};
 
 std::size_t count_attempts(const Effort& effort, const PipelineShape& shape) {
-    // A forward and two halves of a backward for each stage and micro-batch.
+    // Each micro-batch has a forward and two halves of a backward in each stage.
     const std::size_t instruction_count =
         3 * shape.holders.size() * static_cast<std::size_t>(shape.microbatches);
     return std::min(effort.max_instructions / instruction_count, effort.max_attempts);
 }
 
-// A candidate of the search. Of several candidates with equal duration, the one with the smaller activation
-// stash is better, then the one with fewer split backwards.
+// Programs that the search may return. The candidate with the shortest duration is the best. At equal duration,
+// a smaller activation stash is better; if this is equal as well, fewer split backwards are better.
 struct Candidate {
     std::vector<Program> programs;
     double duration = never;
-    std::vector<int> peak_activations = {};  // per team: the largest number of stored activations
+    std::vector<int> peak_activations = {};  // per team, summed over its stages
     std::size_t split_backwards = 0;
 
     auto make_sort_key() const {
@@ -53,13 +52,13 @@ struct Candidate {
 
 Candidate evaluate_candidate(std::vector<Program> programs, const PipelineShape& shape, ProgramClock& clock) {
     Candidate candidate{.programs = std::move(programs)};
-    WorkRecord done(shape);
+    WorkRecord work_record(shape);
     for (int team = 0; team < shape.teams; ++team) {
         for (const Instruction& instruction : candidate.programs[static_cast<std::size_t>(team)]) {
-            done.add(team, instruction);
+            work_record.add(team, instruction);
             candidate.split_backwards += instruction.op == Op::backward_input ? 1 : 0;
         }
-        candidate.peak_activations.push_back(done.peak_activations(team));
+        candidate.peak_activations.push_back(work_record.peak_activations(team));
     }
     candidate.duration = compute_duration(candidate.programs, clock);
     return candidate;
@@ -74,13 +73,14 @@ bool keeps_activation_limits(const Candidate& candidate, const PipelineShape& sh
 
 bool splits_only_where_allowed(const std::vector<Program>& programs, const std::vector<bool>& may_split) {
     return std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
-        return std::all_of(program.begin(), program.end(), [&](const Instruction& each) {
-            return each.op != Op::backward_input || may_split[static_cast<std::size_t>(each.stage)];
+        return std::all_of(program.begin(), program.end(), [&](const Instruction& instruction) {
+            return instruction.op != Op::backward_input ||
+                   may_split[static_cast<std::size_t>(instruction.stage)];
         });
     });
 }
 
-// Returns nothing if the schedule does not suit the shape, or if it stashes weights.
+// Returns the programs of the schedule, or nothing if the schedule does not suit the shape or stashes weights.
 std::optional<std::vector<Program>> generate_if_possible(const Schedule& schedule, const PipelineShape& shape) {
     if (schedule.stashes_weights || !find_schedule_obstacle(schedule, shape).empty()) return std::nullopt;
     return generate(schedule, shape);
@@ -96,8 +96,8 @@ void require_enough_memory(const PipelineShape& shape) {
     }
 }
 
-// Returns the forwards of the first schedule that suits the shape, because they need few slots. If no schedule
-// suits the shape, the list scheduler generates the forwards.
+// Returns programs without backwards. Prefers the first schedule of the catalog that suits the shape, because
+// its forwards need few slots. If no schedule suits the shape, the list scheduler generates the programs.
 std::vector<Program> make_forward_programs(const PipelineShape& shape, const std::vector<StageCost>& costs) {
     for (const Schedule& schedule : list_schedules()) {
         if (auto programs = generate_if_possible(schedule, shape)) return *std::move(programs);
@@ -109,7 +109,7 @@ std::vector<Program> make_forward_programs(const PipelineShape& shape, const std
 }
 
 // True if all stages have the same number of replicas, and not every team holds all stages.
-bool has_equal_replicas(const PipelineShape& shape) {
+bool allows_speculative_updates(const PipelineShape& shape) {
     const std::size_t replicas = shape.holders.front().size();
     const bool has_equal_replica_counts = std::ranges::all_of(
         shape.holders, [&](const std::vector<int>& holders) { return holders.size() == replicas; });
@@ -121,7 +121,7 @@ bool has_equal_replicas(const PipelineShape& shape) {
 std::vector<int> compute_min_activations(const PipelineShape& shape) {
     std::vector<int> min_activations(static_cast<std::size_t>(shape.teams), 1);
     for (int m = 0; m < shape.microbatches; ++m) {
-        std::vector<int> activations_of_microbatch(min_activations.size());
+        std::vector<int> activations_of_microbatch(min_activations.size());  // per team
         for (int stage = 0; stage < shape.stages(); ++stage) {
             const auto team = static_cast<std::size_t>(shape.find_executor(stage, m));
             min_activations[team] = std::max(min_activations[team], ++activations_of_microbatch[team]);
@@ -137,27 +137,27 @@ std::vector<Program> search_programs(const PipelineShape& shape, const std::vect
     const StageHoldings holdings(shape);
     ProgramClock clock(shape, holdings, costs);
     const double min_duration = compute_min_duration(shape, holdings, costs);
-    RuleSearch search(shape, holdings, costs, may_split);
-    search.search_rules(count_attempts(rule_search_effort, shape), min_duration);
-    search.reduce_memory();
-    Candidate best = evaluate_candidate(search.programs(), shape, clock);
+    RuleSearch rule_search(shape, holdings, costs, may_split);
+    rule_search.search_rules(count_attempts(rule_search_effort, shape), min_duration);
+    rule_search.reduce_memory();
+    Candidate best = evaluate_candidate(rule_search.programs(), shape, clock);
     for (const Schedule& schedule : list_schedules()) {
         auto programs = generate_if_possible(schedule, shape);
         if (!programs || !splits_only_where_allowed(*programs, may_split)) continue;
-        Candidate other_candidate = evaluate_candidate(*std::move(programs), shape, clock);
-        if (keeps_activation_limits(other_candidate, shape) &&
-            other_candidate.make_sort_key() <= best.make_sort_key())
-            best = std::move(other_candidate);
+        Candidate catalog_candidate = evaluate_candidate(*std::move(programs), shape, clock);
+        if (keeps_activation_limits(catalog_candidate, shape) &&
+            catalog_candidate.make_sort_key() <= best.make_sort_key())
+            best = std::move(catalog_candidate);
     }
     if (best.duration > min_duration) {
-        best.programs = improve_order(best.programs, shape, clock, count_attempts(move_search_effort, shape));
+        best.programs = improve_order(best.programs, shape, clock, count_attempts(order_search_effort, shape));
     }
     return join_halves(best.programs, clock, count_attempts(joining_effort, shape));
 }
 
 std::vector<Phases> make_speculative_programs(const std::vector<Program>& searched_programs,
                                               const PipelineShape& shape, const std::vector<bool>& may_split) {
-    if (!shape.is_training || !has_equal_replicas(shape)) return {};
+    if (!shape.is_training || !allows_speculative_updates(shape)) return {};
     std::vector<Phases> candidates{make_updates_speculative(searched_programs, shape)};
     for (const Schedule& schedule : list_schedules()) {
         if (!apply_update_rule(schedule, shape).has_speculative_updates) continue;
