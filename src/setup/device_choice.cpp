@@ -23,7 +23,7 @@ std::size_t count_lower_ranks_on_node(const comm::Session& session) {
 // The GPU of a rank, or the reason why the rank has no suitable GPU.
 struct OwnGpu {
     device::GpuFacts gpu = {};
-    std::string complaint = {};
+    std::string complaint = {};  // empty if `gpu` is suitable
 };
 
 OwnGpu find_own_gpu(const comm::Session& session) {
@@ -38,8 +38,8 @@ OwnGpu find_own_gpu(const comm::Session& session) {
     return own_gpu;
 }
 
-// Returns the distinct names of all ranks' GPUs.
-std::string join_names(const std::vector<std::string>& gpu_names) {
+// Returns the distinct names in `gpu_names`, separated by commas.
+std::string join_distinct_names(const std::vector<std::string>& gpu_names) {
     std::string text;
     std::vector<std::string> distinct_names;
     for (const std::string& name : gpu_names) {
@@ -50,15 +50,17 @@ std::string join_names(const std::vector<std::string>& gpu_names) {
     return text;
 }
 
-// `complaints` holds, per rank, the reason why the rank has no suitable GPU; empty if it has one. Returns the
-// first rank without a suitable GPU, if any.
+// Returns the lowest rank without a suitable GPU, or nothing if all ranks have one. `complaints` holds one
+// OwnGpu::complaint per rank.
 std::optional<std::size_t> find_first_rank_without_gpu(const std::vector<std::string>& complaints) {
-    const auto found = std::ranges::find_if(complaints, [](const std::string& each) { return !each.empty(); });
+    const auto found =
+        std::ranges::find_if(complaints, [](const std::string& complaint) { return !complaint.empty(); });
     if (found == complaints.end()) return std::nullopt;
     return static_cast<std::size_t>(found - complaints.begin());
 }
 
-// Sets the device to the CPU, because a rank has no suitable GPU. Throws ConfigError if --device cuda is set.
+// Called if a rank has no suitable GPU. Throws ConfigError if --device cuda is set. Otherwise sets the device
+// to the CPU. If other ranks have suitable GPUs, describes why these are not used.
 void fall_back_to_cpu(config::PrecisionConfig& precision, const std::vector<std::string>& complaints) {
     const std::size_t rank = *find_first_rank_without_gpu(complaints);
     if (precision.device == config::DeviceKind::cuda) {
@@ -66,9 +68,9 @@ void fall_back_to_cpu(config::PrecisionConfig& precision, const std::vector<std:
                               "; use --device cpu, or have the job give each rank a GPU"));
     }
     precision.device = config::DeviceKind::cpu;
-    const bool has_any_gpu =
-        std::ranges::any_of(complaints, [](const std::string& each) { return each.empty(); });
-    if (has_any_gpu)
+    const bool has_unused_gpus =
+        std::ranges::any_of(complaints, [](const std::string& complaint) { return complaint.empty(); });
+    if (has_unused_gpus)
         precision.device_description = cat("not on GPUs: rank ", rank, " has none: ", complaints[rank]);
 }
 
@@ -93,7 +95,7 @@ config::RunConfig choose_device(config::RunConfig config, const comm::Session& s
     }
     device::select_gpu(own_gpu.gpu.number);
     precision.device = config::DeviceKind::cuda;
-    precision.device_description = join_names(all_gather(control, own_gpu.gpu.name));
+    precision.device_description = join_distinct_names(all_gather(control, own_gpu.gpu.name));
     return config;
 }
 

@@ -14,12 +14,13 @@
 namespace trireme::setup {
 namespace {
 
-// Predicted memory of a rank.
+// The predicted memory of a rank.
 struct Need {
     std::size_t bytes = 0;
-    std::size_t activation = 0;  // bytes of the stash of one micro-batch in one stage, included in `bytes`
+    std::size_t stash_bytes = 0;  // activation stash of one micro-batch in one stage, included in `bytes`
 };
 
+// Returns the predicted memory of each rank.
 std::vector<Need> list_needs(const plan::Plan& plan, const PlannedRun& run) {
     const SizedPlan sized_plan(run.model, plan, run.dtype, run.largest_microbatches,
                                find_memory_space(run.config.precision.device));
@@ -29,52 +30,54 @@ std::vector<Need> list_needs(const plan::Plan& plan, const PlannedRun& run) {
     std::vector<Need> needs;
     for (const RankMemory& memory :
          predict_memory_of_ranks(sized_plan, optimizer, gradients, run.ranks, saves_checkpoints))
-        needs.push_back({.bytes = memory.total(), .activation = memory.activation});
+        needs.push_back({.bytes = memory.total(), .stash_bytes = memory.activation});
     return needs;
 }
 
-// Returns the rank that needs the most bytes.
+// Returns the rank that needs the most bytes. `needs` has one entry per rank.
 std::size_t find_neediest_rank(const std::vector<Need>& needs) {
     const auto max_need = std::max_element(needs.begin(), needs.end(),
                                            [](const Need& a, const Need& b) { return a.bytes < b.bytes; });
     return static_cast<std::size_t>(max_need - needs.begin());
 }
 
-// Returns the maximum number of activation stashes with which a rank stays within `limit` bytes; it may be
-// negative. `need` is the memory of the rank with `peak_activations` stashes.
-long long compute_activation_bound(const Need& need, std::size_t limit, int peak_activations) {
-    const std::size_t bytes_per_activation = std::max<std::size_t>(1, need.activation);
+// Returns the maximum number of activation stashes with which a rank stays within `limit` bytes. The number is
+// negative if the rank exceeds the limit even without stashes. `need` is the memory of the rank with
+// `peak_activations` stashes.
+long long compute_max_activations(const Need& need, std::size_t limit, int peak_activations) {
+    const std::size_t bytes_per_stash = std::max<std::size_t>(1, need.stash_bytes);
     if (need.bytes <= limit)
-        return peak_activations + static_cast<long long>((limit - need.bytes) / bytes_per_activation);
+        return peak_activations + static_cast<long long>((limit - need.bytes) / bytes_per_stash);
     return peak_activations -
-           static_cast<long long>((need.bytes - limit + bytes_per_activation - 1) / bytes_per_activation);
+           static_cast<long long>((need.bytes - limit + bytes_per_stash - 1) / bytes_per_stash);
 }
 
-// Returns per team the maximum number of activation stashes with which all ranks of the team stay within
-// `limit`. Teams that are within the limit keep their previous bound, if there is one. No bound is below the
-// minimum number of stashes that the team needs to run.
-std::vector<int> lower_activation_bounds(const std::vector<Need>& needs, std::size_t limit,
-                                         const plan::Plan& plan, const std::vector<int>& previous_bounds) {
+// Returns, per team, the maximum number of activation stashes with which all ranks of the team stay within
+// `limit` bytes. A team that is within the limit keeps its maximum in `previous`, which is empty on the first
+// call. No maximum is below the number of stashes that the team needs to run.
+std::vector<int> lower_max_activations(const std::vector<Need>& needs, std::size_t limit,
+                                       const plan::Plan& plan, const std::vector<int>& previous) {
     const std::vector<int> min_activations = compute_min_activations(plan.training.shape);
-    std::vector<int> bounds;
+    std::vector<int> max_activations;
     for (std::size_t t = 0; t < plan.teams.size(); ++t) {
         const int peak_activations = plan.training.proof.peak_activations[t];
-        long long bound = plan.microbatches() * static_cast<long long>(plan.teams[t].stages.size());
+        // A step has at most one stash per micro-batch and stage.
+        long long team_max = plan.microbatches() * static_cast<long long>(plan.teams[t].stages.size());
         for (const int rank : plan.teams[t].ranks) {
-            bound = std::min(bound, compute_activation_bound(needs[static_cast<std::size_t>(rank)], limit,
-                                                             peak_activations));
+            const Need& need = needs[static_cast<std::size_t>(rank)];
+            team_max = std::min(team_max, compute_max_activations(need, limit, peak_activations));
         }
-        const bool exceeds_limit = bound < peak_activations;
-        if (!previous_bounds.empty() && !exceeds_limit) bound = previous_bounds[t];
-        bounds.push_back(static_cast<int>(std::max<long long>(bound, min_activations[t])));
+        const bool exceeds_limit = team_max < peak_activations;
+        if (!previous.empty() && !exceeds_limit) team_max = previous[t];
+        max_activations.push_back(static_cast<int>(std::max<long long>(team_max, min_activations[t])));
     }
-    return bounds;
+    return max_activations;
 }
 
 // A plan and the memory that it needs.
 struct Trial {
     plan::Plan plan;
-    std::vector<Need> needs;
+    std::vector<Need> needs;  // per rank
 
     bool fits(std::size_t limit) const { return needs[find_neediest_rank(needs)].bytes <= limit; }
 };
@@ -84,25 +87,25 @@ Trial make_trial(plan::Plan plan, const PlannedRun& run) {
     return {std::move(plan), std::move(needs)};
 }
 
-// Lowers the bounds on the activation stashes of teams until the plan fits, or until no bound can be lowered
-// further.
+// Lowers the maximum number of activation stashes per team until the plan fits, or until no team that exceeds
+// the limit can run with fewer stashes. The plan of `trial` was made with `restrictions`.
 Trial keep_fewer_activations(Trial trial, const PlannedRun& run, MemoryRestrictions restrictions) {
     const std::size_t limit = run.config.layout.memory_limit;
     while (!trial.fits(limit)) {
-        std::vector<int> lower_bounds =
-            lower_activation_bounds(trial.needs, limit, trial.plan, restrictions.max_activations);
-        if (lower_bounds == restrictions.max_activations) break;
-        restrictions.max_activations = std::move(lower_bounds);
+        std::vector<int> max_activations =
+            lower_max_activations(trial.needs, limit, trial.plan, restrictions.max_activations);
+        if (max_activations == restrictions.max_activations) break;
+        restrictions.max_activations = std::move(max_activations);
         trial =
             make_trial(plan_layout(run.config, run.model, trial.plan.layout, run.request, restrictions), run);
     }
     return trial;
 }
 
-// Makes a trial without speculative updates, in which the stages for which `may_split` is true may split their
-// backward passes. Keeps fewer activations if needed.
-Trial make_trial_splitting(const std::vector<bool>& may_split, const layout::Layout& layout,
-                           const PlannedRun& run) {
+// Makes a trial without speculative updates. The stages for which `may_split` is true may split their backward
+// passes. If the plan does not fit, calls keep_fewer_activations().
+Trial make_trial_with_splits(const std::vector<bool>& may_split, const layout::Layout& layout,
+                             const PlannedRun& run) {
     const MemoryRestrictions restrictions{
         .max_activations = {}, .may_split = may_split, .may_speculate = false};
     return keep_fewer_activations(
@@ -110,7 +113,7 @@ Trial make_trial_splitting(const std::vector<bool>& may_split, const layout::Lay
         restrictions);
 }
 
-// Returns per stage whether the ranks of all teams that hold it are within the limit.
+// Returns, per stage, true if all ranks that hold the stage need at most `limit` bytes.
 std::vector<bool> find_stages_within_limit(const Trial& trial, std::size_t limit) {
     std::vector<bool> within_limit(trial.plan.layout.stages.size(), true);
     for (const layout::Team& team : trial.plan.teams) {
@@ -122,28 +125,28 @@ std::vector<bool> find_stages_within_limit(const Trial& trial, std::size_t limit
     return within_limit;
 }
 
-// Returns the predicted duration of a training step.
+// Returns the predicted time of a training step.
 double predict_seconds(const plan::Plan& plan, const PlannedRun& run) {
     const std::vector<schedule::StageCost> costs = compute_costs(run.config, run.model, plan);
     return predict_step(plan.training.phases(), plan.training.shape, costs).seconds;
 }
 
-// Returns the unrestricted plan if it fits. Otherwise tries the plan without speculative updates, because they
-// need a backup of the parameters, and returns it if it fits. Otherwise tries three plans that keep fewer
-// activations: backward passes may be split in no stage, only in the stages within the limit, or in all stages.
-// Returns the fastest of the three that fits, or the first one if none fits.
-Trial search_fitting_plan(Trial unrestricted, const PlannedRun& run) {
+// Returns `trial`, whose plan has no restrictions, if it fits. Otherwise tries the plan without speculative
+// updates, because such updates need a backup of weights and optimizer state. Returns this plan if it fits.
+// Otherwise tries three plans that keep fewer activations: backward passes may be split in no stage, only in
+// the stages within the limit, or in all stages. Returns the fastest of the three that fits, or the first one
+// if none fits.
+Trial search_fitting_plan(Trial trial, const PlannedRun& run) {
     const std::size_t limit = run.config.layout.memory_limit;
-    if (unrestricted.fits(limit)) return unrestricted;
+    if (trial.fits(limit)) return trial;
     const MemoryRestrictions no_backup{.may_speculate = false};
-    unrestricted =
-        make_trial(plan_layout(run.config, run.model, unrestricted.plan.layout, run.request, no_backup), run);
-    if (unrestricted.fits(limit)) return unrestricted;
-    const std::vector<bool> within_limit = find_stages_within_limit(unrestricted, limit);
-    const layout::Layout layout = unrestricted.plan.layout;
-    Trial best = make_trial_splitting(std::vector<bool>(within_limit.size(), false), layout, run);
-    std::array alternatives{make_trial_splitting(within_limit, layout, run),
-                            keep_fewer_activations(std::move(unrestricted), run, no_backup)};
+    trial = make_trial(plan_layout(run.config, run.model, trial.plan.layout, run.request, no_backup), run);
+    if (trial.fits(limit)) return trial;
+    const std::vector<bool> within_limit = find_stages_within_limit(trial, limit);
+    const layout::Layout layout = trial.plan.layout;
+    Trial best = make_trial_with_splits(std::vector<bool>(within_limit.size(), false), layout, run);
+    std::array alternatives{make_trial_with_splits(within_limit, layout, run),
+                            keep_fewer_activations(std::move(trial), run, no_backup)};
     for (Trial& alternative : alternatives) {
         if (!alternative.fits(limit)) continue;
         const bool is_faster = predict_seconds(alternative.plan, run) < predict_seconds(best.plan, run);

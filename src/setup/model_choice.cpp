@@ -43,27 +43,29 @@ void override_sizes(model::ModelConfig& model, const config::ModelChoice& choice
     override_value(choice.dropout, model.attention_dropout);
     const bool scales_mlp_with_width = choice.width && !choice.mlp_width;
     if (scales_mlp_with_width) model.mlp_width = 4 * model.width;
-    // The positions of an image are those of its patches and of the class token.
+    // An image has one position per patch and one for the class token.
     if (model.reads_images() && model.image.patch > 0) model.positions = model.image.count_patches() + 1;
 }
 
-// Throws ConfigError for size options that the model does not have, e.g. --patch for a model that reads tokens.
-void refuse_foreign_sizes(const config::ModelChoice& choice, const model::ModelConfig& model) {
-    const auto refuse = [](bool is_given, const char* option, const OptionNeed& need) {
-        if (is_given) throw ConfigError(describe_no_effect(option, need));
+// Throws ConfigError if `choice` sets a size that has no effect, e.g. --patch for a model that reads tokens.
+void refuse_sizes_without_effect(const config::ModelChoice& choice, const model::ModelConfig& model) {
+    const auto refuse_if = [](bool has_no_effect, const char* option, const OptionNeed& need) {
+        if (has_no_effect) throw ConfigError(describe_no_effect(option, need));
     };
     const bool reads_images = model.reads_images();
     const OptionNeed images{"a model that reads images", "--model vit-tiny"};
     const OptionNeed tokens{"a model that reads tokens", "--model gpt2-tiny"};
-    refuse(choice.channels && !reads_images, "--channels", images);
-    refuse(choice.image_size && !reads_images, "--image-size", images);
-    refuse(choice.patch && !reads_images, "--patch", images);
-    refuse(choice.positions && reads_images, "--positions", tokens);
-    refuse(choice.vocabulary && reads_images, "--vocabulary", tokens);
-    refuse(choice.labels && model.task != Task::classify, "--labels", {"classes to learn", "--task classify"});
+    refuse_if(choice.channels && !reads_images, "--channels", images);
+    refuse_if(choice.image_size && !reads_images, "--image-size", images);
+    refuse_if(choice.patch && !reads_images, "--patch", images);
+    refuse_if(choice.positions && reads_images, "--positions", tokens);
+    refuse_if(choice.vocabulary && reads_images, "--vocabulary", tokens);
+    refuse_if(choice.labels && model.task != Task::classify, "--labels",
+              {"classes to learn", "--task classify"});
 }
 
-// Returns the task that fits both the model's family and the rows of the corpus.
+// Returns the task that fits both the model's family and the rows of the corpus: for plain texts and images,
+// the default task of the family.
 Task find_common_task(const model::ModelConfig& model, data::RowKind rows) {
     if (list_tasks(model.family).size() == 1) return model.task;
     switch (rows) {
@@ -78,15 +80,15 @@ Task find_common_task(const model::ModelConfig& model, data::RowKind rows) {
     return list_tasks(model.family).front();
 }
 
-// If the task changes, the model gets a new head. Unless --labels is set, its number of labels becomes 0, which
-// means that the corpus determines it.
+// Sets the task of the model. If the task changes, the model gets a new head. The number of labels is then
+// reset to 0, i.e. the corpus determines it, unless --labels is set.
 void set_task(model::ModelConfig& model, Task task, const config::ModelChoice& choice) {
     if (model.task != task && !choice.labels) model.labels = 0;
     model.task = task;
 }
 
-// Returns advice for a corpus whose vocabulary has another size than the model's. A stored model keeps its
-// token table: the vocabulary of the corpus may be smaller than the table, but not larger.
+// Returns advice for a corpus whose vocabulary has another size than the model's. A stored model (`is_stored`)
+// keeps its token table: the vocabulary of the corpus may be smaller than the table, but not larger.
 std::string describe_tokenizer_options(const model::ModelConfig& model, const data::CorpusInfo& corpus,
                                        bool is_stored) {
     const std::string prepare = "prepare it with the model's tokenizer";
@@ -95,8 +97,8 @@ std::string describe_tokenizer_options(const model::ModelConfig& model, const da
     return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
 }
 
-// Parses the bytes of a tokenizer.json and returns its hash. Returns nothing for kinds of tokenizers that are
-// not supported, such as BERT's own.
+// Returns the hash of the tokenizer in `bytes`, the contents of a tokenizer.json. Returns nothing if `bytes` is
+// empty, and for kinds of tokenizers that are not supported, such as BERT's own.
 std::optional<std::string> compute_tokenizer_hash(const std::string& bytes) {
     try {
         return data::Tokenizer::from_bytes(bytes).compute_hash();
@@ -106,18 +108,18 @@ std::optional<std::string> compute_tokenizer_hash(const std::string& bytes) {
 }
 
 // Throws ConfigError if the corpus was not made with the tokenizer of the stored model. Compares hashes,
-// because equal vocabulary sizes do not imply equal tokens. A stored tokenizer of an unsupported kind has no
-// hash and is not checked.
+// because equal vocabulary sizes do not imply equal tokens. Checks nothing if the stored model has no
+// tokenizer, or one of an unsupported kind.
 void check_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusInfo& corpus) {
-    const auto hash = compute_tokenizer_hash(stored.tokenizer());
-    if (!hash || *hash == corpus.tokenizer_hash) return;
+    const auto stored_hash = compute_tokenizer_hash(stored.tokenizer());
+    if (!stored_hash || *stored_hash == corpus.tokenizer_hash) return;
     throw ConfigError(cat(corpus.path, " was made with another tokenizer (", corpus.tokenizer_name, ") than ",
                           stored.path(), " was trained with; prepare it again with --tokenizer ", stored.path(),
                           "/tokenizer.json"));
 }
 
-// Sets an unset vocabulary size to that of the corpus. Otherwise throws ConfigError if the corpus has another
-// vocabulary size. With --vocabulary, the vocabulary of the corpus may also be smaller than that of the model.
+// If the model's vocabulary size is unset, sets it to that of the corpus. Throws ConfigError if the two sizes
+// differ, or, with --vocabulary, only if the corpus has the larger vocabulary.
 void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice,
                     const data::CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
@@ -141,16 +143,18 @@ void check_images(const model::ModelConfig& model, const data::CorpusInfo& corpu
     }
     const data::ImageSize expected{model.image.channels, model.image.size, model.image.size};
     if (corpus.image == expected) return;
-    const std::string channels = corpus.image.channels == expected.channels
-                                     ? std::string()
-                                     : cat("--channels ", corpus.image.channels, " and ");
+    const std::string channels_option = corpus.image.channels == expected.channels
+                                            ? std::string()
+                                            : cat("--channels ", corpus.image.channels, " and ");
     throw ConfigError(cat("the images of ", corpus.path, " are ", corpus.image.channels, " x ",
                           corpus.image.height, " x ", corpus.image.width, " (channels, height, width), and ",
                           model.name, " reads ", expected.channels, " x ", expected.height, " x ",
-                          expected.width, "; use ", channels, "--image-size ", corpus.image.height,
+                          expected.width, "; use ", channels_option, "--image-size ", corpus.image.height,
                           " with a --patch that divides it, or other images"));
 }
 
+// If the model's number of labels is unset, sets it to the number of classes of the corpus. Throws ConfigError
+// if the corpus has no classes, or more classes than the model has labels.
 void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (corpus.classes == 0) {
         throw ConfigError(cat(corpus.path, " has no classes: its rows are of the kind ", to_string(corpus.kind),
@@ -163,8 +167,8 @@ void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     }
 }
 
-// Throws ConfigError if the model would use the stored weights for another computation, although their shapes
-// fit.
+// Throws ConfigError if the model would compute something else with the stored weights than the stored model
+// does. Compares settings that need not change the shapes of the weights.
 void check_weights_compatible(const model::ModelConfig& model, const checkpoint::StoredModel& stored) {
     const model::ModelConfig& stored_config = stored.config();
     const auto refuse = [&](const char* what, auto model_value, auto stored_value) {
@@ -196,20 +200,23 @@ bool uses_stored_head(const checkpoint::StoredModel& stored, const model::ModelC
     return stored.config().task == Task::classify && stored.config().labels == model.labels;
 }
 
-std::string list_names(const std::vector<std::string>& names) {
+// Returns the names, separated by commas. If there are more than max_listed_names names, the rest is counted.
+std::string format_names(const std::vector<std::string>& names) {
     std::string text;
     const std::size_t listed_count = std::min(names.size(), max_listed_names);
     for (std::size_t i = 0; i < listed_count; ++i) text += cat(i == 0 ? "" : ", ", names[i]);
     return listed_count == names.size() ? text : cat(text, " and ", names.size() - listed_count, " more");
 }
 
+// Returns the index of the model's label `name`, which is the name of a class of the corpus. Throws ConfigError
+// if no label or several labels have this name.
 std::uint32_t find_label(const std::string& name, const model::ModelConfig& model,
                          const data::CorpusInfo& corpus) {
     const auto& names = model.label_names;
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
         throw ConfigError(cat(corpus.path, " has the class ", name, ", which ", model.name,
-                              " does not have; its classes are ", list_names(names),
+                              " does not have; its classes are ", format_names(names),
                               "; prepare the corpus with these names, or leave the others out with --where"));
     if (std::find(found + 1, names.end(), name) != names.end())
         throw ConfigError(cat(corpus.path, " has the class ", name, ", a name that ", model.name,
@@ -230,7 +237,7 @@ model::ModelConfig choose_model(const config::ModelChoice& choice, const std::op
     model::ModelConfig model = find_requested_model(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(find_common_task(model, corpus.kind)), choice);
-    refuse_foreign_sizes(choice, model);
+    refuse_sizes_without_effect(choice, model);
     if (model.reads_images()) {
         check_images(model, corpus);
     } else if (corpus.kind == data::RowKind::image) {
@@ -256,7 +263,7 @@ model::ModelConfig choose_model(const config::ModelChoice& choice, const std::op
     model::ModelConfig model = find_requested_model(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(model.task), choice);
-    refuse_foreign_sizes(choice, model);
+    refuse_sizes_without_effect(choice, model);
     if (!model.reads_images() && model.vocabulary == 0) model.vocabulary = assumed_vocabulary;
     if (model.task == Task::classify && model.labels == 0) model.labels = assumed_labels;
     check_model(model);

@@ -3,9 +3,9 @@
 namespace trireme::setup {
 namespace {
 
-// True for layers that compute logits of classes or tokens, which need only the rows with a target. A
-// SpanHead needs every row, because it searches for the start and the end of an answer.
-bool runs_on_target_rows_only(const model::Layer& layer) {
+// True for a Head and the HeadTransform before it: logits of classes or tokens are needed only for rows with a
+// target. A SpanHead needs all rows, because any row may be the start or the end of an answer.
+bool needs_only_target_rows(const model::Layer& layer) {
     return std::holds_alternative<model::Head>(layer) || std::holds_alternative<model::HeadTransform>(layer);
 }
 
@@ -15,7 +15,7 @@ ModelFlops count_model_flops(const model::ModelConfig& model) {
     ModelFlops flops{.attention_factor = static_cast<double>(model.layers * model.width),
                      .is_causal = model.is_causal()};
     for (const model::Layer& layer : build_layers(model)) {
-        double& parameters = runs_on_target_rows_only(layer) ? flops.head_parameters : flops.body_parameters;
+        double& parameters = needs_only_target_rows(layer) ? flops.head_parameters : flops.body_parameters;
         parameters += static_cast<double>(count_matmul_parameters(layer, model));
     }
     return flops;
@@ -25,9 +25,9 @@ std::size_t count_matmul_parameters(const model::Layer& layer, const model::Mode
     if (std::holds_alternative<model::EmbeddingLayer>(layer)) return 0;
     if (std::holds_alternative<model::PatchEmbedding>(layer))
         return model.width * (model.image.count_patch_values() + 1);
-    std::size_t sum = 0;
-    for (const model::ParameterSpec& spec : list_parameters(layer)) sum += spec.size();
-    return sum;
+    std::size_t parameters = 0;
+    for (const model::ParameterSpec& spec : list_parameters(layer)) parameters += spec.size();
+    return parameters;
 }
 
 double ModelFlops::compute_step_flops(const StepSize& size, double attention) const {

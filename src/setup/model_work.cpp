@@ -9,8 +9,8 @@
 namespace trireme::setup {
 namespace {
 
-// Returns kernel times in an arbitrary unit of time, for a device with unknown rates. Only the ratio of the
-// FLOP rate to the memory bandwidth matters; this ratio is typical of a CPU core.
+// Returns a function that predicts kernel times in an arbitrary unit, for a device with unknown rates. Only the
+// ratio of the FLOP rate to the memory bandwidth matters. The chosen ratio is typical of a CPU core.
 device::KernelTimePredictor make_typical_kernel_seconds() {
     constexpr double flops_per_byte = 16;
     return [](const device::Cost& cost, double clock) {
@@ -18,20 +18,21 @@ device::KernelTimePredictor make_typical_kernel_seconds() {
     };
 }
 
-// Returns the position and the shares of the first rank of the smallest team, as if the shares were even.
+// Returns the part of the first rank of the smallest team, as if the shares were even.
 model::TensorPart make_even_part(const plan::Plan& plan) {
-    std::size_t ranks = plan.teams.front().ranks.size();
-    for (const layout::Team& team : plan.teams) ranks = std::min(ranks, team.ranks.size());
-    return {.rank = 0, .shares = std::vector<std::size_t>(ranks, 1)};
+    std::size_t min_ranks = plan.teams.front().ranks.size();
+    for (const layout::Team& team : plan.teams) min_ranks = std::min(min_ranks, team.ranks.size());
+    return {.rank = 0, .shares = std::vector<std::size_t>(min_ranks, 1)};
 }
 
-// Predicts the time of all calls of `entry`, each with the mean cost of these calls.
-double predict_seconds(const device::Ledger::Entry& entry, const device::KernelTimePredictor& seconds) {
+// Predicts the total time of the calls of `entry`, as if each call had the mean cost of these calls.
+double predict_seconds(const device::Ledger::Entry& entry,
+                       const device::KernelTimePredictor& predict_kernel_seconds) {
     device::Cost mean_cost = entry.total_cost;
     const auto calls = static_cast<double>(entry.calls);
     mean_cost.flops /= calls;
     mean_cost.bytes /= calls;
-    return calls * seconds(mean_cost, 1);
+    return calls * predict_kernel_seconds(mean_cost, 1);
 }
 
 // Predicts the work of one layer at a time.
@@ -41,16 +42,18 @@ public:
         : job_(job),
           current_(current),
           part_(make_even_part(current.plan)),
-          seconds_(make_kernel_seconds(job, 0)) {
-        if (!seconds_) seconds_ = make_typical_kernel_seconds();
-        // The number of replicas that share the optimizer state of a parameter.
-        const double updating_replicas = current.plan.shards_optimizer ? min_replicas(current.plan.layout) : 1;
+          predict_kernel_seconds_(make_kernel_seconds(job, 0)) {
+        if (!predict_kernel_seconds_) predict_kernel_seconds_ = make_typical_kernel_seconds();
+        // Number of replicas that share the optimizer state of a parameter, in the stage with the fewest.
+        const double updating_replicas =
+            current.plan.shards_optimizer ? find_min_replicas(current.plan.layout) : 1;
         const double state_values =
             static_cast<double>(count_state_values(job.config.optimizer, job.dtype)) / updating_replicas;
         bytes_per_parameter_ = static_cast<double>(byte_size(job.dtype)) +
                                (1 + state_values) * static_cast<double>(byte_size(accumulator_type(job.dtype)));
     }
 
+    // `is_block` is true if the layer is half of a transformer block.
     policy::LayerWork predict_layer(std::size_t layer, bool is_block) const {
         const stage::StageSpec spec{
             .layers = {layer, 1}, .part = part_, .recompute = current_.plan.recompute.front()};
@@ -65,32 +68,35 @@ public:
         const device::Ledger ledger = predict_pass_work(job_.model, spec, shape, variant);
         for (const device::Ledger::Entry& entry : ledger.entries()) {
             const bool is_block_matmul = is_block && entry.total_cost.is_weight_matmul();
-            (is_block_matmul ? work.matmuls : work.other_kernels) += predict_seconds(entry, seconds_);
+            (is_block_matmul ? work.matmuls : work.other_kernels) +=
+                predict_seconds(entry, predict_kernel_seconds_);
         }
         return work;
     }
 
 private:
-    static double min_replicas(const layout::Layout& layout) {
-        std::size_t replicas = layout.stages.front().replicas.size();
+    // Returns the number of replicas of the stage with the fewest replicas.
+    static double find_min_replicas(const layout::Layout& layout) {
+        std::size_t min_replicas = layout.stages.front().replicas.size();
         for (const layout::StageLayout& stage : layout.stages)
-            replicas = std::min(replicas, stage.replicas.size());
-        return static_cast<double>(replicas);
+            min_replicas = std::min(min_replicas, stage.replicas.size());
+        return static_cast<double>(min_replicas);
     }
 
+    // Returns the number of parameters of a layer on one rank.
     double count_parameters(std::size_t layer) const {
-        std::size_t count = 0;
+        std::size_t parameters = 0;
         for (const model::ParameterSpec& spec :
              trireme::model::list_parameters(build_layers(job_.model, part_)[layer]))
-            count += spec.size();
-        return static_cast<double>(count);
+            parameters += spec.size();
+        return static_cast<double>(parameters);
     }
 
     const Job& job_;
     const PlanState& current_;
     model::TensorPart part_;
-    device::KernelTimePredictor seconds_;
-    double bytes_per_parameter_ = 0;  // of its value, gradient and optimizer state
+    device::KernelTimePredictor predict_kernel_seconds_;
+    double bytes_per_parameter_ = 0;  // value, gradient, and the rank's shard of the optimizer state
 };
 
 }  // namespace

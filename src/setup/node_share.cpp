@@ -15,14 +15,14 @@
 namespace trireme::setup {
 namespace {
 
-// Returns a name of the memory `identity` that is equal on all ranks that share this memory, and on no others.
-// The ranks of a simulation share one process and its memory, although their host names differ.
-std::string make_key(const comm::Session& session, const std::string& identity) {
+// Returns the key of the memory `identity`, which is equal on all ranks that share this memory, and on no other
+// ranks. The ranks of a simulation share one process and its memory, although their host names differ.
+std::string make_pool_key(const comm::Session& session, const std::string& identity) {
     return device::time_is_simulated() ? identity : cat(session.host(), ' ', identity);
 }
 
 SharedMemoryPool make_pool(const device::UsableMemory& memory, const comm::Session& session) {
-    SharedMemoryPool pool{.key = make_key(session, memory.identity),
+    SharedMemoryPool pool{.key = make_pool_key(session, memory.identity),
                           .ranks = session.host(),
                           .name = "the node",
                           .more = "more nodes",
@@ -34,8 +34,8 @@ SharedMemoryPool make_pool(const device::UsableMemory& memory, const comm::Sessi
     return pool;
 }
 
-// Returns the memory pools from which this rank allocates tensors, and which other ranks may use, too. Empty if
-// the system does not report free memory.
+// Returns the memory pools from which this rank allocates in `space`. Other ranks may allocate from the same
+// pools. Empty if the system does not report the free memory of the host.
 std::vector<SharedMemoryPool> find_pools(device::MemorySpace space, const comm::Session& session) {
     std::vector<SharedMemoryPool> pools;
     if (space != device::MemorySpace::gpu) {
@@ -53,16 +53,17 @@ std::vector<SharedMemoryPool> find_pools(device::MemorySpace space, const comm::
     return pools;
 }
 
-// Collective over `control`. `own_pools` are the pools of this rank. Returns the need of each rank.
+// Collective over `control`. Returns the need of each rank. `rank_bytes` and `own_pools` are the bytes that
+// this rank needs and the pools from which it allocates them.
 std::vector<RankNeed> gather_needs(std::size_t rank_bytes, const std::vector<SharedMemoryPool>& own_pools,
                                    comm::Communicator& control) {
     std::string keys;
     for (const SharedMemoryPool& pool : own_pools) keys += pool.key + '\n';
     const std::vector<std::string> keys_per_rank = all_gather(control, keys);
-    const std::vector<double> bytes = all_gather(control, std::array{static_cast<double>(rank_bytes)});
+    const std::vector<double> bytes_per_rank = all_gather(control, std::array{static_cast<double>(rank_bytes)});
     std::vector<RankNeed> needs;
-    for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
-        needs.push_back({.pool_keys = {}, .bytes = static_cast<std::size_t>(bytes[rank])});
+    for (std::size_t rank = 0; rank < bytes_per_rank.size(); ++rank) {
+        needs.push_back({.pool_keys = {}, .bytes = static_cast<std::size_t>(bytes_per_rank[rank])});
         std::istringstream lines(keys_per_rank[rank]);
         for (std::string key; std::getline(lines, key);) needs.back().pool_keys.push_back(key);
     }
@@ -80,19 +81,20 @@ void refuse_too_many_threads(int threads, int limit, const std::string& host) {
 
 int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& control) {
     const std::string own_cores = cat(session.host(), ' ', format_ranges(device::list_usable_cores()));
-    const std::vector<std::string> all = all_gather(control, own_cores);
-    return static_cast<int>(std::count(all.begin(), all.end(), own_cores));
+    const std::vector<std::string> cores_per_rank = all_gather(control, own_cores);
+    return static_cast<int>(std::count(cores_per_rank.begin(), cores_per_rank.end(), own_cores));
 }
 
 int choose_threads(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control) {
     if (device::time_is_simulated()) return 1;
-    const int ranks_on_cores = count_ranks_on_same_cores(session, control);
+    // Ranks may differ in --threads, so all ranks take part in the collectives before any rank returns.
+    const int ranks_on_same_cores = count_ranks_on_same_cores(session, control);
     const auto cores = static_cast<int>(device::list_usable_cores().size());
     run_or_fail_together(
         control, [&] { refuse_too_many_threads(config.run.threads, device::max_threads(), session.host()); });
-    if (config.run.threads > 0) return config.run.threads;  // ranks may differ in --threads
+    if (config.run.threads > 0) return config.run.threads;
     if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, cores);
-    return std::max(1, cores / ranks_on_cores);
+    return std::max(1, cores / ranks_on_same_cores);
 }
 
 std::vector<std::string> list_cores_per_rank(comm::Communicator& control) {
@@ -133,10 +135,12 @@ RankMemory find_largest_rank_memory(comm::Communicator& control, const RankMemor
         static_cast<double>(own_memory.workspace),      static_cast<double>(own_memory.messages),
         static_cast<double>(own_memory.copy),           static_cast<double>(own_memory.kernels),
         static_cast<double>(own_memory.copy_beside_gpu)};
-    const std::vector<double> all = all_gather(control, fields);
+    const std::vector<double> fields_of_ranks = all_gather(control, fields);
     RankMemory max_memory;
-    for (std::size_t i = 0; i < all.size(); i += fields.size()) {
-        const auto bytes = [&](std::size_t field) { return static_cast<std::size_t>(all[i + field]); };
+    for (std::size_t first = 0; first < fields_of_ranks.size(); first += fields.size()) {
+        const auto bytes = [&](std::size_t field) {
+            return static_cast<std::size_t>(fields_of_ranks[first + field]);
+        };
         const RankMemory memory{.parameters = bytes(0),
                                 .gradients = bytes(1),
                                 .optimizer = bytes(2),
@@ -153,10 +157,11 @@ RankMemory find_largest_rank_memory(comm::Communicator& control, const RankMemor
 
 std::string explain_lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
                                         const comm::Session& session) {
-    const auto left = memory.free_bytes();
-    if (!left || bytes <= *left) return {};
+    const auto free_bytes = memory.free_bytes();
+    if (!free_bytes || bytes <= *free_bytes) return {};
     return cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
-               " share, and /dev/shm has ", *left / 1'000'000, " MB left; make it larger, or use --move stop");
+               " share, and /dev/shm has ", *free_bytes / 1'000'000,
+               " MB left; make it larger, or use --move stop");
 }
 
 }  // namespace trireme::setup

@@ -18,10 +18,10 @@
 namespace trireme::setup {
 namespace {
 
-// Measures the FLOP/s of a GPU whose data sheet is unknown: the median over matmuls that are large enough to
-// use all of its multiprocessors.
+// Returns the FLOP/s of a GPU whose data sheet is unknown: the median over several matmuls. The output has at
+// least one tile of 256 x 256 elements per multiprocessor, so that all multiprocessors are used.
 double measure_matmul_rate(const device::GpuFacts& gpu, device::DType dtype) {
-    constexpr std::size_t runs = 7;
+    constexpr std::size_t measured_runs = 7;
     const auto side = 256 * static_cast<std::size_t>(std::ceil(std::sqrt(gpu.multiprocessors)));
     device::Arena memory("products", 3 * (side * side + 64) * byte_size(dtype), device::MemorySpace::gpu);
     const kernels::Linear matmul{.input = memory.tensor(dtype, side, side),
@@ -29,18 +29,18 @@ double measure_matmul_rate(const device::GpuFacts& gpu, device::DType dtype) {
                                  .output = memory.tensor(dtype, side, side)};
     device::Stream stream = kernels::make_gpu_stream();
     std::vector<double> rates;
-    for (std::size_t run = 0; run <= runs; ++run) {
+    for (std::size_t run = 0; run <= measured_runs; ++run) {
         stream.ledger.clear();
         launch(stream, matmul);
         stream.synchronize();
-        // The first run only warms up the GPU.
+        // Run 0 only warms up the GPU.
         if (run > 0) rates.push_back(stream.ledger.flops() / stream.ledger.seconds());
     }
     return compute_median(rates);
 }
 
-// Collective over `group`. Returns the sum of the rates of all GPUs. If several ranks share a GPU, its rate is
-// added only once.
+// Collective over `group`. Returns the sum of the rates of all GPUs. The rate of a GPU that several ranks share
+// is added only once. `description` and `is_measured` of the result depend only on the GPU of this rank.
 PeakRate find_gpu_peak_rate(comm::Communicator& group, const std::string& host, device::DType dtype) {
     const device::GpuFacts own_gpu = device::selected_gpu();
     const std::optional<double> data_sheet_rate = find_peak_flops_per_second(own_gpu.name, dtype);
@@ -67,18 +67,18 @@ PeakRate find_peak_rate(comm::Communicator& group, const Job& job, int threads, 
     }
     if (job.memory_space == device::MemorySpace::gpu)
         return find_gpu_peak_rate(group, session.host(), job.dtype);
-    // One measurement is enough if the run cannot reach the peak rate: with reference kernels, in simulated
-    // time, or if ranks share a core.
-    const bool is_unreachable =
+    // One run of the measurement is enough if training cannot reach the peak rate: with reference kernels, in
+    // simulated time, or if several ranks share a core.
+    const bool cannot_reach_peak =
         job.config.precision.device == config::DeviceKind::reference || device::time_is_simulated() ||
         count_ranks_on_same_cores(session, group) > static_cast<int>(device::list_usable_cores().size());
-    const std::size_t runs = is_unreachable ? 1 : 9;
+    const std::size_t runs = cannot_reach_peak ? 1 : 9;
     barrier(group);
-    double sum = 0;
-    for (const double peak :
+    double total_flops = 0;
+    for (const double flops :
          all_gather(group, std::array{kernels::measure_peak_flops(job.dtype, threads, runs)}))
-        sum += peak;
-    return {.flops = sum};
+        total_flops += flops;
+    return {.flops = total_flops};
 }
 
 double repeat_peak_measurement(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,

@@ -15,16 +15,16 @@
 namespace trireme::setup {
 namespace {
 
-// Returns the maximum number of rows per micro-batch that a rank exchanges with another stage. The tensor group
-// of the rank has `tensor_ranks` ranks.
-std::size_t max_rows(const SizedPlan& sized_plan, std::size_t tensor_ranks) {
+// Returns the maximum number of rows per micro-batch that a rank sends to another stage or receives from it.
+// The tensor group of the rank has `tensor_ranks` ranks.
+std::size_t find_max_rows(const SizedPlan& sized_plan, std::size_t tensor_ranks) {
     std::size_t rows = 0;
     for (const stage::BatchShape& shape : sized_plan.largest_microbatches) rows = std::max(rows, shape.rows);
     return sized_plan.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-// Returns the memory of a stage: the maximum over the micro-batch shapes and, if the team's program splits
-// backward passes, over whole and split passes. Each field has its own maximum.
+// Returns the memory of a stage. Each field is the maximum over the micro-batch shapes and, if the team's
+// program splits backward passes, over whole and split passes.
 stage::StageMemory find_max_stage_memory(const SizedPlan& sized_plan, const stage::StageSpec& spec,
                                          bool has_split_backward,
                                          const std::vector<layout::Migration>& migrations) {
@@ -44,8 +44,9 @@ stage::StageMemory find_max_stage_memory(const SizedPlan& sized_plan, const stag
     return max_memory;
 }
 
-// True if a team sends outputs of a stage to another team that holds the next stage.
-bool has_onward_messages(const schedule::PipelineShape& shape, int team, int stage) {
+// True if the team sends the output of `stage` for any micro-batch to another team, which executes the next
+// stage.
+bool sends_to_next_stage(const schedule::PipelineShape& shape, int team, int stage) {
     if (stage + 1 == shape.stages()) return false;
     for (int m = 0; m < shape.microbatches; ++m) {
         if (shape.find_executor(stage, m) == team && shape.find_executor(stage + 1, m) != team) return true;
@@ -53,29 +54,28 @@ bool has_onward_messages(const schedule::PipelineShape& shape, int team, int sta
     return false;
 }
 
-// Returns the maximum number of activation stashes that a team keeps at a time. In an evaluation, a stage has
-// the stash of its current pass and those whose outputs are still being sent, at most `slots`.
+// Returns the maximum number of activation stashes that a team keeps at a time. In an evaluation, a stage keeps
+// the stash of its current pass, and at most `slots` stashes whose outputs have not yet been sent.
 std::size_t count_stashes(const plan::Plan& plan, int team) {
     const schedule::PipelineShape& evaluation = plan.evaluation.shape;
     std::size_t evaluation_stashes = 0;
     for (const int stage : plan.teams[static_cast<std::size_t>(team)].stages) {
-        const bool sends = has_onward_messages(evaluation, team, stage);
-        evaluation_stashes += 1 + (sends ? static_cast<std::size_t>(evaluation.slots) : 0);
+        const bool sends_output = sends_to_next_stage(evaluation, team, stage);
+        evaluation_stashes += 1 + (sends_output ? static_cast<std::size_t>(evaluation.slots) : 0);
     }
     const int training_stashes = plan.training.proof.peak_activations[static_cast<std::size_t>(team)];
     return std::max(static_cast<std::size_t>(training_stashes), evaluation_stashes);
 }
 
-// Returns the number of copies of parameters and gradients that each rank of a team keeps. All stages of the
-// team have the number of copies that the most demanding stage needs, and at least one.
+// Returns the number of copies of parameters and of gradients that each rank of a team keeps, at least one of
+// each. All stages of the team have the number of parameter copies that the most demanding stage needs.
 stage::CopyCounts count_copies(const schedule::Proof& proof, std::size_t team) {
     const std::vector<int>& versions = proof.weight_versions[team];
     return {.values = static_cast<std::size_t>(*std::max_element(versions.begin(), versions.end())),
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// Programs that are unrolled over count_representative_steps() steps, which stand for any larger number of
-// steps.
+// Programs that are unrolled over count_representative_steps() steps. More steps would only repeat them.
 class UnrolledPrograms {
 public:
     explicit UnrolledPrograms(const plan::ProvedPrograms& proved)
@@ -83,8 +83,7 @@ public:
           phases_(proved.phases()),
           steps_(count_representative_steps(phases_, proved.shape.microbatches)) {}
 
-    // Returns the number of row buffers of a team. A buffer holds an input, from its receive to the last pass
-    // that reads it, or an incoming or outgoing gradient.
+    // Returns the maximum number of row buffers that a team uses at a time: see count_row_buffers().
     std::size_t count_buffers(int team) const {
         return count_row_buffers(unroll_team(team, phases_, shape_, steps_), team, shape_);
     }
@@ -95,8 +94,8 @@ private:
     int steps_;
 };
 
-// Returns the number of micro-batches of a step, or of a forward-only round of an evaluation, for which the
-// team executes any of its `stages`.
+// Returns the number of micro-batches of `shape` for which the team executes any of `stages`, the stages that
+// it holds. `shape` describes a training step, or one execution of the evaluation programs.
 std::size_t count_batches(const schedule::PipelineShape& shape, int team, const std::vector<int>& stages) {
     std::size_t count = 0;
     for (int m = 0; m < shape.microbatches; ++m) {
@@ -106,21 +105,23 @@ std::size_t count_batches(const schedule::PipelineShape& shape, int team, const 
     return count;
 }
 
-// Returns the maximum number of input batches that a team holds at a time. During training, the batches of the
-// current step are in memory, and those of the next step, which is read in advance. If programs look `ahead`
-// steps ahead, the batches of these steps are added, and those of the last `ahead` + 1 steps, which other ranks
-// may not have finished. Between two segments, i.e. when the pipeline is drained, the batches of the next step
-// and of an evaluation are in memory.
+// Returns the maximum number of input batches, one per micro-batch, that a team holds at a time. The maximum is
+// over two cases:
+// - During training, a team holds the batches of the current step, and of the next step, which is read in
+//   advance. If the programs already compute micro-batches of the `ahead` following steps, the team also holds
+//   the batches of these steps, and of the last `ahead` + 1 steps, which other ranks may not have finished.
+// - Between two segments, when the pipeline is drained, a team holds the batches of the next step and of an
+//   evaluation.
 std::size_t count_batches_in_memory(const plan::Plan& plan, int team) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
-    const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
+    const std::size_t steps_in_memory = ahead == 0 ? 2 : 2 * ahead + 3;
     const std::vector<int>& stages = plan.teams[static_cast<std::size_t>(team)].stages;
     const std::size_t batches_per_step = count_batches(plan.training.shape, team, stages);
-    return std::max(steps * batches_per_step,
+    return std::max(steps_in_memory * batches_per_step,
                     batches_per_step + count_batches(plan.evaluation.shape, team, stages));
 }
 
-// Returns the maximum number of input bytes of a micro-batch that are copied to a GPU.
+// Returns the bytes of the input of a micro-batch that are copied to a GPU: the maximum over the micro-batches.
 std::size_t compute_max_batch_bytes(const SizedPlan& sized_plan) {
     std::size_t max_bytes = 0;
     for (const stage::BatchShape& shape : sized_plan.largest_microbatches) {
@@ -131,8 +132,8 @@ std::size_t compute_max_batch_bytes(const SizedPlan& sized_plan) {
     return max_bytes;
 }
 
-// Returns the bytes of the f32 buffer in which parameters are initialized, one tensor at a time, before they
-// are rounded to bf16. 0 if there are no master weights.
+// Returns the bytes of the f32 buffer in which bf16 parameters are initialized, one tensor at a time, before
+// they are rounded. 0 if parameters are not bf16, i.e. if there are no master weights.
 std::size_t compute_initialization_bytes(const SizedPlan& sized_plan,
                                          const stage::LocalParameters& parameters) {
     if (!optim::has_master_weights(sized_plan.dtype)) return 0;
@@ -142,17 +143,17 @@ std::size_t compute_initialization_bytes(const SizedPlan& sized_plan,
     return max_bytes;
 }
 
-// Computes the bytes of optimizer state. Shards with equal numbers of elements are computed once.
+// Computes the bytes of optimizer state. Computes shards with equal numbers of elements only once.
 class OptimizerMemory {
 public:
     OptimizerMemory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer)
         : sized_plan_(sized_plan), optimizer_(optimizer) {}
 
-    // `shards` has the number of elements of each shard.
-    std::size_t compute_bytes(const std::vector<std::size_t>& shards) {
-        std::size_t sum = 0;
-        for (const std::size_t elements : shards) sum += compute_shard_bytes(elements);
-        return sum;
+    // Returns the bytes of all shards of a rank. `elements_per_shard` has their numbers of elements.
+    std::size_t compute_bytes(const std::vector<std::size_t>& elements_per_shard) {
+        std::size_t total_bytes = 0;
+        for (const std::size_t elements : elements_per_shard) total_bytes += compute_shard_bytes(elements);
+        return total_bytes;
     }
 
 private:
@@ -173,9 +174,10 @@ private:
     std::unordered_map<std::size_t, std::size_t> bytes_by_elements_;
 };
 
-// Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. The buffer
-// for initialization is freed before activations and messages are allocated, so the buffer counts only as far
-// as it is larger than activations and messages together.
+// Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. `sizes`
+// and `memories` have one entry per rank. The buffer for initialization is freed before activations and
+// messages are allocated. Therefore only the bytes by which it exceeds activations and messages together are
+// added.
 void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                          const std::vector<stage::ExchangeSize>& sizes,
                          const stage::LocalParameters& parameters, std::vector<RankMemory>& memories) {
@@ -195,8 +197,8 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
     }
 }
 
-// Adds to the memory of each rank the copy from which checkpoints are written: the elements that the rank owns,
-// with their moments.
+// Adds to the memory of each rank the copy from which checkpoints are written: the parameter elements that the
+// rank owns, and their moments. `sizes` and `memories` have one entry per rank.
 void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                            const std::vector<stage::ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
     for (std::size_t i = 0; i < memories.size(); ++i) {
@@ -208,8 +210,8 @@ void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerCo
     }
 }
 
-// Returns the memory that is equal on all ranks of a class, because it does not depend on the shards that a
-// rank owns.
+// Returns the memory that is equal on all ranks of a class (see rank_classes.hpp), because it does not depend
+// on the shards that a rank owns. `work` and `parameters` are those of any rank of the class.
 RankMemory predict_common_memory(const SizedPlan& sized_plan, const stage::LocalWork& work,
                                  const InFlight& max_in_flight, const stage::LocalParameters& parameters) {
     const stage::StageMemory& memory = work.memory;
@@ -225,17 +227,18 @@ RankMemory predict_common_memory(const SizedPlan& sized_plan, const stage::Local
     return rank_memory;
 }
 
-// Predicts the memory of the ranks of a class.
-class RankClassMemory {
+// Predicts the memory of all ranks of one class at a time. See predict_rank_memory() for the arguments.
+class RankMemoryPredictor {
 public:
-    RankClassMemory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
-                    const stage::GradientPlan& gradients, bool saves_checkpoints)
+    RankMemoryPredictor(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
+                        const stage::GradientPlan& gradients, bool saves_checkpoints)
         : sized_plan_(sized_plan),
           optimizer_(optimizer),
           gradients_(gradients),
           saves_checkpoints_(saves_checkpoints) {}
 
-    // `ranks` are ranks of one class, and `work` is the work of any one of them. Returns one entry per rank.
+    // Returns one entry per rank of `ranks`, which are ranks of one class, ascending. `work` is the work of any
+    // of these ranks.
     std::vector<RankMemory> predict_memory(const std::vector<int>& ranks, const stage::LocalWork& work,
                                            const InFlight& max_in_flight) const {
         const stage::LocalStages stages(work, nullptr, false, device::MemorySpace::ghost);
@@ -256,7 +259,7 @@ public:
 
 private:
     const SizedPlan& sized_plan_;
-    const optim::OptimizerConfig* optimizer_;
+    const optim::OptimizerConfig* optimizer_;  // null if the run only evaluates
     const stage::GradientPlan& gradients_;
     bool saves_checkpoints_;
 };
@@ -271,7 +274,7 @@ stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
     const bool has_split_backward = splits_backward_passes(plan.training, work.team);
     const std::vector<layout::Migration> migrations = find_team_migrations(plan.migrations, team.ranks);
     work.stages = team.stages;
-    work.max_rows = max_rows(sized_plan, team.ranks.size());
+    work.max_rows = find_max_rows(sized_plan, team.ranks.size());
     work.copies = count_copies(plan.training.proof, static_cast<std::size_t>(work.team));
     for (const int stage : team.stages) {
         const auto s = static_cast<std::size_t>(stage);
@@ -319,14 +322,14 @@ bool may_offload_or_skip(const plan::Plan& plan) {
     return plan.max_skipped_fraction > 0 || !plan.migrations.empty();
 }
 
-// Without skipped channels, the policy `first` avoids the memory for statistics of channels.
+// If no channel may be skipped, the policy `first` avoids the memory for statistics of channels.
 stage::ResizerConfig make_resizer_config(const SizedPlan& sized_plan) {
     return {.policy = sized_plan.plan.max_skipped_fraction > 0 ? model::ChannelPolicy::priority
                                                                : model::ChannelPolicy::first,
             .filling = sized_plan.plan.keeps_skipped_gradients ? model::Filling::same : model::Filling::zero,
             .max_skipped_fraction = sized_plan.plan.max_skipped_fraction,
             .dtype = sized_plan.dtype,
-            .max_rows = max_rows(sized_plan, 1),
+            .max_rows = find_max_rows(sized_plan, 1),
             .memory_space = device::MemorySpace::ghost};
 }
 
@@ -348,7 +351,7 @@ RankMemory predict_rank_memory(const SizedPlan& sized_plan, const optim::Optimiz
                                const stage::GradientPlan& gradients, int rank, bool saves_checkpoints) {
     const stage::LocalWork work = make_local_work(sized_plan, rank);
     if (work.team < 0) return {};
-    return RankClassMemory(sized_plan, optimizer, gradients, saves_checkpoints)
+    return RankMemoryPredictor(sized_plan, optimizer, gradients, saves_checkpoints)
         .predict_memory({rank}, work, count_in_flight(sized_plan, work))
         .front();
 }
@@ -357,18 +360,18 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
                                                 const optim::OptimizerConfig* optimizer,
                                                 const stage::GradientPlan& gradients, int ranks,
                                                 bool saves_checkpoints) {
-    std::vector<RankMemory> all(static_cast<std::size_t>(ranks));
-    const RankClassMemory class_memory(sized_plan, optimizer, gradients, saves_checkpoints);
+    std::vector<RankMemory> memory_of_ranks(static_cast<std::size_t>(ranks));
+    const RankMemoryPredictor predictor(sized_plan, optimizer, gradients, saves_checkpoints);
     const std::size_t batch_bytes = compute_max_batch_bytes(sized_plan);
     for (RankClass& rank_class : find_rank_classes(sized_plan.plan)) {
         rank_class.max_in_flight.batch_bytes = batch_bytes;
         const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
         const std::vector<RankMemory> memories =
-            class_memory.predict_memory(rank_class.ranks, work, rank_class.max_in_flight);
+            predictor.predict_memory(rank_class.ranks, work, rank_class.max_in_flight);
         for (std::size_t i = 0; i < memories.size(); ++i)
-            all[static_cast<std::size_t>(rank_class.ranks[i])] = memories[i];
+            memory_of_ranks[static_cast<std::size_t>(rank_class.ranks[i])] = memories[i];
     }
-    return all;
+    return memory_of_ranks;
 }
 
 }  // namespace trireme::setup

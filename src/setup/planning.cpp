@@ -18,11 +18,11 @@
 namespace trireme::setup {
 namespace {
 
-// Returns pipe * data * tensor. To avoid an overflow, pipe * data is limited to 2^31; products above this limit
-// are not exact.
+// Returns pipe * data * tensor, the number of ranks of a grid with `data` replicas. Limits pipe * data to 2^31
+// to avoid an overflow: the result for a larger grid is too small.
 long long multiply_grid(const config::LayoutConfig& layout, int data) {
-    constexpr long long max_factor = 1LL << 31;
-    return std::min(max_factor, static_cast<long long>(layout.pipe) * data) * layout.tensor;
+    constexpr long long max_teams = 1LL << 31;
+    return std::min(max_teams, static_cast<long long>(layout.pipe) * data) * layout.tensor;
 }
 
 int count_grid_ranks(const config::LayoutConfig& layout) {
@@ -64,7 +64,7 @@ void refuse_grid_options(const config::RunConfig& config, const std::string& lay
         cat(layout_option, " already sets the layout; remove --pipe, --data, --tensor and --chunks"));
 }
 
-// Replaces values above the largest int by the largest int, which make_plan() rejects as well.
+// Returns `value`, or the largest int if `value` exceeds it. make_plan() rejects the largest int, too.
 int clamp_to_int(std::size_t value) {
     constexpr std::size_t max_int = std::numeric_limits<int>::max();
     return static_cast<int>(std::min(value, max_int));
@@ -107,7 +107,7 @@ layout::Layout make_grid(const config::RunConfig& config, const model::ModelConf
     }
     layout::check_stage_count(facts.size(), stages);
     const std::vector<std::size_t> one_layer_per_stage(stages, 1);
-    // The layers of the trial do not matter: find_measured_cuts() reads its programs and ranks.
+    // find_measured_cuts() does not read the layers of `trial`, so any number of layers per stage will do.
     const plan::Plan trial =
         make_plan(make_wish(config, make_grid_layout(grid, one_layer_per_stage), make_plan_request(config)));
     return make_grid_layout(grid, find_measured_cuts(config, model, grid, trial));
@@ -132,8 +132,8 @@ layout::Layout make_checked_layout(const config::RunConfig& config, const model:
     return layout;
 }
 
-// Lists the parameters of a run of layers for a position in a tensor group. Computes the list only once for
-// equal positions in tensor groups with equal shares.
+// The parameters of a range of layers, as the ranks of tensor groups hold them. Ranks at the same position of
+// groups with equal shares hold the same slices, so that their parameters are listed only once.
 class ParameterSpecCache {
 public:
     using SpecsPerLayer = std::vector<std::vector<model::ParameterSpec>>;
@@ -142,12 +142,12 @@ public:
         : model_(model), layers_(layers) {}
 
     const SpecsPerLayer& find(const model::TensorPart& part) {
-        const auto [at, is_new] = specs_.try_emplace({part.rank, part.shares});
+        const auto [entry, is_new] = specs_.try_emplace({part.rank, part.shares});
         if (is_new) {
             for (const model::Layer& layer : build_layers(model_, part, layers_))
-                at->second.push_back(list_parameters(layer));
+                entry->second.push_back(list_parameters(layer));
         }
-        return at->second;
+        return entry->second;
     }
 
 private:
@@ -156,17 +156,17 @@ private:
     std::map<std::pair<int, std::vector<std::size_t>>, SpecsPerLayer> specs_;
 };
 
-// Collects the slices of all ranks, by tensor.
+// Collects, per tensor, the slices of all ranks.
 class HeldTensorList {
 public:
-    // Adds the slices that `rank` holds of the parameters of a layer. A tied table that two layers of the same
-    // rank use is added once.
+    // Adds the slices that `rank` holds of `specs`, the parameters of a layer. If a rank holds both layers that
+    // use a tied token table, its slice of the table is added once.
     void add(const std::vector<model::ParameterSpec>& specs, std::size_t layer, int rank) {
         for (const model::ParameterSpec& spec : specs) {
-            const std::size_t index = find_tensor_index(spec, layer);
+            const std::size_t index = find_or_add_tensor(spec, layer);
             layout::HeldTensor& tensor = tensors_[index];
-            tensor.last_use = std::min(tensor.last_use, layer);  // the last use in a backward pass
-            if (is_first_slice(index, rank)) {
+            tensor.last_use = std::min(tensor.last_use, layer);  // a backward pass visits this layer last
+            if (mark_as_holder(index, rank)) {
                 for (const layout::Placement& placement : spec.placements)
                     tensor.slices.push_back({rank, placement.box});
             }
@@ -175,36 +175,36 @@ public:
     std::vector<layout::HeldTensor> take() { return std::move(tensors_); }
 
 private:
-    std::size_t find_tensor_index(const model::ParameterSpec& spec, std::size_t layer) {
-        const auto [at, is_new] = index_by_name_.emplace(spec.name, tensors_.size());
+    std::size_t find_or_add_tensor(const model::ParameterSpec& spec, std::size_t layer) {
+        const auto [entry, is_new] = index_by_name_.emplace(spec.name, tensors_.size());
         if (is_new) {
             tensors_.push_back({.name = spec.name,
                                 .rows = spec.all_rows,
                                 .columns = spec.all_columns,
                                 .last_use = layer,
                                 .slices = {}});
-            has_slice_.emplace_back();
+            is_holder_.emplace_back();
         }
-        return at->second;
+        return entry->second;
     }
 
-    // True if no slice of this rank has been added to the tensor. Also marks the rank as having one.
-    bool is_first_slice(std::size_t tensor, int rank) {
-        std::vector<bool>& has_slice = has_slice_[tensor];
+    // Marks the rank as a holder of the tensor. Returns false if the rank was marked before.
+    bool mark_as_holder(std::size_t tensor, int rank) {
+        std::vector<bool>& is_holder = is_holder_[tensor];
         const auto r = static_cast<std::size_t>(rank);
-        if (r >= has_slice.size()) has_slice.resize(r + 1);
-        if (has_slice[r]) return false;
-        has_slice[r] = true;
+        if (r >= is_holder.size()) is_holder.resize(r + 1);
+        if (is_holder[r]) return false;
+        is_holder[r] = true;
         return true;
     }
 
     std::vector<layout::HeldTensor> tensors_;
-    std::vector<std::vector<bool>> has_slice_;  // by tensor, then by rank
+    std::vector<std::vector<bool>> is_holder_;  // by tensor, then by rank
     std::unordered_map<std::string, std::size_t> index_by_name_;
 };
 
-// Throws ConfigError if a rank of a tensor group would have no head, MLP column or vocabulary row. The called
-// functions check the shares of the whole group, and their results are not needed.
+// Throws ConfigError if a rank of a tensor group would have no group of heads, no MLP column or no vocabulary
+// row. The find_...() functions check the shares of the whole tensor group; their results are not needed.
 void check_shares(const plan::Plan& plan, const model::ModelConfig& model) {
     for (std::size_t stage = 0; stage < plan.layout.stages.size(); ++stage) {
         for (const layout::ReplicaLayout& replica : plan.layout.stages[stage].replicas) {
@@ -241,7 +241,7 @@ void check_tied_table(const plan::Plan& plan, const model::ModelConfig& model) {
 }
 
 // Throws ConfigError if a stage with full recomputation has split backward passes. Full recomputation restores
-// the activations of one layer at a time: when the second half runs, these activations are gone.
+// the activations of one block at a time, so they are gone when the second half of a split pass would run.
 void check_split_backward_passes(const plan::Plan& plan) {
     for (const schedule::Program& program : unroll(plan.training.phases(), plan.training.shape, 1)) {
         for (const schedule::Instruction& instruction : program) {
@@ -261,7 +261,7 @@ bool has_tied_embeddings(const layout::Layout& layout, const model::ModelConfig&
     return model.tied && model.has_vocabulary_head() && layout.stages.size() > 1;
 }
 
-// Throws ConfigError if the schedule cannot update the two stages of a tied table together.
+// Throws ConfigError if two stages share a tied token table, but the schedule updates stages independently.
 void check_tied_updates(const plan::Plan& plan, const model::ModelConfig& model) {
     if (!has_tied_embeddings(plan.layout, model) || !plan.training.shape.updates_stages_independently) return;
     throw ConfigError(
@@ -299,14 +299,14 @@ int count_requested_ranks(const config::RunConfig& config) {
     if (options.layout.empty()) return count_grid_ranks(options);
     const layout::Layout layout =
         plan::parse_layout(read_regular_file(options.layout, "--layout"), options.layout);
-    int last = -1;
-    for (const int rank : layout.idle) last = std::max(last, rank);
+    int last_rank = -1;
+    for (const int rank : layout.idle) last_rank = std::max(last_rank, rank);
     for (const layout::StageLayout& stage : layout.stages) {
         for (const layout::ReplicaLayout& replica : stage.replicas) {
-            for (const int rank : replica.ranks) last = std::max(last, rank);
+            for (const int rank : replica.ranks) last_rank = std::max(last_rank, rank);
         }
     }
-    return last + 1;
+    return last_rank + 1;
 }
 
 PlanRequest make_plan_request(const config::RunConfig& config) {
@@ -346,11 +346,11 @@ plan::Plan plan_layout(const config::RunConfig& config, const model::ModelConfig
 }
 
 double compute_bubble(const plan::Plan& plan, const schedule::StepTime& step, int ranks) {
-    double busy = 0;
+    double busy_seconds = 0;  // summed over ranks
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
-        busy += step.busy_times[team] * static_cast<double>(plan.teams[team].ranks.size());
+        busy_seconds += step.busy_times[team] * static_cast<double>(plan.teams[team].ranks.size());
     }
-    return step.seconds > 0 ? 1 - busy / (step.seconds * ranks) : 0;
+    return step.seconds > 0 ? 1 - busy_seconds / (step.seconds * ranks) : 0;
 }
 
 double predict_schedule_bubble(const plan::Plan& plan, int ranks) {
@@ -374,9 +374,9 @@ void check_schedule_name(const std::string& schedule) {
 
 model::TensorPart find_tensor_part(const plan::Plan& plan, int stage, int rank) {
     for (const layout::ReplicaLayout& replica : plan.layout.stages[static_cast<std::size_t>(stage)].replicas) {
-        const auto at = std::find(replica.ranks.begin(), replica.ranks.end(), rank);
-        if (at == replica.ranks.end()) continue;
-        return {.rank = static_cast<int>(at - replica.ranks.begin()), .shares = replica.shares};
+        const auto found = std::find(replica.ranks.begin(), replica.ranks.end(), rank);
+        if (found == replica.ranks.end()) continue;
+        return {.rank = static_cast<int>(found - replica.ranks.begin()), .shares = replica.shares};
     }
     throw BugError(cat("rank ", rank, " does not hold stage ", stage));
 }
@@ -384,11 +384,11 @@ model::TensorPart find_tensor_part(const plan::Plan& plan, int stage, int rank) 
 std::vector<layout::HeldTensor> list_held_tensors(const plan::Plan& plan, const model::ModelConfig& model) {
     HeldTensorList held_tensors;
     for (const layout::StageLayout& stage : plan.layout.stages) {
-        ParameterSpecCache specs(model, stage.layers);
+        ParameterSpecCache spec_cache(model, stage.layers);
         for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const ParameterSpecCache::SpecsPerLayer& specs_per_layer =
-                    specs.find({.rank = static_cast<int>(r), .shares = replica.shares});
+                    spec_cache.find({.rank = static_cast<int>(r), .shares = replica.shares});
                 for (std::size_t l = 0; l < specs_per_layer.size(); ++l)
                     held_tensors.add(specs_per_layer[l], stage.layers.begin + l, replica.ranks[r]);
             }

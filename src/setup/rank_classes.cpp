@@ -6,11 +6,13 @@
 namespace trireme::setup {
 namespace {
 
-// The numbers that determine a rank's memory: ranks with equal keys and positions in their teams form a class.
+// The numbers that determine the memory of a team's ranks. Ranks at the same position of teams with equal keys
+// form a class.
 using ClassKey = std::vector<std::size_t>;
 
-// The shares of a team in each of its stages, one stage after the other.
-using SharesByFirstRank = std::map<int, std::vector<std::size_t>>;  // by the team's first rank
+// The shares of each team, by the first rank of the team: all shares of the team's first stage, then those of
+// its second stage, and so on.
+using SharesByFirstRank = std::map<int, std::vector<std::size_t>>;
 
 SharesByFirstRank list_team_shares(const plan::Plan& plan) {
     SharesByFirstRank shares;
@@ -23,20 +25,20 @@ SharesByFirstRank list_team_shares(const plan::Plan& plan) {
     return shares;
 }
 
-ClassKey make_class_key(const plan::Plan& plan, std::size_t t, const InFlight& max_in_flight,
+ClassKey make_class_key(const plan::Plan& plan, std::size_t team_index, const InFlight& max_in_flight,
                         const std::vector<std::size_t>& shares) {
-    const layout::Team& team = plan.teams[t];
+    const layout::Team& team = plan.teams[team_index];
     const schedule::Proof& proof = plan.training.proof;
-    // A team with migrations has the unique number 1 + t, so that it shares no class with other teams.
+    // A team with migrations gets the unique number 1 + team_index, so that no other team has an equal key.
     ClassKey key{team.ranks.size(),
                  team.stages.size(),
                  max_in_flight.stashes,
                  max_in_flight.row_buffers,
                  max_in_flight.batches,
-                 splits_backward_passes(plan.training, static_cast<int>(t)) ? 1U : 0U,
-                 static_cast<std::size_t>(*std::ranges::max_element(proof.weight_versions[t])),
-                 static_cast<std::size_t>(proof.peak_gradients[t]),
-                 find_team_migrations(plan.migrations, team.ranks).empty() ? 0 : 1 + t};
+                 splits_backward_passes(plan.training, static_cast<int>(team_index)) ? 1U : 0U,
+                 static_cast<std::size_t>(*std::ranges::max_element(proof.weight_versions[team_index])),
+                 static_cast<std::size_t>(proof.peak_gradients[team_index]),
+                 find_team_migrations(plan.migrations, team.ranks).empty() ? 0 : 1 + team_index};
     for (const int stage : team.stages) key.push_back(static_cast<std::size_t>(stage));
     key.insert(key.end(), shares.begin(), shares.end());
     return key;
@@ -55,15 +57,15 @@ std::vector<RankClass> find_rank_classes(const plan::Plan& plan) {
         for (std::size_t position = 0; position < ranks.size(); ++position)
             class_per_position[position].ranks.push_back(ranks[position]);
     }
-    std::vector<RankClass> all;
+    std::vector<RankClass> all_classes;
     for (auto& [key, class_per_position] : classes) {
-        for (RankClass& each : class_per_position) {
-            std::ranges::sort(each.ranks);
-            all.push_back(std::move(each));
+        for (RankClass& rank_class : class_per_position) {
+            std::ranges::sort(rank_class.ranks);
+            all_classes.push_back(std::move(rank_class));
         }
     }
-    std::ranges::sort(all, {}, [](const RankClass& each) { return each.ranks.front(); });
-    return all;
+    std::ranges::sort(all_classes, {}, [](const RankClass& each) { return each.ranks.front(); });
+    return all_classes;
 }
 
 std::vector<int> find_teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks) {

@@ -8,21 +8,21 @@
 namespace trireme::setup {
 namespace {
 
-// Resets options that have one value per stage to their defaults, because the number of stages changes. Options
-// that the user has set anew stay.
+// Resets options that have one value per stage to their defaults, because the number of stages changes. Keeps
+// the options that the user has set for the resumed run.
 void reset_options_per_stage(config::RunConfig& config) {
-    const std::set<std::string>& given_options = config.resumed_options->overridden_options;
+    const std::set<std::string>& overridden_options = config.resumed_options->overridden_options;
     config::LayoutConfig& layout = config.layout;
     if (layout.partition.find_first_not_of("0123456789.,") == std::string::npos)
         layout.partition = config::LayoutConfig{}.partition;
-    if (layout.recompute.size() > 1 && !given_options.contains("recompute"))
+    if (layout.recompute.size() > 1 && !overridden_options.contains("recompute"))
         layout.recompute = config::LayoutConfig{}.recompute;
-    if (config.costs.stages.size() > 1 && !given_options.contains("cost")) config.costs.stages.clear();
+    if (config.costs.stages.size() > 1 && !overridden_options.contains("cost")) config.costs.stages.clear();
 }
 
-bool has_layout_option(const std::set<std::string>& given_options) {
+bool has_layout_option(const std::set<std::string>& overridden_options) {
     for (const char* const name : {"pipe", "data", "tensor", "layout", "partition", "chunks"})
-        if (given_options.contains(name)) return true;
+        if (overridden_options.contains(name)) return true;
     return false;
 }
 
@@ -40,11 +40,13 @@ void fit_resumed_layout(config::RunConfig& config, int ranks) {
     layout.data = ranks / (layout.tensor * layout.pipe);
     layout.layout.clear();
     if (!had_grid || layout.pipe != old_grid.pipe) reset_options_per_stage(config);
-    const int replicas = had_grid ? std::max(1, old_ranks / (old_grid.pipe * old_grid.tensor)) : 1;
+    // Keeps the number of micro-batches per step, up to rounding. --microbatches is the number per replica of a
+    // grid, or without a grid the number per step.
+    const int old_replicas = had_grid ? std::max(1, old_ranks / (old_grid.pipe * old_grid.tensor)) : 1;
     std::size_t& microbatches = config.schedule.microbatches;
     if (!config.resumed_options->overridden_options.contains("microbatches"))
         microbatches = std::max<std::size_t>(
-            1, microbatches * static_cast<std::size_t>(replicas) / static_cast<std::size_t>(layout.data));
+            1, microbatches * static_cast<std::size_t>(old_replicas) / static_cast<std::size_t>(layout.data));
     config.resumed_options->layout =
         cat("the run had ", old_ranks, " ranks, and these are ", ranks, ": --pipe ", layout.pipe, " --data ",
             layout.data, " --tensor ", layout.tensor, " --microbatches ", microbatches,

@@ -27,8 +27,8 @@ data::SampleRules make_sample_rules(const config::RunConfig& config, const model
             .image_rows = model.reads_images() ? model.positions : 0};
 }
 
-// Returns the rules for building micro-batches. `mask_key` seeds the choice of masked tokens: for evaluations
-// it is equal in all runs, so that their losses can be compared.
+// Returns the rules for building micro-batches. `mask_key` seeds the choice of masked tokens. Evaluations have
+// the same key in all runs, so that their losses can be compared. `labels` is the result of match_labels().
 data::BatchRules make_batch_rules(const config::RunConfig& config, const model::ModelConfig& model,
                                   RandomKey mask_key, const std::vector<std::uint32_t>& labels) {
     return {.task = model.task,
@@ -50,9 +50,9 @@ std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
     return static_cast<std::size_t>(steps);
 }
 
-// Returns the shape of the largest possible micro-batch of `count` samples. It consists of the longest samples,
-// each at most `max_visits` times, with lengths according to the policy. The policy `fixed` pads samples to
-// `fixed_length`.
+// Returns the shape of the largest possible micro-batch of `count` samples. With the policy `pack` it has the
+// longest samples, each at most `max_visits` times. With `pad`, every sample has the length of the longest
+// sample; with `fixed`, every sample has the length `fixed_length`.
 stage::BatchShape find_largest_microbatch(std::span<const data::Sample> samples, std::size_t count,
                                           std::size_t max_visits, plan::LengthPolicy policy,
                                           std::size_t fixed_length) {
@@ -99,7 +99,8 @@ void check_validation_targets(const Job& job) {
                           " to evaluate, none has its answer within --max-length; raise it"));
 }
 
-// Returns a job with corpus, stored model, tokenizer and samples.
+// Returns a job with corpus, stored model, tokenizer and samples. `init` is the value of --init, or the path of
+// a checkpoint.
 Job make_corpus_job(const config::RunConfig& config, const std::string& init) {
     data::Corpus corpus = data::Corpus::open(config.data.corpus);
     std::optional<checkpoint::StoredModel> stored = open_stored_model(init);
@@ -149,7 +150,7 @@ PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     return state;
 }
 
-// Does the set-up that training and evaluation have in common.
+// Performs the set-up that training and evaluation have in common. `trains` is false for an evaluation.
 Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
     check_batch_size(config);
     const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
@@ -189,18 +190,18 @@ std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan) 
 }
 
 // A training micro-batch of `count` samples may span several epochs, and contains a sample at most once per
-// epoch. An evaluation visits every sample once.
+// epoch. An evaluation visits every validation sample once.
 std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t count) {
     const data::SampleIndex& index = job.samples;
-    const plan::LengthPolicy length = job.config.schedule.length;
+    const plan::LengthPolicy policy = job.config.schedule.length;
     std::vector<stage::BatchShape> shapes;
     if (!index.train.empty()) {
         const std::size_t max_epochs = 1 + (count + index.train.size() - 2) / index.train.size();
-        shapes.push_back(find_largest_microbatch(index.train, count, max_epochs, length, index.max_length));
+        shapes.push_back(find_largest_microbatch(index.train, count, max_epochs, policy, index.max_length));
     }
     if (!index.validation.empty()) {
         const std::size_t max_samples = std::min(count, index.validation.size());
-        shapes.push_back(find_largest_microbatch(index.validation, max_samples, 1, length, index.max_length));
+        shapes.push_back(find_largest_microbatch(index.validation, max_samples, 1, policy, index.max_length));
     }
     return shapes;
 }
@@ -256,13 +257,13 @@ SlowRun make_slow_run(const Job& job, int ranks) {
 
 Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
     reject_ghost_run(config.run, "an evaluation");
-    config::RunConfig run = config.run;
-    if (!config.only_validation) run.data.validation_fraction = 1;
-    Setup setup = set_up_model_and_data(run, ranks, config.resume, false);
+    config::RunConfig run_config = config.run;
+    if (!config.only_validation) run_config.data.validation_fraction = 1;
+    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false);
     const Job& job = setup.job;
     if (job.samples.validation.empty()) {
-        throw ConfigError(cat("--validation-share ", run.data.validation_fraction, " leaves no row of ",
-                              run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
+        throw ConfigError(cat("--validation-share ", run_config.data.validation_fraction, " leaves no row of ",
+                              run_config.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
     }
     const checkpoint::LoadReport report =
         check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
@@ -277,10 +278,10 @@ Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
 void require_same_setup(comm::Communicator& control, const Setup& setup) {
     if (device::time_is_simulated()) return;
     const Job& job = setup.job;
-    const bool is_checkpoint = job.stored_model && job.stored_model->state() != nullptr;
+    const bool has_checkpoint = job.stored_model && job.stored_model->state() != nullptr;
     require_same(control,
                  {{"the corpus (SHA-256)", job.corpus ? job.corpus->info().checksum : ""},
-                  {"the checkpoint (its save)", is_checkpoint ? job.stored_model->state()->save_id : ""},
+                  {"the checkpoint (its save)", has_checkpoint ? job.stored_model->state()->save_id : ""},
                   {"the plan (hash)", compute_hash(setup.current.plan)}});
 }
 

@@ -11,20 +11,20 @@ std::string explain_lack(const std::vector<SharedMemoryPool>& pools, const std::
     for (const SharedMemoryPool& pool : pools) {
         std::size_t rank_count = 0;
         std::size_t needed_bytes = 0;
-        std::size_t max_bytes = 0;
+        std::size_t max_rank_bytes = 0;
         for (const RankNeed& need : needs) {
             if (std::ranges::find(need.pool_keys, pool.key) == need.pool_keys.end()) continue;
             rank_count += 1;
             needed_bytes += need.bytes;
-            max_bytes = std::max(max_bytes, need.bytes);
+            max_rank_bytes = std::max(max_rank_bytes, need.bytes);
         }
         if (needed_bytes <= pool.left) continue;
         const std::string need_text =
             rank_count == 1 ? cat("the 1 rank of ", pool.ranks, " needs ", needed_bytes / megabyte, " MB")
                             : cat("the ", rank_count, " ranks of ", pool.ranks, " need ",
-                                  needed_bytes / megabyte, " MB (", max_bytes / megabyte, " the fullest)");
+                                  needed_bytes / megabyte, " MB (", max_rank_bytes / megabyte, " the fullest)");
         const char* const advice_to_split =
-            max_bytes > pool.left
+            max_rank_bytes > pool.left
                 ? "not even one rank fits: split the model among more ranks with --pipe or --tensor, or "
                 : "";
         return cat(need_text, " and ", pool.name, " has ", pool.left / megabyte, " MB left; ", advice_to_split,

@@ -32,9 +32,9 @@ plan::Cluster read_cluster(const std::string& path, int ranks) {
     return cluster;
 }
 
-// Returns "8 x A100 and 4 x V100 of mixed", or without counts "A100 and V100 of mixed". Names each kind once,
-// in the order of its first rank.
-std::string list_kinds(const SimulatedDevices& devices, bool with_counts) {
+// Returns e.g. "8 x A100 and 4 x V100 of mixed", or without counts "A100 and V100 of mixed". Kinds with the
+// same name are combined. Names are in the order of the first ranks.
+std::string describe_kinds(const SimulatedDevices& devices, bool shows_counts) {
     std::vector<SimulatedDevice> kinds_by_name;
     for (const SimulatedDevice& kind : devices.kinds) {
         const auto has_same_name = [&](const SimulatedDevice& other) { return other.name == kind.name; };
@@ -44,7 +44,7 @@ std::string list_kinds(const SimulatedDevices& devices, bool with_counts) {
     }
     std::string text;
     for (const SimulatedDevice& kind : kinds_by_name) {
-        text += cat(text.empty() ? "" : " and ", with_counts ? cat(kind.ranks, " x ") : "", kind.name);
+        text += cat(text.empty() ? "" : " and ", shows_counts ? cat(kind.ranks, " x ") : "", kind.name);
     }
     return cat(text, " of ", devices.cluster);
 }
@@ -65,8 +65,8 @@ double SimulatedDevices::compute_total_flops() const {
     return sum;
 }
 
-std::string SimulatedDevices::list_names() const { return list_kinds(*this, false); }
-std::string SimulatedDevices::list_counts() const { return list_kinds(*this, true); }
+std::string SimulatedDevices::list_names() const { return describe_kinds(*this, false); }
+std::string SimulatedDevices::list_counts() const { return describe_kinds(*this, true); }
 
 std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& config, int ranks) {
     const std::string& path = config.costs.cluster;

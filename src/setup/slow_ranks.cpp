@@ -20,8 +20,8 @@ struct SlowedRank {
     friend bool operator==(const SlowedRank&, const SlowedRank&) = default;
 };
 
-// Returns the index of the period of a step, from 0. The entry chooses another rank in each period, which lasts
-// `every` steps or else an epoch. A step belongs to the epoch of its first sample, as in the sampler.
+// Returns the index, from 0, of the period of a step. In each period the entry selects a rank anew. A period
+// lasts `every` steps, or an epoch if `every` is unset. A step belongs to the epoch of its first sample.
 std::size_t find_period(const config::SlowRank& entry, const SlowSchedule& schedule, std::size_t step) {
     return entry.every ? (step - 1) / *entry.every : (step - 1) * schedule.batch / schedule.samples;
 }
@@ -33,7 +33,7 @@ SlowedRank draw_slowed_rank(const config::SlowRank& entry, RandomKey key, int ra
             .factor = entry.factor + factor_range * to_unit_interval(random[1])};
 }
 
-// Returns the rank that the entry with this index slows in a step, if any. The entry must not be a trace.
+// Returns the rank that entry `index` slows in a step; empty if it slows none. The entry must not be a trace.
 std::optional<SlowedRank> find_slowed_rank(const SlowRun& run, std::size_t index, std::size_t step) {
     const config::SlowRank& entry = run.entries[index];
     if (step < entry.first_step || (entry.last_step && *entry.last_step < step)) return std::nullopt;
@@ -69,10 +69,10 @@ std::string to_string(const config::SlowRank& entry) {
     throw BugError("unknown choice of slow ranks");
 }
 
-void check_steps(const config::SlowRank& entry, std::size_t first, std::size_t steps) {
-    if (first <= steps) return;
-    throw ConfigError(cat("--slow of ", to_string(entry), " begins in step ", first, ", after the last of ",
-                          steps, " steps; name earlier ones"));
+void check_steps(const config::SlowRank& entry, std::size_t first_step, std::size_t steps) {
+    if (first_step <= steps) return;
+    throw ConfigError(cat("--slow of ", to_string(entry), " begins in step ", first_step,
+                          ", after the last of ", steps, " steps; name earlier ones"));
 }
 
 void check_rank(const config::SlowRank& entry, int ranks) {
@@ -147,8 +147,8 @@ bool has_slowness_change(const SlowRun& run, std::size_t step) {
             if (run.traces.at(entry.trace).change_steps.contains(step)) return true;
             continue;
         }
-        const auto before = step > 1 ? find_slowed_rank(run, index, step - 1) : std::nullopt;
-        if (find_slowed_rank(run, index, step) != before) return true;
+        const auto previous = step > 1 ? find_slowed_rank(run, index, step - 1) : std::nullopt;
+        if (find_slowed_rank(run, index, step) != previous) return true;
     }
     return false;
 }

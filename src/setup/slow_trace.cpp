@@ -32,6 +32,7 @@ std::vector<std::string> split_cells(std::string_view line) {
     return cells;
 }
 
+// Returns nothing unless the whole text is a number of this type.
 template <class Value>
 std::optional<Value> parse_value(const std::string& text) {
     Value value{};
@@ -41,13 +42,13 @@ std::optional<Value> parse_value(const std::string& text) {
     return value;
 }
 
-// A line of a trace.
-struct Entry {
+struct TraceLine {
     std::size_t step = 1;
     int rank = 0;
     device::SlowFactors factors = {};
 };
 
+// Builds a trace from the lines of its file.
 class TraceParser {
 public:
     TraceParser(const std::string& file, int ranks) : file_(file), ranks_(ranks) {}
@@ -57,7 +58,7 @@ public:
         line = trim(line.substr(0, line.find('#')));
         if (line.empty()) return;
         if (column_count_ == 0) return parse_header(line);
-        add(parse_entry(split_cells(line)));
+        add(parse_cells(split_cells(line)));
     }
 
     SlowTrace take_trace() && {
@@ -73,8 +74,8 @@ public:
 private:
     std::string describe_place() const { return cat(file_, ", line ", line_number_); }
 
-    [[noreturn]] void refuse(const std::string& column, const std::string& expectation, const std::string& cell,
-                             const std::string& hint = "") const {
+    [[noreturn]] void refuse_cell(const std::string& column, const std::string& expectation,
+                                  const std::string& cell, const std::string& hint = "") const {
         throw ConfigError(
             cat(describe_place(), ": ", column, " expects ", expectation, ", not ", quote_text(cell), hint));
     }
@@ -86,28 +87,28 @@ private:
                               std::equal(header.begin(), header.end(), columns.begin());
         column_count_ = header.size();
         if (is_valid) return;
-        const auto unknown = std::ranges::find_if(
+        const auto unknown_name = std::ranges::find_if(
             header, [&](const std::string& name) { return std::ranges::find(columns, name) == columns.end(); });
         throw ConfigError(cat(describe_place(), ": the header is step,rank,factor or step,rank,factor,on, not ",
                               quote_text(line),
-                              unknown == header.end() ? "" : suggest_word(*unknown, columns)));
+                              unknown_name == header.end() ? "" : suggest_word(*unknown_name, columns)));
     }
 
-    Entry parse_entry(const std::vector<std::string>& cells) const {
+    TraceLine parse_cells(const std::vector<std::string>& cells) const {
         if (cells.size() != column_count_) {
             throw ConfigError(cat(describe_place(), " has ", cells.size(),
                                   cells.size() == 1 ? " cell" : " cells", ", and the header names ",
                                   column_count_, "; write one for each"));
         }
-        Entry entry{.step = parse_step(cells[0]), .rank = parse_rank(cells[1])};
+        TraceLine line{.step = parse_step(cells[0]), .rank = parse_rank(cells[1])};
         const double factor = parse_factor(cells[2]);
-        (applies_to_matmuls(cells) ? entry.factors.matmuls : entry.factors.all) = factor;
-        return entry;
+        (slows_only_matmuls(cells) ? line.factors.matmuls : line.factors.all) = factor;
+        return line;
     }
 
     std::size_t parse_step(const std::string& cell) const {
         const auto step = parse_value<std::size_t>(cell);
-        if (!step || *step == 0) refuse("step", "a whole number of at least 1", cell);
+        if (!step || *step == 0) refuse_cell("step", "a whole number of at least 1", cell);
         if (*step < last_step_) {
             throw ConfigError(cat(describe_place(), " is of step ", *step, ", and the one before it of step ",
                                   last_step_, "; put them in the order of their steps"));
@@ -117,7 +118,7 @@ private:
 
     int parse_rank(const std::string& cell) const {
         const auto rank = parse_value<std::uint64_t>(cell);
-        if (!rank) refuse("rank", "a whole number of at least 0", cell);
+        if (!rank) refuse_cell("rank", "a whole number of at least 0", cell);
         if (*rank >= static_cast<std::uint64_t>(ranks_)) {
             throw ConfigError(cat(describe_place(), " names rank ", *rank, ", and the job has ranks 0 to ",
                                   ranks_ - 1, "; name one of these"));
@@ -129,35 +130,35 @@ private:
         const auto factor = parse_value<double>(cell);
         constexpr double max_factor = 1000;
         if (!factor || !(*factor >= 1 && *factor <= max_factor))
-            refuse("factor", "a number from 1 to 1000", cell);
+            refuse_cell("factor", "a number from 1 to 1000", cell);
         return *factor;
     }
 
-    bool applies_to_matmuls(const std::vector<std::string>& cells) const {
+    bool slows_only_matmuls(const std::vector<std::string>& cells) const {
         const std::array<std::string, 2> choices{"all", "products"};
         if (cells.size() < list_columns().size() || cells.back().empty() || cells.back() == choices[0])
             return false;
         if (cells.back() != choices[1])
-            refuse("on", "one of all, products", cells.back(), suggest_word(cells.back(), choices));
+            refuse_cell("on", "one of all, products", cells.back(), suggest_word(cells.back(), choices));
         return true;
     }
 
-    void add(const Entry& entry) {
-        const bool changes_factors = find_slowness(trace_, entry.rank, entry.step) != entry.factors;
-        const auto [position, is_new] = trace_.factors_by_rank[entry.rank].emplace(entry.step, entry.factors);
+    void add(const TraceLine& line) {
+        const bool changes_factors = find_slowness(trace_, line.rank, line.step) != line.factors;
+        const auto [position, is_new] = trace_.factors_by_rank[line.rank].emplace(line.step, line.factors);
         if (!is_new) {
-            throw ConfigError(cat(describe_place(), " names rank ", entry.rank, " a second time for step ",
-                                  entry.step, "; keep one"));
+            throw ConfigError(cat(describe_place(), " names rank ", line.rank, " a second time for step ",
+                                  line.step, "; keep one"));
         }
-        if (changes_factors) trace_.change_steps.insert(entry.step);
-        last_step_ = entry.step;
+        if (changes_factors) trace_.change_steps.insert(line.step);
+        last_step_ = line.step;
     }
 
     const std::string& file_;
-    int ranks_;
-    std::size_t line_number_ = 0;
+    int ranks_;                     // number of ranks of the job
+    std::size_t line_number_ = 0;   // number of the current line, from 1
     std::size_t column_count_ = 0;  // 0 before the header
-    std::size_t last_step_ = 0;
+    std::size_t last_step_ = 0;     // step of the last line that was added; 0 if there is none
     SlowTrace trace_;
 };
 
@@ -176,8 +177,9 @@ SlowTrace parse_slow_trace(std::string_view text, const std::string& file, int r
 device::SlowFactors find_slowness(const SlowTrace& trace, int rank, std::size_t step) {
     const auto found = trace.factors_by_rank.find(rank);
     if (found == trace.factors_by_rank.end()) return {};
-    const auto next = found->second.upper_bound(step);
-    return next == found->second.begin() ? device::SlowFactors{} : std::prev(next)->second;
+    const auto& factors_by_step = found->second;
+    const auto next = factors_by_step.upper_bound(step);
+    return next == factors_by_step.begin() ? device::SlowFactors{} : std::prev(next)->second;
 }
 
 }  // namespace trireme::setup

@@ -8,6 +8,8 @@
 namespace trireme::setup {
 namespace {
 
+// Throws ConfigError with the complaint of the lowest rank that has one. `complaints` has one entry per rank,
+// empty for a rank without a complaint.
 void throw_first_complaint(const std::vector<std::string>& complaints) {
     const auto first = std::ranges::find_if(complaints, [](const std::string& each) { return !each.empty(); });
     if (first == complaints.end()) return;
@@ -24,7 +26,7 @@ void agree_on_start(const comm::Session& session,
     try {
         facts = read_facts();
     } catch (const ConfigError& error) {
-        complaint = error.what();  // thrown again below, on every rank
+        complaint = error.what();  // every rank throws it below
     }
     const auto group = session.make_group_of_all_ranks("start", {.stall_seconds = session.stall_seconds()});
     throw_first_complaint(all_gather(*group, complaint));

@@ -7,15 +7,16 @@
 namespace trireme::stage {
 namespace {
 
-constexpr int transfer_kinds = 3;  // number of enumerators of TransferKind
-constexpr std::size_t cache_line = 64;
+constexpr int transfer_kind_count = 3;  // number of enumerators of TransferKind
+constexpr std::size_t cache_line_bytes = 64;
 
-// Returns the bytes of a tensor, rounded up because every tensor begins on a cache line.
+// Returns the bytes that a tensor takes in an arena, where every tensor begins on a cache line.
 std::size_t round_up_to_cache_lines(std::size_t elements, device::DType dtype) {
-    return (elements * byte_size(dtype) + cache_line - 1) / cache_line * cache_line;
+    return (elements * byte_size(dtype) + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
 }
 
-// Returns the elements of a portion as one run of memory; absent if they are not contiguous.
+// Returns a view (1, elements) of a portion in the memory of `tensors`. Absent if the portion is empty or not
+// contiguous.
 device::Tensor find_contiguous_run(const Portion& portion, const model::ParameterTensors& tensors) {
     device::Tensor run;
     for (const optim::ParameterShard& shard : portion.shards) {
@@ -28,6 +29,8 @@ device::Tensor find_contiguous_run(const Portion& portion, const model::Paramete
     return run;
 }
 
+// Returns the message of a portion that is not empty. If the portion is not contiguous, allocates a tensor for
+// a copy, which this function does not fill.
 PortionMessage make_portion_message(const Portion& portion, const model::ParameterTensors& tensors,
                                     device::Arena& memory) {
     const device::Tensor run = find_contiguous_run(portion, tensors);
@@ -36,6 +39,8 @@ PortionMessage make_portion_message(const Portion& portion, const model::Paramet
     return {.portion = &portion, .run = memory.tensor(dtype, 1, portion.elements), .is_copy = true};
 }
 
+// Returns a tensor (other holders, elements) for the gradients of this rank's portion; absent if the portion is
+// empty.
 device::Tensor allocate_received_gradients(const HeldBucket& bucket, const model::ParameterTensors& gradients,
                                            device::Arena& memory) {
     if (bucket.own().elements == 0) return {};
@@ -43,8 +48,8 @@ device::Tensor allocate_received_gradients(const HeldBucket& bucket, const model
     return memory.tensor(dtype, bucket.portions.size() - 1, bucket.own().elements);
 }
 
-// Calls use(run, offset) per contiguous run of the portion. `offset` is the number of elements of the portion
-// before the run.
+// Calls use(run, offset) per contiguous run of the portion: per shard, or per row of a shard that is not
+// contiguous. `run` is a view (1, elements). `offset` is the number of elements of the portion before the run.
 template <class Use>
 void for_each_run(const Portion& portion, const model::ParameterTensors& tensors, Use&& use) {
     std::size_t offset = 0;
@@ -103,7 +108,7 @@ BucketTransfer BucketTransfer::start_all_gather(const HeldBucket& bucket, Transf
 
 // Returns a message label that identifies the bucket and the kind of the transfer.
 comm::Label BucketTransfer::make_label() const {
-    return static_cast<comm::Label>(bucket_->index) * transfer_kinds + static_cast<comm::Label>(kind_);
+    return static_cast<comm::Label>(bucket_->index) * transfer_kind_count + static_cast<comm::Label>(kind_);
 }
 
 void BucketTransfer::copy(device::ConstTensor from, device::Tensor to) const {
@@ -111,14 +116,17 @@ void BucketTransfer::copy(device::ConstTensor from, device::Tensor to) const {
     copy_rows(from, to);
 }
 
-// Returns the other holders, starting with the next one, so that not all ranks send to the same holder first.
+// Returns the positions of the other holders in cyclic order, starting after this rank, so that not all ranks
+// send to the same holder first.
 std::vector<std::size_t> BucketTransfer::list_other_holders() const {
     std::vector<std::size_t> others;
     const std::size_t count = bucket_->portions.size();
-    for (std::size_t step = 1; step < count; ++step) others.push_back((bucket_->own_position + step) % count);
+    for (std::size_t distance = 1; distance < count; ++distance)
+        others.push_back((bucket_->own_position + distance) % count);
     return others;
 }
 
+// Returns the message of a portion that this rank sends, and fills its copy if there is one.
 PortionMessage BucketTransfer::pack(const Portion& portion, device::Arena& memory) const {
     const PortionMessage message = make_portion_message(portion, *tensors_, memory);
     if (message.is_copy && tensor_location_.memory_space != device::MemorySpace::ghost) {
@@ -156,9 +164,9 @@ void BucketTransfer::unload() {
         });
     }
     if (!received_gradients_.is_present()) return;
-    const device::ConstTensor others = received_gradients_;
+    const device::ConstTensor received = received_gradients_;
     for_each_run(bucket_->own(), *tensors_, [&](const device::Tensor& run, std::size_t offset) {
-        sum_in_order(run, bucket_->own_position, others.column_range(offset, run.columns));
+        sum_in_order(run, bucket_->own_position, received.column_range(offset, run.columns));
     });
 }
 
@@ -172,7 +180,7 @@ TransferSizes::TransferSizes(const HeldBucket& bucket, const model::ParameterTen
     }
 }
 
-// Detects contiguous portions as find_contiguous_run() does, shard by shard.
+// Detects contiguous portions by the rule of find_contiguous_run(), but shard by shard.
 void TransferSizes::add(std::size_t owner, const optim::ParameterShard& shard) {
     PortionSize& portion = portions_[owner];
     const device::Tensor view = view_shard(tensors_, shard);
@@ -188,9 +196,9 @@ std::size_t TransferSizes::count_copied_bytes(const PortionSize& portion) const 
     return portion.is_contiguous_run ? 0 : round_up_to_cache_lines(portion.elements, tensors_[0].dtype);
 }
 
-// Returns the larger need of a reduce-scatter and an all-gather. A reduce-scatter receives the gradients of the
-// holder's own portion from all other holders, and copies those portions of other holders that are not
-// contiguous, to send them. An all-gather copies all portions that are not contiguous.
+// Returns the larger of the bytes of a reduce-scatter and those of an all-gather. A reduce-scatter receives the
+// gradients of the holder's own portion from all other holders. It also copies each portion of another holder
+// that is not contiguous, to send it. An all-gather copies all portions that are not contiguous.
 std::size_t TransferSizes::bytes(std::size_t holder) const {
     const PortionSize& own_portion = portions_[holder];
     const std::size_t received =

@@ -1,4 +1,4 @@
-// The messages of one bucket: a transfer, and the sizes of its buffers.
+// The messages that reduce-scatter or all-gather one bucket, and the sizes of their buffers.
 #pragma once
 
 #include <vector>
@@ -7,35 +7,35 @@
 
 namespace trireme::stage {
 
-// The content of a transfer: gradients of one rank, summed gradients, or weights. Message labels contain the
-// kind.
+// The content of a transfer: gradients of one rank, gradients summed over the holders, or weights. Message
+// labels contain the kind.
 enum class TransferKind : std::uint8_t { gradients, sums, values };
 
-// A portion as one message.
+// A portion of a bucket (see held_bucket.hpp) as one message.
 struct PortionMessage {
     const Portion* portion = nullptr;
-    device::Tensor run;    // (elements)
-    bool is_copy = false;  // if false, `run` is the memory of the tensors themselves
+    device::Tensor run;    // (1, elements), contiguous
+    bool is_copy = false;  // false: `run` is a view of the tensors, in which the portion is contiguous
 };
 
-// Memory space of the tensors, and the GPU queue whose kernels write them; null if there is none.
+// Memory space of the tensors, and the GPU queue whose kernels write them. `queue` is null without a GPU.
 struct TensorLocation {
     device::MemorySpace memory_space = device::MemorySpace::host;
     const device::GpuQueue* queue = nullptr;
 };
 
-// A reduce-scatter or all-gather of one bucket, in flight or complete. It keeps received gradients and copies
-// of portions in `memory`, which no other transfer may use. The tensors of the bucket must not change before
-// unload().
+// A reduce-scatter or all-gather of one bucket, in flight or complete. The arena `memory` holds received
+// gradients and copies of portions; no other transfer may use it before unload() has returned. Until then, the
+// caller must not change the tensors of the bucket. A transfer keeps references to `bucket` and the tensors.
 class BucketTransfer {
 public:
-    // Point-to-point with all other holders. Starts a reduce-scatter: sends to each holder the gradients of its
-    // portion, and receives from each holder the gradients of this rank's portion.
+    // Point-to-point with all other holders. Starts a reduce-scatter: sends to each other holder this rank's
+    // gradients of that holder's portion, and receives that holder's gradients of this rank's portion.
     static BucketTransfer start_reduce_scatter(const HeldBucket& bucket,
                                                const model::ParameterTensors& gradients, device::Arena& memory,
                                                const TensorLocation& tensor_location);
-    // Point-to-point with all other holders. Starts an all-gather: sends this rank's portion, and receives the
-    // portions of the other holders.
+    // Point-to-point with all other holders. Starts an all-gather: sends this rank's portion to each other
+    // holder, and receives the portions of the other holders. `kind` is sums or values.
     static BucketTransfer start_all_gather(const HeldBucket& bucket, TransferKind kind,
                                            const model::ParameterTensors& tensors, device::Arena& memory,
                                            const TensorLocation& tensor_location);
@@ -43,8 +43,8 @@ public:
     bool is_done();
     void wait();
 
-    // Called after completion: adds the gradients of this rank's portion in rank order, or copies received
-    // portions to the tensors.
+    // Called after the messages are complete. A reduce-scatter adds up the gradients of this rank's portion in
+    // rank order. An all-gather copies received portions to the tensors.
     void unload();
 
 private:
@@ -63,38 +63,41 @@ private:
     const model::ParameterTensors* tensors_;
     TensorLocation tensor_location_;
     std::vector<comm::Communicator::RequestId> ids_;  // pending requests
-    std::vector<PortionMessage> received_portions_;   // portions of other holders
-    // Gradients of this rank's portion: (other holders, elements); absent if the portion is empty.
+    std::vector<PortionMessage> received_portions_;   // of an all-gather: portions of other holders
+    // Gradients of this rank's portion: (other holders, elements). Absent if the portion is empty, and in an
+    // all-gather.
     device::Tensor received_gradients_;
 };
 
-// Maximum number of in-flight transfers of an exchange.
+// Maximum number of in-flight transfers of a GradientExchange.
 inline constexpr std::size_t max_transfers = 4;
 
-// Computes, per holder, the maximum number of bytes of `memory` that a transfer of one bucket needs. The
-// tensors of all holders have the memory layout of `tensors`. Shards are added piece by piece.
+// Computes per holder the bytes of `memory` that any transfer of one bucket needs at most. `tensors`, which
+// must outlive this object, stands for the tensors of every holder: all have its memory layout.
 class TransferSizes {
 public:
     TransferSizes(std::size_t holders, const model::ParameterTensors& tensors);
     // Adds all shards of `bucket`.
     TransferSizes(const HeldBucket& bucket, const model::ParameterTensors& tensors);
 
+    // Adds a shard, in the order of HeldShards::for_each(). `owner` and `holder` are positions in the list of
+    // holders.
     void add(std::size_t owner, const optim::ParameterShard& shard);
     std::size_t bytes(std::size_t holder) const;  // called after add() for all shards
 
 private:
-    // The size of those shards of a portion that have been added so far.
+    // The size of the shards of a portion that have been added.
     struct PortionSize {
         std::size_t elements = 0;
-        void* end = nullptr;            // end of the last shard; null if the shard is not contiguous
-        bool is_contiguous_run = true;  // the portion is one contiguous run of memory
+        void* end = nullptr;            // address after the last shard; null if that shard is not contiguous
+        bool is_contiguous_run = true;  // these shards are one contiguous run of memory
     };
 
     std::size_t count_copied_bytes(const PortionSize& portion) const;
 
     const model::ParameterTensors& tensors_;
     std::vector<PortionSize> portions_;    // per holder
-    std::size_t copied_bytes_of_all_ = 0;  // of all portions that are not contiguous
+    std::size_t copied_bytes_of_all_ = 0;  // bytes of the copies of all portions that are not contiguous
 };
 
 }  // namespace trireme::stage

@@ -8,6 +8,7 @@ namespace trireme::stage {
 
 namespace {
 
+// Computes the sizes of the exchanges of `ranks`, bucket by bucket: see predict_exchange_sizes().
 class ExchangeSizeCounter {
 public:
     ExchangeSizeCounter(const GradientPlan& plan, const std::vector<int>& ranks,
@@ -16,18 +17,19 @@ public:
           ranks_(ranks),
           parameters_(parameters),
           sizes_(ranks.size()),
-          slot_bytes_(ranks.size()) {}
+          transfer_bytes_(ranks.size()) {}
 
     std::vector<ExchangeSize> count_sizes() && {
         const HeldShards shards(plan_, ranks_.front(), parameters_.specs());
-        for (const std::size_t bucket : shards.list_buckets()) add(bucket, shards);
+        for (const std::size_t bucket : shards.list_buckets()) add_bucket(bucket, shards);
         for (std::size_t i = 0; i < ranks_.size(); ++i)
-            sizes_[i].bytes = std::min(max_transfers, shared_buckets_) * slot_bytes_[i];
+            sizes_[i].bytes = std::min(max_transfers, shared_buckets_) * transfer_bytes_[i];
         return std::move(sizes_);
     }
 
 private:
-    void add(std::size_t bucket, const HeldShards& shards) {
+    // Adds the bucket with index `bucket` in the plan to the sizes of its holders.
+    void add_bucket(std::size_t bucket, const HeldShards& shards) {
         const std::vector<int>& holders = plan_.buckets[bucket].holders;
         TransferSizes gradient_sizes(holders.size(), parameters_.gradients());
         TransferSizes value_sizes(holders.size(), parameters_.values());
@@ -42,18 +44,18 @@ private:
         ++shared_buckets_;
         for (std::size_t holder = 0; holder < holders.size(); ++holder) {
             if (positions[holder] < 0) continue;
-            std::size_t& bytes = slot_bytes_[static_cast<std::size_t>(positions[holder])];
+            std::size_t& bytes = transfer_bytes_[static_cast<std::size_t>(positions[holder])];
             bytes = std::max({bytes, gradient_sizes.bytes(holder), value_sizes.bytes(holder)});
         }
     }
 
-    // Returns the position of each holder in `ranks_`, or -1 if `ranks_` lacks the holder. Both lists are
-    // ascending.
+    // Returns per holder its position in `ranks_`, or -1 if `ranks_` lacks the holder. Both lists are
+    // ascending, and all of `ranks_` are holders, because they hold equal slices.
     std::vector<std::ptrdiff_t> find_positions(const std::vector<int>& holders) const {
         std::vector<std::ptrdiff_t> positions(holders.size(), -1);
-        auto next = ranks_.begin();
-        for (std::size_t h = 0; h < holders.size() && next != ranks_.end(); ++h) {
-            if (holders[h] == *next) positions[h] = next++ - ranks_.begin();
+        auto next_rank = ranks_.begin();
+        for (std::size_t h = 0; h < holders.size() && next_rank != ranks_.end(); ++h) {
+            if (holders[h] == *next_rank) positions[h] = next_rank++ - ranks_.begin();
         }
         return positions;
     }
@@ -61,9 +63,9 @@ private:
     const GradientPlan& plan_;
     const std::vector<int>& ranks_;
     const LocalParameters& parameters_;
-    std::vector<ExchangeSize> sizes_;
-    std::vector<std::size_t> slot_bytes_;
-    std::size_t shared_buckets_ = 0;  // number of buckets with several holders
+    std::vector<ExchangeSize> sizes_;          // per rank of `ranks_`
+    std::vector<std::size_t> transfer_bytes_;  // per rank: bytes of the memory of one transfer
+    std::size_t shared_buckets_ = 0;           // number of buckets with several holders
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace trireme::stage {
 namespace {
 
-// Returns a ghost tensor with the shape of the rows that neighbouring stages exchange.
+// Returns a ghost tensor (own rows, width): the shape of the tensors that neighbouring stages exchange.
 device::Tensor make_boundary_rows(const GhostPass& ghost) {
     return ghost.stash.arena.tensor(ghost.pass.dtype, find_own_rows(ghost.pass).count, ghost.stage.width());
 }
@@ -35,8 +35,8 @@ PassKey GhostPasses::make_key(const GhostPass& ghost) const {
     return key;
 }
 
-// Returns null if no pass of this kind has been executed kernel by kernel, and during a rehearsal, which
-// executes every pass.
+// Returns null if no time is known for this kind of pass. Also returns null during a rehearsal, which executes
+// every pass kernel by kernel.
 const PassTime* GhostPasses::find_time(const PassKey& key) const {
     if (is_rehearsing_) return nullptr;
     const auto found = own_times_.find(key);
@@ -46,19 +46,20 @@ const PassTime* GhostPasses::find_time(const PassKey& key) const {
     return rehearsed == shared_times_->end() ? nullptr : &rehearsed->second;
 }
 
-// Spends the time of a pass. While the rank waits for other tensor-parallel ranks, its device is idle.
+// Advances the simulated time by `time`, and adds the kernels of the pass to the ledger. The device is busy
+// during the kernels, and idle during the waits for other tensor-parallel ranks.
 void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
-    const double kernels = time.matmuls.seconds + time.other_kernels;
-    device::busy_for(kernels);
-    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernels);
+    const double kernel_seconds = time.matmuls.seconds + time.other_kernels;
+    device::busy_for(kernel_seconds);
+    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernel_seconds);
     ghost.pass.stream.matmuls += time.matmuls;
     if (time.waits > 0) device::idle_for(time.waits);
     wait_seconds_ += time.waits;
     ghost.events.after_layer();
 }
 
-// Spends the time of a backward pass in equal fractions, one per layer, and reports the layer's gradients after
-// each fraction.
+// Charges a backward pass in equal fractions, one per layer from last to first. Reports the gradients of a
+// layer after its fraction.
 void GhostPasses::charge_layers(const GhostPass& ghost, const PassTime& time) {
     const auto& layers = ghost.stage.layer_parameters();
     const PassTime layer_time = time / static_cast<double>(layers.size());
@@ -68,36 +69,39 @@ void GhostPasses::charge_layers(const GhostPass& ghost, const PassTime& time) {
     }
 }
 
-// Calls execute(), which executes the pass kernel by kernel, and stores the time of the pass.
+// Calls execute(), which executes the pass kernel by kernel. Stores the time of the pass in the shared times
+// during a rehearsal, otherwise in the times of this rank.
 template <class Execute>
 void GhostPasses::measure_pass(const PassKey& key, const model::Pass& pass, Execute&& execute) {
-    const double begin = device::now_seconds();
-    const double kernels_before = pass.stream.ledger.seconds();
+    const double begin_seconds = device::now_seconds();
+    const double kernel_seconds_before = pass.stream.ledger.seconds();
     const device::MatmulWork matmuls_before = pass.stream.matmuls;
     execute();
-    const double kernels = pass.stream.ledger.seconds() - kernels_before;
+    const double kernel_seconds = pass.stream.ledger.seconds() - kernel_seconds_before;
     const device::MatmulWork matmuls = pass.stream.matmuls - matmuls_before;
     const PassTime time{.matmuls = matmuls,
-                        .other_kernels = kernels - matmuls.seconds,
-                        .waits = std::max(0.0, device::now_seconds() - begin - kernels)};
+                        .other_kernels = kernel_seconds - matmuls.seconds,
+                        .waits = std::max(0.0, device::now_seconds() - begin_seconds - kernel_seconds)};
     (is_rehearsing_ ? *shared_times_ : own_times_).insert({key, time});
 }
 
-// If earlier passes of the micro-batch were charged as a whole, executes them now without time and messages, so
-// that the stash has the state that this pass needs.
-void GhostPasses::prepare(const GhostPass& ghost) {
+// Prepares the stash for a backward pass that is executed kernel by kernel. If earlier passes of the
+// micro-batch were charged as a whole, the stash lacks their state. This function then executes these passes,
+// in zero time and without messages.
+void GhostPasses::restore_stash(const GhostPass& ghost) {
     const auto& [instruction, stage, pass, stash, events, completes_gradients] = ghost;
     const bool is_weight_half = instruction.op == schedule::Op::backward_weight;
     const bool has_state = is_weight_half ? !stash.grad_outputs.empty() : !stash.states.empty();
     if (has_state) return;
     stash.clear();
     device::Stream uncharged_stream{.backend = device::GhostStream{}};
-    std::unique_ptr<comm::Communicator> ghost_ranks;
+    std::unique_ptr<comm::Communicator> ghost_communicator;
     std::optional<model::TensorGroup> uncharged_group;
     if (pass.group != nullptr) {
-        const comm::Communicator& ranks = pass.group->communicator;
-        ghost_ranks = comm::make_ghost_group(ranks.name(), ranks.rank(), ranks.size());
-        uncharged_group.emplace(model::TensorGroup{*ghost_ranks, pass.group->exchange, pass.group->cuts_rows});
+        const comm::Communicator& team = pass.group->communicator;
+        ghost_communicator = comm::make_ghost_group(team.name(), team.rank(), team.size());
+        uncharged_group.emplace(
+            model::TensorGroup{*ghost_communicator, pass.group->exchange, pass.group->cuts_rows});
     }
     const model::Pass uncharged_pass{.stream = uncharged_stream,
                                      .batch = pass.batch,
@@ -105,8 +109,9 @@ void GhostPasses::prepare(const GhostPass& ghost) {
                                      .dtype = pass.dtype,
                                      .is_training = pass.is_training,
                                      .group = uncharged_group ? &*uncharged_group : nullptr};
-    const auto make_boundary_tensor = [&](bool is_end) {
-        return is_end ? device::Tensor{} : make_boundary_rows(ghost);
+    // The ends of the model have no neighbouring stage, hence no boundary tensor.
+    const auto make_boundary_tensor = [&](bool is_model_end) {
+        return is_model_end ? device::Tensor{} : make_boundary_rows(ghost);
     };
     stage.forward(uncharged_pass, make_boundary_tensor(stage.is_first()), stash, workspace_);
     if (is_weight_half)
@@ -131,7 +136,7 @@ void GhostPasses::backward(const GhostPass& ghost, device::ConstTensor grad_outp
     const PassKey key = make_key(ghost);
     if (const PassTime* const time = find_time(key))
         return ghost.completes_gradients ? charge_layers(ghost, *time) : charge(ghost, *time);
-    prepare(ghost);
+    restore_stash(ghost);
     measure_pass(key, ghost.pass, [&] {
         const auto& [instruction, stage, pass, stash, events, completes_gradients] = ghost;
         if (instruction.op == schedule::Op::backward) {
@@ -151,8 +156,8 @@ void GhostPasses::rehearse(const std::vector<Stage>& stages, const std::vector<i
     for (std::size_t s = 0; s < stages.size(); ++s) {
         ActivationStash stash(0, device::MemorySpace::ghost);
         GhostPass ghost{{schedule::Op::forward, stage_indices[s]}, stages[s], pass, stash, no_events};
-        const auto make_boundary_tensor = [&](bool is_end) {
-            return is_end ? device::Tensor{} : make_boundary_rows(ghost);
+        const auto make_boundary_tensor = [&](bool is_model_end) {
+            return is_model_end ? device::Tensor{} : make_boundary_rows(ghost);
         };
         forward(ghost, make_boundary_tensor(stages[s].is_first()));
         const device::Tensor grad_output = make_boundary_tensor(stages[s].is_last());

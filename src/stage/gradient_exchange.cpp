@@ -11,8 +11,8 @@ namespace trireme::stage {
 namespace {
 
 // Memory for one in-flight transfer at a time.
-struct Slot {
-    explicit Slot(std::size_t bytes, device::MemorySpace memory_space)
+struct TransferBuffer {
+    explicit TransferBuffer(std::size_t bytes, device::MemorySpace memory_space)
         : memory("bucket", bytes, memory_space) {}
 
     bool is_free() const { return !transfer.has_value(); }
@@ -25,7 +25,7 @@ struct Slot {
 
     device::Arena memory;
     std::optional<BucketTransfer> transfer = {};
-    std::size_t bucket = 0;  // index of the transferred bucket in buckets_
+    std::size_t bucket = 0;  // index in State::buckets_ of the bucket that `transfer` transfers
 };
 
 std::vector<optim::ParameterShard> collect_own_shards(const std::vector<HeldBucket>& buckets) {
@@ -36,12 +36,13 @@ std::vector<optim::ParameterShard> collect_own_shards(const std::vector<HeldBuck
     return shards;
 }
 
+// Returns the buckets that have several holders.
 std::vector<HeldBucket> select_shared_buckets(std::vector<HeldBucket> buckets) {
     std::erase_if(buckets, [](const HeldBucket& bucket) { return bucket.group == nullptr; });
     return buckets;
 }
 
-// Returns, per parameter, the indices of its buckets in `buckets`.
+// Returns per parameter the indices of its buckets in `buckets`. `parameters` is the number of parameters.
 std::vector<std::vector<std::size_t>> list_buckets_by_parameter(const std::vector<HeldBucket>& buckets,
                                                                 std::size_t parameters) {
     std::vector<std::vector<std::size_t>> indices(parameters);
@@ -70,27 +71,27 @@ struct GradientExchange::State {
     const model::ParameterTensors& gradients_;
     TensorLocation tensor_location_;
     std::vector<optim::ParameterShard> own_shards_;
-    std::vector<HeldBucket> buckets_;                             // this rank's, with several holders
+    std::vector<HeldBucket> buckets_;  // buckets of this rank that have several holders
     std::vector<std::vector<std::size_t>> buckets_by_parameter_;  // indices in buckets_
-    std::size_t slot_bytes_ = 0;
-    std::vector<Slot> slots_;
+    std::size_t buffer_bytes_ = 0;
+    std::vector<TransferBuffer> transfer_buffers_;
     bool may_start_ = true;
 
 private:
     enum class BucketState : std::uint8_t { waiting, in_flight, done };
 
     void start_ready_buckets();
-    bool has_slot_for(std::size_t bucket) const;
+    bool has_buffer_for(std::size_t bucket) const;
     void unload_finished_transfers();
-    Slot& find_free_slot();
-    Slot& find_slot(std::size_t bucket);
+    TransferBuffer& find_free_buffer();
+    TransferBuffer& find_buffer(std::size_t bucket);
     void require_complete() const;
-    void require_nothing_in_flight(const char* call) const;
+    void require_nothing_in_flight(const char* call) const;  // `call`: name in the error message
 
     std::vector<bool> is_complete_;                   // per parameter
     std::vector<std::size_t> incomplete_parameters_;  // per bucket: number of incomplete parameters
     std::vector<BucketState> bucket_states_;          // per bucket
-    std::size_t ready_buckets_ = 0;                   // number of complete buckets that have not started
+    std::size_t ready_buckets_ = 0;                   // number of complete buckets that wait for a transfer
     std::size_t first_unfinished_bucket_ = 0;         // index of the first bucket that is not done
 };
 
@@ -104,11 +105,11 @@ GradientExchange::State::State(const GradientPlan& plan, int rank,
     buckets_ = select_shared_buckets(std::move(held));
     buckets_by_parameter_ = list_buckets_by_parameter(buckets_, specs.size());
     for (const HeldBucket& bucket : buckets_) {
-        slot_bytes_ = std::max({slot_bytes_, TransferSizes(bucket, gradients).bytes(bucket.own_position),
-                                TransferSizes(bucket, values).bytes(bucket.own_position)});
+        buffer_bytes_ = std::max({buffer_bytes_, TransferSizes(bucket, gradients).bytes(bucket.own_position),
+                                  TransferSizes(bucket, values).bytes(bucket.own_position)});
     }
-    for (std::size_t s = 0; s < std::min(max_transfers, buckets_.size()); ++s)
-        slots_.emplace_back(slot_bytes_, memory_space);
+    for (std::size_t i = 0; i < std::min(max_transfers, buckets_.size()); ++i)
+        transfer_buffers_.emplace_back(buffer_bytes_, memory_space);
     begin_step(true);
 }
 
@@ -147,76 +148,80 @@ void GradientExchange::State::finish() {
     require_complete();
     progress();
     while (first_unfinished_bucket_ < buckets_.size()) {
-        find_slot(first_unfinished_bucket_)
-            .transfer->wait();  // all holders of the bucket have a slot for it: see has_slot_for()
+        // The first unfinished bucket is in flight. Its other holders can start it, too: see has_buffer_for().
+        find_buffer(first_unfinished_bucket_).transfer->wait();
         progress();
     }
 }
 
 void GradientExchange::State::unload_finished_transfers() {
-    for (Slot& slot : slots_) {
-        if (slot.is_free() || !slot.transfer->is_done()) continue;
-        slot.unload();
-        bucket_states_[slot.bucket] = BucketState::done;
+    for (TransferBuffer& buffer : transfer_buffers_) {
+        if (buffer.is_free() || !buffer.transfer->is_done()) continue;
+        buffer.unload();
+        bucket_states_[buffer.bucket] = BucketState::done;
     }
-    const auto first =
+    const auto first_unfinished =
         std::ranges::find_if(bucket_states_, [](BucketState state) { return state != BucketState::done; });
-    first_unfinished_bucket_ = static_cast<std::size_t>(first - bucket_states_.begin());
+    first_unfinished_bucket_ = static_cast<std::size_t>(first_unfinished - bucket_states_.begin());
 }
 
 void GradientExchange::State::start_ready_buckets() {
     if (ready_buckets_ == 0 || !may_start_) return;
-    std::set<const comm::Communicator*> blocked_groups;  // groups of which an earlier bucket has not started
+    std::set<const comm::Communicator*> blocked_groups;  // groups in which an earlier bucket cannot start yet
     for (std::size_t b = first_unfinished_bucket_; b < buckets_.size(); ++b) {
         if (bucket_states_[b] != BucketState::waiting || blocked_groups.contains(buckets_[b].group)) continue;
-        if (incomplete_parameters_[b] > 0 || !has_slot_for(b)) {
+        if (incomplete_parameters_[b] > 0 || !has_buffer_for(b)) {
             blocked_groups.insert(buckets_[b].group);
             continue;
         }
-        Slot& slot = find_free_slot();
-        slot.bucket = b;
-        slot.transfer =
-            BucketTransfer::start_reduce_scatter(buckets_[b], gradients_, slot.memory, tensor_location_);
+        TransferBuffer& buffer = find_free_buffer();
+        buffer.bucket = b;
+        buffer.transfer =
+            BucketTransfer::start_reduce_scatter(buckets_[b], gradients_, buffer.memory, tensor_location_);
         bucket_states_[b] = BucketState::in_flight;
         --ready_buckets_;
     }
 }
 
-// Returns true if a slot is free for the bucket. The last free slot is reserved for the first unfinished
-// bucket, so that the bucket that is first among the unfinished buckets of all ranks can start on each of its
-// holders. Otherwise deadlock is possible: three ranks could each fill all their slots with buckets that they
-// share with the next rank, and no rank would have a slot for the buckets that it shares with the previous
-// rank.
-bool GradientExchange::State::has_slot_for(std::size_t bucket) const {
-    const auto free = static_cast<std::size_t>(std::ranges::count_if(slots_, &Slot::is_free));
-    const bool is_first_safe =
+// Returns true if the bucket may use a free buffer. While the first unfinished bucket of this rank waits, the
+// last free buffer is reserved for it. Therefore the bucket that is first among the unfinished buckets of all
+// ranks can start on each of its holders. Without this rule deadlock is possible: three ranks could each fill
+// all their buffers with buckets that they share with the next rank. Then no rank would have a buffer for the
+// buckets that it shares with the previous rank.
+bool GradientExchange::State::has_buffer_for(std::size_t bucket) const {
+    const auto free_buffers =
+        static_cast<std::size_t>(std::ranges::count_if(transfer_buffers_, &TransferBuffer::is_free));
+    const bool may_use_last_buffer =
         bucket == first_unfinished_bucket_ || bucket_states_[first_unfinished_bucket_] != BucketState::waiting;
-    return free > (is_first_safe ? 0 : 1);
+    return free_buffers > (may_use_last_buffer ? 0 : 1);
 }
 
-Slot& GradientExchange::State::find_free_slot() { return *std::ranges::find_if(slots_, &Slot::is_free); }
-
-Slot& GradientExchange::State::find_slot(std::size_t bucket) {
-    return *std::ranges::find_if(slots_,
-                                 [&](const Slot& slot) { return !slot.is_free() && slot.bucket == bucket; });
+TransferBuffer& GradientExchange::State::find_free_buffer() {
+    return *std::ranges::find_if(transfer_buffers_, &TransferBuffer::is_free);
 }
 
-// Keeps up to slots_.size() transfers in flight, in bucket order, and waits for the earliest. This cannot
-// deadlock: the bucket that is first among the unfinished buckets of all ranks is in flight on each of its
-// holders, or starts next.
+TransferBuffer& GradientExchange::State::find_buffer(std::size_t bucket) {
+    return *std::ranges::find_if(transfer_buffers_, [&](const TransferBuffer& buffer) {
+        return !buffer.is_free() && buffer.bucket == bucket;
+    });
+}
+
+// Keeps one transfer per buffer in flight, in bucket order, and waits for the earliest transfer. Deadlock is
+// impossible: the bucket that is first among the unfinished buckets of all ranks is in flight on each of its
+// holders, or starts there next.
 void GradientExchange::State::all_gather(TransferKind kind, const model::ParameterTensors& tensors) {
     require_nothing_in_flight("share");
-    const std::size_t count = slots_.size();
+    const std::size_t count = transfer_buffers_.size();
     for (std::size_t b = 0; b < buckets_.size() + count; ++b) {
-        Slot& slot = slots_[b % count];
-        if (!slot.is_free()) {
-            slot.transfer->wait();
-            slot.unload();
+        TransferBuffer& buffer = transfer_buffers_[b % count];
+        if (!buffer.is_free()) {
+            buffer.transfer->wait();
+            buffer.unload();
         }
         if (b >= buckets_.size()) continue;
-        slot.bucket = b;
-        slot.transfer =
-            BucketTransfer::start_all_gather(buckets_[b], kind, tensors, slot.memory, tensor_location_);
+        buffer.bucket = b;
+        buffer.transfer =
+            BucketTransfer::start_all_gather(buckets_[b], kind, tensors, buffer.memory, tensor_location_);
     }
 }
 
@@ -232,7 +237,7 @@ void GradientExchange::State::require_complete() const {
 }
 
 void GradientExchange::State::require_nothing_in_flight(const char* call) const {
-    if (std::ranges::all_of(slots_, &Slot::is_free)) return;
+    if (std::ranges::all_of(transfer_buffers_, &TransferBuffer::is_free)) return;
     throw BugError(cat(call, " was called with gradients in flight; finish() comes first"));
 }
 
@@ -248,7 +253,7 @@ GradientExchange::GradientExchange(GradientExchange&& other) noexcept = default;
 
 const std::vector<optim::ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
 
-std::size_t GradientExchange::bytes() const { return state_->slots_.size() * state_->slot_bytes_; }
+std::size_t GradientExchange::bytes() const { return state_->transfer_buffers_.size() * state_->buffer_bytes_; }
 
 void GradientExchange::set_compute_queue(const device::GpuQueue& queue) {
     state_->tensor_location_.queue = &queue;

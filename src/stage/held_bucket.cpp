@@ -10,27 +10,29 @@ std::string to_string(const layout::Box& box) {
                box.columns.end());
 }
 
-// Returns true if all elements of `box` (coordinates in the global tensor) have the same offset between the
-// global tensor and local memory as the placement `first`, which contains the first element. Several adjacent
-// placements may cover the box together.
+// Returns true if `box`, a box of the global tensor, is also one box in the matrix of this rank. `first` is the
+// placement that contains the first element of `box`. All elements then have the row and column offset of
+// `first`. Several placements may cover `box` together.
 bool has_same_offset(const layout::Placement& first, const layout::Box& box,
                      const std::vector<layout::Placement>& placements) {
-    std::size_t covered = 0;
+    std::size_t covered_elements = 0;
     for (const layout::Placement& placement : placements) {
         const auto& [rows, columns] = placement.box;
-        const bool is_equal = placement.row + first.box.rows.begin == first.row + rows.begin &&
-                              placement.column + first.box.columns.begin == first.column + columns.begin;
-        if (is_equal) covered += intersect(placement.box, box).size();
+        const bool has_offset_of_first =
+            placement.row + first.box.rows.begin == first.row + rows.begin &&
+            placement.column + first.box.columns.begin == first.column + columns.begin;
+        if (has_offset_of_first) covered_elements += intersect(placement.box, box).size();
     }
-    return covered == box.size();
+    return covered_elements == box.size();
 }
 
+// Returns the position of `rank` in `ranks`, which are ascending and contain it.
 std::size_t find_position(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
 
-// Converts `shard_box`, a box of the global tensor within a piece, to a shard in local memory. `first` is the
-// placement that contains the first element of the piece.
+// Converts `shard_box`, a box of the global tensor within a piece, to a shard in the matrix of this rank.
+// `first` is the placement that contains the first element of the piece.
 optim::ParameterShard to_local_shard(std::size_t parameter, const layout::Placement& first,
                                      const layout::Box& shard_box) {
     return {
@@ -39,6 +41,7 @@ optim::ParameterShard to_local_shard(std::size_t parameter, const layout::Placem
                 {shard_box.columns.begin - first.box.columns.begin + first.column, shard_box.columns.count}}};
 }
 
+// Returns null if there is only one holder.
 comm::Communicator* find_group(const std::vector<int>& holders, int rank, const DataGroups& groups) {
     if (holders.size() == 1) return nullptr;
     const auto group = groups.find(holders);
@@ -48,6 +51,7 @@ comm::Communicator* find_group(const std::vector<int>& holders, int rank, const 
     return group->second.get();
 }
 
+// Returns the bucket without its group. `index` is its index in the plan.
 HeldBucket make_held_bucket(const layout::Bucket& bucket, std::size_t index, int rank,
                             const HeldShards& shards) {
     HeldBucket held;
@@ -102,7 +106,8 @@ std::size_t HeldShards::find_parameter(std::size_t piece) const {
     return index->second;
 }
 
-// Returns the placement that contains the first element of a piece.
+// Returns the placement that contains the first element of `piece`, a box of the global tensor. Throws BugError
+// if the matrix of this rank does not contain the piece as one box.
 const layout::Placement& HeldShards::find_placement(std::size_t parameter, const layout::Box& piece) const {
     const model::ParameterSpec& spec = specs_[parameter];
     const layout::Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};

@@ -1,4 +1,4 @@
-// Buckets as one holder sees them: with the positions of their shards in the holder's memory.
+// Buckets from the view of one holder: with the positions of their shards in the memory of this holder.
 #pragma once
 
 #include <functional>
@@ -12,26 +12,26 @@
 
 namespace trireme::stage {
 
-// The elements of a bucket that one holder sums, as shards in this rank's memory. A message contains the
-// elements shard by shard, and row by row within a shard.
+// The elements of a bucket that one holder sums, as shards in this rank's memory. A message of a portion
+// contains the elements shard by shard, and row by row within a shard.
 struct Portion {
     std::vector<optim::ParameterShard> shards;
     std::size_t elements = 0;
 };
 
 struct HeldBucket {
-    std::size_t index = 0;                // index in the plan
+    std::size_t index = 0;                // index in GradientPlan::buckets
     comm::Communicator* group = nullptr;  // group of the holders; null if this rank is the only holder
     std::vector<Portion> portions;        // per holder, in the order of the group
     std::size_t own_position = 0;         // this rank's index in `portions`
-    std::vector<std::size_t>
-        parameters;  // indices of this rank's parameters with elements in the bucket, ascending
+    // Indices of this rank's parameters that have elements in the bucket, ascending.
+    std::vector<std::size_t> parameters;
 
     const Portion& own() const { return portions[own_position]; }
 };
 
-// Returns the buckets that `rank` holds, in the order of the plan. Throws BugError if plan, specs and groups
-// are inconsistent.
+// Returns the buckets that rank `rank` (this rank) holds, in the order of the plan. `groups` must outlive them.
+// Throws BugError if plan, specs and groups are inconsistent.
 std::vector<HeldBucket> find_held_buckets(const GradientPlan& plan, int rank,
                                           const std::vector<model::ParameterSpec>& specs,
                                           const DataGroups& groups);
@@ -48,12 +48,12 @@ public:
     // `owner` is the position of the shard's owner among the holders of the bucket.
     using Use = std::function<void(std::size_t owner, const optim::ParameterShard& shard)>;
 
-    // Calls `use` for each shard of a bucket, piece by piece. Throws BugError if plan and specs are
-    // inconsistent.
+    // Calls `use` for each shard of a bucket that the rank holds, piece by piece. `bucket` is an index in the
+    // plan. Throws BugError if plan and specs are inconsistent.
     void for_each(std::size_t bucket, const Use& use) const;
 
-    // Returns the index of the parameter to which a piece belongs. Throws BugError if the rank does not hold
-    // the parameter.
+    // Returns the index in `specs` of the parameter to which a piece belongs. `piece` is an index in the plan.
+    // Throws BugError if the rank does not hold the parameter.
     std::size_t find_parameter(std::size_t piece) const;
 
 private:

@@ -5,13 +5,14 @@
 namespace trireme::stage {
 namespace {
 
+// Returns the first spec of each name.
 std::vector<model::ParameterSpec> remove_duplicates(const std::vector<model::ParameterSpec>& specs) {
-    std::vector<model::ParameterSpec> unique;
-    std::unordered_set<std::string> known;
+    std::vector<model::ParameterSpec> unique_specs;
+    std::unordered_set<std::string> seen_names;
     for (const model::ParameterSpec& spec : specs) {
-        if (known.insert(spec.name).second) unique.push_back(spec);
+        if (seen_names.insert(spec.name).second) unique_specs.push_back(spec);
     }
-    return unique;
+    return unique_specs;
 }
 
 }  // namespace

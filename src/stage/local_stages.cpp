@@ -8,20 +8,22 @@
 
 namespace trireme::stage {
 
+// All tensors are (rows of this rank, width). `output` is in the stash, and the others are in row buffers.
 struct LocalStages::InFlightMicrobatch {
-    std::unique_ptr<ActivationStash> stash = nullptr;
-    device::Tensor output = {};       // (rows of this rank, width), in the stash
-    device::Tensor input = {};        // like `output`, but in a row buffer; absent unless received
-    device::Tensor grad_output = {};  // like `output`, but in a row buffer; absent unless received
-    device::Tensor grad_input = {};   // like `output`, but in a row buffer; for the previous stage
-    bool are_passes_done = false;     // forward and backward passes are done
+    std::unique_ptr<ActivationStash> stash = nullptr;  // null before the forward pass
+    device::Tensor output = {};                        // absent in the last stage
+    device::Tensor input = {};                         // absent unless another team sends it
+    device::Tensor grad_output = {};                   // absent unless another team sends it
+    device::Tensor grad_input = {};                    // absent in the first stage
+    bool are_passes_done = false;                      // forward and backward passes are done
 };
 
 struct LocalStages::StepState {
     StepWork work;
-    std::map<int, model::LossState> outcomes = {};            // losses, per finished micro-batch of the step
-    std::map<int, schedule::Instruction> last_backward = {};  // per stage: completes its gradients
-    std::vector<std::size_t> missing_uses = {};               // per parameter: layers that will add gradients
+    std::map<int, model::LossState> outcomes = {};  // losses, by number of the micro-batch within the step
+    // By stage: the backward pass that completes the stage's gradients; absent if the stage has no rows.
+    std::map<int, schedule::Instruction> last_backward = {};
+    std::vector<std::size_t> missing_uses = {};  // per parameter: number of layers that have gradients to add
 };
 
 namespace {
@@ -85,8 +87,8 @@ void LocalStages::rehearse(device::Stream& stream, const model::TokenBatch& batc
 }
 
 const Stage& LocalStages::find_stage(int stage_index) const {
-    const auto at = std::find(work_.stages.begin(), work_.stages.end(), stage_index);
-    return stages_[static_cast<std::size_t>(at - work_.stages.begin())];
+    const auto found = std::find(work_.stages.begin(), work_.stages.end(), stage_index);
+    return stages_[static_cast<std::size_t>(found - work_.stages.begin())];
 }
 
 void LocalStages::begin(device::Stream& stream, const Execution& execution) {
@@ -103,21 +105,21 @@ void LocalStages::begin(device::Stream& stream, const Execution& execution) {
 }
 
 void LocalStages::add_step(StepWork work) {
-    const int first = steps_added_ * execution_->shape.microbatches;
+    const int first_microbatch = steps_added_ * execution_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
     state.missing_uses = uses_per_parameter_;
     for (schedule::Instruction next : execution_->program) {
         const bool can_complete = next.op == schedule::Op::backward || next.op == schedule::Op::backward_weight;
-        next.microbatch += first;
+        next.microbatch += first_microbatch;
         if (can_complete && count_rows(next.microbatch) > 0) state.last_backward[next.stage] = next;
     }
 }
 
 bool LocalStages::has_summed(int step) const {
     if (exchanges_ == nullptr || executed_reduces_.size() < stages_.size()) return false;
-    const bool is_reduced =
+    const bool has_reduced =
         std::ranges::all_of(executed_reduces_, [&](const auto& executed) { return executed.second > step; });
-    return is_reduced && steps_.contains(step) && (*exchanges_)[find_gradient_copy(step)].is_finished();
+    return has_reduced && steps_.contains(step) && (*exchanges_)[find_gradient_copy(step)].is_finished();
 }
 
 const std::map<int, model::LossState>& LocalStages::outcomes(int step) const {
@@ -151,9 +153,9 @@ model::Pass LocalStages::make_pass(int microbatch) {
 
 device::Tensor LocalStages::provide_receive_buffer(const schedule::Instruction& receive) {
     InFlightMicrobatch& owner = in_flight_[{receive.stage, receive.microbatch}];
-    device::Tensor& rows = receive.op == schedule::Op::receive_forward ? owner.input : owner.grad_output;
-    rows = rows_.take(find_own_rows(make_pass(receive.microbatch)).count);
-    return rows;
+    device::Tensor& buffer = receive.op == schedule::Op::receive_forward ? owner.input : owner.grad_output;
+    buffer = rows_.take(find_own_rows(make_pass(receive.microbatch)).count);
+    return buffer;
 }
 
 device::ConstTensor LocalStages::find_send_buffer(const schedule::Instruction& send) {
@@ -172,38 +174,39 @@ void LocalStages::finish_send(const schedule::Instruction& send) {
     }
 }
 
-void LocalStages::run(const schedule::Instruction& next) {
-    if (has_microbatch(next.op) && count_rows(next.microbatch) == 0) return;
+void LocalStages::run(const schedule::Instruction& instruction) {
+    if (has_microbatch(instruction.op) && count_rows(instruction.microbatch) == 0) return;
     if (stream_->check != nullptr) {
-        stream_->check->begin_pass(next.stage, next.microbatch % execution_->shape.microbatches,
-                                   next.op != schedule::Op::forward);
+        stream_->check->begin_pass(instruction.stage, instruction.microbatch % execution_->shape.microbatches,
+                                   instruction.op != schedule::Op::forward);
     }
-    switch (next.op) {
+    switch (instruction.op) {
         case schedule::Op::forward:
-            forward(next);
+            forward(instruction);
             break;
         case schedule::Op::backward:
         case schedule::Op::backward_input:
         case schedule::Op::backward_weight:
-            backward(next);
+            backward(instruction);
             break;
         case schedule::Op::reduce:
-            reduce(next.stage);
+            reduce(instruction.stage);
             break;
         case schedule::Op::step:
-            step(next.stage);
+            step(instruction.stage);
             break;
         case schedule::Op::send_forward:
         case schedule::Op::receive_forward:
         case schedule::Op::send_backward:
         case schedule::Op::receive_backward:
         case schedule::Op::validate:
-            throw BugError(cat("a worker was asked to run ", to_string(next), ", which is the engine's to do"));
+            throw BugError(
+                cat("a worker was asked to run ", to_string(instruction), ", which is the engine's to do"));
     }
     stream_->slowness.spend_owed_time();
 }
 
-// Returns the output of the previous stage, which this rank has computed or received.
+// Returns the output of the previous stage, computed or received by this rank; absent in the first stage.
 device::ConstTensor LocalStages::find_input(const schedule::Instruction& instruction) {
     const auto [op, stage, microbatch, age] = instruction;
     if (find_stage(stage).is_first()) return {};
@@ -223,7 +226,7 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
     if (!execution_->shape.is_training) finish_evaluation_pass(instruction, in_flight);
 }
 
-// Finishes the forward pass of an evaluation: releases the buffers that no later pass reads.
+// Ends a forward pass of an evaluation: records its results and releases buffers that no later pass reads.
 void LocalStages::finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight) {
     const auto [op, stage, microbatch, age] = forward;
     give_back(in_flight.input);
@@ -249,13 +252,14 @@ device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruc
     return buffer;
 }
 
-// Returns the index of the copy with the weights of `age` updates ago, but not from before the execution began.
+// Returns the index of the copy with the weights of `instruction.age` updates ago. If this execution has made
+// fewer updates, returns the copy with its initial weights.
 std::size_t LocalStages::find_weight_copy(const schedule::Instruction& instruction) const {
     const int version = std::max(0, executed_updates_ - instruction.age);
     return version == executed_updates_ ? 0 : parameters_.find_old_copy(version);
 }
 
-// Clears the gradient copies of all steps up to `step`. The steps use the copies in turn.
+// Clears the gradient copies of all uncleared steps up to and including `step`. Steps use the copies in turn.
 void LocalStages::clear_gradient_copies(int step) {
     for (; cleared_steps_ <= step; ++cleared_steps_) {
         const std::size_t copy = find_gradient_copy(cleared_steps_);
@@ -295,7 +299,7 @@ void LocalStages::backward(const schedule::Instruction& backward) {
     if (op != schedule::Op::backward_input) finish_backward(backward);
 }
 
-// Records the loss of a micro-batch. A pass that was charged as a whole has no layer states, hence no loss.
+// Records the results of stage `last`. They stay 0 if a ghost pass was charged as a whole, without states.
 void LocalStages::record_outcome(int microbatch, const Stage& last, const ActivationStash& stash) {
     model::LossState& outcome = steps_.at(execution_->shape.find_step(microbatch))
                                     .outcomes[microbatch % execution_->shape.microbatches];
@@ -318,19 +322,19 @@ void LocalStages::finish_backward(const schedule::Instruction& backward) {
 }
 
 void LocalStages::give_back(device::Tensor& buffer) {
-    if (buffer.data != nullptr) rows_.give_back(buffer);  // a buffer of 0 rows has data, too
+    if (buffer.data != nullptr) rows_.give_back(buffer);  // is_present() is false for a buffer with 0 rows
     buffer = {};
 }
 
 void LocalStages::release_stash(InFlightMicrobatch& owner) { stashes_.give_back(std::move(owner.stash)); }
 
-// Forgets a micro-batch if its passes are done and its input gradient has been sent or read.
+// Forgets a micro-batch in a stage if its passes are done and its input gradient has been sent or read.
 void LocalStages::erase_if_done(const Key& key) {
     const auto found = in_flight_.find(key);
     if (found->second.are_passes_done && found->second.grad_input.data == nullptr) in_flight_.erase(found);
 }
 
-// Returns true for the last backward pass of a stage in a step: it completes the gradients of the stage.
+// Returns true if `backward` is the last backward pass of its stage in its step.
 bool LocalStages::completes_gradients(const schedule::Instruction& backward) const {
     const schedule::Instruction& last = steps_.at(find_step(backward)).last_backward.at(backward.stage);
     return last.op == backward.op && last.microbatch == backward.microbatch;
@@ -348,23 +352,23 @@ void LocalStages::set_gradient_callback(const schedule::Instruction& backward) {
 }
 
 void LocalStages::complete_parameters(int step, const std::vector<std::size_t>& parameters) {
-    std::vector<std::size_t> complete;
+    std::vector<std::size_t> completed;
     for (const std::size_t parameter : parameters) {
-        if (--steps_.at(step).missing_uses[parameter] == 0) complete.push_back(parameter);
+        if (--steps_.at(step).missing_uses[parameter] == 0) completed.push_back(parameter);
     }
-    if (exchanges_ != nullptr) (*exchanges_)[find_gradient_copy(step)].mark_complete(complete);
+    if (exchanges_ != nullptr) (*exchanges_)[find_gradient_copy(step)].mark_complete(completed);
 }
 
-// If a stage has no micro-batch in this step, no backward pass completes its gradients, but its REDUCE does.
+// Executes a REDUCE. It completes the stage's gradients if the stage had no backward pass in the step.
 void LocalStages::reduce(int stage) {
     const int step = executed_reduces_[stage]++;
-    if (step >= steps_added_) return;  // the execution has no such step
+    if (step >= steps_added_) return;  // programs may reach past the last step of the execution
     clear_gradient_copies(step);
     if (!steps_.at(step).last_backward.contains(stage))
         complete_parameters(step, find_stage(stage).list_parameter_uses());
 }
 
-// The STEP instructions of all stages are adjacent: the first one of a step updates all stages.
+// The STEPs of a step are adjacent in a program: the first one updates all stages, the others do nothing.
 void LocalStages::step(int stage) {
     const int step = executed_steps_[stage]++;
     if (step < executed_updates_) return;
@@ -378,7 +382,7 @@ void LocalStages::step(int stage) {
         (*exchanges_)[find_gradient_copy(executed_updates_)].allow_start();
 }
 
-// The VALIDATE instructions of a step are adjacent, too: the first one validates all stages.
+// The VALIDATEs of a step are adjacent in a program: the first one validates all stages, the others nothing.
 bool LocalStages::validate_update(const schedule::Instruction&) {
     if (validated_updates_ == executed_updates_) return true;
     const bool is_valid = execution_->events == nullptr || execution_->events->validate(validated_updates_);

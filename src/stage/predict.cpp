@@ -33,9 +33,9 @@ model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const Batch
 
 namespace {
 
-// Returns the lists of kept channels that need the largest copies. A projection that may skip channels and has
-// no helper rank keeps all channels but one tile: a projection that keeps all its channels copies none. The
-// other projections keep all channels (of which those with helper ranks then offload some).
+// Returns the lists of kept channels that need the largest copies. A projection copies its channels only if it
+// computes some of them but not all. Therefore a projection that may skip channels skips one tile. A projection
+// with a helper rank need not skip any, because it offloads channels.
 model::Resizing::ChannelLists make_longest_lists(const std::vector<model::ProjectionShape>& projections,
                                                  const model::OffloadedMatmuls& offloaded_work,
                                                  const PassVariant& variant) {
@@ -62,11 +62,11 @@ public:
           parameters_(stage_.parameters(), variant.dtype, device::MemorySpace::ghost),
           inputs_("input", 0, device::MemorySpace::ghost),
           batch_(make_ghost_batch(config, shape, inputs_)),
-          group_ranks_(
+          communicator_(
               comm::make_ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
           group_{
-              .communicator = *group_ranks_, .exchange = workspace_.exchange, .cuts_rows = variant.cuts_rows},
-          is_shared_(!spec.part.is_whole()) {
+              .communicator = *communicator_, .exchange = workspace_.exchange, .cuts_rows = variant.cuts_rows},
+          is_tensor_parallel_(!spec.part.is_whole()) {
         stage_.bind(parameters_);
         if (variant.resizing_limit == 0 && variant.migrations.empty()) return;
         resizing_.emplace(stage_.projections(), model::Filling::zero, variant.dtype, shape.rows,
@@ -96,7 +96,7 @@ public:
         stash_.clear();
     }
 
-    device::Ledger& work() { return stream_.ledger; }
+    device::Ledger& ledger() { return stream_.ledger; }
 
     StageMemory peak() const {
         return {.activations = stash_.arena.peak(),
@@ -112,12 +112,13 @@ private:
                 .scratch = workspace_.scratch,
                 .dtype = variant_.dtype,
                 .is_training = is_training,
-                .group = is_shared_ ? &group_ : nullptr};
+                .group = is_tensor_parallel_ ? &group_ : nullptr};
     }
 
-    // Returns the rows that a neighbouring stage sends or receives; absent at the ends of the model.
-    device::Tensor make_boundary_tensor(bool is_end) {
-        if (is_end) return {};
+    // Returns a tensor (rows of this rank, width) that stands for a message to or from a neighbouring stage.
+    // Absent at an end of the model, where the stage has no neighbour.
+    device::Tensor make_boundary_tensor(bool is_model_end) {
+        if (is_model_end) return {};
         return inputs_.tensor(variant_.dtype, find_own_rows(make_pass(true)).count, stage_.width());
     }
 
@@ -129,10 +130,11 @@ private:
     model::TokenBatch batch_;
     Workspace workspace_{{}, device::MemorySpace::ghost};
     ActivationStash stash_{0, device::MemorySpace::ghost};
-    std::unique_ptr<comm::Communicator> group_ranks_;
+    std::unique_ptr<comm::Communicator> communicator_;
     model::TensorGroup group_;
-    bool is_shared_;
-    std::optional<model::Resizing> resizing_;  // empty if the plan rebalances nothing
+    bool is_tensor_parallel_;
+    // Both are empty if no channels are skipped or offloaded.
+    std::optional<model::Resizing> resizing_;
     std::optional<model::OffloadedMatmuls> offloaded_;
 };
 
@@ -150,7 +152,7 @@ device::Ledger predict_pass_work(const model::ModelConfig& config, const StageSp
                                  const BatchShape& shape, const PassVariant& variant) {
     GhostStage stage(config, spec, shape, variant);
     stage.run_training_pass();
-    return std::move(stage.work());
+    return std::move(stage.ledger());
 }
 
 }  // namespace trireme::stage

@@ -32,8 +32,9 @@ double compute_mean(const std::vector<double>& numbers) {
 // Returns the number of kept channels if the maximum number of whole tiles is skipped. `limit` is the maximum
 // fraction of skipped channels.
 std::size_t count_min_kept_channels(std::size_t channels, double limit) {
-    const auto tiles = static_cast<std::size_t>(limit * static_cast<double>(channels) / model::channel_tile);
-    return channels - tiles * model::channel_tile;
+    const auto skipped_tiles =
+        static_cast<std::size_t>(limit * static_cast<double>(channels) / model::channel_tile);
+    return channels - skipped_tiles * model::channel_tile;
 }
 
 }  // namespace
@@ -60,10 +61,10 @@ Resizer::Resizer(device::Stream& stream, const ResizerConfig& config,
 // its values at the start of the period.
 template <class Use>
 void Resizer::for_each_weight(std::size_t projection, Use&& use) const {
-    std::size_t next = 0;
-    for (std::size_t p = 0; p < projection; ++p) next += projections_[p].weights.size();
+    std::size_t weight_index = 0;  // in period_start_weights_
+    for (std::size_t p = 0; p < projection; ++p) weight_index += projections_[p].weights.size();
     for (const model::ParameterSpec& weight : projections_[projection].weights)
-        use(parameters_.values()[parameters_.find_index(weight.name)], period_start_weights_[next++]);
+        use(parameters_.values()[parameters_.find_index(weight.name)], period_start_weights_[weight_index++]);
 }
 
 void Resizer::copy_weights(device::Stream& stream) {
@@ -78,8 +79,8 @@ void Resizer::copy_weights(device::Stream& stream) {
 void Resizer::update_variation(device::Stream& stream) {
     if (!uses_variation()) return;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
-        const std::size_t width = projections_[p].channels;
-        const device::Tensor change{channel_change_.data(),        device::DType::f64, 1, width, width,
+        const std::size_t channels = projections_[p].channels;
+        const device::Tensor change{channel_change_.data(),        device::DType::f64, 1, channels, channels,
                                     channel_change_.memory_space()};
         launch(stream, kernels::Fill{.output = change, .value = 0});
         for_each_weight(p, [&](const device::Tensor& weight, const device::Tensor& old_weight) {
@@ -88,40 +89,41 @@ void Resizer::update_variation(device::Stream& stream) {
                                                   .change = change,
                                                   .axes = projections_[p].axes});
         });
-        const std::vector<double> numbers = kernels::read_values(stream, change);
-        if (!numbers.empty())
-            model::update_variation(channels_[p].kept_channels, numbers, channels_[p].variation);
+        const std::vector<double> changes = kernels::read_values(stream, change);
+        if (!changes.empty())  // otherwise the stream is a ghost
+            model::update_variation(channels_[p].kept_channels, changes, channels_[p].variation);
     }
 }
 
-std::vector<std::size_t> Resizer::plan_kept_counts(double ratio,
+// Returns the number of kept channels per projection. Offloaded channels are kept channels, too.
+std::vector<std::size_t> Resizer::plan_kept_counts(double uncomputed_fraction,
                                                    const std::vector<std::size_t>& offloaded) const {
     std::vector<std::size_t> uniform_counts;
-    std::vector<model::ResizableWork> all;
+    std::vector<model::ResizableWork> work;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         const std::size_t channels = projections_[p].channels;
-        const std::size_t kept_channels =
-            model::count_kept_channels(channels, ratio) + (offloaded.empty() ? 0 : offloaded[p]);
-        uniform_counts.push_back(
-            std::min(channels,
-                     std::max(kept_channels, count_min_kept_channels(channels, config_.max_skipped_fraction))));
-        all.push_back({.channels = channels,
-                       .work = static_cast<double>(channels * projections_[p].outputs()),
-                       .variation = compute_mean(channels_[p].variation)});
+        const std::size_t kept_count =
+            model::count_kept_channels(channels, uncomputed_fraction) + (offloaded.empty() ? 0 : offloaded[p]);
+        uniform_counts.push_back(std::min(
+            channels, std::max(kept_count, count_min_kept_channels(channels, config_.max_skipped_fraction))));
+        work.push_back({.channels = channels,
+                        .work = static_cast<double>(channels * projections_[p].outputs()),
+                        .variation = compute_mean(channels_[p].variation)});
     }
-    return config_.adapts_to_variation ? plan_kept_channels(all, std::min(ratio, config_.max_skipped_fraction),
-                                                            config_.max_skipped_fraction)
-                                       : uniform_counts;
+    if (!config_.adapts_to_variation) return uniform_counts;
+    return plan_kept_channels(work, std::min(uncomputed_fraction, config_.max_skipped_fraction),
+                              config_.max_skipped_fraction);
 }
 
-void Resizer::begin_period(device::Stream& stream, double ratio, const std::vector<std::size_t>& offloaded) {
+void Resizer::begin_period(device::Stream& stream, double uncomputed_fraction,
+                           const std::vector<std::size_t>& offloaded) {
     update_variation(stream);
     copy_weights(stream);
     ++period_;
-    const std::vector<std::size_t> counts = plan_kept_counts(ratio, offloaded);
+    const std::vector<std::size_t> kept_counts = plan_kept_counts(uncomputed_fraction, offloaded);
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         channels_[p].kept_channels =
-            choose_channels(config_.policy, channels_[p].variation, counts[p],
+            choose_channels(config_.policy, channels_[p].variation, kept_counts[p],
                             config_.key.then(projections_[p].weights.front().name).then(period_));
     }
     resizing_.begin_period(kept_channels());
@@ -167,7 +169,7 @@ model::ResizingState Resizer::state() const {
 void Resizer::restore(const model::ResizingState& state) {
     period_ = state.period;
     resizing_.set_last_rows(state.last_rows);
-    std::size_t first = 0;  // index, in the lists of the state, of the projection's first channel
+    std::size_t first = 0;  // index of the projection's first channel in `state.variation` and `state.kept`
     for (ProjectionChannels& channels : channels_) {
         const std::size_t count = channels.variation.size();
         channels.kept_channels.clear();

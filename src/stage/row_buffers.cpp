@@ -2,9 +2,9 @@
 
 namespace trireme::stage {
 
-RowBuffers::RowBuffers(std::size_t rows, std::size_t width, device::DType dtype,
+RowBuffers::RowBuffers(std::size_t max_rows, std::size_t width, device::DType dtype,
                        device::MemorySpace memory_space)
-    : max_rows_(rows), width_(width), dtype_(dtype), memory_space_(memory_space) {}
+    : max_rows_(max_rows), width_(width), dtype_(dtype), memory_space_(memory_space) {}
 
 device::Tensor RowBuffers::take(std::size_t rows) {
     if (rows > max_rows_) {

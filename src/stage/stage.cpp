@@ -118,7 +118,7 @@ std::vector<std::size_t> Stage::list_parameter_uses() const {
     return all;
 }
 
-bool Stage::stashes_only_block_inputs(const model::Pass& pass) const {
+bool Stage::runs_block_by_block(const model::Pass& pass) const {
     return !pass.is_training || spec_.recompute == plan::Recompute::full;
 }
 
@@ -130,8 +130,7 @@ device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input
                               Workspace& workspace, const PassEvents& events) const {
     stash.inputs.resize(layers_.size());
     for (const model::Layer& layer : layers_) stash.states.push_back(make_state(layer));
-    if (stashes_only_block_inputs(pass))
-        return run_blocks(pass, input, stash, workspace.block_activations, events);
+    if (runs_block_by_block(pass)) return run_blocks(pass, input, stash, workspace.block_activations, events);
     model::Pass stage_pass = pass;
     stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
     return run_layers(stage_pass, {0, layers_.size()}, input, stash, stash.arena, events);
@@ -161,9 +160,9 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
             if constexpr (requires { layer.forward(pass, weights, input, state, arena, &*next_norm); }) {
                 output = layer.forward(pass, weights, input, state, arena, next_norm ? &*next_norm : nullptr);
             } else {
-                device::Arena& output_arena =
+                device::Arena& layer_arena =
                     model::is_head<L> ? pass.scratch : arena;  // a head stashes nothing
-                output = layer.forward(pass, weights, input, state, output_arena);
+                output = layer.forward(pass, weights, input, state, layer_arena);
             }
         });
         events.after_layer();
@@ -172,8 +171,8 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
     return output;
 }
 
-// Runs block after block and keeps only the outputs of blocks. An evaluation pass releases even the output of a
-// block as soon as the next block has read it.
+// Runs the blocks one after the other, and stashes only their outputs. An evaluation pass releases even the
+// output of a block as soon as the next block has read it.
 device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
                                  device::Arena& block_activations, const PassEvents& events) const {
     device::Tensor output;
@@ -192,7 +191,7 @@ device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor in
 void Stage::backward_layer(const model::Pass& pass, std::size_t l, device::ConstTensor grad_output,
                            device::Tensor grad_input, ActivationStash& stash) const {
     report_layer(pass, l);
-    const device::ArenaScope scope(pass.scratch);  // both backward halves use the same temporaries
+    const device::ArenaScope scope(pass.scratch);  // holds the tensors that both backward halves use
     visit_layer(layers_[l], stash.states[l], [&]<class L>(const L& layer, typename L::State& state) {
         const device::ConstTensor input = stash.inputs[l];
         if constexpr (std::is_same_v<L, model::Head>) {
@@ -211,8 +210,9 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
                      ActivationStash& stash, Workspace& workspace, const PassEvents& events) const {
     const device::ArenaScope scope(pass.scratch);
     const std::size_t rows = find_own_rows(pass).count;
-    device::Tensor next = pass.scratch.tensor(pass.dtype, rows, width_);
-    device::Tensor spare = pass.scratch.tensor(pass.dtype, rows, width_);
+    // Each layer reads the gradient of its output in one buffer and writes that of its input to the other.
+    device::Tensor target_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
+    device::Tensor source_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
     model::Pass stage_pass = pass;
     stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
     for (std::size_t b = block_ranges_.size(); b-- > 0;) {
@@ -222,12 +222,12 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
                        workspace.block_activations, events);
         }
         for (std::size_t l = block_ranges_[b].end(); l-- > block_ranges_[b].begin;) {
-            const device::Tensor target = l == 0 && grad_input.is_present() ? grad_input : next;
+            const device::Tensor target = l == 0 && grad_input.is_present() ? grad_input : target_buffer;
             backward_layer(stage_pass, l, grad_output, target, stash);
             events.after_layer_gradients(parameter_indices_[l]);
             events.after_layer();
             grad_output = target;
-            std::swap(next, spare);
+            std::swap(target_buffer, source_buffer);
         }
     }
 }

@@ -7,9 +7,12 @@
 namespace trireme::setup {
 
 // Collective over `control`. Returns the options with --device auto replaced by `cuda` if every rank has a
-// suitable GPU, otherwise by `cpu`. With `cuda`, the call also makes a GPU of the node the current CUDA device:
-// the ranks of a node take its GPUs round-robin, in ascending order of ranks. Throws ConfigError on all ranks
-// if --device cuda is set and a rank has no suitable GPU.
+// suitable GPU (compute capability 8.0 or higher), otherwise by `cpu`. In simulated time, `auto` becomes `cpu`.
+//
+// With `cuda`, the call also makes a GPU of the node the current CUDA device of the calling thread. The ranks
+// of a node take the node's GPUs round-robin, in ascending order of ranks. Throws ResourceError if the GPU does
+// not start. Throws ConfigError on all ranks if --device cuda is set but a rank has no suitable GPU, or time is
+// simulated.
 config::RunConfig choose_device(config::RunConfig config, const comm::Session& session,
                                 comm::Communicator& control);
 

@@ -8,19 +8,21 @@ namespace trireme::setup {
 
 bool is_ghost_run(const config::RunConfig& config);
 
-// True if ranks add the cost of a whole forward or backward pass to the simulated time at once, instead of the
-// cost of each kernel. By default they do so in jobs of more than max_ranks_charging_kernels ranks.
+// True if ranks add the time of each forward or backward pass to the simulated time as a whole; false if they
+// add the time of each kernel. By default true in jobs of more than max_ranks_charging_kernels ranks.
 bool charges_passes(const config::RunConfig& config, int ranks);
 
-// Returns rules for larger buckets if there are many ranks: simulating a message takes equally long for every
-// message size, so fewer and larger messages save time.
+// Returns rules for larger buckets if there are more than max_ranks_charging_kernels ranks, otherwise the
+// default rules. The simulator takes equally long for messages of all sizes, so fewer and larger messages make
+// the simulation faster.
 layout::BucketRules make_ghost_bucket_rules(int ranks);
 
-// Maximum number of ranks of a job whose ranks, by default, add the cost of each kernel to the simulated time.
+// Maximum number of ranks of a job in which, by default, ranks add the time of each kernel to the simulated
+// time.
 inline constexpr int max_ranks_charging_kernels = 64;
 
-// Throws ConfigError if a ghost run has options that need values or real time. For any other run, throws if
-// --slow or --dtype does not suit the device.
+// Throws ConfigError if a ghost run lacks options that it needs, or has options that need values or real time.
+// For any other run, throws ConfigError if --slow or --dtype does not suit the device.
 void check_ghosts(const config::RunConfig& config);
 // Throws ConfigError if the run is a ghost run, because `purpose`, e.g. "an evaluation", needs values.
 // Otherwise calls check_ghosts().

@@ -1,4 +1,4 @@
-// Layouts based on the measured cost of layers.
+// Layouts based on the measured costs of layers.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,27 @@
 
 namespace trireme::setup {
 
-// True if --partition is `measured`: the stages of a grid are cut by the costs of --profile.
+// True if --partition is `measured` and --layout is not set: the layers are cut into the stages of the grid by
+// their costs in --profile.
 bool uses_measured_partition(const config::LayoutConfig& layout);
-// True if --partition is `pipedream`: the planner also chooses each stage's own number of replicas.
+// True if --partition is `pipedream` and --layout is not set: the planner of PipeDream chooses the layers and
+// the number of replicas of each stage.
 bool uses_pipedream_partition(const config::LayoutConfig& layout);
 
-// Reads the files of --profile. Throws ConfigError if there are none, if one is of another model, and for the
-// reasons of read_profiles().
+// Reads the files of --profile. Throws ConfigError if no file is set, if a file was measured with another model
+// than `model`, and for the reasons of read_profiles().
 plan::RankProfiles read_fitting_profiles(const config::RunConfig& config, const model::ModelConfig& model);
 
-// Returns the number of layers of each stage of a grid: see find_balanced_cuts(). `trial` is a plan of the same
-// grid with any number of layers per stage: its programs determine how many micro-batches a stage keeps in
-// flight. The stages of a rank share --memory-limit evenly. A stage is as slow as its slowest device.
+// Returns the number of layers of each stage of `grid`: see find_balanced_cuts(). `trial` is a plan for this
+// grid with any number of layers per stage. Its programs determine how many in-flight micro-batches and row
+// buffers a stage needs. The stages of a rank share --memory-limit evenly. A stage is as slow as its slowest
+// device. Throws the errors of read_fitting_profiles() and find_balanced_cuts().
 std::vector<std::size_t> find_measured_cuts(const config::RunConfig& config, const model::ModelConfig& model,
                                             const layout::Grid& grid, const plan::Plan& trial);
 
-// Returns a layout of `ranks` ranks: see plan_pipedream_layout(). Throws ConfigError if --profile has different
-// device kinds for these ranks.
+// Returns the layout that plan_pipedream_layout() chooses for `ranks` ranks. Throws ConfigError if --profile
+// assigns different device kinds to these ranks. Also throws the errors of the two functions
+// read_fitting_profiles() and plan_pipedream_layout().
 layout::Layout make_pipedream_layout(const config::RunConfig& config, const model::ModelConfig& model,
                                      int ranks);
 

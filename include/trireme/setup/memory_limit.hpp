@@ -11,21 +11,24 @@
 
 namespace trireme::setup {
 
-// The properties of a run that determine the memory of its plans.
+// The properties of a run that determine which plans it can have and how much memory they need. The referenced
+// objects must outlive this struct.
 struct PlannedRun {
     const config::RunConfig& config;
     const model::ModelConfig& model;
     PlanRequest request;
-    int ranks = 1;
+    int ranks = 1;  // of the job, including idle ranks
     device::DType dtype = device::DType::f32;
-    const std::vector<stage::BatchShape>& largest_microbatches;  // shapes of a step and of an evaluation
+    const std::vector<stage::BatchShape>& largest_microbatches;  // of a step and of an evaluation
     bool trains = true;                                          // false if the run only evaluates
 };
 
 // Returns `plan`, which was made for `run.request`, if no rank needs more memory than --memory-limit or if
-// there is no limit. Otherwise, with schedule auto, searches plans that need less memory, because their teams
-// keep fewer micro-batches in flight, do not split backward passes or do not update speculatively, and returns
-// the fastest of these plans. Throws ConfigError with the needed and the allowed bytes if no plan fits.
+// there is no limit. Otherwise, with schedule auto, tries plans of the same layout that need less memory:
+// - First, a plan without speculative updates. It is returned if it fits.
+// - Then, plans without speculative updates whose teams keep fewer micro-batches in flight. Backward passes may
+//   be split in all, some or no stages. The fastest plan that fits is returned.
+// Throws ConfigError with the needed and the allowed bytes if no plan fits.
 plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run);
 
 }  // namespace trireme::setup

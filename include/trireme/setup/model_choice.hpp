@@ -10,30 +10,36 @@
 
 namespace trireme::setup {
 
-// Opens the stored model that `init` names, or returns nothing if `init` is "random". Throws ConfigError if the
+// Opens the stored model at the path `init`. Returns nothing if `init` is "random". Throws ConfigError if the
 // stored model cannot be read.
 std::optional<checkpoint::StoredModel> open_stored_model(const std::string& init);
 
-// Returns the model that `choice` names; if it names none, the stored model; if there is none, gpt2-tiny. Sizes
-// set in `choice` replace those of the model. The task is `task` if set, otherwise the one that fits both model
-// and corpus. Sizes that neither the model nor `choice` sets come from the corpus. Throws ConfigError if the
-// corpus does not fit the model, because the corpus has e.g. another vocabulary, more classes, or images of
-// another size. `stored` is null if there is no stored model.
+// Returns the model that `choice` names. If `choice` names no model, returns the model of `stored`, or
+// gpt2-tiny if `stored` is null. Settings in `choice` replace those of the model. The task is `task` if set,
+// otherwise the task that fits both model and corpus. The vocabulary size and the number of labels come from
+// the corpus if neither the model nor `choice` sets them.
+//
+// Throws ConfigError if the settings contradict each other, or if the model cannot use the weights of `stored`.
+// Throws ConfigError, too, if the corpus does not fit the model: it has e.g. another vocabulary, more classes,
+// or images of another size.
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored, const data::CorpusInfo& corpus);
 
-// Chooses a model without a corpus. The task is `task` if set, otherwise the model's own. Sizes that a corpus
-// would set become 257 tokens (of the byte tokenizer) and 10 classes.
+// Chooses a model in the same way, but without a corpus. The task is `task` if set, otherwise the model's own.
+// An unset vocabulary size becomes 257 (byte tokenizer), and an unset number of labels becomes 10.
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored);
 
-// Sets the names of the model's labels. They come from the stored model if its head is reused and has names,
-// otherwise from the corpus. The caller ensures that the model has at least one label per class of the corpus.
+// Sets the names of the model's labels. They come from the stored model if its head is reused and has label
+// names, otherwise from the class names of the corpus, with default names for labels beyond the classes. If the
+// corpus has no class names, the model keeps its names, provided there is one per label. `stored` is null if
+// there is no stored model. The model must have at least one label per class of the corpus.
 void name_labels(model::ModelConfig& model, const checkpoint::StoredModel* stored,
                  const data::CorpusInfo& corpus);
 
-// Returns the index of the model's label for each class of the corpus, matched by name. Empty if the model or
-// the corpus has no names: then class c has label c. Throws ConfigError for a class that the model lacks.
+// Returns, per class of the corpus, the index of the model's label of the same name. Empty if the model or the
+// corpus has no names: class c then has label c. Throws ConfigError if no label or several labels have the name
+// of a class.
 std::vector<std::uint32_t> match_labels(const model::ModelConfig& model, const data::CorpusInfo& corpus);
 
 }  // namespace trireme::setup

@@ -10,27 +10,28 @@ namespace trireme::setup {
 // The amount of data in a step.
 struct StepSize {
     std::size_t tokens = 0;        // without padding, over all replicas
-    std::size_t targets = 0;       // terms of the loss
+    std::size_t targets = 0;       // terms of the loss, over all replicas
     double square_length_sum = 0;  // sum over samples of (tokens of the sample)^2
 };
 
-// FLOPs in training: 6 per token for each parameter of a matmul, plus the matmuls of attention.
+// The factors of a model from which the FLOPs of its training steps follow. Training needs 6 FLOPs per token
+// for each parameter of a matmul (2 forward, 4 backward), plus the FLOPs of the matmuls of attention.
 struct ModelFlops {
-    double body_parameters = 0;   // used for every token; excludes tables, which are only looked up
-    double head_parameters = 0;   // used only for tokens with a target, to compute logits
-    double attention_factor = 0;  // layers * width
+    double body_parameters = 0;   // parameters used for every token; see count_matmul_parameters()
+    double head_parameters = 0;   // parameters used only for tokens with a target, to compute logits
+    double attention_factor = 0;  // blocks * width
     bool is_causal = true;
 
-    // Returns the FLOPs of a step. The matmuls of attention cost `attention` FLOPs per pair of tokens and unit
-    // of attention_factor: 12 counts all pairs, 6 the half of them that a causal model needs.
+    // Returns the FLOPs of a step. The matmuls of attention need `attention` FLOPs per pair of tokens of a
+    // sample, block and unit of width. 12 counts all pairs; 6 counts the half that a causal model needs.
     double compute_step_flops(const StepSize& size, double attention = 12) const;
 };
 
-// Returns the factors of a model, from which the FLOPs of its steps follow.
 ModelFlops count_model_flops(const model::ModelConfig& model);
 
-// Returns the number of parameters of a layer, without tables, which are only looked up, and positions, which
-// are only added. The few parameters of norms and biases count like those of matmuls.
+// Returns the number of parameters of a layer that count as parameters of matmuls. An EmbeddingLayer has none,
+// because its tables are only looked up. For a PatchEmbedding, its matrix and bias count. For any other layer,
+// all parameters count, including the few parameters of norms and biases.
 std::size_t count_matmul_parameters(const model::Layer& layer, const model::ModelConfig& model);
 
 }  // namespace trireme::setup

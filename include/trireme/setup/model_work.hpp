@@ -8,13 +8,15 @@
 
 namespace trireme::setup {
 
-// Returns the work of each layer for the largest micro-batch on one rank, as if the layer were cut evenly among
-// the ranks of the smallest team. Kernel times are those of rank 0's device if --cluster or --profile provides
-// them; otherwise they follow from FLOPs and bytes.
+// Returns the work of each layer on one rank for the largest micro-batch of a step, as if the layer were
+// divided evenly among the ranks of the smallest team. All layers have the recomputation of stage 0. Kernel
+// times are those of make_kernel_seconds() for rank 0. If that function is empty, kernel times follow from
+// FLOPs and bytes, in an arbitrary unit.
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
-// Returns the function that predicts the kernel times of a rank's device, from --profile or else from
-// --cluster. It is empty if neither provides them: kernels then take their real time.
+// Returns the function that predicts the kernel times of a rank's device. The times come from --profile in a
+// simulated run if its file has kernel times, otherwise from --cluster. The function is empty if --cluster is
+// not set: kernels then take their real time.
 device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank);
 
 }  // namespace trireme::setup

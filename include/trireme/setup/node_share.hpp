@@ -11,45 +11,54 @@
 
 namespace trireme::setup {
 
-// Throws ConfigError if `threads` exceeds `limit`, the device::max_threads() of the node `host`.
+// Throws ConfigError if `threads` exceeds `limit`. `limit` is device::max_threads() on the node `host`.
 void refuse_too_many_threads(int threads, int limit, const std::string& host);
 
-// Collective over `control`. Returns the number of ranks, including this one, that are bound to the same cores
-// as this rank.
+// Collective over `control`. Returns the number of ranks, including this rank, that are bound to exactly the
+// same cores of the same node as this rank.
 int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& control);
 
-// Collective over `control`. Returns the number of threads of this rank: 1 in a simulation; otherwise --threads
-// if set; otherwise the number of cores that Slurm gives each rank; otherwise this rank's cores divided by the
-// ranks that are bound to the same cores (without binding, all ranks of the node). Throws ConfigError on all
-// ranks if --threads is too large on any rank.
+// Collective over `control`. Returns the number of threads of this rank. It is the first of these numbers that
+// applies:
+// - 1 in a simulation
+// - --threads if set
+// - the number of cores that Slurm gives each rank, but at most the number of cores that this rank may use
+// - the number of cores that this rank may use divided by count_ranks_on_same_cores(), but at least 1. Without
+//   binding, all ranks of a node share all cores of the node.
+// Throws ConfigError on all ranks if --threads exceeds device::max_threads() on any rank.
 int choose_threads(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control);
 
-// Collective over `control`. Returns the cores that each rank may run on, e.g. "0-3"; empty in a simulation.
+// Collective over `control`. Returns, per rank, the numbers of the cores on which the rank may run, e.g. "0-3".
+// Empty in a simulation.
 std::vector<std::string> list_cores_per_rank(comm::Communicator& control);
 
-// Collective over `control`. `rank_bytes` is what this rank will allocate in `space`. Returns on all ranks the
-// same explanation if a node, a memory control group (the limit of a Slurm job or a container) or a GPU has
-// less memory left than its ranks need together; otherwise an empty string.
+// Collective over `control`. `rank_bytes` is the number of bytes that this rank will allocate in `space`. If a
+// node, a memory control group (the limit of a Slurm job or a container) or a GPU has less free memory than its
+// ranks need together, returns an explanation, which is the same on all ranks. The string is empty
+// if the memory suffices or if the free memory is unknown.
 std::string explain_lack_of_memory(std::size_t rank_bytes, device::MemorySpace space,
                                    const comm::Session& session, comm::Communicator& control);
-// Collective over `control`. Throws ConfigError with the explanation of explain_lack_of_memory(), if any.
+// Collective over `control`. Throws ConfigError with the text of explain_lack_of_memory(), unless it is empty.
 void require_memory(std::size_t rank_bytes, device::MemorySpace space, const comm::Session& session,
                     comm::Communicator& control);
 
-// Returns the peak memory of this process: on the host the resident bytes, on a GPU the bytes allocated since
-// reset_peak().
+// Returns the peak memory of this process in bytes: on the host the maximum of its resident memory, on a GPU
+// the maximum of its allocated memory since the last reset_peak(). 0 if unknown.
 std::size_t read_peak_bytes(device::MemorySpace space);
-// Returns the peak without mapped files, such as the code of libraries, which predictions do not include.
+// Returns the peak in bytes, but on the host without mapped files, such as the code of libraries: predictions
+// of memory do not include mapped files.
 std::size_t read_peak_allocated_bytes(device::MemorySpace space);
-// Restarts the peak if `space` is a GPU, and returns read_peak_allocated_bytes() as it is afterwards. The peak
-// of host memory cannot be restarted, so callers subtract the returned value from a peak that they read later.
+// If `space` is a GPU, resets the peak to the bytes that are allocated now. Returns read_peak_allocated_bytes()
+// after the reset. The peak of host memory cannot be reset. Callers subtract the returned value from a peak
+// that they read later, which gives the growth of the peak.
 std::size_t reset_peak(device::MemorySpace space);
 
-// Collective over `control`. `own_memory` is the memory of this rank. Returns the memory of the rank with the
-// largest total.
+// Collective over `control`. `own_memory` is the memory of this rank. Returns, on all ranks, the memory of the
+// rank with the largest total, but with RankMemory::activation 0.
 RankMemory find_largest_rank_memory(comm::Communicator& control, const RankMemory& own_memory);
 
-// Returns why the ranks of a node cannot have a shared-memory window of `bytes` bytes, or an empty string.
+// Returns why the ranks of a node cannot allocate `bytes` bytes of shared memory for staging copies
+// (`--move twins`). Empty if they can, or if the free bytes are unknown.
 std::string explain_lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
                                         const comm::Session& session);
 

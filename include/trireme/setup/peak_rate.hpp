@@ -1,4 +1,4 @@
-// The peak FLOP rate of all ranks, the denominator of the utilization (MFU).
+// The peak FLOP rate of all ranks together: the denominator of the model FLOPs utilization (MFU).
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace trireme::setup {
 
 struct PeakRate {
-    double flops = 0;                                            // per second, of all ranks together
+    double flops = 0;                                            // FLOPs per second of all ranks together
     std::string description = "measured FMA rate of all ranks";  // for users
-    bool is_measured = true;                                     // false if it comes from a data sheet or file
+    bool is_measured = true;  // false if the rate comes from data sheets or the cluster file
 };
 
-// Collective over `group`, a group of all ranks. The rate of simulated devices comes from the cluster file, and
-// the rate of GPUs from their data sheets if known. Any other rate is measured on all ranks at the same time,
-// because ranks also compute at the same time in a run.
+// Collective over `group`, a group of all ranks. `threads` is the number of threads of this rank. The rate of
+// the devices of --cluster comes from the cluster file, and the rate of GPUs from their data sheets if known.
+// All other rates are measured. Ranks measure at the same time, because they compute at the same time in a run.
 PeakRate find_peak_rate(comm::Communicator& group, const Job& job, int threads, const comm::Session& session);
 
-// Collective over `group`. Measures the FLOP rate of CPUs again after the last step, because other processes
-// may have used the cores during the first measurement. Returns the flops of `before` if they were not measured
-// on CPUs.
+// Collective over `group`, a group of all ranks. Called after the last step. Repeats find_peak_rate() and
+// returns its flops if `before`, the first result, was measured on CPUs: other processes may have used the
+// cores during the first measurement. Otherwise returns `before.flops`.
 double repeat_peak_measurement(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
                                const comm::Session& session);
 

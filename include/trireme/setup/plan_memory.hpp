@@ -1,4 +1,4 @@
-// Predicts the memory of a rank by purpose, before anything is allocated.
+// Predicts the memory of ranks, by purpose, before anything is allocated.
 #pragma once
 
 #include "trireme/layout/pieces.hpp"
@@ -11,13 +11,14 @@
 
 namespace trireme::setup {
 
-// A plan and the sizes with which it determines the memory of an actual or hypothetical run.
+// A plan, and the sizes that together with the plan determine the memory of a run. The run may be hypothetical.
+// The referenced objects must outlive this struct.
 struct SizedPlan {
     const model::ModelConfig& model;
     const plan::Plan& plan;
     device::DType dtype;
-    const std::vector<stage::BatchShape>& largest_microbatches;  // shapes of a step and of an evaluation
-    device::MemorySpace memory_space;                            // of tensors; `ghost` is counted like `host`
+    const std::vector<stage::BatchShape>& largest_microbatches;  // of a step and of an evaluation
+    device::MemorySpace memory_space;  // memory space of tensors; `ghost` is counted like `host`
 
     SizedPlan(const model::ModelConfig& model_config, const plan::Plan& run_plan, device::DType value_dtype,
               const std::vector<stage::BatchShape>& largest_shapes,
@@ -31,49 +32,54 @@ struct SizedPlan {
         : SizedPlan(job.model, state.plan, job.dtype, state.largest_microbatches, job.memory_space) {}
 };
 
-// Returns the rank's stages, shares and buffer sizes; without stages if the rank is idle.
+// Returns the rank's stages, shares and buffer sizes. If the rank is idle, the result has team -1 and no
+// stages.
 stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank);
 
-// Upper limits of what a rank holds at a time during steps and evaluations.
+// The in-flight counts of a rank: the maximum numbers of buffers that it holds at a time during steps and
+// evaluations.
 struct InFlight {
     std::size_t stashes = 0;      // activation stashes: in-flight micro-batches, summed over the rank's stages
-    std::size_t row_buffers = 0;  // buffers for the rows of messages between stages
-    std::size_t batches = 0;      // micro-batches whose input is read in advance or in use
-    std::size_t batch_bytes = 0;  // input of the largest micro-batch that is copied to a GPU
+    std::size_t row_buffers = 0;  // buffers for activations and gradients in messages between stages
+    std::size_t batches = 0;      // micro-batches whose input is in use, or has been read in advance
+    std::size_t batch_bytes = 0;  // maximum over micro-batches: bytes of the input that are copied to a GPU
 };
-// Returns the counts of the rank whose work is `work`.
+// Returns the in-flight counts of the rank whose work is `work`. The rank must not be idle.
 InFlight count_in_flight(const SizedPlan& sized_plan, const stage::LocalWork& work);
 
 // Returns the in-flight counts per team; `batch_bytes` stays 0, since the plan alone does not determine it.
 std::vector<InFlight> count_in_flight_per_team(const plan::Plan& plan);
 
-// True if the team's program splits backward passes into gradients of inputs and gradients of weights.
+// True if the program of the team with index `team` splits backward passes into gradients of inputs and
+// gradients of weights.
 bool splits_backward_passes(const plan::ProvedPrograms& training, int team);
 
 // True if ranks may skip input channels of matmuls or compute matmuls of other ranks.
 bool may_offload_or_skip(const plan::Plan& plan);
 
-// Returns the configuration that determines how much memory the choice of skipped channels needs. Training
-// completes the configuration, e.g. with its memory space.
+// Returns the configuration that determines the memory of a stage::Resizer. Training replaces
+// some of its fields, such as the memory space.
 stage::ResizerConfig make_resizer_config(const SizedPlan& sized_plan);
 
-// Returns the plan of gradient reductions, which is the same on every rank.
+// Returns the tensors of the plan, and the pieces and buckets in which their gradients are reduced. The result
+// is the same on every rank.
 stage::GradientPlan make_gradient_plan(const SizedPlan& sized_plan, const layout::BucketRules& rules = {});
 
-// Returns the parameter shards that a rank updates: those that it owns if the optimizer is sharded, otherwise
-// all parameters that it holds.
+// Returns the parameter shards that a rank updates. With a sharded optimizer, these are the rank's own shards
+// in `exchange`; otherwise they cover all of `specs`, the parameters that the rank holds.
 std::vector<optim::ParameterShard> list_updated_shards(const SizedPlan& sized_plan,
                                                        const stage::GradientExchange& exchange,
                                                        const std::vector<model::ParameterSpec>& specs);
 
-// Returns the predicted memory of a rank. If `optimizer` is null, the rank only evaluates and has neither
-// gradients nor optimizer state. `saves_checkpoints` is true if the run writes checkpoints during training:
-// then the copy from which they are written is included.
+// Returns the predicted memory of a rank; 0 bytes for an idle rank. `optimizer` is null if the run only
+// evaluates: the rank then has neither gradients nor optimizer state. `gradients` is the result of
+// make_gradient_plan() for `sized_plan`. If `saves_checkpoints` is true, the run writes checkpoints during
+// training. The result then includes the copy from which checkpoints are written.
 RankMemory predict_rank_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
                                const stage::GradientPlan& gradients, int rank, bool saves_checkpoints = false);
 
-// Returns predict_rank_memory() of each of the ranks 0 to ranks - 1. Ranks of a class are computed together:
-// see find_rank_classes().
+// Returns predict_rank_memory() of each of the ranks 0 to ranks - 1. Predicts the ranks of a class together
+// (see find_rank_classes()), which is faster.
 std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
                                                 const optim::OptimizerConfig* optimizer,
                                                 const stage::GradientPlan& gradients, int ranks,

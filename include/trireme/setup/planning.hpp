@@ -13,67 +13,76 @@
 
 namespace trireme::setup {
 
-// Returns the facts about each layer that decide where to cut the model.
+// Returns the facts about each layer by which the model is cut into stages.
 std::vector<layout::LayerFacts> list_layer_facts(const model::ModelConfig& model);
 
-// True if the options ask for a grid of --pipe x --data x --tensor ranks. --microbatches then counts per
-// replica of the grid, otherwise over all replicas.
+// True if the options ask for a grid of --pipe x --data x --tensor ranks. In this case --microbatches is the
+// number per replica of the grid, otherwise the number over all replicas.
 bool has_grid(const config::LayoutConfig& layout);
 
-// If a run resumes with another number of ranks and no layout option, sets --pipe, --data, --tensor and
-// --microbatches in `config` for `ranks` ranks. The grid is as similar to the former one as possible, and the
-// number of samples per micro-batch stays the same.
+// If a run resumes with another number of ranks and no new layout option, sets --pipe, --data, --tensor and
+// --microbatches in `config` for a grid of `ranks` ranks. --tensor and --pipe become divisors of their old
+// values (1 without an old grid), as large as possible. The number of micro-batches per step over all replicas
+// stays the same, up to rounding; a new --microbatches is kept. Resets options with one value per stage if the
+// number of stages changes. Does nothing with --partition pipedream.
 void fit_resumed_layout(config::RunConfig& config, int ranks);
 
-// Returns the number of ranks that the options ask for: those of the grid, or those that the layout file names.
-// An unset --data counts as one replica. Throws ConfigError if the layout file cannot be read, if the grid has
-// more than 2^20 ranks, or for --partition pipedream, which needs the number of ranks.
+// Returns the number of ranks that the options ask for: the size of the grid, or 1 + the highest rank in the
+// layout file. An unset --data counts as one replica. Throws ConfigError if the layout file cannot be read, if
+// the grid has more than 2^20 ranks, or for --partition pipedream, which needs the number of ranks as input.
 int count_requested_ranks(const config::RunConfig& config);
 
-// The options of a plan that a decision of the policy may replace during training.
+// The options of a plan that decisions of the policy may replace during training.
 struct PlanRequest {
-    std::string schedule = {};
-    std::size_t microbatches = 1;
-    bool is_per_replica = false;  // `microbatches` counts per replica of a grid, otherwise in total
+    std::string schedule = {};     // name of a schedule, or of a file with programs
+    std::size_t microbatches = 1;  // per step; see is_per_replica
+    bool is_per_replica = false;   // true: `microbatches` counts per replica of the grid; false: in total
 };
-PlanRequest make_plan_request(const config::RunConfig& config);  // from the options
+// Returns the values that the options set.
+PlanRequest make_plan_request(const config::RunConfig& config);
 
-// Restrictions of a plan due to memory: see the fields of the same names in PlanWish.
+// Restrictions of schedule auto that reduce the memory of a plan: see the fields of the same names in PlanWish.
 struct MemoryRestrictions {
-    std::vector<int> max_activations = {};  // per team: stashes of all its stages; empty if unlimited
-    std::vector<bool> may_split = {};       // per stage: backward passes may be split; if empty, in all stages
-    bool may_speculate = true;              // speculative updates are allowed
+    // Per team: maximum number of activation stashes, summed over its stages. Empty if unlimited.
+    std::vector<int> max_activations = {};
+    // Per stage: true if backward passes may be split. If empty, they may be split in all stages.
+    std::vector<bool> may_split = {};
+    bool may_speculate = true;  // speculative updates are allowed
 };
 
 // Makes the plan of the options. Throws ConfigError if options, model and `ranks` do not fit together, e.g. for
-// a grid of another size, more tensor ranks than heads, or a schedule that does not support the layout.
-// Communicates nothing.
+// a grid with another number of ranks, more tensor ranks than heads, or a schedule that does not support the
+// layout. Not collective.
 plan::Plan plan_run(const config::RunConfig& config, const model::ModelConfig& model, int ranks,
                     const MemoryRestrictions& restrictions = {});
 
-// Makes a plan with the schedule and micro-batches of `request`, for a layout that check_layout() has accepted.
-// All else comes from the options.
+// Makes a plan for a layout that check_layout() has accepted. The schedule and the number of micro-batches come
+// from `request`, all else from the options. Throws ConfigError as plan_run() does. Not collective.
 plan::Plan plan_layout(const config::RunConfig& config, const model::ModelConfig& model, layout::Layout layout,
                        const PlanRequest& request, const MemoryRestrictions& restrictions = {});
 
-// Returns the fraction of a step in which a rank is predicted to run no kernel, as the mean over all `ranks`
-// ranks including idle ones. `step` is the predicted step.
+// Returns the bubble of `step`, the predicted time of a step of `plan`: the fraction of the step in which a
+// rank runs no kernel, as the mean over all `ranks` ranks of the job, including idle ranks.
 double compute_bubble(const plan::Plan& plan, const schedule::StepTime& step, int ranks);
 
-// Returns the bubble of the schedule alone, as if all stages took equally long and messages took no time.
+// Returns the bubble that the schedule alone causes, as if all stages took equally long and messages took no
+// time.
 double predict_schedule_bubble(const plan::Plan& plan, int ranks);
 
-// Returns the maximum over stages of the number of weight versions kept at a time, including the newest.
+// Returns the maximum, over teams and stages, of the number of weight versions that a team keeps at a time. The
+// newest version counts, too.
 int max_weight_versions(const plan::Plan& plan);
 
-// Throws ConfigError unless `schedule` is the name of a schedule, or of a file: file names contain a dot or a
-// slash.
+// Throws ConfigError unless `schedule` is the name of a schedule or of a file. Any name with a dot or a slash
+// counts as the name of a file, whether the file exists or not.
 void check_schedule_name(const std::string& schedule);
 
-// Returns the rank's position in the tensor group of its replica of `stage`, and the shares of that group.
+// Returns the rank's position in the tensor group of its replica of `stage`, and the shares of this group.
+// Throws BugError if the rank does not hold the stage.
 model::TensorPart find_tensor_part(const plan::Plan& plan, int stage, int rank);
 
-// Returns every tensor with its holders, which determine the gradient reductions.
+// Returns every parameter tensor of the model with its slices on all ranks. These slices determine the gradient
+// reductions.
 std::vector<layout::HeldTensor> list_held_tensors(const plan::Plan& plan, const model::ModelConfig& model);
 
 }  // namespace trireme::setup

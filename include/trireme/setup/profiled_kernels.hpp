@@ -14,34 +14,37 @@ namespace trireme::setup {
 // The kernel times of one profile.
 struct ProfiledKernels {
     plan::KernelTimes times;
-    double launch = 0;   // seconds of launching a kernel, in addition to its time
+    double launch = 0;   // seconds to launch a kernel, in addition to the kernel's own seconds
     std::string source;  // e.g. "gpt2.json: Intel Xeon, cpu, 1 thread"
 };
 
-// Measured kernel times per rank. Ranks with equal devices share a profile; some profiles have no kernels.
+// Measured kernel times per rank. Ranks with equal devices share a profile. A profile may have no kernels.
 class RankKernels {
 public:
     RankKernels() = default;  // no rank has kernel times
+    // `kinds` has one entry per profile, empty if the profile has no kernels. `kind_of_rank` has per rank the
+    // index of its profile.
     RankKernels(std::vector<std::optional<ProfiledKernels>> kinds, std::vector<std::size_t> kind_of_rank);
 
-    // Returns the index of the rank's profile.
+    // Returns the index of the rank's profile; 0 if there are no profiles.
     std::size_t find_kind(int rank) const;
-    const ProfiledKernels* find_kernels(int rank) const;  // null if the rank's profile has none
+    const ProfiledKernels* find_kernels(int rank) const;  // null if the rank has no kernel times
 
-    // Returns the source for all ranks, e.g. "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and b.json: ...
-    // (ranks 4-7)". Ranks are omitted if one source serves all; empty if no rank has kernel times.
+    // Describes the sources of all ranks, e.g. "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and b.json: ...
+    // (ranks 4-7)". Omits the ranks if all of them have the same source. Empty if no rank has kernel times.
     std::string describe_source() const;
 
 private:
-    std::vector<std::optional<ProfiledKernels>> kinds_;  // per profile, i.e. kind of device
+    std::vector<std::optional<ProfiledKernels>> kinds_;  // per profile
     std::vector<std::size_t> kind_of_rank_;
 };
 
-// Returns the kernel times of --profile in a simulated run; empty if --profile or --cluster is not given.
-// Throws ConfigError for the reasons of read_profiles().
+// Returns the kernel times of --profile, for a run on the simulated devices of --cluster. If either option is
+// unset, no rank has kernel times. Throws ConfigError for the reasons of read_profiles().
 RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks);
 
-// Returns a function that computes kernel times from a profile, instead of from the rates of a cluster file.
+// Returns a function that predicts the seconds of a kernel, including its launch, from the kernel times of a
+// profile. The function holds a copy of `kernels`.
 device::KernelTimePredictor make_kernel_seconds(const ProfiledKernels& kernels);
 
 }  // namespace trireme::setup

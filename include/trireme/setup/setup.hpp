@@ -29,19 +29,20 @@ namespace trireme::setup {
 
 // Summary of the steps of a run up to a checkpoint. Checkpoints store this summary.
 struct EarlierSteps {
-    std::size_t count = 0;
+    std::size_t count = 0;                  // number of these steps
     std::optional<double> first_loss = {};  // empty if unknown, or if no step had a loss
-    std::vector<double> skipped = {};  // skipped fraction of matmuls per rank, summed over steps; may be empty
+    // Per rank: skipped fraction of its matmuls, summed over the steps. Empty if no rank has skipped matmuls.
+    std::vector<double> skipped = {};
 };
 
-// The origin of a run's current plan: its options, or a decision.
+// The origin of the current plan of a run: the options of the run, or a decision.
 struct PlanOrigin {
-    std::string hash;            // hash of the plan that the options give
-    layout::Layout layout = {};  // layout of that plan, which assumes that no rank is slow
+    std::string hash;            // hash of the plan that follows from the options
+    layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
     // The decision that led to the current plan; empty if the run uses the plan of its options.
     std::optional<plan::Decision> decision = {};
-    // If the run resumes with the plan of its checkpoint: the slowness per rank (see Observation), and the
-    // number of steps for which the slowness has not changed. Otherwise empty and 0.
+    // The next two fields are set only if the run resumes with the decision of its checkpoint: the slowness per
+    // rank (see plan::Observation), and the number of steps for which no slowness has changed.
     std::vector<double> slowness = {};
     std::size_t steady_steps = 0;
     std::string explanation = {};  // for users: the plan with which a resumed run begins, and why; may be empty
@@ -52,34 +53,34 @@ struct Job {
     config::RunConfig config;
     model::ModelConfig model;
     std::optional<checkpoint::StoredModel> stored_model;  // source of the parameters; empty if they are random
-    std::optional<data::Corpus> corpus;                   // empty for ghosts with synthetic samples
-    std::optional<data::Tokenizer> tokenizer;             // tokenizer of the corpus, unless it holds images
+    std::optional<data::Corpus> corpus;                   // empty for a ghost run with synthetic samples
+    std::optional<data::Tokenizer> tokenizer;             // tokenizer of the corpus; empty if there is none
     data::SampleIndex samples;
     data::BatchRules train_rules, validation_rules;
     device::DType dtype = device::DType::f32;
     device::MemorySpace memory_space = device::MemorySpace::host;  // memory space of tensors
     layout::BucketRules buckets = {};
-    std::size_t steps = 0;  // steps of the whole run, including those before a resume
+    std::size_t steps = 0;  // steps of the whole run, including those before a resume; 0 for an evaluation
     bool resumes = false;   // `stored_model` is a checkpoint of this run
-    // If the run continues in its old run directory: the number of steps whose records stay there. Empty for a
-    // new run directory.
+    // If the run continues in its old run directory: number of steps whose records stay there. Empty for a new
+    // run directory.
     std::optional<std::size_t> kept_steps = {};
-    std::size_t completed_steps = 0;  // steps up to the checkpoint from which the run resumes
+    std::size_t completed_steps = 0;  // number of steps up to the checkpoint; 0 if the run does not resume
     EarlierSteps earlier_steps = {};  // summary of the completed steps
-    std::string rate_change = {};     // how a resumed run changes its learning rates, if it does
-    // Devices of the cluster file; if empty, kernels take their real time.
+    std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
+    // Devices of --cluster. Empty if it is unset: kernels then take their real time.
     std::optional<SimulatedDevices> devices = {};
-    RankKernels kernels = {};                 // measured kernel times on `devices`, if any
-    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, shared by copies of the job; may be null
-    SlowRun slow_run = {};                    // emulated slowness, which no decision may read
+    RankKernels kernels = {};  // kernel times on `devices`, as measured by --profile; may be empty
+    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, shared by copies of the job; null without one
+    SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };
 
-// The current plan and what is derived from it. A change of plan replaces the whole struct.
+// The current plan and the values that follow from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
-    std::size_t microbatch_samples = 1;  // samples of the micro-batch with the most samples
-    std::vector<stage::BatchShape> largest_microbatches = {};  // shapes of a step and of an evaluation
-    stage::GradientPlan gradients = {};
+    std::size_t microbatch_samples = 1;  // number of samples of the micro-batch with the most samples
+    std::vector<stage::BatchShape> largest_microbatches = {};  // see find_largest_microbatches()
+    stage::GradientPlan gradients = {};                        // see make_gradient_plan()
 };
 
 // The result of set-up.
@@ -87,7 +88,7 @@ struct Setup {
     Job job;
     PlanState current;  // the plan with which the run begins
     PlanOrigin origin = {};
-    bool resumes_resizing = false;  // ranks first skip the channels that they skipped at the checkpoint
+    bool resumes_resizing = false;  // ranks begin with the pruned channels of the checkpoint
 };
 
 device::DType to_dtype(config::Precision precision);
@@ -102,21 +103,24 @@ void check_batch_size(const config::RunConfig& config);
 // Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
 std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
 
-// Returns the shapes of the largest possible micro-batches of `samples` samples: one for training and one for
-// evaluation, each only if there are samples for it.
-std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t samples);
+// Returns the shapes of the largest possible micro-batches of up to `count` samples: one for training, then one
+// for evaluation. A shape is missing if job.samples has no samples for it.
+std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t count);
 
-// Throws ConfigError if a step of `batch` samples has fewer samples than micro-batches.
+// Throws ConfigError if a step of `batch` samples has fewer samples than micro-batches. The message explains
+// the number of micro-batches by `request`, for which `plan` was made.
 void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request);
 
-// Sets up training on `ranks` ranks. Parameters come from `checkpoint` if set, otherwise from --init. Throws
-// ConfigError if options cannot be used. Not collective.
+// Sets up training on `ranks` ranks. Parameters come from the checkpoint at path `checkpoint` if set, otherwise
+// from --init. Throws ConfigError if options cannot be used. Not collective.
 Setup set_up(const config::RunConfig& config, int ranks,
              const std::optional<std::string>& checkpoint = std::nullopt);
-// Sets up an evaluation. The corpus may have no samples for training.
+// Sets up an evaluation of the stored model config.resume on `ranks` ranks. Throws ConfigError if options
+// cannot be used, if there are no samples to evaluate, or if the stored model lacks a parameter. Not
+// collective.
 Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks);
-// Returns the ranks that --slow slows and the steps in which it does. Throws ConfigError if --slow or a trace
-// file cannot be used.
+// Returns the slow ranks of --slow and the steps in which they are slow. Throws ConfigError if --slow or a
+// trace file cannot be used.
 SlowRun make_slow_run(const Job& job, int ranks);
 
 // Collective over `control`. Throws ConfigError on every rank if ranks have opened different corpora or

@@ -16,31 +16,34 @@ struct SimulatedDevice {
     std::string name;  // "A100-SXM4-80GB"
     device::DeviceRates rates = {};
     std::size_t memory = 0;  // bytes
-    int ranks = 0;
+    int ranks = 0;           // number of ranks
 };
 
 struct SimulatedDevices {
-    std::string cluster;                 // its name
-    std::vector<SimulatedDevice> kinds;  // in the order of ranks, from rank 0
+    std::string cluster;                 // name of the cluster
+    std::vector<SimulatedDevice> kinds;  // one per group of nodes that ranks use, in the order of ranks
 
-    const SimulatedDevice& find_device(int rank) const;
-    double compute_total_flops() const;  // per second, over all ranks
-    std::string list_names() const;      // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
-    std::string list_counts() const;     // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
+    const SimulatedDevice& find_device(int rank) const;  // throws BugError if the rank has no device
+    double compute_total_flops() const;                  // per second, summed over all ranks
+    std::string list_names() const;                      // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
+    std::string list_counts() const;                     // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
 };
 
-// Returns the devices of --cluster, or nothing if --cluster is not set. Throws ConfigError if time is not
-// simulated, or for the reasons of read_cluster_devices().
+// Returns the devices of --cluster, or nothing if --cluster is not set. Throws ConfigError if --cluster is set
+// but time is not simulated, or for the reasons of read_cluster_devices().
 std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& config, int ranks);
-// Returns the devices of --cluster, which must be set. Time need not be simulated. Throws ConfigError if the
-// file cannot be read or is no cluster file, has fewer devices than `ranks`, or lacks a rate for --dtype.
+// Returns the devices of the ranks 0 to ranks - 1 in --cluster, which must be set. Time need not be simulated.
+// Throws ConfigError if the file cannot be read or is no cluster file. Throws ConfigError, too, if the cluster
+// has fewer devices than `ranks`, or if a device has no FLOP rate for --dtype.
 SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks);
 
-// Returns why the device of `rank` cannot hold `bytes` bytes. Empty if it can, or if `devices` is empty.
+// Returns why the memory of the rank's device is too small for `bytes` bytes. Empty if it is large enough, or
+// if `devices` is empty.
 std::string explain_lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank,
                                           std::size_t bytes);
 
-// Returns the function that computes kernel times from the rates of a rank's device; empty if `devices` is.
+// Returns a function that predicts the seconds of a kernel from the rates of the rank's device. The function is
+// empty if `devices` is empty.
 device::KernelTimePredictor make_kernel_seconds(const std::optional<SimulatedDevices>& devices, int rank);
 
 }  // namespace trireme::setup

@@ -12,31 +12,33 @@
 
 namespace trireme::setup {
 
-// The properties of a run that determine in which step an entry of --slow slows which rank.
+// The properties of a run that determine in which steps an entry of --slow slows which rank.
 struct SlowSchedule {
-    int ranks = 1;
-    std::size_t steps = 1;
+    int ranks = 1;            // number of ranks
+    std::size_t steps = 1;    // steps of the whole run
     std::size_t samples = 1;  // samples per epoch
     std::size_t batch = 1;    // samples per step
     std::uint64_t seed = 1;
 };
 
-// The entries of --slow, and all that is needed to find the slow ranks of a step.
+// The entries of --slow, and the data that determine the slow ranks of a step.
 struct SlowRun {
     std::vector<config::SlowRank> entries = {};
     SlowSchedule schedule = {};
-    std::map<std::string, SlowTrace> traces = {};  // by file name
+    std::map<std::string, SlowTrace> traces = {};  // by path
 };
 
-// Reads the trace files that the entries name. Throws ConfigError if a file is no trace, or if an entry or
-// trace names a rank that the job does not have, or begins after the last step of the run. Not collective.
+// Reads the trace files that the entries name. Throws ConfigError if a file cannot be read or is no trace. Also
+// throws if an entry or a trace names a rank that the job does not have, or begins after the last step of the
+// run. Not collective.
 SlowRun read_slow_run(std::vector<config::SlowRank> entries, const SlowSchedule& schedule);
 
 // Returns the factors, at least 1, by which a rank's kernels take longer in a step. Steps count from 1. The
 // factors of entries that slow the same rank are multiplied.
 device::SlowFactors find_slowness(const SlowRun& run, int rank, std::size_t step);
 
-// True if the factors of any rank in `step` differ from its factors in the step before.
+// True if an entry or a trace slows other ranks, or by other factors, in `step` than in step - 1. In step 0 no
+// rank is slow.
 bool has_slowness_change(const SlowRun& run, std::size_t step);
 
 // Describes the entries for users: "rank 3 takes 4 times as long in steps 100 to 200; each rank in turn (an

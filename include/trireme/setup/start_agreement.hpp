@@ -9,10 +9,10 @@
 
 namespace trireme::setup {
 
-// Collective over all ranks. `read_facts` returns what this rank was started with: its command, its version,
-// its options. Throws the same ConfigError on every rank if `read_facts` throws one on any rank, or if the
-// facts differ between ranks. The message names the lowest rank whose `read_facts` threw, unless it threw the
-// same message on all ranks.
+// Collective over all ranks. `read_facts` returns the settings with which this rank was started: the command,
+// the version of trireme, the options. Throws the same ConfigError on every rank if `read_facts` throws
+// ConfigError on any rank, or if the settings differ between ranks. In the first case the message is that of
+// the lowest rank whose `read_facts` threw, and names this rank unless all ranks have the same message.
 void agree_on_start(const comm::Session& session,
                     const std::function<std::vector<comm::CommonSetting>()>& read_facts);
 

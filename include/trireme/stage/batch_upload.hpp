@@ -9,15 +9,15 @@
 namespace trireme::stage {
 
 struct UploadedBatch {
-    model::TokenBatch batch;  // its tensors are in `memory`; its segments stay in host memory
-    std::shared_ptr<std::byte> memory;
+    model::TokenBatch batch;  // its tensors are in `memory`; its segments are those of the source, on the host
+    std::shared_ptr<std::byte> memory;  // GPU memory
 };
 
-// Returns the bytes of GPU memory that the tensors of the batch take.
+// Returns the bytes of GPU memory that upload() needs for the tensors of `batch`.
 std::size_t count_upload_bytes(const model::TokenBatch& batch);
 
-// Copies `batch` from host memory. Kernels that are launched on the queue of `uploader` afterwards may read the
-// result.
+// Copies the tensors of `batch` from host memory to the GPU. Kernels that are launched on the queue of
+// `uploader` after the call may read the result. The segments of `batch` must outlive the result.
 UploadedBatch upload(const model::TokenBatch& batch, device::GpuUploader& uploader);
 
 }  // namespace trireme::stage

@@ -1,5 +1,7 @@
-// The passes of a ghost rank, which take simulated time but compute no values. The first pass of a kind is
-// executed kernel by kernel; later passes of that kind are charged as a whole.
+// The passes of a ghost rank, which take simulated time but compute no values. The first pass of a kind (see
+// PassKey) is executed kernel by kernel, and its time is stored. Later passes of that kind are charged as a
+// whole: they advance the simulated time by the stored time, without kernels and without messages of the tensor
+// group.
 #pragma once
 
 #include <map>
@@ -13,29 +15,30 @@
 
 namespace trireme::stage {
 
-// Simulated time of a whole pass, in seconds.
+// Simulated time of a pass, in seconds.
 struct PassTime {
-    device::MatmulWork matmuls = {};
-    double other_kernels = 0;  // kernels other than those of `matmuls`
-    double waits = 0;          // waits for other tensor-parallel ranks
+    device::MatmulWork matmuls = {};  // matmuls in transformer blocks
+    double other_kernels = 0;         // kernels other than those of `matmuls`
+    double waits = 0;                 // waits for other tensor-parallel ranks
 
-    PassTime operator/(double count) const;
+    PassTime operator/(double count) const;  // divides all fields
 };
 
-// The kind of a pass: its operation and stage, the position of the rank in its team, the resizing period of the
-// team (within which the skipped channels are constant), and the counts of its micro-batch on which the costs
-// of kernels depend. Passes of the same kind take the same time.
+// The kind of a pass. Passes of the same kind take the same time, because the costs of their kernels depend
+// only on these fields. The counts are those of the micro-batch.
 struct PassKey {
     schedule::Op op = schedule::Op::forward;
     int stage = 0;
-    int team_position = 0;
+    int team_position = 0;  // of the rank in its team
     bool is_training = true;
-    std::size_t period = 0;
+    std::size_t period = 0;          // resizing period, within which the skipped channels are constant
     std::size_t rows = 0;            // with padding
     std::size_t predicted_rows = 0;  // rows with a target
     std::size_t samples = 0;
-    std::size_t length_sum = 0;         // of the samples, without padding
-    std::size_t square_length_sum = 0;  // proportional to the work of attention over all rows of each sample
+    // Sums of the lengths of the samples, without padding, and of the squared lengths. The cost of attention
+    // depends on both sums.
+    std::size_t length_sum = 0;
+    std::size_t square_length_sum = 0;
 
     friend auto operator<=>(const PassKey&, const PassKey&) = default;
 };
@@ -48,36 +51,38 @@ struct GhostPass {
     const model::Pass& pass;
     ActivationStash& stash;
     const PassEvents& events;
-    bool completes_gradients = false;  // true for the last backward pass of its stage in a step, which reports
-                                       // complete gradients layer by layer
+    // True for the last backward pass of the stage in a step. This pass reports complete gradients layer by
+    // layer.
+    bool completes_gradients = false;
 };
 
 class GhostPasses {
 public:
-    // A pass takes the time of an earlier pass of its kind, which is found in `shared_times` (may be null) or
-    // among the earlier passes of this rank. All ranks of a team use the same `shared_times`. `workspace`
-    // outlives this object.
+    // The time of a kind of pass comes from an earlier pass of this rank, otherwise from `shared_times`, which
+    // is null if ranks share no times. All ranks of a team pass the same `shared_times`. `workspace` must
+    // outlive this object.
     GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared_times)
         : workspace_(workspace), shared_times_(std::move(shared_times)) {}
 
-    // Collective over the team. Executes the passes of `stages`, which have the indices `stage_indices` in the
-    // pipeline, kernel by kernel, and adds their times to the shared times. A rank may read the shared times
-    // only after all rehearsals. There must be shared times. If `splits_backward`, the two halves of backward
-    // passes are executed apart.
+    // Collective over the team. Executes a forward and a backward pass of each stage kernel by kernel, and adds
+    // their times to the shared times, which must exist. `stage_indices` has the index of each stage in the
+    // pipeline. `pass` has the micro-batch. If `splits_backward`, executes the halves of backward passes apart.
+    // A rank may run other passes only after all ranks have rehearsed.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& stage_indices,
                   const model::Pass& pass, bool splits_backward);
-    // From now on, passes of different resizing periods are of different kinds.
+    // Makes the period of `rebalancing.resizing` a part of the kind of later training passes.
     void rebalance(const model::Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
-    // Forgets the times of this rank; called when devices become faster or slower.
+    // Forgets the times that this rank has stored, but not the shared ones. Called when devices become faster
+    // or slower.
     void forget_times() { own_times_.clear(); }
 
-    // Returns the output of the pass, which has no values.
+    // Executes or charges a forward pass. Returns its output, which has no values; absent for the last stage.
     device::Tensor forward(const GhostPass& ghost, device::ConstTensor input);
-    // Executes a backward pass or one of its halves, as the operation of the instruction says.
+    // Executes or charges the backward pass, or the half of it, that `ghost.instruction` names.
     void backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input);
 
-    // Returns the seconds that charged passes have waited for other tensor-parallel ranks since the last
-    // reset_waits().
+    // Returns the seconds that passes charged as a whole have waited for other tensor-parallel ranks since the
+    // last reset_waits().
     double wait_seconds() const { return wait_seconds_; }
     void reset_waits() { wait_seconds_ = 0; }
 
@@ -88,12 +93,12 @@ private:
     void charge_layers(const GhostPass& ghost, const PassTime& time);
     template <class Execute>
     void measure_pass(const PassKey& key, const model::Pass& pass, Execute&& execute);
-    void prepare(const GhostPass& ghost);
+    void restore_stash(const GhostPass& ghost);
 
     Workspace& workspace_;
     PassTimes own_times_;
     std::shared_ptr<PassTimes> shared_times_;
-    const model::Resizing* resizing_ = nullptr;  // null if there is only one period
+    const model::Resizing* resizing_ = nullptr;  // null: all passes are in period 0
     bool is_rehearsing_ = false;
     double wait_seconds_ = 0;
 };

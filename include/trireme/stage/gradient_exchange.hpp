@@ -1,6 +1,6 @@
 // The gradient reduce-scatter of a rank, bucket by bucket, which overlaps with the rank's backward passes. The
-// rows of a bucket are divided into shards among the holders of the bucket (layout/pieces.hpp): every holder
-// receives the gradients of its own shards from the other holders and adds them in rank order.
+// rows of a bucket are divided into shards among the holders of the bucket (layout/pieces.hpp). Every holder
+// receives the gradients of its own shards from the other holders and sums them in rank order.
 #pragma once
 
 #include <map>
@@ -17,11 +17,12 @@
 
 namespace trireme::stage {
 
-// One group per set of holders to which this rank belongs; the key is the ascending list of ranks.
+// The groups of this rank: one per set of several holders that share a bucket. The key lists the holders'
+// ranks, ascending.
 using DataGroups = std::map<std::vector<int>, std::unique_ptr<comm::Communicator>>;
 
 // Collective over the holders of each bucket that has several holders; every rank of the job calls this. Makes
-// the groups in the order of the buckets.
+// the groups in the order of `buckets`, which must be equal on all ranks.
 DataGroups make_data_groups(const comm::Session& session, const std::vector<layout::Bucket>& buckets,
                             device::WaitPolicy wait_policy);
 
@@ -34,42 +35,43 @@ struct GradientPlan {
 
 class GradientExchange {
 public:
-    // `specs`, `values` and `gradients` are the parameters of rank `rank`, their weights and their gradients.
-    // `groups` has a group for each bucket of this rank that has several holders. All arguments outlive the
-    // exchange.
+    // `rank` is the number of this rank. `specs` are its parameters, `values` their weights, and `gradients`
+    // their gradients. `groups` has a group for each bucket of this rank that has several holders. All
+    // arguments must outlive the exchange.
     GradientExchange(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs,
                      const model::ParameterTensors& values, const model::ParameterTensors& gradients,
                      const DataGroups& groups, device::MemorySpace memory_space);
     ~GradientExchange();
     GradientExchange(GradientExchange&& other) noexcept;
 
-    // Shards whose gradients this rank sums, in the order of the buckets.
+    // Returns the shards whose gradients this rank sums, in the order of the buckets.
     const std::vector<optim::ParameterShard>& own_shards() const;
-    std::size_t bytes() const;  // bytes of its buffers
+    std::size_t bytes() const;  // bytes of the transfer buffers
 
-    // Sets the queue on which kernels compute the gradients on a GPU; the queue outlives the exchange. The
-    // exchange waits until the queue is empty before it copies tensors.
+    // Sets the queue on which kernels compute the gradients on a GPU; the queue must outlive the exchange.
+    // Before the exchange copies tensors, it waits until the queue is empty.
     void set_compute_queue(const device::GpuQueue& queue);
 
-    // Begins a step, in which no gradient is complete. If `may_start` is false, no transfer starts before
-    // allow_start() is called: the holders of a bucket must have finished the transfers of the step before.
+    // Begins a step: marks all gradients as incomplete. If `may_start` is false, no transfer starts before
+    // allow_start() is called. Another exchange may reduce the previous step over the same groups; this rank
+    // must finish the transfers of that step first. Throws BugError if transfers are in flight.
     void begin_step(bool may_start = true);
     void allow_start();
-    // Marks parameters (indices in `specs`) whose gradients will not change any more in this step. Starts the
-    // transfers of buckets that are now complete, in bucket order within each group, while slots are free.
-    // Never waits.
+    // Marks parameters (indices in `specs`) whose gradients will not change any more in this step, once per
+    // parameter. A bucket is complete if all its parameters are. Starts the transfers of complete buckets, in
+    // bucket order within each group, while transfer buffers are free. Never waits.
     void mark_complete(const std::vector<std::size_t>& parameters);
-    // Progresses in-flight transfers, and starts the transfers of complete buckets while slots are free. Never
-    // waits.
+    // Progresses in-flight transfers, and starts transfers as mark_complete() does. Never waits.
     void progress();
-    // Returns true if all parameters are complete and the own shards of `gradients` hold the sums over all
+    // Returns true if all parameters are complete and own_shards() of `gradients` hold the sums over all
     // holders.
     bool is_finished() const;
-    // Waits until the own shards of `gradients` hold the sums over all holders. All parameters must be
-    // complete.
+    // Waits until own_shards() of `gradients` hold the sums over all holders. All parameters must be complete,
+    // and transfers must be allowed to start; otherwise throws BugError.
     void finish();
 
-    // Collective over the holders of each bucket. All-gather the summed gradients, or the updated weights.
+    // Collective over the holders of each bucket. All-gather the summed gradients into `gradients`, or the
+    // updated weights into `values`. Throw BugError if transfers are in flight.
     void all_gather_gradients();
     void all_gather_values();
 
@@ -84,8 +86,8 @@ struct ExchangeSize {
     std::vector<std::size_t> own_shards = {};  // number of elements of each of own_shards()
 };
 
-// Returns the sizes for each rank of `ranks`, which are ascending and hold equal slices of the same tensors.
-// `parameters` are those of any of these ranks.
+// Returns one entry per rank of `ranks`, which are ascending, at least one, and hold equal slices of the same
+// tensors. `parameters` are those of any of these ranks.
 std::vector<ExchangeSize> predict_exchange_sizes(const GradientPlan& plan, const std::vector<int>& ranks,
                                                  const LocalParameters& parameters);
 

@@ -1,6 +1,6 @@
-// The weights of all stages of a rank and their gradients, which are f32 if the weights are bf16. Each tensor
-// is stored once, as the slice that this rank holds. If micro-batches stay in flight across updates, there are
-// several copies: older weights, and the gradients of several steps.
+// The weights of all stages of a rank, and their gradients, which are f32 if the weights are bf16. Every tensor
+// is the slice that this rank holds. If micro-batches stay in flight across updates, there are several copies:
+// the newest and older weights, and the gradients of several steps.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace trireme::stage {
 
-// Numbers of copies of the weights and of the gradients on a rank.
+// Numbers of copies of the weights and of the gradients on a rank; at least 1.
 struct CopyCounts {
     std::size_t values = 1;
     std::size_t gradients = 1;
@@ -21,16 +21,17 @@ struct CopyCounts {
 class LocalParameters {
 public:
     // Specs with equal names denote the same tensor, such as a tied embedding that two stages of the rank use.
+    // This tensor is stored once.
     LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
                     device::MemorySpace memory_space, const CopyCounts& copies = {});
 
-    const std::vector<model::ParameterSpec>& specs() const { return specs_; }
+    const std::vector<model::ParameterSpec>& specs() const { return specs_; }  // names are unique
     // Copy 0 has the newest weights.
     const model::ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
     const model::ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
     CopyCounts copy_counts() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
-    // Returns the index of the copy with the weights as they were after `updates` updates, if these are not the
-    // newest weights. Old weights use the copies 1, 2, ... in turn.
+    // Returns the index of the copy for the weights after `updates` updates of an execution, which must not be
+    // the newest weights. Old weights use the copies 1, 2, ... in turn; at least one of them must exist.
     std::size_t find_old_copy(int updates) const {
         return 1 + static_cast<std::size_t>(updates) % (values_.size() - 1);
     }
@@ -38,7 +39,7 @@ public:
     std::size_t count_gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
     // Moves the newest weights out. Afterwards this object must not be used.
     model::ParameterTensors take_values() { return std::move(values_.front()); }
-    // Returns the index in specs().
+    // Returns the index in specs() of a parameter that this rank holds.
     std::size_t find_index(const std::string& name) const { return indices_.at(name); }
 
 private:

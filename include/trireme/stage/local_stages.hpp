@@ -21,8 +21,8 @@ namespace trireme::stage {
 
 class LocalStages final : public pipeline::StageWorker {
 public:
-    // `group` is the tensor-parallel group, null if the team is one rank; it outlives this object. `cuts_rows`
-    // means sequence parallelism.
+    // `group` is the tensor-parallel group, or null if the team is one rank; it must outlive this object.
+    // `cuts_rows` enables sequence parallelism.
     LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows,
                 device::MemorySpace memory_space);
     ~LocalStages() override;
@@ -30,8 +30,8 @@ public:
     const LocalParameters& parameters() const { return parameters_; }
     LocalParameters& parameters() { return parameters_; }
 
-    // Sets the gradient exchanges, one per copy of the gradients; may be null. A training program starts their
-    // transfers as gradients become complete. The exchanges outlive every execution.
+    // Sets the gradient exchanges, one per copy of the gradients, or none if null. Backward passes start the
+    // transfers as gradients become complete. The exchanges must outlive every execution.
     void set_gradient_exchanges(std::vector<GradientExchange>* exchanges) { exchanges_ = exchanges; }
     // Sets a function that is called after each layer, forward and backward, to progress messages.
     void set_after_layer_callback(std::function<void()> call) { events_.after_layer = std::move(call); }
@@ -40,14 +40,14 @@ public:
     void rebalance(const model::Rebalancing& rebalancing);
     // Replaces the workspace and the activation stashes; called while no micro-batch is in flight.
     void resize_workspace(const StageMemory& memory);
-    // Allocates activation stashes and row buffers up to these numbers; called while no micro-batch is in
-    // flight. More are allocated on demand.
+    // Allocates activation stashes and row buffers until there are at least these numbers of them; called while
+    // no micro-batch is in flight. Passes allocate more on demand.
     void reserve(std::size_t stashes, std::size_t row_buffers) {
         stashes_.reserve(stashes);
         rows_.reserve(row_buffers);
     }
 
-    // Makes this ghost rank charge later passes as a whole, not kernel by kernel: see GhostPasses.
+    // Makes this ghost rank charge later passes as a whole: see ghost_passes.hpp. `shared_times` may be null.
     void charge_passes_as_whole(std::shared_ptr<PassTimes> shared_times) {
         ghosts_ = std::make_unique<GhostPasses>(workspace_, std::move(shared_times));
     }
@@ -55,16 +55,17 @@ public:
     // Collective over the team. Calls GhostPasses::rehearse() with `batch`; ghosts() must not be null.
     void rehearse(device::Stream& stream, const model::TokenBatch& batch, bool splits_backward);
 
-    // Begins an execution; called before its first instruction. `execution` and the objects to which it refers
-    // stay valid until the last instruction.
+    // Begins an execution; called before its first instruction. `stream`, `execution` and the objects to which
+    // they refer must outlive the execution.
     void begin(device::Stream& stream, const Execution& execution);
-    // Adds the micro-batches of the next step (0, 1, ...) of the execution, before the first instruction of
-    // that step runs. A step that is never added has empty micro-batches.
+    // Adds the micro-batches of the next step of the execution; the first call adds step 0. Called before the
+    // first instruction of that step runs. A step that is never added has empty micro-batches.
     void add_step(StepWork work);
-    // Returns true if the gradient reduction of a step was started for all stages and is finished.
+    // Returns true if all stages have executed the REDUCE of a step, and its gradient exchange is finished.
+    // False without exchanges.
     bool has_summed(int step) const;
-    // Return the losses that the last stage has computed so far, per micro-batch of a step; empty if the last
-    // stage is on other ranks. take_outcomes() also forgets the step.
+    // Return the losses that the last stage has computed, by index of the micro-batch in the step. Empty if the
+    // last stage is on other ranks. The step must have been added; take_outcomes() also forgets it.
     const std::map<int, model::LossState>& outcomes(int step) const;
     std::map<int, model::LossState> take_outcomes(int step);
     // Returns the index of the copy that holds the gradients of a step.
@@ -86,8 +87,8 @@ public:
 
 private:
     struct InFlightMicrobatch;        // the tensors of an in-flight micro-batch in one stage
-    struct StepState;                 // a step that was added and not forgotten
-    using Key = std::pair<int, int>;  // stage, micro-batch
+    struct StepState;                 // the state of a step that was added and is not forgotten
+    using Key = std::pair<int, int>;  // stage, and micro-batch numbered over all steps
 
     void forward(const schedule::Instruction& instruction);
     void backward(const schedule::Instruction& instruction);
@@ -136,7 +137,7 @@ private:
     device::Stream* stream_ = nullptr;
     const Execution* execution_ = nullptr;
     std::map<Key, InFlightMicrobatch> in_flight_;
-    std::map<int, StepState> steps_;  // added and not yet forgotten
+    std::map<int, StepState> steps_;  // by step
     int steps_added_ = 0;
     int cleared_steps_ = 0;                // number of steps whose gradient copy has been cleared
     int executed_updates_ = 0;             // number of updates in this execution

@@ -13,38 +13,39 @@ namespace trireme::stage {
 // The shape of a micro-batch.
 struct BatchShape {
     std::vector<kernels::Segment> segments;  // the rows of each sample, without padding
-    std::size_t rows = 0;                    // with padding
-    // Number of rows with a target; empty if every row has one, which takes the most memory.
+    std::size_t rows = 0;                    // number of rows, with padding
+    // Number of rows with a target. If it is empty, every row has a target, which needs the most memory.
     std::optional<std::size_t> predicted_rows = {};
 };
 
-// Returns a ghost micro-batch of that shape. `inputs` is a ghost arena; `shape` outlives the batch.
+// Returns a ghost micro-batch of shape `shape`, which must outlive the result. Allocates its tensors from
+// `inputs`, a ghost arena.
 model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const BatchShape& shape,
                                    device::Arena& inputs);
 
-// Order of the backward halves (input gradients, weight gradients). The gradients are equal, but the stashes
-// differ.
-//   together   backward_input and backward_weight of a layer follow each other
-//   apart      all input halves come before all weight halves
+// Order of the two halves of a backward pass, input gradients and weight gradients. Both orders compute equal
+// gradients, but stash different tensors.
+//   together   each layer computes both of its halves before the next layer begins
+//   apart      all layers compute their input halves, and then all layers compute their weight halves
 enum class BackwardHalves : std::uint8_t { together, apart };
 
-// Properties of a pass that change its memory or its work.
+// Properties of a pass on which its memory or its work depends.
 struct PassVariant {
     device::DType dtype = device::DType::f32;
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
     double resizing_limit = 0;  // maximum skipped fraction of the channels of a projection, see Resizing
-    std::vector<layout::Migration> migrations = {};  // within the team
-    layout::Spread spread = layout::Spread::tree;
+    std::vector<layout::Migration> migrations = {};  // offloaded matmuls; ranks are numbered within the team
+    layout::Spread spread = layout::Spread::tree;    // of messages between a slow rank and its helper ranks
 };
 
-// Returns the maximum memory of a training pass and an evaluation pass. The copies of the kept channels grow as
-// fewer channels are skipped. Therefore, if there is a resizing limit, the passes skip as few channels as
-// possible.
+// Returns the memory of a stage: per field, the maximum over a training pass and an evaluation pass. A
+// projection that skips channels copies its kept channels, and the copies are largest if it skips few channels.
+// Therefore, if `variant.resizing_limit` is not 0, the passes skip as few channels as possible.
 StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassVariant& variant);
 
-// Returns the work of a training pass (forward and backward) by kernel and shape, without seconds.
+// Returns the work ledger of a training pass (forward and backward). Its seconds have no meaning.
 device::Ledger predict_pass_work(const model::ModelConfig& config, const StageSpec& spec,
                                  const BatchShape& shape, const PassVariant& variant);
 

@@ -1,5 +1,6 @@
-// Decides, period by period, which channels a slow tensor-parallel rank skips: ZERO-resizing (FlexTP). Every
-// rank decides for its own slice of each weight; the other ranks need not know its decision.
+// Decides, period by period, which input channels of its matmuls a slow tensor-parallel rank skips:
+// ZERO-resizing (FlexTP). Every rank decides for its own slice of each weight; the other ranks need not know
+// its decision. A channel that is not skipped is "kept".
 #pragma once
 
 #include <vector>
@@ -14,9 +15,10 @@ namespace trireme::stage {
 struct ResizerConfig {
     model::ChannelPolicy policy = model::ChannelPolicy::priority;
     model::Filling filling = model::Filling::zero;
-    double max_skipped_fraction = 0.5;  // of the channels, before rounding to tiles
-    bool adapts_to_variation = false;   // projections that vary more skip less: see plan_kept_channels()
-    RandomKey key = {};  // for ChannelPolicy::random; derived from the seed of the run and the rank
+    double max_skipped_fraction = 0.5;         // of a projection's channels, rounded down to whole tiles
+    bool adapts_to_variation = false;          // projections whose weights change more skip fewer channels: see
+                                               // plan_kept_channels()
+    RandomKey key = {};                        // for ChannelPolicy::random; different on each rank
     device::DType dtype = device::DType::f32;  // type of the weights
     std::size_t max_rows = 0;  // maximum rows of a micro-batch, of all tensor-parallel ranks together
     device::MemorySpace memory_space = device::MemorySpace::host;
@@ -24,47 +26,52 @@ struct ResizerConfig {
 
 class Resizer {
 public:
-    // Begins the first period, in which all channels are kept. `parameters` outlives this object.
+    // Begins period 0, in which all channels are kept. `projections` are those of all stages of this rank.
+    // `parameters` outlives this object.
     Resizer(device::Stream& stream, const ResizerConfig& config,
             std::vector<model::ProjectionShape> projections, const LocalParameters& parameters);
 
     const std::vector<model::ProjectionShape>& projections() const { return projections_; }
     // Returns the lists of kept channels that the passes of this rank read.
     model::Resizing& resizing() { return resizing_; }
+    // Return the kept channels, ascending, of one projection (an index in projections()) or of all projections.
     const std::vector<std::int32_t>& kept_channels(std::size_t projection) const {
         return channels_[projection].kept_channels;
     }
     model::Resizing::ChannelLists kept_channels() const;
 
     // Ends a period and begins the next; called between two steps while no micro-batch is in flight. Records
-    // the weight changes of the old period. In the new period, about the fraction `ratio` of the channels is
-    // not computed by this rank; of these, helper ranks compute `offloaded` channels per projection, and the
-    // others are skipped.
-    void begin_period(device::Stream& stream, double ratio, const std::vector<std::size_t>& offloaded = {});
+    // the weight changes of the old period. In the new period, this rank does not compute about the fraction
+    // `uncomputed_fraction` of the channels. Helper ranks compute some of these channels: `offloaded` has their
+    // number per projection, or is empty if there are none. The remaining ones are skipped.
+    void begin_period(device::Stream& stream, double uncomputed_fraction,
+                      const std::vector<std::size_t>& offloaded = {});
 
-    // Returns the channels that are skipped in this period, per weight, for Optimizer::update().
+    // Returns the channels that are skipped in this period, per weight, for Optimizer::update(). Weights of
+    // which no channel is skipped are absent.
     optim::SkippedChannelMap list_skipped_channels() const;
 
-    std::size_t bytes() const;
+    std::size_t bytes() const;  // bytes of the buffers of this object
 
     // Returns the state from which another Resizer of the same shapes can continue; called between two steps.
     // The tensors of the state are views of the memory of this object.
     model::ResizingState state() const;
-    // Restores a state that state() has returned. The caller has already filled the tensors of state(). Records
-    // no weight changes.
+    // Restores a saved state. `state` is the result of state() after the caller has overwritten it, including
+    // its tensors, with the saved values. Records no weight changes.
     void restore(const model::ResizingState& state);
 
 private:
     struct ProjectionChannels {
-        std::vector<double> variation;
-        std::vector<std::int32_t> kept_channels;
+        std::vector<double> variation;            // per channel: see model::choose_channels()
+        std::vector<std::int32_t> kept_channels;  // ascending
     };
 
     template <class Use>
     void for_each_weight(std::size_t projection, Use&& use) const;
     void update_variation(device::Stream& stream);
     void copy_weights(device::Stream& stream);
-    std::vector<std::size_t> plan_kept_counts(double ratio, const std::vector<std::size_t>& offloaded) const;
+    std::vector<std::size_t> plan_kept_counts(double uncomputed_fraction,
+                                              const std::vector<std::size_t>& offloaded) const;
     bool uses_variation() const { return config_.policy != model::ChannelPolicy::first; }
 
     ResizerConfig config_;
@@ -75,7 +82,7 @@ private:
     device::Buffer channel_change_;  // f64, one value per channel of the widest projection
     model::Resizing resizing_;
     std::vector<ProjectionChannels> channels_;
-    std::size_t period_ = 0;
+    std::size_t period_ = 0;  // number of the current period
 };
 
 }  // namespace trireme::stage

@@ -13,11 +13,15 @@ public:
     // Each buffer has room for a tensor (max_rows, width).
     RowBuffers(std::size_t max_rows, std::size_t width, device::DType dtype, device::MemorySpace memory_space);
 
-    device::Tensor take(std::size_t rows);  // (rows, width), contiguous
+    // Returns a contiguous tensor (rows, width), which is not cleared. Throws BugError if `rows` exceeds
+    // max_rows.
+    device::Tensor take(std::size_t rows);
+    // Frees the buffer of a tensor that take() has returned.
     void give_back(const device::Tensor& tensor);
 
+    // Allocates buffers until there are `count`, including those in use.
     void reserve(std::size_t count);
-    std::size_t count() const { return buffers_.size(); }
+    std::size_t count() const { return buffers_.size(); }  // number of allocated buffers
     std::size_t bytes_per_buffer() const { return max_rows_ * width_ * byte_size(dtype_); }
 
 private:

@@ -14,6 +14,7 @@ public:
     StashPool(std::size_t bytes_per_stash, device::MemorySpace memory_space)
         : bytes_per_stash_(bytes_per_stash), memory_space_(memory_space) {}
 
+    // Returns an empty stash.
     std::unique_ptr<ActivationStash> take() {
         if (free_stashes_.empty()) allocate_one();
         std::unique_ptr<ActivationStash> stash = std::move(free_stashes_.back());
@@ -25,10 +26,11 @@ public:
         free_stashes_.push_back(std::move(stash));
     }
 
+    // Allocates stashes until there are `count`, including those in use.
     void reserve(std::size_t count) {
         while (count_ < count) allocate_one();
     }
-    std::size_t bytes() const { return count_ * bytes_per_stash_; }  // of all stashes that have been allocated
+    std::size_t bytes() const { return count_ * bytes_per_stash_; }  // bytes of all allocated stashes
 
 private:
     void allocate_one() {
@@ -39,7 +41,7 @@ private:
     std::size_t bytes_per_stash_;
     device::MemorySpace memory_space_;
     std::vector<std::unique_ptr<ActivationStash>> free_stashes_;
-    std::size_t count_ = 0;
+    std::size_t count_ = 0;  // number of allocated stashes, including those in use
 };
 
 }  // namespace trireme::stage

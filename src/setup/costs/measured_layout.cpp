@@ -39,18 +39,19 @@ void check_layers(const plan::Profile& profile, const std::string& path, const c
     }
     const std::size_t bytes_per_value = byte_size(to_dtype(config.precision.dtype));
     for (std::size_t l = 0; l < layers.size(); ++l) {
-        const plan::LayerProfile& measured = profile.layers[l];
-        const std::size_t parameters = count_parameter_bytes(layers[l], bytes_per_value);
-        if (measured.name == find_kind(layers[l]) && measured.parameters == parameters) continue;
+        const plan::LayerProfile& layer_profile = profile.layers[l];
+        const std::size_t parameter_bytes = count_parameter_bytes(layers[l], bytes_per_value);
+        if (layer_profile.name == find_kind(layers[l]) && layer_profile.parameters == parameter_bytes) continue;
         throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
-                              " is ", measured.name, " with ", format_with_commas(measured.parameters),
-                              " bytes of parameters, that of ", model.name, " ", find_kind(layers[l]), " with ",
-                              format_with_commas(parameters), measuring_advice));
+                              " is ", layer_profile.name, " with ",
+                              format_with_commas(layer_profile.parameters), " bytes of parameters, that of ",
+                              model.name, " ", find_kind(layers[l]), " with ",
+                              format_with_commas(parameter_bytes), measuring_advice));
     }
 }
 
-// Returns the slowest link for a message with the rows of a micro-batch, among the links between equal replica
-// indices of the two stages.
+// Returns the slowest of the links between replica r of `from` and replica r of `to`, over all r, for a message
+// with the rows of a micro-batch.
 layout::Link find_slowest_link(const plan::RankProfiles& profiles, const layout::StageLayout& from,
                                const layout::StageLayout& to) {
     const auto bytes = static_cast<double>(profiles.kinds.front().layers.front().rows);
@@ -63,7 +64,7 @@ layout::Link find_slowest_link(const plan::RankProfiles& profiles, const layout:
     return slowest;
 }
 
-// Returns the device kinds of a stage's ranks, as indices into the profiles.
+// Returns the device kinds of a stage's ranks, as ascending indices into profiles.kinds.
 std::vector<std::size_t> list_kinds(const plan::RankProfiles& profiles, const layout::StageLayout& stage) {
     std::set<std::size_t> kinds;
     for (const layout::ReplicaLayout& replica : stage.replicas) {
@@ -72,8 +73,9 @@ std::vector<std::size_t> list_kinds(const plan::RankProfiles& profiles, const la
     return {kinds.begin(), kinds.end()};
 }
 
-// Raises the row buffers and in-flight micro-batches of a stage to the maximum that any team with this stage
-// needs for its program. A team's row buffers are divided among its `chunks` stages.
+// Raises the numbers of row buffers and in-flight micro-batches in `position`, the position of `stage`, to what
+// the programs of the teams that hold the stage need. A team's row buffers are divided among its `chunks`
+// stages.
 void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stage, std::size_t chunks,
                             layout::StagePosition& position) {
     for (const int team : proved.shape.holders[stage]) {
@@ -85,8 +87,8 @@ void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stag
     }
 }
 
-// Returns the costs that a stage's position adds. In an evaluation, a stage keeps the micro-batch that it
-// computes and those whose outputs are being sent, at most one per slot.
+// Returns the costs that the position of a stage adds to those of its layers. In an evaluation, a stage keeps
+// the micro-batch that it computes, and up to one micro-batch per slot whose output is being sent.
 layout::StagePosition make_stage_position(const plan::RankProfiles& profiles, const plan::Plan& trial,
                                           std::size_t stage, std::size_t chunks) {
     const std::vector<layout::StageLayout>& stages = trial.layout.stages;
@@ -102,7 +104,7 @@ layout::StagePosition make_stage_position(const plan::RankProfiles& profiles, co
 }
 
 // Throws ConfigError if the ranks have different device kinds: PipeDream's planner chooses how many ranks hold
-// a stage, not which of them.
+// a stage, not which ranks.
 void check_devices_are_equal(const plan::RankProfiles& profiles, const config::RunConfig& config, int ranks) {
     const std::vector<std::string> paths = list_profile_paths(config.costs.profiles);
     for (int rank = 1; rank < ranks; ++rank) {
@@ -113,8 +115,8 @@ void check_devices_are_equal(const plan::RankProfiles& profiles, const config::R
     }
 }
 
-// True if the schedule of this name keeps old weight versions. False for file names: the programs in a file are
-// read only after the layout is known.
+// True if `schedule` is the name of a schedule that keeps old weight versions. False for the name of a file:
+// the programs in a file are read only after the layout is known.
 bool schedule_stashes_weights(const std::string& schedule) {
     const schedule::Schedule* const found = schedule::find_schedule(schedule);
     return found != nullptr && found->stashes_weights;

@@ -19,18 +19,20 @@ namespace {
 
 bool has_no_ranks(const config::ProfileFile& file) { return !file.ranks; }
 
-// True if several files name no ranks: the device names of the ranks then decide which of them a rank uses.
+// True if several files name no ranks: device names then decide which of these files a rank uses.
 bool needs_device_names(const std::vector<config::ProfileFile>& files) {
     return std::ranges::count_if(files, has_no_ranks) > 1;
 }
 
+// Throws ConfigError if the file names a rank that the job does not have. The file must name ranks.
 void check_rank_span(const config::ProfileFile& file, std::size_t ranks) {
     if (static_cast<std::size_t>(file.ranks->last) < ranks) return;
     throw ConfigError(cat("--profile ", to_string(file), " names rank ", file.ranks->last, ", and the job has ",
                           ranks, ranks == 1 ? " rank" : " ranks", "; name ranks from 0 to ", ranks - 1));
 }
 
-// Returns per rank the file that names the rank, or null.
+// Returns per rank a pointer to the element of `files` that names the rank, or null. Throws ConfigError if two
+// files name the same rank, or if a file names a rank that the job does not have.
 std::vector<const config::ProfileFile*> find_file_per_rank(const std::vector<config::ProfileFile>& files,
                                                            std::size_t ranks) {
     std::vector<const config::ProfileFile*> file_per_rank(ranks, nullptr);
@@ -57,7 +59,7 @@ std::vector<int> list_ranks_without_file(const std::vector<const config::Profile
     return ranks;
 }
 
-// Returns the first interval of consecutive ranks.
+// Returns the first interval of consecutive ranks in `ranks`, which are ascending and not empty.
 config::RankSpan find_first_span(const std::vector<int>& ranks) {
     std::size_t count = 1;
     while (count < ranks.size() && ranks[count] == ranks.front() + static_cast<int>(count)) ++count;
@@ -65,7 +67,7 @@ config::RankSpan find_first_span(const std::vector<int>& ranks) {
 }
 
 // Returns the indices in `files` of the files that name no ranks. The key is the name of the device on which a
-// file was measured.
+// file was measured. Throws ConfigError if two of these files were measured on devices of the same name.
 std::map<std::string, std::size_t> find_file_by_device(const std::vector<config::ProfileFile>& files) {
     std::map<std::string, std::size_t> file_by_device;
     for (std::size_t f = 0; f < files.size(); ++f) {
@@ -97,9 +99,9 @@ std::map<std::string, std::size_t> find_file_by_device(const std::vector<config:
                           to_string(find_first_span(ranks)), "=FILE"));
 }
 
-// Returns one entry per interval of consecutive ranks that use the same file.
-std::vector<config::ProfileFile> set_ranks(const std::vector<config::ProfileFile>& files,
-                                           const std::vector<std::size_t>& file_index_per_rank) {
+// Returns one entry per interval of consecutive ranks that use the same file, in the order of ranks.
+std::vector<config::ProfileFile> make_files_with_ranks(const std::vector<config::ProfileFile>& files,
+                                                       const std::vector<std::size_t>& file_index_per_rank) {
     std::vector<config::ProfileFile> files_with_ranks;
     for (std::size_t rank = 0; rank < file_index_per_rank.size(); ++rank) {
         const int rank_id = static_cast<int>(rank);
@@ -113,7 +115,7 @@ std::vector<config::ProfileFile> set_ranks(const std::vector<config::ProfileFile
     return files_with_ranks;
 }
 
-// Returns per rank the index of its file. `devices` has the device name per rank.
+// Returns per rank the index of its file in `files`. `devices` has the device name per rank.
 std::vector<std::size_t> assign_file_indices(const std::vector<config::ProfileFile>& files,
                                              const std::vector<std::string>& devices) {
     const std::vector<const config::ProfileFile*> file_per_rank = find_file_per_rank(files, devices.size());
@@ -131,7 +133,7 @@ std::vector<std::size_t> assign_file_indices(const std::vector<config::ProfileFi
     return file_index_per_rank;
 }
 
-std::vector<std::string> list_simulated_names(const config::RunConfig& config, int ranks) {
+std::vector<std::string> list_simulated_device_names(const config::RunConfig& config, int ranks) {
     const SimulatedDevices devices = *read_simulated_devices(config, ranks);
     std::vector<std::string> names;
     for (int rank = 0; rank < ranks; ++rank) names.push_back(devices.find_device(rank).name);
@@ -163,26 +165,26 @@ void check_profile_ranks(const std::vector<config::ProfileFile>& files, int rank
 
 std::vector<config::ProfileFile> assign_files_to_devices(const std::vector<config::ProfileFile>& files,
                                                          const std::vector<std::string>& devices) {
-    return set_ranks(files, assign_file_indices(files, devices));
+    return make_files_with_ranks(files, assign_file_indices(files, devices));
 }
 
 config::RunConfig assign_profiles_to_ranks(config::RunConfig config, const comm::Session& session,
                                            comm::Communicator& control) {
     std::vector<config::ProfileFile>& files = config.costs.profiles;
     if (!needs_device_names(files)) return config;
-    const bool are_gpus = config.precision.device == config::DeviceKind::cuda;
+    const bool uses_gpus = config.precision.device == config::DeviceKind::cuda;
     std::vector<std::string> devices =
-        all_gather(control, are_gpus ? device::selected_gpu().name : device::read_processor_name());
+        all_gather(control, uses_gpus ? device::selected_gpu().name : device::read_processor_name());
     std::ostringstream indices;
     run_or_fail_together(control, [&] {
         if (session.rank() != 0) return;
-        if (!config.costs.cluster.empty()) devices = list_simulated_names(config, session.size());
+        if (!config.costs.cluster.empty()) devices = list_simulated_device_names(config, session.size());
         for (const std::size_t file : assign_file_indices(files, devices)) indices << file << ' ';
     });
-    std::istringstream choices(all_gather(control, indices.str()).front());
+    std::istringstream indices_of_rank_0(all_gather(control, indices.str()).front());
     std::vector<std::size_t> file_index_per_rank;
-    for (std::size_t file = 0; choices >> file;) file_index_per_rank.push_back(file);
-    files = set_ranks(files, file_index_per_rank);
+    for (std::size_t file = 0; indices_of_rank_0 >> file;) file_index_per_rank.push_back(file);
+    files = make_files_with_ranks(files, file_index_per_rank);
     return config;
 }
 

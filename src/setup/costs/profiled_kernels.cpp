@@ -10,6 +10,7 @@
 namespace trireme::setup {
 namespace {
 
+// Returns nothing if the profile has no kernels. `path` is the file of the profile.
 std::optional<ProfiledKernels> make_profiled_kernels(const plan::Profile& profile, const std::string& path) {
     if (profile.kernels.empty()) return std::nullopt;
     return ProfiledKernels{.times = plan::KernelTimes(profile.kernels),

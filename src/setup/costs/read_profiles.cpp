@@ -41,16 +41,16 @@ void check_same_model_and_microbatch(const plan::Profile& first, const plan::Pro
                           ", which is of ", first.model, "; measure both with the same options of the model"));
 }
 
-// Returns per rank the index of its path, up to the last rank that a file names. Ranks that no file names have
-// index 0.
+// Returns per rank the index in `paths` of its file, up to the last rank that a file names. A rank that no file
+// names has index 0.
 std::vector<std::size_t> find_kind_per_rank(const std::vector<config::ProfileFile>& files,
                                             const std::vector<std::string>& paths) {
     std::vector<std::size_t> kind_per_rank;
     for (const config::ProfileFile& file : files) {
         if (!file.ranks) continue;
         const auto [first, last] = *file.ranks;
-        const auto end = static_cast<std::size_t>(last) + 1;
-        if (kind_per_rank.size() < end) kind_per_rank.resize(end);
+        const auto rank_count = static_cast<std::size_t>(last) + 1;
+        if (kind_per_rank.size() < rank_count) kind_per_rank.resize(rank_count);
         const auto kind = static_cast<std::size_t>(std::ranges::find(paths, file.path) - paths.begin());
         std::fill(kind_per_rank.begin() + first, kind_per_rank.begin() + last + 1, kind);
     }
@@ -61,13 +61,13 @@ std::vector<std::size_t> find_kind_per_rank(const std::vector<config::ProfileFil
 
 std::vector<std::string> list_profile_paths(const std::vector<config::ProfileFile>& files) {
     std::vector<std::string> paths;
-    const auto add = [&](const config::ProfileFile& file) {
+    const auto add_path = [&](const config::ProfileFile& file) {
         if (std::ranges::find(paths, file.path) == paths.end()) paths.push_back(file.path);
     };
     for (const config::ProfileFile& file : files) {
-        if (!file.ranks) add(file);
+        if (!file.ranks) add_path(file);
     }
-    std::ranges::for_each(files, add);
+    std::ranges::for_each(files, add_path);
     return paths;
 }
 

@@ -9,12 +9,14 @@
 
 namespace trireme::setup {
 
-// Returns each path once. A file without ranks, which serves all ranks that no other file names, comes first.
+// Returns the path of each file, without duplicates. The path of a file without ranks comes first: this file
+// serves all ranks that no other file names.
 std::vector<std::string> list_profile_paths(const std::vector<config::ProfileFile>& files);
 
-// Returns one profile per path; there must be at least one. check_profile_ranks() must have accepted the files.
-// Throws ConfigError if a file cannot be read, is no profile, was measured with another dtype than that of the
-// run, or with another model or micro-batch than the first file.
+// Returns one profile per path, in the order of list_profile_paths(). --profile must be set, and
+// check_profile_ranks() must have accepted its files. Throws ConfigError if a file cannot be read, is no
+// profile, or was measured with another dtype than that of the run. Throws ConfigError, too, if the model or
+// micro-batch of a file differs from that of the first file.
 plan::RankProfiles read_profiles(const config::RunConfig& config);
 
 }  // namespace trireme::setup

@@ -9,18 +9,18 @@
 namespace trireme::setup {
 namespace {
 
-// Makes a plan with the costs of the profiles. The schedule may split the backward passes of the stages for
-// which `may_split` is true, and their costs are those of split passes. Stages with full recomputation keep
-// whole passes in any case.
+// Makes a plan with the costs of the profiles. `may_split` has one entry per stage: true if the schedule may
+// split the backward passes of the stage. Such a stage has the costs of split passes. A stage with full
+// recomputation always keeps whole passes and their costs.
 plan::Plan make_plan_with_profiles(const plan::RankProfiles& profiles, plan::PlanWish wish,
                                    std::vector<bool> may_split) {
     const plan::Plan outline = make_plan_without_programs(wish);
-    std::vector<bool> in_halves = may_split;
-    for (std::size_t s = 0; s < in_halves.size(); ++s) {
-        if (outline.recompute[s] == plan::Recompute::full) in_halves[s] = false;
+    std::vector<bool> splits_backward = may_split;
+    for (std::size_t s = 0; s < splits_backward.size(); ++s) {
+        if (outline.recompute[s] == plan::Recompute::full) splits_backward[s] = false;
     }
     wish.may_split = std::move(may_split);
-    wish.costs = compute_stage_costs(profiles, outline, in_halves);
+    wish.costs = compute_stage_costs(profiles, outline, splits_backward);
     return make_plan(wish);
 }
 
