@@ -10,13 +10,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// Returns the words of normalize_answer(text).
 Words split_words(const std::string& text) {
-    std::string plain;
+    std::string plain_text;
     for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
-        if (std::ispunct(byte) == 0) plain += static_cast<char>(std::tolower(byte));
+        if (std::ispunct(byte) == 0) plain_text += static_cast<char>(std::tolower(byte));
     }
-    std::istringstream stream(plain);
+    std::istringstream stream(plain_text);
     Words words;
     for (std::string word; stream >> word;) {
         if (word != "a" && word != "an" && word != "the") words.push_back(word);
@@ -24,7 +25,8 @@ Words split_words(const std::string& text) {
     return words;
 }
 
-// Returns the number of words that both answers have in common; a repeated word counts repeatedly.
+// Returns the number of words that both answers contain. A word that occurs m times in one answer and n times
+// in the other counts min(m, n) times.
 std::size_t count_shared_words(const Words& predicted, const Words& correct) {
     std::map<std::string, std::size_t> unmatched_counts;
     for (const std::string& word : correct) ++unmatched_counts[word];
@@ -39,10 +41,10 @@ std::size_t count_shared_words(const Words& predicted, const Words& correct) {
 }
 
 AnswerScore score_one(const Words& predicted, const Words& correct) {
-    const bool is_equal = predicted == correct;
-    if (predicted.empty() || correct.empty()) return {is_equal ? 1.0 : 0.0, is_equal ? 1.0 : 0.0};
+    const bool are_equal = predicted == correct;
+    if (predicted.empty() || correct.empty()) return {are_equal ? 1.0 : 0.0, are_equal ? 1.0 : 0.0};
     const auto shared_count = static_cast<double>(count_shared_words(predicted, correct));
-    return {is_equal ? 1.0 : 0.0, 2 * shared_count / static_cast<double>(predicted.size() + correct.size())};
+    return {are_equal ? 1.0 : 0.0, 2 * shared_count / static_cast<double>(predicted.size() + correct.size())};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 namespace trireme::rank {
 namespace {
 
+// Returns a view of `values` as a matrix with `rows` rows.
 template <class T>
 device::ConstTensor make_view(const std::vector<T>& values, std::size_t rows = 1) {
     const std::size_t columns = rows == 0 ? 0 : values.size() / rows;
@@ -26,7 +27,7 @@ stage::BatchShape make_batch_shape(const setup::Job& job, const plan::Microbatch
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += is_packed ? length : microbatch.padded_length;
     }
-    const bool predicts_answers = job.corpus && job.model.task == Task::span;  // the answers are not rows
+    const bool predicts_answers = job.corpus && job.model.task == Task::span;  // targets are answers, not rows
     shape.predicted_rows = predicts_answers ? 0 : count_targets(job, microbatch.samples);
     return shape;
 }
@@ -39,7 +40,7 @@ BatchView::BatchView(const data::Batch& batch, device::GpuUploader* uploader) {
         targets_.push_back(batch.targets[static_cast<std::size_t>(row)]);
     }
     const std::size_t segments = shape_.segments.size();
-    const std::size_t patches = batch.rows() - segments;  // for images: all rows except the class tokens
+    const std::size_t patches = batch.rows() - segments;  // for images: all rows but one class token per image
     view_ = {.tokens = make_view(batch.tokens),
              .positions = make_view(batch.positions),
              .types = make_view(batch.types),

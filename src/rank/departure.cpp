@@ -13,7 +13,7 @@ constexpr double departure_seconds = 5;  // how long confirm_joint_exit() waits 
 std::unique_ptr<comm::Communicator> make_departure_group(const comm::Session& session) {
     auto group = session.make_group_of_all_ranks(
         "departure", {.stall_seconds = session.stall_seconds(), .expects_stall = true});
-    group->set_stall_seconds(departure_seconds);
+    group->set_stall_seconds(departure_seconds);  // making the group may take longer
     return group;
 }
 
@@ -27,7 +27,7 @@ bool Departure::confirm_joint_exit() {
     try {
         barrier(*group_);
     } catch (const ResourceError&) {
-        return false;  // the barrier stalled: some ranks do not want to leave
+        return false;  // the barrier stalled: some ranks have not called this function
     }
     return true;
 }

@@ -10,44 +10,47 @@
 namespace trireme::rank {
 namespace {
 
-// Sums over the micro-batches whose last stage this rank executed; after sum_over_ranks(), over all
-// micro-batches.
+// Sums over the micro-batches of which this rank has results (see StepResult); after all_reduce_sums(), over
+// all micro-batches.
 struct ScoreSums {
-    double loss = 0, targets = 0;
+    double loss = 0;
+    double targets = 0;        // number of terms of the loss
     double correct = 0;        // number of correctly predicted targets
     double exact = 0, f1 = 0;  // scores of predicted answers, see AnswerScore
 };
 
-ScoreSums sum_over_ranks(comm::Communicator& group, const ScoreSums& local_sums) {
+// Collective over `group`. Returns equal bits on all ranks.
+ScoreSums all_reduce_sums(comm::Communicator& group, const ScoreSums& local_sums) {
     const std::array fields{local_sums.loss, local_sums.targets, local_sums.correct, local_sums.exact,
                             local_sums.f1};
-    const std::vector<double> all = all_gather(group, fields);
+    const std::vector<double> gathered = all_gather(group, fields);
     ScoreSums total;
-    for (std::size_t i = 0; i < all.size(); i += fields.size()) {
-        total.loss += all[i];
-        total.targets += all[i + 1];
-        total.correct += all[i + 2];
-        total.exact += all[i + 3];
-        total.f1 += all[i + 4];
+    for (std::size_t i = 0; i < gathered.size(); i += fields.size()) {
+        total.loss += gathered[i];
+        total.targets += gathered[i + 1];
+        total.correct += gathered[i + 2];
+        total.exact += gathered[i + 3];
+        total.f1 += gathered[i + 4];
     }
     return total;
 }
 
-// Returns the text of the predicted answer: of the rows `first` to `last` of the sample, which has the form
-// [CLS] question [SEP] context [SEP]. The corpus stores the question and the context without these special
-// tokens, two of which precede the context.
+// Returns the text of the predicted answer, which is in rows `first` to `last` (inclusive) of the sample. If
+// there is no answer, both are -1 and the text is empty. The rows of a sample are [CLS] question [SEP] context
+// [SEP]. The corpus stores only question and context; two special tokens precede the context in the sample.
 std::string decode_predicted_answer(const setup::Job& job, const data::Sample& sample, std::int32_t first,
                                     std::int32_t last) {
-    constexpr std::int32_t special_tokens_before = 2;
-    if (first < special_tokens_before) return {};
+    constexpr std::int32_t special_tokens_before_context = 2;
+    if (first < special_tokens_before_context) return {};
     std::vector<std::uint32_t> tokens;
-    job.corpus->read(sample.row, static_cast<std::uint64_t>(first - special_tokens_before),
+    job.corpus->read(sample.row, static_cast<std::uint64_t>(first - special_tokens_before_context),
                      static_cast<std::uint64_t>(last - first + 1), tokens);
     return job.tokenizer->decode(tokens);
 }
 
-void score_answers(const setup::Job& job, const plan::Microbatch& microbatch, const model::LossState& outcome,
-                   ScoreSums& sums) {
+// Adds the scores of the predicted answers of a micro-batch to `sums`.
+void add_answer_scores(const setup::Job& job, const plan::Microbatch& microbatch,
+                       const model::LossState& outcome, ScoreSums& sums) {
     for (std::size_t s = 0; s < microbatch.samples.size(); ++s) {
         const data::Sample& sample = job.samples.validation[microbatch.samples[s].sample];
         const std::string text =
@@ -58,19 +61,20 @@ void score_answers(const setup::Job& job, const plan::Microbatch& microbatch, co
     }
 }
 
-void add(const setup::Job& job, const plan::Microbatch& microbatch, const data::Batch& batch,
-         const model::LossState& outcome, ScoreSums& sums) {
+void add_outcome(const setup::Job& job, const plan::Microbatch& microbatch, const data::Batch& batch,
+                 const model::LossState& outcome, ScoreSums& sums) {
     sums.loss += outcome.loss;
     sums.targets += static_cast<double>(batch.target_count);
-    if (job.model.task == Task::span) return score_answers(job, microbatch, outcome, sums);
+    if (job.model.task == Task::span) return add_answer_scores(job, microbatch, outcome, sums);
     for (std::size_t i = 0; i < outcome.choices.size(); ++i) {
         const auto row = static_cast<std::size_t>(batch.predicted_rows[i]);
         sums.correct += outcome.choices[i] == batch.targets[row] ? 1 : 0;
     }
 }
 
-// Evaluates the given micro-batches in one execution of the evaluation programs. If the programs execute more
-// micro-batches than that, the remaining ones are empty.
+// Evaluates micro-batches in one round, that is, one execution of the evaluation programs. Adds this rank's
+// results to `sums`. `microbatch_visits` has the samples of each micro-batch. If the programs execute more
+// micro-batches, the additional ones are empty.
 void evaluate_round(RankModel& model, device::Stream& stream, const setup::Job& job,
                     const setup::PlanState& current,
                     std::span<const std::vector<plan::SampleVisit>> microbatch_visits, ScoreSums& sums) {
@@ -86,7 +90,7 @@ void evaluate_round(RankModel& model, device::Stream& stream, const setup::Job& 
     }
     for (const auto& [m, outcome] : model.execute(stream, programs, batches).outcomes) {
         const auto index = static_cast<std::size_t>(m);
-        add(job, microbatches[index], batches[index], outcome, sums);
+        add_outcome(job, microbatches[index], batches[index], outcome, sums);
     }
 }
 
@@ -104,28 +108,28 @@ records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, c
     const std::size_t microbatch_count =
         (samples + current.microbatch_samples - 1) / current.microbatch_samples;
     const auto microbatch_visits = cut_into_microbatches(list_sample_visits(samples), microbatch_count);
-    const auto max_round_size = static_cast<std::size_t>(current.plan.evaluation.shape.microbatches);
+    const auto microbatches_per_round = static_cast<std::size_t>(current.plan.evaluation.shape.microbatches);
     Progress progress("evaluation", "micro-batches", static_cast<double>(microbatch_count),
                       job.config.run.quiet || control.rank() != 0);
     ScoreSums local_sums;
-    for (std::size_t begin = 0; begin < microbatch_count; begin += max_round_size) {
-        const auto round =
-            std::span(microbatch_visits).subspan(begin, std::min(max_round_size, microbatch_count - begin));
+    for (std::size_t begin = 0; begin < microbatch_count; begin += microbatches_per_round) {
+        const auto round = std::span(microbatch_visits)
+                               .subspan(begin, std::min(microbatches_per_round, microbatch_count - begin));
         evaluate_round(model, stream, job, current, round, local_sums);
-        barrier(control);  // otherwise a fast rank could believe that slower ranks are dead
+        barrier(control);  // otherwise a fast rank could get far ahead, and its waits would count as stalls
         progress.advance(static_cast<double>(round.size()));
     }
     progress.finish();
-    const ScoreSums total = sum_over_ranks(control, local_sums);
+    const ScoreSums total = all_reduce_sums(control, local_sums);
     records::Evaluation result{
-        .samples = samples + job.samples.skipped_questions,  // skipped ones count as wrong
+        .samples = samples + job.samples.skipped_questions,  // skipped questions count as wrong
         .targets = static_cast<std::size_t>(total.targets),
         .loss = total.loss / total.targets,
         .has_perplexity = job.model.has_vocabulary_head()};
-    const auto count = static_cast<double>(result.samples);
+    const auto sample_count = static_cast<double>(result.samples);
     if (job.model.task == Task::span) {
-        result.exact_match = total.exact / count;
-        result.f1 = total.f1 / count;
+        result.exact_match = total.exact / sample_count;
+        result.f1 = total.f1 / sample_count;
     } else if (job.model.task != Task::language) {
         result.accuracy = total.correct / total.targets;
     }

@@ -13,27 +13,30 @@ int find_index(const std::vector<int>& pipe, int rank) {
     return static_cast<int>(std::ranges::lower_bound(pipe, rank) - pipe.begin());
 }
 
-// Between teams of equal size, each rank sends to the rank with the same index. Otherwise any rank of a team
-// may send rows to any rank of the other team.
-void add_pairs(const std::vector<int>& from, const std::vector<int>& to, const std::vector<int>& pipe,
-               std::set<comm::RankPair>& pairs) {
-    for (std::size_t sender = 0; sender < from.size(); ++sender) {
-        for (std::size_t receiver = 0; receiver < to.size(); ++receiver) {
-            if (from.size() == to.size() && sender != receiver) continue;
-            pairs.insert({find_index(pipe, from[sender]), find_index(pipe, to[receiver])});
+// Adds the pairs of ranks over which one team sends activations to another. Between teams of equal size, each
+// rank sends to the rank with the same index in its team. Otherwise every sender may send rows to every
+// receiver.
+void add_team_pairs(const std::vector<int>& senders, const std::vector<int>& receivers,
+                    const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
+    for (std::size_t s = 0; s < senders.size(); ++s) {
+        for (std::size_t r = 0; r < receivers.size(); ++r) {
+            if (senders.size() == receivers.size() && s != r) continue;
+            pairs.insert({find_index(pipe, senders[s]), find_index(pipe, receivers[r])});
         }
     }
 }
 
-void add_pairs(const schedule::PipelineShape& shape, const std::vector<layout::Team>& teams,
-               const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
+// Adds the pairs of ranks of `pipe` that exchange activations in the programs of shape `shape`.
+void add_pipe_pairs(const schedule::PipelineShape& shape, const std::vector<layout::Team>& teams,
+                    const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
     for (int stage = 1; stage < shape.stages(); ++stage) {
         for (int m = 0; m < shape.microbatches; ++m) {
-            const int from = shape.find_executor(stage - 1, m);
-            const int to = shape.find_executor(stage, m);
-            const std::vector<int>& senders = teams[static_cast<std::size_t>(from)].ranks;
-            if (from == to || !std::ranges::binary_search(pipe, senders.front())) continue;
-            add_pairs(senders, teams[static_cast<std::size_t>(to)].ranks, pipe, pairs);
+            const int sending_team = shape.find_executor(stage - 1, m);
+            const int receiving_team = shape.find_executor(stage, m);
+            const std::vector<int>& senders = teams[static_cast<std::size_t>(sending_team)].ranks;
+            const bool is_in_pipe = std::ranges::binary_search(pipe, senders.front());
+            if (sending_team == receiving_team || !is_in_pipe) continue;
+            add_team_pairs(senders, teams[static_cast<std::size_t>(receiving_team)].ranks, pipe, pairs);
         }
     }
 }
@@ -82,12 +85,12 @@ void extend_to_gpu(std::unique_ptr<comm::Communicator>& group, const std::vector
 std::vector<comm::RankPair> find_stage_pairs(const plan::Plan& plan, const std::vector<int>& pipe) {
     std::set<comm::RankPair> pairs;
     for (const plan::ProvedPrograms* const programs : {&plan.training, &plan.evaluation})
-        add_pairs(programs->shape, plan.teams, pipe, pairs);
+        add_pipe_pairs(programs->shape, plan.teams, pipe, pairs);
     return {pairs.begin(), pairs.end()};
 }
 
 std::vector<comm::RankPair> reverse_pairs(std::vector<comm::RankPair> pairs) {
-    for (auto& [from, to] : pairs) std::swap(from, to);
+    for (auto& [sender, receiver] : pairs) std::swap(sender, receiver);
     std::ranges::sort(pairs);
     return pairs;
 }

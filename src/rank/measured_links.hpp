@@ -1,4 +1,4 @@
-// Measures latency and bandwidth between ranks with messages.
+// Measures latency and bandwidth between ranks by sending tensors in host memory.
 #pragma once
 
 #include "trireme/comm/communicator.hpp"
@@ -6,8 +6,9 @@
 
 namespace trireme::rank {
 
-// Collective over `all`, which has all ranks. Returns the slowest link within teams, and the slower one of the
-// links from rank 0 to rank 1 and to the last rank. `team` is this rank's tensor group; null if it has none.
+// Collective over `all`, which has all ranks. Returns the slowest of the links between the first two ranks of
+// each team, and the slower of two links of rank 0: to rank 1 and to the last rank. A link that does not exist
+// has default values. `team` is this rank's tensor group; null if this rank is idle or alone in its team.
 layout::RankLinks measure_rank_links(comm::Communicator* team, comm::Communicator& all);
 
 }  // namespace trireme::rank

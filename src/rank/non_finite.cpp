@@ -11,21 +11,21 @@
 namespace trireme::rank {
 namespace {
 
-// The values that ranks gather to find the earliest finding, which is the lexicographically smallest. `count`
-// is the number of values.
+// The numbers by which findings are compared; the earliest finding has the lexicographically smallest numbers.
+// `is_derived` is 1 unless is_origin(). `count` is the number of fields.
 struct FindingField {
     enum : std::size_t { is_absent, is_derived, microbatch, is_backward, stage, count };
 };
 
-// A kernel is the origin of non-finite values if its inputs are finite, or if its non-finite input is a
-// parameter. Otherwise the input came from a message, a reduction over ranks or the data.
+// True if the kernel is the origin of non-finite values: its inputs are finite, or its non-finite input is a
+// parameter. Otherwise the non-finite input came from a message, a reduction over ranks or the data.
 bool is_origin(const NonFiniteFinding& finding) {
     return !finding.kernel_output.input || !finding.parameter.empty();
 }
 
-// Origins come before other findings. Apart from that, findings compare by micro-batch, and then in the order
-// in which a micro-batch passes the stages. Gradient reductions (with a negative micro-batch) come after all
-// micro-batches.
+// A rank without a finding comes last. Origins come before findings that are no origins. Within each of these
+// two classes, the order is that of the micro-batches, and then the order in which a micro-batch passes the
+// stages. Gradient reductions (with a negative micro-batch) come after all micro-batches.
 std::array<double, FindingField::count> to_fields(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
     const kernels::KernelContext& context = finding->kernel_output.context;
@@ -64,9 +64,10 @@ std::string describe(const NonFiniteFinding& finding, int rank) {
                describe(output), describe_cause(finding));
 }
 
-// Returns the name of the tensor that contains an address; empty if none does.
-std::string find_name(const void* address, const std::vector<model::ParameterSpec>& specs,
-                      const model::ParameterTensors& tensors) {
+// Returns the name of the parameter whose tensor in `tensors` contains `address`; empty if no tensor contains
+// it.
+std::string find_parameter_name(const void* address, const std::vector<model::ParameterSpec>& specs,
+                                const model::ParameterTensors& tensors) {
     const std::less<const void*> is_before;
     for (std::size_t i = 0; i < specs.size(); ++i) {
         const device::ConstTensor tensor = tensors[i];
@@ -82,8 +83,9 @@ NonFiniteFinding make_finding(const kernels::NonFiniteOutput& kernel_output,
                               const stage::LocalParameters& parameters) {
     NonFiniteFinding finding{.kernel_output = kernel_output};
     if (!kernel_output.input) return finding;
-    finding.parameter = find_name(kernel_output.input->data, parameters.specs(), parameters.values());
-    finding.gradient = find_name(kernel_output.input->data, parameters.specs(), parameters.gradients());
+    finding.parameter = find_parameter_name(kernel_output.input->data, parameters.specs(), parameters.values());
+    finding.gradient =
+        find_parameter_name(kernel_output.input->data, parameters.specs(), parameters.gradients());
     return finding;
 }
 
@@ -99,13 +101,13 @@ bool can_repeat_step(const plan::ProvedPrograms& training, config::OnNan on_nan)
 std::string describe_first_finding(comm::Communicator& control,
                                    const std::optional<NonFiniteFinding>& own_finding) {
     constexpr std::size_t width = FindingField::count;
-    const std::vector<double> all = all_gather(control, to_fields(own_finding));
+    const std::vector<double> all_fields = all_gather(control, to_fields(own_finding));
     const std::vector<std::string> texts =
         all_gather(control, own_finding ? describe(*own_finding, control.rank()) : "");
     std::size_t first_rank = 0;
     for (std::size_t rank = 1; rank < texts.size(); ++rank) {
-        const auto* const candidate = &all[rank * width];
-        const auto* const best = &all[first_rank * width];
+        const auto* const candidate = &all_fields[rank * width];
+        const auto* const best = &all_fields[first_rank * width];
         if (std::lexicographical_compare(candidate, candidate + width, best, best + width)) first_rank = rank;
     }
     return texts[first_rank];

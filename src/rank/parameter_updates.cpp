@@ -9,7 +9,7 @@
 namespace trireme::rank {
 namespace {
 
-// The numbers that each rank posts before the update of a step. `count` is the number of fields.
+// The numbers that each rank posts for a step. `count` is the number of fields.
 struct NormFields {
     enum : std::size_t { loss, square_sum, count };
 };
@@ -62,8 +62,8 @@ void ParameterUpdates::forget_first() {
 
 void ParameterUpdates::post_norms() {
     for (; model_.has_summed(posted_steps_); ++posted_steps_) {
-        StepUpdate& step = mutable_update(posted_steps_);
-        const std::size_t copy = find_copy(posted_steps_);
+        StepUpdate& step = find_mutable_update(posted_steps_);
+        const std::size_t copy = find_gradient_copy_index(posted_steps_);
         step.square_sum = compute_sum_of_squares(stream_, model_.stages().parameters().gradients(copy),
                                                  exchanges_[copy].own_shards(), *scratch_);
         norm_gather_.post(std::array{model_.sum_own_losses(posted_steps_), step.square_sum});
@@ -78,8 +78,8 @@ void ParameterUpdates::await_moments(std::unique_ptr<OptimizerStateMove> moments
     arrival_span_.emplace(trace_, device::TraceLane::state, "moments");
 }
 
-// A rank waits for moments only after its gradients have been reduced, so ranks cannot wait for each other in a
-// circle.
+// In a step, a rank waits for moments only after its gradients have been reduced. So the waits of ranks cannot
+// form a cycle.
 void ParameterUpdates::finish_moments() {
     if (!awaited_moments_) return;
     const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for moments");
@@ -89,8 +89,8 @@ void ParameterUpdates::finish_moments() {
 }
 
 void ParameterUpdates::update(int step_index) {
-    StepUpdate& step = mutable_update(step_index);
-    const std::size_t copy = find_copy(step_index);
+    StepUpdate& step = find_mutable_update(step_index);
+    const std::size_t copy = find_gradient_copy_index(step_index);
     {
         const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
@@ -109,23 +109,22 @@ void ParameterUpdates::update(int step_index) {
     apply(step, copy);
 }
 
-// Returns the same value on all ranks.
 bool ParameterUpdates::validate(int step_index) {
-    StepUpdate& step = mutable_update(step_index);
+    StepUpdate& step = find_mutable_update(step_index);
     if (step.is_norm_known) return true;
     receive_norm(step);
     if (may_speculate_) return true;
-    roll_back(step, find_copy(step_index));
+    roll_back(step, find_gradient_copy_index(step_index));
     step.is_rolled_back = true;
     return false;
 }
 
-// The summed loss and the global norm have equal bits on all ranks, so either all ranks skip the update or none
-// does.
+// The summed loss and the global norm have equal bits on all ranks of the update group, so either all these
+// ranks skip the update, or none of them does.
 void ParameterUpdates::receive_norm(StepUpdate& step) {
-    const comm::GatheredNumbers all = take_traced(norm_gather_, trace_, "wait for norms");
-    const double norm = std::sqrt(all.sum(NormFields::square_sum));
-    const bool is_finite = std::isfinite(all.sum(NormFields::loss)) && std::isfinite(norm);
+    const comm::GatheredNumbers gathered = take_traced(norm_gather_, trace_, "wait for norms");
+    const double norm = std::sqrt(gathered.sum(NormFields::square_sum));
+    const bool is_finite = std::isfinite(gathered.sum(NormFields::loss)) && std::isfinite(norm);
     if (!is_finite && job_.config.run.on_nan == config::OnNan::stop) has_diverged_ = true;
     step.is_skipped = !is_finite || has_diverged_;
     step.clip_scale = optim::compute_clip_scale(norm, job_.config.optimizer.clip);
@@ -144,6 +143,7 @@ void ParameterUpdates::apply(const StepUpdate& step, std::size_t copy) {
 void ParameterUpdates::roll_back(const StepUpdate& step, std::size_t copy) {
     optimizer_->restore_backup(stream_, model_.stages().parameters().values());
     if (!step.is_skipped) return apply(step, copy);
+    // Restores the shards that other ranks update; the backup has only those of this rank.
     if (current_.plan.shards_optimizer) exchanges_[copy].all_gather_values();
 }
 
@@ -153,11 +153,12 @@ void ParameterUpdates::join_update() {
     norm_gather_.take();
 }
 
-// No kernel has read the reduced gradients yet. The kernels that compute their norm do, so `check` sees them.
+// The kernels that compute the gradient norm are the first kernels that read the reduced gradients. `check`
+// checks the inputs of these kernels.
 void ParameterUpdates::check_gradients(kernels::ValueCheck& check) {
     stage::GradientExchange& exchange = exchanges_.front();
     exchange.finish();
-    check.begin_pass(-1, -1, true);
+    check.begin_pass(-1, -1, true);  // no stage and no micro-batch
     check.begin_layer("gradient norm");
     compute_sum_of_squares(stream_, model_.stages().parameters().gradients(), exchange.own_shards(), *scratch_);
 }

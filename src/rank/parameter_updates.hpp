@@ -17,36 +17,40 @@
 
 namespace trireme::rank {
 
-// The update after one step.
+// The update of one step.
 struct StepUpdate {
     double learning_rate = 0;
     double square_sum = 0;       // sum of squares of this rank's shards of the reduced gradients
     double clip_scale = 1;       // factor that clips the global gradient norm
     bool is_norm_known = false;  // the global norm, `clip_scale` and `is_skipped` are known
-    // No update, because loss or gradients are not finite, or an earlier step diverged.
+    // There is no update, because loss or gradients are not finite, or because an earlier step diverged.
     bool is_skipped = false;
-    bool is_rolled_back = false;  // the speculative update was wrong, so it has been rolled back and redone
+    // The speculative update was invalid and has been rolled back; it has been redone unless `is_skipped`.
+    bool is_rolled_back = false;
 };
 
 class ParameterUpdates {
 public:
-    // All arguments must outlive this object.
+    // All arguments must outlive this object. `trace` may be null.
     ParameterUpdates(const setup::Job& job, const setup::PlanState& current, RankModel& model,
                      device::Stream& stream, device::Trace* trace);
 
     // The functions from here to join_update() are called in the order of the steps, which are numbered from 0
-    // in each segment. A rank without a stage calls only begin_segment(), add_step() and join_update().
+    // in each segment. An idle rank calls only begin_segment(), add_step() and join_update().
     void begin_segment();
     void add_step(double learning_rate);
-    // Posts this rank's loss and sum of squares for each step whose gradients have been reduced. Never waits.
+    // Posts this rank's loss and sum of squares of each step whose gradients have been reduced since the last
+    // call. Progresses a move of moments if there is one. Never waits.
     void post_norms();
-    // Updates the parameters of all stages. If the schedule has speculative updates, does not wait for the
-    // global norm, unless the last known norm required clipping or skipping.
+    // Waits for the reduced gradients, then updates the parameters of all stages. If the schedule has
+    // speculative updates, does not wait for the global norm, unless the last known norm required clipping or
+    // skipping.
     void update(int step);
-    // Waits for the global norm of a step whose update was speculative. Returns true if the update was right;
-    // otherwise rolls it back, redoes it unless it must be skipped, and returns false.
+    // Waits for the global norm of a step whose update was speculative. Returns true if the update was valid;
+    // otherwise rolls it back, redoes it unless it must be skipped, and returns false. Returns true at once if
+    // the update was not speculative. The result is equal on all ranks.
     bool validate(int step);
-    // Called instead of update() on a rank without a stage.
+    // Called instead of update() on an idle rank. Posts zeros and waits for the global norm.
     void join_update();
 
     const StepUpdate& find_update(int step) const {
@@ -54,26 +58,28 @@ public:
     }
     void forget_first();  // removes the earliest added step
 
-    // Reduces the gradients of a step that is repeated with value checks, and lets `check` read the reduced
-    // gradients.
+    // Waits for the reduced gradients of a step that is repeated with value checks, and checks their values
+    // with `check`, the value check of the stream.
     void check_gradients(kernels::ValueCheck& check);
 
     // Sets a function that is called before each update.
     void set_before_update_callback(std::function<void()> call) { before_update_ = std::move(call); }
     // Sets the pruned channels, whose weights get no weight decay.
     void exempt_from_decay(optim::SkippedChannelMap pruned) { undecayed_channels_ = std::move(pruned); }
-    // Hands over a move of moments from other ranks, which continues until the next update.
+    // Hands over a move of moments from other ranks. The next update waits until the move is complete.
     void await_moments(std::unique_ptr<OptimizerStateMove> moments);
-    // Waits until this move is complete.
+    // Waits until the move is complete; no-op without a move.
     void finish_moments();
 
-    // Null if the rank has no stage.
+    // Null on an idle rank.
     optim::Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }
     const optim::Optimizer* optimizer() const { return optimizer_ ? &*optimizer_ : nullptr; }
 
 private:
-    StepUpdate& mutable_update(int step) { return steps_[static_cast<std::size_t>(step - forgotten_steps_)]; }
-    std::size_t find_copy(int step) const { return model_.stages().find_gradient_copy(step); }
+    StepUpdate& find_mutable_update(int step) {
+        return steps_[static_cast<std::size_t>(step - forgotten_steps_)];
+    }
+    std::size_t find_gradient_copy_index(int step) const { return model_.stages().find_gradient_copy(step); }
     void receive_norm(StepUpdate& step);
     void apply(const StepUpdate& step, std::size_t copy);
     void roll_back(const StepUpdate& step, std::size_t copy);
@@ -84,20 +90,20 @@ private:
     device::Stream& stream_;
     device::Trace* trace_;
     comm::StepGather norm_gather_;
-    // The next four members are empty or 0 on a rank without a stage.
+    // The next four members are empty or 0 on an idle rank.
     std::vector<stage::GradientExchange> exchanges_;  // one per copy of the gradients
-    double sum_bytes_ = 0;  // bytes that a rank reads and writes to sum gradients in a step
+    double sum_bytes_ = 0;  // bytes that this rank reads and writes to sum gradients in a step
     std::optional<optim::Optimizer> optimizer_;
-    std::optional<device::Arena> scratch_;
-    std::unique_ptr<OptimizerStateMove> awaited_moments_;  // null unless moments are moving
+    std::optional<device::Arena> scratch_;                 // for compute_sum_of_squares()
+    std::unique_ptr<OptimizerStateMove> awaited_moments_;  // null without a move that the next update awaits
     std::optional<device::TraceSpan> arrival_span_;        // traces this move until it is complete
     optim::SkippedChannelMap undecayed_channels_;
     std::function<void()> before_update_ = [] {};
 
-    std::deque<StepUpdate> steps_;  // added and not yet forgotten
+    std::deque<StepUpdate> steps_;  // steps that were added and not removed by forget_first()
     int forgotten_steps_ = 0;       // number of steps that were removed from steps_
     int posted_steps_ = 0;          // number of steps whose norms were posted
-    bool has_diverged_ = false;     // with --on-nan stop, no later step changes the parameters
+    bool has_diverged_ = false;     // a step was not finite under --on-nan stop, so later updates are skipped
     bool may_speculate_ = true;     // the last known norm required neither clipping nor skipping
 };
 

@@ -40,7 +40,7 @@ RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods per
 }
 
 RankGpu::~RankGpu() {
-    signal_call_.reset();
+    signal_callback_.reset();
     if (!is_clock_locked_) return;
     if (std::uncaught_exceptions() > 0) unlock_node_clocks();
     if (is_first_sharer()) meter_->unlock_clock();
@@ -89,7 +89,7 @@ void RankGpu::open_neighbour_meters() {
 
 void RankGpu::unlock_clocks_on(device::StopSignals* signals) {
     open_neighbour_meters();
-    if (signals != nullptr) signal_call_.emplace(*signals, [this] { unlock_node_clocks(); });
+    if (signals != nullptr) signal_callback_.emplace(*signals, [this] { unlock_node_clocks(); });
 }
 
 void RankGpu::unlock_node_clocks() const noexcept {
@@ -111,7 +111,7 @@ std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Sessio
                                               .nodes = session.nodes(),
                                               .bus_ids = all_gather(control, device::selected_gpu().bus_id)});
     if (mhz == 0) return gpu;
-    run_or_fail_together(control, [&] { gpu->check_clock(mhz); });  // checks all clocks before any is locked
+    run_or_fail_together(control, [&] { gpu->check_clock(mhz); });  // before any rank locks its clock
     if (job.config.run.dry_run) return gpu;
     run_or_fail_together(control, [&] { gpu->lock_clock(mhz); });
     gpu->unlock_clocks_on(signals);

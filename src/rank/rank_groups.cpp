@@ -34,7 +34,8 @@ std::unique_ptr<comm::Communicator> make_update_group(const comm::Session& sessi
     return stage_group ? std::move(stage_group) : comm::make_single_rank_group("update");
 }
 
-// Extends the groups that carry tensors to GPU memory, in the same order on all ranks.
+// Extends the groups that send tensors, so that they send tensors in GPU memory too. The order of the groups is
+// the same on all ranks.
 void extend_to_gpu(RankGroups& groups, const comm::Session& session, const plan::Plan& plan,
                    const GroupResources& resources) {
     const std::vector<comm::RankPair> activation_pairs = find_stage_pairs(plan, groups.pipe);
@@ -49,7 +50,7 @@ void extend_to_gpu(RankGroups& groups, const comm::Session& session, const plan:
         extend_to_gpu(group, ranks, comm::make_all_pairs(static_cast<int>(ranks.size())), session, resources);
 }
 
-// Disjoint sets of connected teams (union-find). The lowest team of a set represents it.
+// Disjoint sets of connected teams (union-find). The lowest team of a set represents the set.
 class ConnectedTeams {
 public:
     explicit ConnectedTeams(std::size_t teams) : parent_(teams) {
@@ -60,9 +61,10 @@ public:
         while (parent_[static_cast<std::size_t>(team)] != team) team = parent_[static_cast<std::size_t>(team)];
         return team;
     }
-    void connect(int a, int b) {
-        const int low = std::min(find_lowest_team(a), find_lowest_team(b));
-        const int high = std::max(find_lowest_team(a), find_lowest_team(b));
+    // Merges the sets of two teams.
+    void connect(int team, int other_team) {
+        const int low = std::min(find_lowest_team(team), find_lowest_team(other_team));
+        const int high = std::max(find_lowest_team(team), find_lowest_team(other_team));
         parent_[static_cast<std::size_t>(high)] = low;
     }
 

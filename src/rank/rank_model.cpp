@@ -15,7 +15,7 @@ device::Stream make_stream(config::DeviceKind device, int threads,
         case config::DeviceKind::reference:
             return {.backend = device::ReferenceStream{}, .predict_seconds = predict_seconds};
         case config::DeviceKind::cpu:
-        case config::DeviceKind::automatic:  // ranks have not chosen a device
+        case config::DeviceKind::automatic:  // the device is not chosen yet
             return {.backend = device::CpuStream{.threads = threads}, .predict_seconds = predict_seconds};
         case config::DeviceKind::cuda:
             return kernels::make_gpu_stream();
@@ -114,13 +114,13 @@ void RankModel::prepare_rebalancing(device::Stream& stream, const config::Resize
 void RankModel::rebalance_matmuls(device::Stream& stream) {
     if (!resizer_) return;
     const plan::Plan& plan = current_.plan;
-    const double skipped = plan.skipped.empty() ? 0 : plan.skipped[static_cast<std::size_t>(rank_)];
-    if (!offloaded_) return resizer_->begin_period(stream, skipped);
+    const double uncomputed_fraction = plan.skipped.empty() ? 0 : plan.skipped[static_cast<std::size_t>(rank_)];
+    if (!offloaded_) return resizer_->begin_period(stream, uncomputed_fraction);
     const std::vector<layout::Migration> migrations = list_own_team_migrations();
-    std::vector<std::size_t> offloaded;
+    std::vector<std::size_t> offloaded_channels;  // number per projection
     for (const model::ProjectionShape& projection : resizer_->projections())
-        offloaded.push_back(offloaded_->count_offloaded_channels(migrations, projection));
-    resizer_->begin_period(stream, skipped, offloaded);
+        offloaded_channels.push_back(offloaded_->count_offloaded_channels(migrations, projection));
+    resizer_->begin_period(stream, uncomputed_fraction, offloaded_channels);
     offload(migrations);
 }
 
@@ -130,7 +130,8 @@ std::vector<layout::Migration> RankModel::list_own_team_migrations() const {
                                 plan.teams[static_cast<std::size_t>(plan.find_team(rank_))].ranks);
 }
 
-// Offloads some of the channels that this rank does not skip.
+// Offloads some of the channels that this rank does not skip, as `migrations` says. Changed migrations need
+// another workspace.
 void RankModel::offload(const std::vector<layout::Migration>& migrations) {
     resizer_->resizing().begin_period(offloaded_->begin_period(migrations, resizer_->kept_channels()));
     offloaded_->send_channel_lists(*groups_.tensor);
@@ -252,18 +253,18 @@ std::string RankModel::describe_position() const {
 }
 
 plan::RankWaits RankModel::measure_waits() const {
-    const auto get_seconds = [](const std::unique_ptr<comm::Communicator>& group) {
+    const auto get_wait_seconds = [](const std::unique_ptr<comm::Communicator>& group) {
         return group ? group->traffic().wait_seconds : 0;
     };
-    plan::RankWaits waits{.others = get_seconds(groups_.record)};
-    // With several stages, gradient norms arrive late mainly because other stages still compute.
+    plan::RankWaits waits{.others = get_wait_seconds(groups_.record)};
+    // With several stages, a wait for gradient norms is mainly a wait for other stages.
     const bool has_several_stages = current_.plan.layout.stages.size() > 1;
-    (has_several_stages ? waits.pipeline : waits.data) += get_seconds(groups_.update);
+    (has_several_stages ? waits.pipeline : waits.data) += get_wait_seconds(groups_.update);
     if (is_idle()) return waits;
-    waits.pipeline += get_seconds(groups_.activations) + get_seconds(groups_.gradients);
-    if (groups_.tensor) waits.tensor = get_seconds(groups_.tensor);
+    waits.pipeline += get_wait_seconds(groups_.activations) + get_wait_seconds(groups_.gradients);
+    if (groups_.tensor) waits.tensor = get_wait_seconds(groups_.tensor);
     if (groups_.tensor && stages_->ghosts() != nullptr) waits.tensor += stages_->ghosts()->wait_seconds();
-    for (const auto& [ranks, group] : groups_.data) waits.data += get_seconds(group);
+    for (const auto& [ranks, group] : groups_.data) waits.data += get_wait_seconds(group);
     return waits;
 }
 

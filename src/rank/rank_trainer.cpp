@@ -17,11 +17,11 @@
 
 namespace trireme::rank {
 
-// A step whose micro-batches have been prepared and which is not settled.
+// A step, from the preparation of its micro-batches until it is settled: see RankTrainer::step().
 struct RankTrainer::StepInFlight {
     records::StepOutcome outcome;
-    std::vector<data::Batch> batches;
-    std::deque<BatchView> views;
+    std::vector<data::Batch> batches;  // one per micro-batch; empty in a ghost run
+    std::deque<BatchView> views;       // one per micro-batch; may refer to `batches`
 };
 
 namespace {
@@ -32,7 +32,7 @@ double sum_losses(const std::map<int, model::LossState>& outcomes) {
     return sum;
 }
 
-// Checks the gradients of a repeated step instead of applying them.
+// Handles the events of a repeated step: checks the gradients instead of updating the parameters.
 class GradientCheck final : public stage::StepEvents {
 public:
     GradientCheck(ParameterUpdates& updates, kernels::ValueCheck& check) : updates_(updates), check_(check) {}
@@ -44,7 +44,8 @@ private:
     kernels::ValueCheck& check_;
 };
 
-// Returns the bytes of the moments in `views`. Checkpoints store moments with their type in memory.
+// Returns the bytes of the moments in `views`, in memory and in a checkpoint. Checkpoints store moments in the
+// type that they have in memory.
 std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views) {
     std::size_t bytes = 0;
     for (const checkpoint::StateView& view : views)
@@ -68,6 +69,7 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)) {
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
+    // An idle rank waits for whole steps of other ranks, which is no stall.
     model_.groups().update->disable_stall_limit();
     model_.groups().record->disable_stall_limit();
 }
@@ -86,13 +88,13 @@ void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
     updates_->await_moments(std::move(moments));
 }
 
-// A resumed run may begin with a plan that already skips or offloads matmuls. Later changes are announced by
-// rebalance_matmuls().
+// A run may begin with a plan that already skips channels or offloads matmuls; this function then applies both.
+// After a change of plan, the caller has called rebalance_matmuls() already.
 void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
-    const bool is_first_segment = !model_.may_rebalance();
+    const bool was_prepared = model_.may_rebalance();
     prepare_rebalancing();
-    const bool has_rebalanced_matmuls = !current_.plan.skipped.empty() || !current_.plan.migrations.empty();
-    if (is_first_segment && has_rebalanced_matmuls) rebalance_matmuls();
+    const bool skips_or_offloads = !current_.plan.skipped.empty() || !current_.plan.migrations.empty();
+    if (!was_prepared && skips_or_offloads) rebalance_matmuls();
     if (has_restored_channels_) {
         model_.resume_rebalancing();
         set_undecayed_channels();
@@ -107,15 +109,14 @@ void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
                   .events = this});
 }
 
-// Adds the steps into which the current step's programs reach.
+// Adds the step to execute next, and the later steps whose micro-batches the programs of this step compute.
 void RankTrainer::look_ahead() {
-    const auto current = segment_begin_ + static_cast<std::size_t>(executed_steps_);
-    const std::size_t last = current + static_cast<std::size_t>(current_.plan.training.look_ahead);
-    const std::size_t add_end = std::min(segment_end_, last + 1);
-    for (std::size_t step = segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
-         step < add_end; ++step) {
-        add_step(step);
-    }
+    const std::size_t next_step = segment_begin_ + static_cast<std::size_t>(executed_steps_);
+    const std::size_t last_step = next_step + static_cast<std::size_t>(current_.plan.training.look_ahead);
+    const std::size_t end = std::min(segment_end_, last_step + 1);
+    const std::size_t first_step_to_add =
+        segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
+    for (std::size_t step = first_step_to_add; step < end; ++step) add_step(step);
 }
 
 void RankTrainer::add_step(std::size_t step) {
@@ -126,7 +127,7 @@ void RankTrainer::add_step(std::size_t step) {
     model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets));
 }
 
-// Prepares the next step while the GPU still executes the current one.
+// Prepares the first step that has not been added, while the GPU executes the current step.
 void RankTrainer::prepare_next_step() {
     const std::size_t step =
         segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
@@ -150,7 +151,7 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t
     return step_in_flight;
 }
 
-// Builds the micro-batches that this rank executes; the others stay empty.
+// Builds the micro-batches that this rank executes; the other micro-batches stay empty.
 void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
     const schedule::PipelineShape& shape = current_.plan.training.shape;
     const auto microbatch_visits = cut_into_microbatches(visits, static_cast<std::size_t>(shape.microbatches));
@@ -183,7 +184,7 @@ void RankTrainer::update(int step) {
 
 bool RankTrainer::validate(int step) { return updates_->validate(step); }
 
-// Sends this rank's record of the executed step to all ranks.
+// Starts to send this rank's record of the executed step, which began at time `begin`, to all ranks.
 void RankTrainer::post_record(const StepResult& result, double begin) {
     stream_.synchronize();
     std::vector<double> record(records::count_record_fields(job_.memory_space));
@@ -212,15 +213,15 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record_gather_.post(record);
 }
 
-// A rank that waits for the next call delays the stop by one step. If steps overlap, the other ranks receive a
-// request after `ahead` + 1 more steps, and then finish the `ahead` steps that have begun.
+// If this rank waits with a request until the next call, the job executes one more step. If steps overlap, the
+// other ranks then receive the request `ahead` + 1 steps later, and finish the `ahead` steps that have begun.
 records::StopReason RankTrainer::request_stop() {
     if (stopping_ == nullptr) return records::StopReason::none;
     const int ahead = current_.plan.training.look_ahead;
     return stopping_->find_stop_reason(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
-// Collective over all ranks. Waits for all records of the earliest unsettled step and returns its outcome.
+// Collective over all ranks. Waits for all ranks' records of the earliest unsettled step. Returns its outcome.
 records::StepOutcome RankTrainer::settle_step() {
     const comm::GatheredNumbers gathered = take_traced(record_gather_, trace_, "wait for all ranks");
     records::StepOutcome outcome = std::move(unsettled_steps_.front()->outcome);
@@ -235,11 +236,11 @@ records::StepOutcome RankTrainer::settle_step() {
 }
 
 std::vector<records::StepOutcome> RankTrainer::step() {
-    const double begin = device::now_seconds();
+    const double begin_time = device::now_seconds();
     step_energy_.begin();
     stream_.ledger.clear();
     stream_.matmuls = {};
-    const std::size_t step_number = segment_begin_ + static_cast<std::size_t>(executed_steps_) + 1;
+    const std::size_t step_number = segment_begin_ + static_cast<std::size_t>(executed_steps_) + 1;  // from 1
     stream_.slowness.set(find_slowness(job_.slow_run, model_.rank(), step_number));
     stage::GhostPasses* const ghosts = model_.is_idle() ? nullptr : model_.stages().ghosts();
     if (ghosts != nullptr && has_slowness_change(job_.slow_run, step_number)) ghosts->forget_times();
@@ -251,22 +252,24 @@ std::vector<records::StepOutcome> RankTrainer::step() {
     progress_.reset();
     if (model_.is_idle()) updates_->join_update();
     prepare_next_step();
-    post_record(result, begin);
+    post_record(result, begin_time);
     ++executed_steps_;
-    const bool is_last = segment_begin_ + static_cast<std::size_t>(executed_steps_) == segment_end_;
-    if (is_last) model_.finish();
+    const bool ends_segment = segment_begin_ + static_cast<std::size_t>(executed_steps_) == segment_end_;
+    if (ends_segment) model_.finish();
 
-    // If steps overlap, ranks may be `ahead` steps apart. Each step is settled `ahead` + 1 steps later, when
-    // the records of all ranks have arrived, so that no rank waits for records.
+    // If steps overlap, ranks may be up to `ahead` steps apart. Each step is settled `ahead` + 1 steps later:
+    // the records of all ranks have then arrived, so no rank waits for records. The last step of the segment
+    // settles all remaining steps.
     const int ahead = current_.plan.training.look_ahead;
-    const int delay = is_last || ahead == 0 ? 0 : ahead + 1;
+    const int delay_steps = ends_segment || ahead == 0 ? 0 : ahead + 1;
     std::vector<records::StepOutcome> outcomes;
-    while (settled_steps_ + delay < executed_steps_) outcomes.push_back(settle_step());
+    while (settled_steps_ + delay_steps < executed_steps_) outcomes.push_back(settle_step());
     step_energy_.add_reading();
     return outcomes;
 }
 
-// Mentions a busy GPU: a rank whose GPU hangs may stand in a wait for a rank that waits for data of this GPU.
+// Mentions a busy GPU, because a GPU that hangs may cause the stall: this rank may wait for another rank, which
+// waits for data from this rank's GPU.
 std::string RankTrainer::describe_position() const {
     const bool is_gpu_busy = stream_.is_on_gpu() && !stream_.gpu_times->queue().is_idle();
     return model_.describe_position() + (is_gpu_busy ? ", and its GPU has not done all that it was given" : "");
@@ -286,20 +289,20 @@ void RankTrainer::drain() {
 std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step) {
     if (model_.is_idle()) return std::nullopt;
     const std::unique_ptr<StepInFlight> repeated = prepare_step(step);
-    kernels::ValueCheck check;
-    stream_.check = &check;
-    GradientCheck gradients(*updates_, check);
+    kernels::ValueCheck value_check;
+    stream_.check = &value_check;
+    GradientCheck gradient_check(*updates_, value_check);
     model_.begin(stream_, current_.plan.training,
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
-                  .events = &gradients});
+                  .events = &gradient_check});
     model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets));
     model_.begin_steps();
     model_.execute_step(0);
     model_.finish();
     stream_.check = nullptr;
-    if (!check.finding()) return std::nullopt;
-    return make_finding(*check.finding(), model_.stages().parameters());
+    if (!value_check.finding()) return std::nullopt;
+    return make_finding(*value_check.finding(), model_.stages().parameters());
 }
 
 void RankTrainer::fill(const InitialValues& values) {
@@ -338,6 +341,8 @@ void RankTrainer::charge_passes_as_whole(std::shared_ptr<stage::PassTimes> share
     if (!model_.is_idle()) model_.stages().charge_passes_as_whole(std::move(shared_times));
 }
 
+// Rehearses with the largest micro-batch of a step. Backward passes are whole, split, or both, as in the team's
+// program.
 void RankTrainer::measure_team_passes() {
     const int team = current_.plan.find_team(model_.rank());
     const schedule::Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
@@ -345,8 +350,10 @@ void RankTrainer::measure_team_passes() {
         return std::ranges::any_of(program, [&](const schedule::Instruction& each) { return each.op == op; });
     };
     const BatchView batch(job_.model, current_.largest_microbatches.front());
-    if (has_instruction(schedule::Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
-    if (has_instruction(schedule::Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
+    if (has_instruction(schedule::Op::backward))
+        model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/false);
+    if (has_instruction(schedule::Op::backward_input))
+        model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/true);
 }
 
 void RankTrainer::prepare_rebalancing() {

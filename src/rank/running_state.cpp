@@ -3,6 +3,7 @@
 namespace trireme::rank {
 namespace {
 
+// Adds views of `tensors`, which has one tensor per shard of the optimizer.
 void add_shards(std::vector<checkpoint::StateView>& views, const std::vector<model::ParameterSpec>& specs,
                 const optim::Optimizer& optimizer, checkpoint::StateField field,
                 const model::ParameterTensors& tensors) {
@@ -14,9 +15,10 @@ void add_shards(std::vector<checkpoint::StateView>& views, const std::vector<mod
 
 void add_moments(std::vector<checkpoint::StateView>& views, const std::vector<model::ParameterSpec>& specs,
                  const optim::Optimizer& optimizer) {
-    // Master weights are the last tensors of state(); field 0 is the value, so the moments begin at 1.
-    const std::size_t moments = optimizer.state().size() - (optimizer.master_weights() == nullptr ? 0 : 1);
-    for (std::size_t m = 0; m < moments; ++m)
+    // Moment m is state()[m]. Master weights, if there are any, are the last entry of state(). StateField 0 is
+    // the value, so moment m is StateField 1 + m.
+    const std::size_t moment_count = optimizer.state().size() - (optimizer.master_weights() == nullptr ? 0 : 1);
+    for (std::size_t m = 0; m < moment_count; ++m)
         add_shards(views, specs, optimizer, checkpoint::to_state_field(1 + m), optimizer.state()[m]);
 }
 

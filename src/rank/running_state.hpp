@@ -1,4 +1,5 @@
-// The views of a rank's state from which checkpoints are written, and the reading of this state.
+// Makes the views of a rank's state from which checkpoints are written, and reads optimizer state from a
+// checkpoint.
 #pragma once
 
 #include <vector>
@@ -10,13 +11,15 @@
 
 namespace trireme::rank {
 
-// Returns views of the rank's parameters and moments. If the optimizer has master weights, their views replace
-// those of the parameters.
+// Returns views of the rank's parameters and moments. If the optimizer has master weights, views of the
+// master weights replace the views of the parameters.
 std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters& parameters,
                                                     const optim::Optimizer& optimizer);
 
-// Reads the rank's moments and the number of updates from a checkpoint. The run that wrote the checkpoint may
-// have had another layout. Throws ConfigError if a part of the checkpoint cannot be read.
+// Reads the rank's moments and the number of updates from a checkpoint, but not the master weights, which
+// RankModel::fill() initializes. `specs` are the rank's parameters; `threads` is the number of reading threads.
+// The run that wrote the checkpoint may have had another layout. Throws ConfigError if a part of the checkpoint
+// cannot be read.
 void restore_optimizer(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                        optim::Optimizer& optimizer, int threads);
 

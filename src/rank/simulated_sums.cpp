@@ -16,22 +16,23 @@ struct GradientSum {
     kernels::NamedTensors tensors() const { return {}; }
 };
 
-// No-ops, because the values were summed when they were received.
+// These functions are no-ops, because the values were summed when they were received.
 void run(device::ReferenceStream& /*stream*/, const GradientSum& /*op*/) {}
 void run(device::CpuStream& /*stream*/, const GradientSum& /*op*/) {}
 void run(device::CudaStream& /*stream*/, const GradientSum& /*op*/) {}
 
 }  // namespace
 
-// For every element of its shard, a rank reads the values of all holders and writes the sum.
+// For every element of its shard, a rank reads one value per holder and writes the sum.
 double count_sum_bytes(const stage::GradientPlan& gradients, int rank, device::DType dtype) {
-    double values = 0;
+    double value_count = 0;
     for (const layout::Bucket& bucket : gradients.buckets) {
-        const auto holders = static_cast<double>(bucket.holders.size());
-        if (holders == 1 || !std::ranges::binary_search(bucket.holders, rank)) continue;
-        values += static_cast<double>(bucket.elements) / holders * (holders + 1);
+        const auto holder_count = static_cast<double>(bucket.holders.size());
+        if (holder_count == 1 || !std::ranges::binary_search(bucket.holders, rank)) continue;
+        const double shard_elements = static_cast<double>(bucket.elements) / holder_count;
+        value_count += shard_elements * (holder_count + 1);
     }
-    return values * static_cast<double>(byte_size(dtype));
+    return value_count * static_cast<double>(byte_size(dtype));
 }
 
 void charge_sums(device::Stream& stream, double bytes) {

@@ -21,7 +21,7 @@ struct Workload {
 
 Workload read_corpus_workload(config::RunConfig config) {
     config.data.validation_fraction = 0;
-    config.run.steps = 1;  // any valid length of the run
+    config.run.steps = 1;  // any valid number; it does not affect the micro-batch
     const setup::Setup setup = setup::set_up(config, 1);
     const setup::Job& job = setup.job;
     const std::vector<data::Sample>& samples = job.samples.train;

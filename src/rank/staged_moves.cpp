@@ -6,7 +6,8 @@
 namespace trireme::rank {
 namespace {
 
-// Moves the parameters or one kind of optimizer state. Afterwards the staging copies can be reused.
+// Moves the parameters or one kind of optimizer state, whose elements have type `dtype`. Afterwards the staging
+// copies can be overwritten.
 void move_tensors(const mover::StagedMove& move, const std::vector<mover::BoxInMemory>& from,
                   const std::vector<mover::BoxInMemory>& to, device::DType dtype,
                   const StagingResources& resources) {
@@ -38,7 +39,7 @@ StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan&
 void move_state_by_staging(RankState from, const StateDestination& to, const StagedMoves& moves,
                            device::DType dtype, const StagingResources& resources) {
     resources.memory.allocate(moves.max_node_elements(resources.node) * byte_size(accumulator_type(dtype)));
-    // From the last kind of state to the first, because pop_back() frees the kind that has arrived.
+    // Kinds move from the last to the first, so that pop_back() frees the kind that has arrived.
     for (std::size_t kind_index = restore_update_count(from, to, resources.group); kind_index-- > 0;) {
         move_tensors(moves.moments, find_optimizer_boxes(from, kind_index),
                      find_optimizer_boxes(to, kind_index), accumulator_type(dtype), resources);

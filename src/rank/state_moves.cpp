@@ -94,8 +94,8 @@ void OptimizerStateMove::begin_next_kind() {
                      accumulator_type(dtype_), group_);
 }
 
-// Frees the old memory of the kind that has arrived. Kinds move from the last to the first, so it is the last
-// one that from_ still holds.
+// Frees the old memory of the kind that has arrived. Kinds move from the last to the first, so this kind is the
+// last entry of from_.optimizer_state.
 void OptimizerStateMove::end_current() {
     current_.reset();
     if (!from_.optimizer_state.empty()) from_.optimizer_state.pop_back();
@@ -116,9 +116,9 @@ void OptimizerStateMove::finish() {
 void move_state(RankState from, const StateDestination& to, StateMoves moves, device::DType dtype,
                 comm::Communicator& control) {
     const std::size_t kind_count = restore_update_count(from, to, control);
-    RankState values{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
+    const RankState parameters{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
     OptimizerStateMove(std::move(from), to, std::move(moves.moments), kind_count, dtype, control).finish();
-    move_values(values, to, moves.values, dtype, control);
+    move_values(parameters, to, moves.values, dtype, control);
 }
 
 std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const StateDestination& to,

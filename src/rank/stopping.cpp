@@ -12,17 +12,18 @@ namespace {
 // Seconds before the end of the job that are reserved for MPI_Finalize and for differences between the clocks
 // of nodes.
 constexpr double job_end_reserve_seconds = 30;
-// Minimum duration that is assumed for a checkpoint, because the duration of the first one is unknown.
+// Minimum duration that is assumed for the final checkpoint, because it may be the first checkpoint of the run.
 constexpr double min_save_seconds = 5;
 
-// Returns the end of the Slurm job minus the reserve, in the time of now_seconds(); empty if the end is
-// unknown.
+// Returns the end of the Slurm job minus the reserve, by now_seconds(); empty if the end is unknown. `now` is
+// the current time.
 std::optional<double> predict_job_end(const SlurmJob& job, double now) {
     const std::optional<double> remaining_seconds = compute_seconds_left(job);
     if (!remaining_seconds) return std::nullopt;
     return now + *remaining_seconds - job_end_reserve_seconds;
 }
 
+// `signal` is 0 if no signal has arrived.
 records::StopReason find_reason(int signal) {
     switch (signal) {
         case 0:
@@ -81,7 +82,7 @@ records::StopReason Stopping::find_stop_reason(int steps_to_stop) {
 void Stopping::note_save_seconds(double seconds) { max_save_seconds_ = std::max(max_save_seconds_, seconds); }
 
 bool Stopping::is_time_up(double end_time, int steps_to_stop) const {
-    // On a real file system, the next checkpoint may take longer than the earlier ones.
+    // On a real file system, the final checkpoint may take longer than the earlier checkpoints.
     const double save_seconds =
         device::time_is_simulated() ? max_save_seconds_ : std::max(min_save_seconds, 1.5 * max_save_seconds_);
     return last_call_time_ + steps_to_stop * max_step_seconds_ + save_seconds > end_time;

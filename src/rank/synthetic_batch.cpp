@@ -15,7 +15,7 @@ public:
         : model_(model), length_(length), mask_fraction_(mask_fraction) {}
 
     void add_sample() {
-        // Identifies the sample in the random numbers of dropout.
+        // The visit is part of the key of dropout's random numbers, so it is unique per sample.
         const auto visit = static_cast<std::int64_t>(batch_.spans.size());
         batch_.spans.push_back({.begin = batch_.rows(), .length = length_, .visit = visit});
         for (std::size_t i = 0; i < length_; ++i) {
@@ -42,33 +42,35 @@ private:
         ++batch_.target_count;
     }
 
-    void add_targets(std::size_t begin) {
+    // Adds the targets of the sample whose first row is `first_row`.
+    void add_targets(std::size_t first_row) {
         switch (model_.task) {
             case Task::language:
                 for (std::size_t i = 0; i < length_; ++i)
-                    add_target(begin + i, draw_number_below(model_.vocabulary));
+                    add_target(first_row + i, draw_number_below(model_.vocabulary));
                 return;
             case Task::masked: {
                 const auto masked_count =
                     static_cast<std::size_t>(std::ceil(mask_fraction_ * static_cast<double>(length_)));
                 for (std::size_t i = 0; i < masked_count; ++i)
-                    add_target(begin + i, draw_number_below(model_.vocabulary));
+                    add_target(first_row + i, draw_number_below(model_.vocabulary));
                 return;
             }
             case Task::span:
+                // The answer is the first row, and the context is the whole sample.
                 batch_.answers.insert(batch_.answers.end(), {0, 0});
                 batch_.contexts.insert(batch_.contexts.end(), {0, static_cast<std::int32_t>(length_)});
                 ++batch_.target_count;
                 return;
             case Task::classify:
-                return add_target(begin, draw_number_below(model_.labels));
+                return add_target(first_row, draw_number_below(model_.labels));
         }
     }
 
     void add_pixels() {
         // The first row of an image is its class token, which has no pixels.
-        const std::size_t values = (length_ - 1) * model_.image.count_patch_values();
-        for (std::size_t v = 0; v < values; ++v) {
+        const std::size_t value_count = (length_ - 1) * model_.image.count_patch_values();
+        for (std::size_t v = 0; v < value_count; ++v) {
             batch_.pixels.push_back(static_cast<float>(draw_number_below(256)) / 128 - 1);
         }
     }

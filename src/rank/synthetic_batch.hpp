@@ -6,9 +6,9 @@
 
 namespace trireme::rank {
 
-// Returns `samples` samples of `length` rows with random tokens or pixels. The samples have the number of
-// targets that the task requires: every token, the fraction `mask_fraction` of the tokens, or one answer or
-// class per sample.
+// Returns `samples` samples of `length` rows with random tokens or pixels. The first row of an image is its
+// class token. The task of the model determines the targets of each sample: every token (language), the
+// fraction `mask_fraction` of the tokens, rounded up (masked), one answer (span), or one class (classify).
 data::Batch make_synthetic_batch(const model::ModelConfig& model, std::size_t samples, std::size_t length,
                                  double mask_fraction);
 

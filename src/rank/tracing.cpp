@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr int writing_rank = 0;         // rank that writes the file
-constexpr int readings_per_clock = 16;  // the reading with the shortest round trip counts
+constexpr int readings_per_clock = 16;  // number of readings of which the best one counts
 
 std::string dump_json(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -35,7 +35,7 @@ void receive(comm::Communicator& group, device::Tensor tensor, int peer) {
     group.wait(std::array{group.start_receive(tensor, peer)});
 }
 
-// Rank 0 answers the requests for its time, one rank after the other.
+// Called on rank 0. Answers the requests of the other ranks for its time, one rank after the other.
 void answer_clock_requests(comm::Communicator& control, const std::function<double()>& now) {
     for (int peer = 1; peer < control.size(); ++peer) {
         for (int r = 0; r < readings_per_clock; ++r) {
@@ -47,6 +47,7 @@ void answer_clock_requests(comm::Communicator& control, const std::function<doub
     }
 }
 
+// Called on the other ranks. Returns the reading with the shortest round trip.
 ClockReading ask_time(comm::Communicator& control, const std::function<double()>& now) {
     ClockReading best{.round_trip = std::numeric_limits<double>::infinity()};
     for (int r = 0; r < readings_per_clock; ++r) {
@@ -61,7 +62,7 @@ ClockReading ask_time(comm::Communicator& control, const std::function<double()>
     return best;
 }
 
-// A text travels as 32-bit integers of four characters each, after its length in bytes.
+// A text travels as two messages: its length in bytes, then 32-bit integers of four characters each.
 std::vector<std::int32_t> make_text_buffer(std::size_t bytes) {
     return std::vector<std::int32_t>(std::max<std::size_t>(1, (bytes + 3) / 4));
 }
@@ -85,8 +86,8 @@ std::string receive_text(comm::Communicator& control, int peer) {
     return {reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(bytes)};
 }
 
-std::string format_metadata_event(const char* what, int rank, int lane, const Json& arguments) {
-    return dump_json({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
+std::string format_metadata_event(const char* name, int rank, int lane, const Json& arguments) {
+    return dump_json({{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
 // Returns the instruction that an event shows, such as "2F0" (stage 2, forward pass of micro-batch 0); empty
@@ -96,8 +97,8 @@ std::optional<schedule::Instruction> parse_instruction(const device::TraceEvent&
     return schedule::parse_instruction(event.name, "a traced event");
 }
 
-// Returns a name of Chrome's palette. Perfetto instead chooses colours by the event's name without its digits,
-// so it also distinguishes the kinds of passes.
+// Returns a colour name of Chrome's palette. Perfetto ignores this name. It chooses colours by the event's name
+// without digits, so Perfetto also distinguishes the kinds of passes.
 const char* choose_colour(const device::TraceEvent& event) {
     if (event.name.rfind("wait", 0) == 0) return "grey";
     const std::optional<schedule::Instruction> instruction = parse_instruction(event);
@@ -141,18 +142,18 @@ std::string to_json(const device::TraceMemorySample& memory, int rank, const Clo
                        1e6 * clock_line(memory.seconds), rank, 1e-6 * static_cast<double>(memory.bytes));
 }
 
-// A message between two adjacent stages, of which `lower_stage` is the one closer to the embedding.
+// A message between two adjacent stages: `lower_stage`, which is closer to the embedding, and the next stage.
 struct StageMessage {
     std::size_t step = 0;
     int microbatch = 0, lower_stage = 0;
-    bool is_forward = true;
+    bool is_forward = true;  // the message has activations, not gradients
 
     friend auto operator<=>(const StageMessage&, const StageMessage&) = default;
 };
 
 // Returns the message that an instruction sends, receives or reads; empty for kinds of instructions that do
-// none of these. For a forward pass of the first stage and a backward pass of the last stage, which read no
-// message either, the result is a message that no rank sends.
+// none of these. A forward pass of the first stage and a backward pass of the last stage read no message. For
+// these two passes, the result is a message that no rank sends.
 std::optional<StageMessage> find_stage_message(const device::TraceEvent& event,
                                                const schedule::Instruction& instruction) {
     const auto make_message = [&](int lower_stage, bool is_forward) {
@@ -179,9 +180,10 @@ std::optional<StageMessage> find_stage_message(const device::TraceEvent& event,
     throw BugError("an instruction of an unknown kind");
 }
 
-// An arrow begins at a send and ends at the pass that reads the message. It does not end at the receive, which
-// is posted long before the message arrives. The id of an arrow contains `team_index`, to distinguish the
-// messages of the ranks of a team.
+// Returns the starts and ends of arrows as JSON objects, each after a comma. An arrow begins at a send and ends
+// at the pass that reads the message. It does not end at the receive, which is posted long before the message
+// arrives. A pass whose input comes from a stage of the same rank ends no arrow. The id of an arrow contains
+// `team_index`, to distinguish the messages of the ranks of a team.
 std::string format_message_arrows(const std::vector<device::TraceEvent>& events, int rank, int team_index,
                                   const ClockLine& clock_line) {
     std::set<StageMessage> received_messages;
@@ -211,7 +213,8 @@ std::string format_message_arrows(const std::vector<device::TraceEvent>& events,
 }
 
 // Returns the facts about a plan from which a tool can predict a step, except the costs of its instructions.
-// Programs are absent if steps overlap, because such a step cannot be predicted alone.
+// `step` is the first step that is traced under the plan, from 1. The result has no programs if steps overlap,
+// because such a step cannot be predicted alone.
 Json to_json(const plan::Plan& plan, std::size_t step) {
     const schedule::PipelineShape& shape = plan.training.shape;
     Json teams = Json::array();
@@ -230,7 +233,7 @@ Json to_json(const plan::Plan& plan, std::size_t step) {
     return json;
 }
 
-// Compares only what a decision can change in the programs: layout, schedule and number of micro-batches.
+// Compares layout, schedule and number of micro-batches. A change of plan cannot change programs in other ways.
 bool have_equal_programs(const plan::Plan& a, const plan::Plan& b) {
     return a.layout == b.layout && a.schedule == b.schedule && a.microbatches() == b.microbatches();
 }
@@ -249,7 +252,7 @@ void check_traced_steps(device::TracedSteps traced, std::size_t steps) {
 }
 
 ClockReading compare_clocks(comm::Communicator& control, const std::function<double()>& now) {
-    if (device::time_is_simulated()) return {.at = now()};  // all ranks have one clock
+    if (device::time_is_simulated()) return {.at = now()};  // all ranks share one clock
     if (control.rank() != writing_rank) return ask_time(control, now);
     answer_clock_requests(control, now);
     return {.at = now()};
@@ -309,7 +312,7 @@ void Tracing::set_plan(const plan::Plan& plan) {
 
 std::string Tracing::format_head() const {
     std::string plans;
-    for (const std::string& plan : plan_texts_) plans += (plans.empty() ? "" : ",\n") + plan;
+    for (const std::string& plan_text : plan_texts_) plans += (plans.empty() ? "" : ",\n") + plan_text;
     return cat("{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"clock\":\"",
                device::time_is_simulated() ? "simulated" : "wall", "\",\"first_step\":", traced_steps_.first,
                ",\"last_step\":", traced_steps_.last, ",\n\"plans\":[", plans, "]},\n\"traceEvents\":[\n");

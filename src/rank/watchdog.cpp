@@ -17,11 +17,12 @@ namespace {
 
 constexpr double min_seconds_between_observations = 0.1;
 
+// Returns a view of the message as a row of 32-bit integers.
 template <class Message>
 device::Tensor make_view(Message& message) {
-    constexpr std::size_t count = sizeof(Message) / sizeof(std::int32_t);
-    static_assert(count * sizeof(std::int32_t) == sizeof(Message));
-    return {&message, device::DType::i32, 1, count, count};
+    constexpr std::size_t columns = sizeof(Message) / sizeof(std::int32_t);
+    static_assert(columns * sizeof(std::int32_t) == sizeof(Message));
+    return {&message, device::DType::i32, 1, columns, columns};
 }
 
 }  // namespace
@@ -55,18 +56,18 @@ void Watchdog::observe_wait(double seconds_waited) {
     if (seconds_since_last < min_seconds_between_observations) return;
     last_observation_time_ = now;
     makes_progress_ = seconds_waited < seconds_.stall;
-    if (makes_progress_) question_.reset();  // the event for which this rank waited has come
+    if (makes_progress_) question_.reset();  // the event that this rank awaited when it asked has come
     receive_messages();
     if (!positions_.empty()) end_job();
     if (!question_) return;
-    // If more than twice the minimum has passed since the last observation, this rank was not scheduled
-    // meanwhile. The excess does not count, because the other ranks may not have run either.
+    // If more than twice the minimum has passed since the last observation, this rank was not scheduled in
+    // between. The excess does not count, because the other ranks may not have run either.
     question_->run_seconds += std::min(seconds_since_last, 2 * min_seconds_between_observations);
     judge_answers();
 }
 
 void Watchdog::ask_others(const std::string& stall) {
-    if (question_) return;  // an answer may take longer than a stall
+    if (question_) return;  // answers to the previous question may still come
     question_ = {.stall = stall};
     forget_completed_sends();
     send({.kind = MessageKind::question, .question = ++question_count_}, other_ranks_);
@@ -81,9 +82,10 @@ void Watchdog::judge_answers() {
     }
 }
 
-// The lowest rank that has sent its position reports at once. Each other rank first gives all lower ranks time
-// to report. A rank that learns of a report waits until the reporting rank ends the job, and reports itself
-// only if that does not happen in time.
+// Sends this rank's position, and collects the positions of the other ranks for at most seconds_.answer. Then
+// the lowest rank that has sent its position reports at once. Each other rank first gives the lower ranks time
+// to report. A rank that learns of a report waits for the reporting rank to end the job. It reports itself only
+// if the job does not end in time.
 void Watchdog::end_job() {
     Message own_message{.kind = MessageKind::position};
     std::string& position = positions_[group_->rank()] = describe_position_();
@@ -91,15 +93,15 @@ void Watchdog::end_job() {
     position.copy(own_message.text.data(), own_message.text.size() - 1);
     send(own_message, other_ranks_);
     receive_positions(seconds_.answer, hosts_.size());
-    const auto lower_ranks = std::distance(positions_.begin(), positions_.find(group_->rank()));
-    // There are only hosts_.size() positions, so this call ends when another rank reports or time is up.
-    receive_positions(seconds_.report_turn * static_cast<double>(lower_ranks), hosts_.size() + 1);
+    const auto lower_rank_count = std::distance(positions_.begin(), positions_.find(group_->rank()));
+    // There are only hosts_.size() positions, so this call ends when another rank reports or the time is up.
+    receive_positions(seconds_.report_turn * static_cast<double>(lower_rank_count), hosts_.size() + 1);
     if (another_rank_reports_) std::this_thread::sleep_for(std::chrono::duration<double>(seconds_.end_of_job));
     send({.kind = MessageKind::report}, other_ranks_);
     throw ResourceError(describe_all_positions());
 }
 
-// The sender never waits for these messages, because dead or stopped ranks never receive them.
+// The sender never waits until these messages are received, because dead or stopped ranks never receive them.
 void Watchdog::send(const Message& message, const std::vector<int>& peers) {
     SentMessage& sent = sent_messages_.emplace_back(SentMessage{message, {}});
     for (const int peer : peers) sent.ids.push_back(group_->start_send(make_view(sent.message), peer));

@@ -18,20 +18,21 @@ public:
     // nothing is printed.
     explicit Continuation(device::StopSignals* signals);
 
-    // Sets the run directory and the number of steps after which its newest checkpoint was saved; 0 means that
-    // there is no checkpoint. Thread-safe.
+    // Sets the run directory and the number of steps after which its newest checkpoint was saved. No-op if the
+    // number is 0, which means that there is no checkpoint. Thread-safe.
     void set_checkpoint(const std::filesystem::path& run_directory, std::uint64_t step);
 
-    // Returns `reason`, followed by the hint if the run has a checkpoint.
+    // Returns `reason`, followed by the hint if the run has a checkpoint. Thread-safe.
     std::string append_hint(const std::string& reason) const;
 
 private:
-    std::string make_hint() const;  // empty if there is no checkpoint
+    std::string copy_hint() const;  // empty if there is no checkpoint
     void print_hint(int signal) const;
 
-    mutable std::mutex mutex_;
-    std::string hint_;
-    std::optional<device::SignalCallback> signal_call_;
+    mutable std::mutex mutex_;  // protects hint_
+    std::string hint_;          // empty if there is no checkpoint
+    // Declared last, so that it ends before the members that the callback uses.
+    std::optional<device::SignalCallback> signal_callback_;
 };
 
 }  // namespace trireme::run

@@ -8,13 +8,13 @@
 namespace trireme::run {
 namespace {
 
-constexpr int max_skipped_in_a_row = 20;  // consecutive skipped updates that end a run with --on-nan skip
+constexpr int max_skipped_in_a_row = 20;  // consecutive skipped updates after which --on-nan skip ends the run
 
 std::string describe_number(double value) {
     return std::isfinite(value) ? cat(value) : kernels::describe_non_finite(value);
 }
 
-std::string describe_ranks(const std::vector<int>& ranks) {
+std::string describe_non_finite_ranks(const std::vector<int>& ranks) {
     if (ranks.empty()) return "the loss and gradient are finite on every rank, but their sum is not";
     return cat("the loss or gradient is not finite on ", ranks.size() == 1 ? "rank " : "ranks ",
                format_ranges(ranks));
@@ -22,12 +22,12 @@ std::string describe_ranks(const std::vector<int>& ranks) {
 
 std::string describe_without_repetition(const records::StepOutcome& outcome, const plan::Plan& plan) {
     return cat("the step cannot be repeated, because schedule ", plan.schedule,
-               " has updated parameters since; ", describe_ranks(outcome.non_finite_ranks));
+               " has updated parameters since; ", describe_non_finite_ranks(outcome.non_finite_ranks));
 }
 
 // Describes the cause if every kernel output of the repeated step was finite.
 std::string describe_no_finding(const records::StepOutcome& outcome) {
-    if (outcome.non_finite_ranks.empty()) return describe_ranks(outcome.non_finite_ranks);
+    if (outcome.non_finite_ranks.empty()) return describe_non_finite_ranks(outcome.non_finite_ranks);
     return "every kernel output was finite when the step was repeated: suspect a fault of memory or network";
 }
 

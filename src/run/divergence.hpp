@@ -15,10 +15,10 @@ public:
     explicit Divergence(config::OnNan on_nan) : on_nan_(on_nan) {}
 
     // Collective over all ranks. Called for each step in order, as soon as its outcome is known. Acts only on
-    // the first step of the run whose update was skipped: repeats this step, while the inputs and outputs of
-    // each kernel are tested for non-finite values, and writes to `outcome` which kernel produced the first
-    // non-finite value. If the schedule does not permit a repetition, writes the ranks whose loss or gradient
-    // is not finite.
+    // the first step of the run whose update was skipped. Repeats this step and tests the inputs and outputs of
+    // each kernel. Then describes in `outcome.first_non_finite` which kernel produced the first non-finite
+    // value. If the schedule does not permit a repetition, describes the ranks whose loss or gradient is not
+    // finite. `trace` may be null.
     void find_cause(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
                     comm::Communicator& control, device::Trace* trace);
 
@@ -29,8 +29,8 @@ public:
 private:
     config::OnNan on_nan_;
     int skipped_in_a_row_ = 0;            // number of consecutive skipped updates
-    std::size_t first_skipped_step_ = 0;  // first step of the run whose update was skipped, from 1
-    std::string first_cause_;             // why its update was skipped; empty if no update was skipped
+    std::size_t first_skipped_step_ = 0;  // first step of the run whose update was skipped, from 1; 0 if none
+    std::string first_cause_;             // why that update was skipped; empty if no update was skipped
 };
 
 }  // namespace trireme::run

@@ -22,7 +22,7 @@
 namespace trireme::run {
 namespace {
 
-void print(const setup::Job& job, const records::Evaluation& evaluation, std::ostream& out) {
+void print_evaluation(const setup::Job& job, const records::Evaluation& evaluation, std::ostream& out) {
     out << fmt::format("model         {} ({}, {}), step {}\n", job.stored_model->path(), job.model.name,
                        to_string(job.model.task), job.stored_model->step());
     const checkpoint::LoadReport report =
@@ -60,8 +60,8 @@ void write_json(const setup::Job& job, const records::Evaluation& evaluation, co
     if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
 }
 
-// Checks --output before the evaluation, which may take long. An existing file is never replaced: it may be
-// anything, such as the corpus or a part of the model.
+// Throws ConfigError if --output cannot be written. Called before the evaluation, which may take long. An
+// existing file is never replaced, because it may be the corpus or a part of the model.
 void check_output(const std::string& path) {
     if (path.empty()) return;
     std::error_code error;
@@ -116,9 +116,9 @@ void evaluate(const config::EvaluateConfig& requested_config, comm::Session& ses
     require_same_setup(*control, *setup);
     const setup::Job& job = setup->job;
     const setup::PlanState& current = setup->current;
-    const std::size_t bytes =
+    const std::size_t predicted_bytes =
         setup::predict_rank_memory({job, current}, nullptr, current.gradients, session.rank()).total();
-    setup::require_memory(bytes, job.memory_space, session, *control);
+    setup::require_memory(predicted_bytes, job.memory_space, session, *control);
     device::Stream stream =
         rank::make_stream(config.run.precision.device, setup::choose_threads(config.run, session, *control));
     const rank::GpuTransport transport = rank::choose_gpu_transport(config.run, session, *control);
@@ -127,8 +127,9 @@ void evaluate(const config::EvaluateConfig& requested_config, comm::Session& ses
                           make_groups(session, current.plan, current.gradients.buckets, resources));
     const comm::AbortMessagesOnException messages(watchdog.progress_engine());
     watchdog.set_position_callback([&] { return model.describe_position(); });
-    const double stall_limit = rank::choose_stall_limit(current.plan, session.rank(), run.stall_timeout);
-    rank::read_with_unlimited_wait(*control, stall_limit, [&] {
+    const double stall_limit_seconds =
+        rank::choose_stall_limit(current.plan, session.rank(), run.stall_timeout);
+    rank::read_with_unlimited_wait(*control, stall_limit_seconds, [&] {
         const checkpoint::ReadProgress progress(*job.stored_model, model.count_stored_bytes(*job.stored_model),
                                                 run.quiet || session.rank() != 0);
         model.fill(stream, run.seed, {.stored = &*job.stored_model});
@@ -136,7 +137,7 @@ void evaluate(const config::EvaluateConfig& requested_config, comm::Session& ses
     const records::Evaluation evaluation = evaluate_samples(model, stream, job, current, *control);
     run_or_fail_together(*control, [&] { check_finite(job, model, stream, evaluation); });
     if (session.rank() != 0) return;
-    print(job, evaluation, std::cout);
+    print_evaluation(job, evaluation, std::cout);
     if (!config.output.empty()) write_json(job, evaluation, config.output);
 }
 

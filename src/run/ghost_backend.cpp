@@ -16,10 +16,11 @@
 namespace trireme::run {
 namespace {
 
-// True if the replicas of each stage take equally long. This holds if --slow slows no rank; if ranks with the
-// same index in their replica have equal shares, devices of the same name and the same measured kernel times;
-// and if either all or none of these ranks share a node with the first rank of their replica.
-bool have_replicas_equal_times(const setup::Job& job, const layout::Layout& layout,
+// True if all replicas of a stage take equally long, for every stage. For this, --slow must slow no rank. Ranks
+// with the same index in their replicas must have equal shares, devices of the same name and the same profile.
+// Either all or none of these ranks must share a node with the first rank of their replica. `nodes` has the
+// node of each rank.
+bool replicas_take_equal_times(const setup::Job& job, const layout::Layout& layout,
                                const std::vector<int>& nodes) {
     if (!job.config.emulation.slow.empty()) return false;
     for (const layout::StageLayout& stage : layout.stages) {
@@ -28,13 +29,13 @@ bool have_replicas_equal_times(const setup::Job& job, const layout::Layout& layo
             if (replica.shares != first.shares) return false;
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const auto find_device_name = [&](int rank) { return job.devices->find_device(rank).name; };
-                const auto shares_node_with_first = [&](const layout::ReplicaLayout& each) {
-                    return nodes[static_cast<std::size_t>(each.ranks[r])] ==
-                           nodes[static_cast<std::size_t>(each.ranks.front())];
+                const auto shares_node_with_first = [&](const layout::ReplicaLayout& compared) {
+                    return nodes[static_cast<std::size_t>(compared.ranks[r])] ==
+                           nodes[static_cast<std::size_t>(compared.ranks.front())];
                 };
-                const auto find_measured_kind = [&](int rank) { return job.kernels.find_kind(rank); };
+                const auto find_profile_index = [&](int rank) { return job.kernels.find_kind(rank); };
                 if (find_device_name(replica.ranks[r]) != find_device_name(first.ranks[r])) return false;
-                if (find_measured_kind(replica.ranks[r]) != find_measured_kind(first.ranks[r])) return false;
+                if (find_profile_index(replica.ranks[r]) != find_profile_index(first.ranks[r])) return false;
                 if (shares_node_with_first(replica) != shares_node_with_first(first)) return false;
             }
         }
@@ -42,18 +43,20 @@ bool have_replicas_equal_times(const setup::Job& job, const layout::Layout& layo
     return true;
 }
 
-// Returns the memory per rank. Gradients are grouped into buckets as in a run that computes.
+// Returns the predicted memory per rank. Gradients are grouped into buckets as in a run that computes; a ghost
+// run with many ranks has larger buckets.
 std::vector<setup::RankMemory> predict_plan_memory(const setup::Job& job, const setup::PlanState& state,
                                                    int ranks) {
     const setup::SizedPlan sized_plan(job, state);
     return predict_memory_of_ranks(sized_plan, &job.config.optimizer, make_gradient_plan(sized_plan), ranks);
 }
 
-setup::RankMemory find_fullest(const std::vector<setup::RankMemory>& memories) {
+setup::RankMemory find_largest_memory(const std::vector<setup::RankMemory>& memories) {
     return *std::ranges::max_element(memories, {}, &setup::RankMemory::total);
 }
 
-// Describes the lack of memory on the first rank whose device has too little; empty if all devices have enough.
+// Describes the lack of memory on the first rank whose device has too little. Returns an empty text if all
+// devices have enough.
 std::string describe_lack_on_devices(const setup::Job& job, const std::vector<setup::RankMemory>& memories) {
     std::string lack;
     for (std::size_t rank = 0; lack.empty() && rank < memories.size(); ++rank)
@@ -61,46 +64,50 @@ std::string describe_lack_on_devices(const setup::Job& job, const std::vector<se
     return lack;
 }
 
-// Returns the ranks in the teams of `pipe` that have the same index in their team as `rank` has in its own, or
-// all ranks of `pipe` if team sizes differ. In a simulation with many ranks, an update waits only for the
-// gradient norms of these ranks, because every other rank takes as long as one of these ranks.
+// Returns the ranks of `pipe` (sorted, see find_pipes()) that have the same index in their team as `rank` has
+// in its own team. If the teams of the plan differ in size, returns all ranks of `pipe`. In a simulation with
+// many ranks, an update waits only for the gradient norms of the returned ranks, because every other rank takes
+// as long as one of them.
 std::vector<int> list_corresponding_ranks(const plan::Plan& plan, const std::vector<int>& pipe, int rank) {
     const std::vector<int>& own_team = plan.teams[static_cast<std::size_t>(plan.find_team(rank))].ranks;
     const auto team_index = std::find(own_team.begin(), own_team.end(), rank) - own_team.begin();
     std::vector<int> ranks;
     for (const layout::Team& team : plan.teams) {
         if (team.ranks.size() != own_team.size()) return pipe;
-        const int other = team.ranks[static_cast<std::size_t>(team_index)];
-        if (std::binary_search(pipe.begin(), pipe.end(), other)) ranks.push_back(other);
+        const int candidate = team.ranks[static_cast<std::size_t>(team_index)];
+        if (std::binary_search(pipe.begin(), pipe.end(), candidate)) ranks.push_back(candidate);
     }
     std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 
+// Buffer size of messages without values; a longer message throws ConfigError.
+constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
+
 // The objects that all ranks of a ghost run share. Only rank 0 makes them, chooses plans and changes the plan.
 // All ranks add their steps to `records`.
 struct GhostWorld {
     GhostWorld(setup::Setup setup, const comm::Session& session, records::Manifest manifest)
-        : context(std::move(setup), session.nodes(), {}, std::move(manifest), true),
-          message_memory(session.make_blank_memory(std::size_t{1} << 30)),
+        : context(std::move(setup), session.nodes(), /*recorded=*/{}, std::move(manifest), /*writes=*/true),
+          message_memory(session.make_blank_memory(max_message_bytes)),
           records(session.size()) {
-        update_pass_times(session);
+        reset_pass_times(session);
     }
 
-    // If ranks add the cost of whole forward and backward passes to the simulated time, and all replicas of a
-    // stage take equally long, lets the ranks share the predicted times of these passes.
-    void update_pass_times(const comm::Session& session) {
-        const bool are_shared =
+    // Forgets the pass times of the previous plan. Under the current plan, ranks share pass times if they
+    // charge whole passes to the simulated time and all replicas of a stage take equally long.
+    void reset_pass_times(const comm::Session& session) {
+        const bool shares_pass_times =
             setup::charges_passes(context.job.config, session.size()) &&
-            have_replicas_equal_times(context.job, context.current.plan.layout, session.nodes());
-        pass_times = are_shared ? std::make_shared<stage::PassTimes>() : nullptr;
+            replicas_take_equal_times(context.job, context.current.plan.layout, session.nodes());
+        pass_times = shares_pass_times ? std::make_shared<stage::PassTimes>() : nullptr;
     }
 
     RunContext context;
-    std::shared_ptr<const comm::BlankMemory> message_memory;  // for the messages, which carry no values
-    std::shared_ptr<stage::PassTimes> pass_times;             // null if ranks share none
+    std::shared_ptr<const comm::BlankMemory> message_memory;  // buffer of all messages
+    std::shared_ptr<stage::PassTimes> pass_times;             // null if ranks share no times
     GhostRecords records;
-    setup::RankMemory memory = {};  // of the fullest rank
+    setup::RankMemory max_memory = {};  // predicted, of the fullest rank, over all plans so far
 };
 
 class GhostBackend : public Backend {
@@ -114,14 +121,14 @@ public:
 
     void show_plan() override {
         if (keeps_records())
-            context().recorder.print_head(current(), context().plan_chooser.origin(), world_->memory);
+            context().recorder.print_head(current(), context().plan_chooser.origin(), world_->max_memory);
         barrier(control_);
     }
 
     void prepare(device::Trace* trace) override {
         trace_ = trace;
         if (keeps_records())
-            context().recorder.record_begin(current(), context().plan_chooser.origin(), world_->memory,
+            context().recorder.record_begin(current(), context().plan_chooser.origin(), world_->max_memory,
                                             find_peak_rate(control_, job(), 1, session_));
         start_trainer();
     }
@@ -169,10 +176,10 @@ public:
     void finish_saving() override {}
 
     records::Figures compute_figures(const std::optional<records::Evaluation>& validation) override {
-        barrier(control_);  // all ranks have recorded their steps
+        barrier(control_);  // until all ranks have recorded their steps
         if (!keeps_records()) return {};
         records::Figures figures = context().recorder.compute_figures(validation);
-        figures.predicted_bytes = world_->memory.total();
+        figures.predicted_bytes = world_->max_memory.total();
         return figures;
     }
 
@@ -191,9 +198,11 @@ private:
                          make_ghost_groups());
         if (setup::charges_passes(job().config, session_.size()))
             trainer_->charge_passes_as_whole(world_->pass_times);
+        // The first replica of each stage measures the shared times for all replicas.
         if (world_->pass_times && is_in_first_replica()) trainer_->measure_team_passes();
     }
 
+    // Returns null if the plan stays, or if a device has too little memory for the change.
     std::shared_ptr<adapt::Choice> choose_on_rank_zero(std::size_t step) {
         adapt::PlanChooser& plan_chooser = context().plan_chooser;
         std::optional<adapt::Choice> choice = plan_chooser.choose(step);
@@ -206,22 +215,25 @@ private:
 
     void change_shared_plan(adapt::PlanTransition& transition) {
         apply(transition, current());
-        if (transition.moves_state) world_->update_pass_times(session_);
-        const setup::RankMemory memory = find_fullest(predict_plan_memory(job(), current(), session_.size()));
-        if (memory.total() > world_->memory.total()) world_->memory = memory;
+        if (transition.moves_state) world_->reset_pass_times(session_);
+        const setup::RankMemory memory =
+            find_largest_memory(predict_plan_memory(job(), current(), session_.size()));
+        if (memory.total() > world_->max_memory.total()) world_->max_memory = memory;
     }
 
-    // Collective. Sends messages that are as long as the moved parameters and moments, but carry no values.
+    // Collective. Sends messages without values that are as long as the moved parameters and optimizer state.
     void move_state(const rank::StateMoves& moves) {
         if (!mover_)
             mover_ = make_valueless_group(session_.make_group_of_all_ranks("mover", wait_policy_),
                                           world_->message_memory);
         const device::DType dtype = job().dtype;
-        for (std::size_t kind = 0; kind < count_state_values(job().config.optimizer, dtype); ++kind)
+        for (std::size_t state_kind = 0; state_kind < count_state_values(job().config.optimizer, dtype);
+             ++state_kind)
             execute_move(moves.moments, {}, {}, accumulator_type(dtype), *mover_);
         execute_move(moves.values, {}, {}, dtype, *mover_);
     }
 
+    // True if this rank is in the first replica of a stage.
     bool is_in_first_replica() {
         return std::ranges::any_of(current().plan.layout.stages, [&](const layout::StageLayout& stage) {
             const std::vector<int>& ranks = stage.replicas.front().ranks;
@@ -258,9 +270,9 @@ private:
     comm::Communicator& control_;
     device::WaitPolicy wait_policy_;
     device::Trace* trace_ = nullptr;
-    double plan_change_begin_ = 0;  // time at which choose() was last called
+    double plan_change_begin_ = 0;  // time of the last call of choose()
     std::optional<rank::RankTrainer> trainer_;
-    std::unique_ptr<comm::Communicator> mover_;  // null until state moves
+    std::unique_ptr<comm::Communicator> mover_;  // group for moves of state; null until the first move
 };
 
 std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const comm::Session& session) {
@@ -274,7 +286,7 @@ std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const co
     if (!lack.empty()) throw ConfigError(lack);
     records::Manifest manifest = make_manifest({setup.job, setup.current.plan, session});
     auto world = std::make_shared<GhostWorld>(std::move(setup), session, std::move(manifest));
-    world->memory = find_fullest(memories);
+    world->max_memory = find_largest_memory(memories);
     if (!config.run.dry_run) world->context.recorder.open_directory();
     return world;
 }

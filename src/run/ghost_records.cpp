@@ -8,7 +8,7 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
                        const std::function<void(records::StepOutcome&)>& record) {
     Step& step = steps_[own_outcome.step];
     records::StepOutcome& combined = step.outcome;
-    if (step.ranks++ == 0) {
+    if (step.added_ranks++ == 0) {
         combined = own_outcome;
         combined.ranks.assign(static_cast<std::size_t>(ranks_), {});
         combined.compute_seconds = combined.seconds = 0;
@@ -23,7 +23,7 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
     combined.compute_seconds += own_outcome.compute_seconds / ranks_;
     combined.waits += own_outcome.waits * (1.0 / ranks_);
     combined.padded_tokens += own_outcome.padded_tokens;
-    if (step.ranks < ranks_) return;
+    if (step.added_ranks < ranks_) return;
     records::StepOutcome outcome = std::move(combined);
     steps_.erase(own_outcome.step);
     record(outcome);

@@ -1,5 +1,5 @@
-// Collects the step outcomes of all ranks of a ghost run. No messages are needed, since the ranks share one
-// process.
+// Collects the step outcomes of all ranks of a ghost run. No messages are needed, because the ranks share
+// one process.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,21 @@ class GhostRecords {
 public:
     explicit GhostRecords(int ranks) : ranks_(ranks) {}
 
-    // Adds the outcome of a step on `rank`. If all ranks have now added this step, calls `record` with the
-    // combined outcome of all ranks: its `seconds` are those of the slowest rank, its compute and waiting times
-    // are averages. Steps are recorded in order.
+    // Adds the outcome of a step on `rank`. In `own_outcome`, a list per rank has one entry or none. Each rank
+    // adds its steps in order. The last rank that adds a step calls `record` with the combined outcome: its
+    // `seconds` are those of the slowest rank, its compute and waiting times are averages over the ranks, and
+    // its `padded_tokens` are the sum.
     void add(int rank, const records::StepOutcome& own_outcome,
              const std::function<void(records::StepOutcome&)>& record);
 
 private:
     struct Step {
         records::StepOutcome outcome;
-        int ranks = 0;  // number of ranks that have added the step
+        int added_ranks = 0;  // number of ranks that have added the step
     };
 
     int ranks_;
-    std::map<std::size_t, Step> steps_;  // steps that some ranks have not added yet
+    std::map<std::size_t, Step> steps_;  // by step: those that some ranks have not added yet
 };
 
 }  // namespace trireme::run

@@ -34,7 +34,7 @@ struct RealSetup {
 // evaluation, checkpoint or possible change of plan.
 std::size_t compute_segment_end(std::size_t first, std::size_t next_possible_change, const plan::Plan& plan,
                                 const config::RunOptions& run) {
-    constexpr std::size_t max_microbatches = 1 << 30;  // per segment, so that their numbers fit int
+    constexpr std::size_t max_microbatches = 1 << 30;  // of a segment, so that an int can number them
     const auto microbatches_per_step = static_cast<std::size_t>(plan.microbatches());
     std::size_t end = std::min(next_possible_change, first + max_microbatches / microbatches_per_step);
     for (const std::size_t period : {run.eval_every, run.checkpoint_every}) {
@@ -45,12 +45,12 @@ std::size_t compute_segment_end(std::size_t first, std::size_t next_possible_cha
 
 class RealBackend : public Backend {
 public:
-    RealBackend(RealSetup start, const RankResources& resources)
+    RealBackend(RealSetup real_setup, const RankResources& resources)
         : resources_(resources),
-          resumes_resizing_(start.setup.resumes_resizing),
-          max_bytes_(start.recorded.memory),
-          context_(std::move(start.setup), resources.session.nodes(), std::move(start.recorded.decisions),
-                   std::move(start.manifest), is_rank_zero()),
+          resumes_resizing_(real_setup.setup.resumes_resizing),
+          max_bytes_(real_setup.recorded.memory),
+          context_(std::move(real_setup.setup), resources.session.nodes(),
+                   std::move(real_setup.recorded.decisions), std::move(real_setup.manifest), is_rank_zero()),
           running_plan_{.job = job_,
                         .current = context_.current,
                         .session = resources.session,
@@ -58,12 +58,12 @@ public:
                         .mover = *mover_,
                         .watchdog = resources.watchdog,
                         .trainer = trainer_,
-                        .threads = start.threads,
-                        .transport = start.transport,
+                        .threads = real_setup.threads,
+                        .transport = real_setup.transport,
                         .stopping = &resources.stopping,
                         .nodes = resources.session.nodes(),
                         .staging_memory = staging_memory_.get()} {
-        const setup::RankMemory own_memory = compute_plan_memory();
+        const setup::RankMemory own_memory = predict_own_memory();
         max_bytes_.rank = std::max(max_bytes_.rank, own_memory.total());
         max_memory_ = find_largest_rank_memory(resources.control, own_memory);
     }
@@ -73,15 +73,15 @@ public:
 
     void show_plan() override {
         context_.recorder.print_head(context_.current, context_.plan_chooser.origin(), max_memory_);
-        refuse_lack_of_memory();
+        check_memory_and_run_directory();
     }
 
     void prepare(device::Trace* trace) override {
-        refuse_lack_of_memory();
+        check_memory_and_run_directory();
         running_plan_.trace = trace;
         const setup::PeakRate peak =
             find_peak_rate(resources_.control, job_, running_plan_.threads, resources_.session);
-        allocated_bytes_ = setup::reset_peak(job_.memory_space);
+        initial_peak_bytes_ = setup::reset_peak(job_.memory_space);
         start_trainer(running_plan_);
         resources_.watchdog.set_position_callback([this] { return trainer_->describe_position(); });
         rank::read_with_unlimited_wait(
@@ -123,8 +123,8 @@ public:
         check_equal_plans(resources_.control, choice.get(), step);
         // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
         // before the first step.
-        const bool is_checked = choice && (choice->is_recorded || !choice->transition.moves_state);
-        if (!choice || !(is_checked || has_memory_for(choice->transition))) return nullptr;
+        const bool needs_no_check = choice && (choice->is_recorded || !choice->transition.moves_state);
+        if (!choice || !(needs_no_check || has_memory_for(choice->transition))) return nullptr;
         return choice;
     }
 
@@ -134,10 +134,10 @@ public:
             const records::PlanChange change{.from = compute_hash(context_.current.plan),
                                              .to = compute_hash(transition.to.plan)};
             apply(transition, context_.current);
-            max_bytes_.rank = std::max(max_bytes_.rank, compute_plan_memory().total());
+            max_bytes_.rank = std::max(max_bytes_.rank, predict_own_memory().total());
             return change;
         }
-        saving_->finish();  // the state that is being copied is about to move
+        saving_->finish();  // a checkpoint may be copying the state that is about to move
         running_plan_.save = [this, step] { return saving_->save_at_once(step, make_run_state(step)); };
         const records::PlanChange change = carry_out_transition(transition, running_plan_);
         saving_->change_parts(list_parts(context_.current.gradients, resources_.session.size()));
@@ -173,10 +173,10 @@ public:
         context_.recorder.add_peak_measurement(repeat_peak_measurement(
             context_.recorder.peak(), resources_.control, job_, running_plan_.threads, resources_.session));
         records::Figures figures = context_.recorder.compute_figures(validation);
-        figures.growth_bytes = max_over_ranks(growth_bytes());
-        figures.predicted_bytes = max_over_ranks(max_bytes_.rank);
+        figures.growth_bytes = find_max_over_ranks(compute_growth_bytes());
+        figures.predicted_bytes = find_max_over_ranks(max_bytes_.rank);
         const std::string remark = records::make_memory_remark(*figures.growth_bytes, figures.predicted_bytes);
-        // Simulated ranks share the memory of one process.
+        // Simulated ranks share one process, whose memory growth is not that of a rank.
         if (!remark.empty() && !device::time_is_simulated()) figures.remarks.push_back(remark);
         figures.saves = saving_->saves();
         figures.save_seconds = saving_->stall_seconds();
@@ -189,41 +189,44 @@ public:
 private:
     bool is_rank_zero() const { return resources_.session.rank() == 0; }
 
-    setup::RankMemory compute_plan_memory() const {
+    // Returns the predicted memory of this rank under the current plan.
+    setup::RankMemory predict_own_memory() const {
         const setup::PlanState& current = context_.current;
         return setup::predict_rank_memory({job_, current}, &job_.config.optimizer, current.gradients,
                                           resources_.session.rank(), job_.config.run.checkpoint_every > 0);
     }
 
-    // Returns the growth of this process's peak memory since just before the trainer was made.
-    std::size_t growth_bytes() const {
-        return setup::read_peak_allocated_bytes(job_.memory_space) - allocated_bytes_;
+    // Returns by how much this process's peak memory has grown since just before the first trainer was made.
+    std::size_t compute_growth_bytes() const {
+        return setup::read_peak_allocated_bytes(job_.memory_space) - initial_peak_bytes_;
     }
 
-    std::size_t max_over_ranks(std::size_t bytes) {
+    // Collective.
+    std::size_t find_max_over_ranks(std::size_t bytes) {
         return static_cast<std::size_t>(
             std::ranges::max(all_gather(resources_.control, std::array{static_cast<double>(bytes)})));
     }
 
-    // Collective. Describes the lack of device, host or node memory for these bytes; empty if they fit. This
-    // rank already holds `held` bytes.
-    std::string describe_lack_of_memory(const adapt::ChangeMemory& bytes, std::size_t held) {
+    // Collective. Returns why device, host or node memory does not suffice for `needed` bytes; empty if it
+    // does. Equal on all ranks. This rank has already allocated `held_bytes` of `needed.rank`.
+    std::string describe_lack_of_memory(const adapt::ChangeMemory& needed, std::size_t held_bytes) {
         std::string lack = find_first_complaint(
             resources_.control,
-            explain_lack_of_device_memory(job_.devices, resources_.session.rank(), bytes.rank));
+            explain_lack_of_device_memory(job_.devices, resources_.session.rank(), needed.rank));
         if (lack.empty())
-            lack = setup::explain_lack_of_memory(bytes.rank - std::min(bytes.rank, held), job_.memory_space,
-                                                 resources_.session, resources_.control);
+            lack = setup::explain_lack_of_memory(needed.rank - std::min(needed.rank, held_bytes),
+                                                 job_.memory_space, resources_.session, resources_.control);
         if (lack.empty())
             lack = find_first_complaint(resources_.control,
                                         staging_memory_ ? setup::explain_lack_of_node_memory(
-                                                              *staging_memory_, bytes.node, resources_.session)
+                                                              *staging_memory_, needed.node, resources_.session)
                                                         : "");
         return lack;
     }
 
-    // Collective. Throws ConfigError if memory does not suffice, or if the run directory holds an earlier run.
-    void refuse_lack_of_memory() {
+    // Collective. Throws ConfigError if memory does not suffice, or if a run that does not continue in its run
+    // directory finds an earlier run there.
+    void check_memory_and_run_directory() {
         const std::string lack = describe_lack_of_memory(max_bytes_, 0);
         if (!lack.empty()) throw ConfigError(lack);
         setup::require_memory(max_memory_.copy_beside_gpu, device::MemorySpace::host, resources_.session,
@@ -234,19 +237,20 @@ private:
     }
 
     // Collective. True if the free memory suffices for a change that was not known when the run began.
+    // Otherwise notes the lack as the reason why the plan stays.
     bool has_memory_for(const adapt::PlanTransition& transition) {
         const int rank = resources_.session.rank();
-        const adapt::ChangeMemory bytes{
-            .rank = std::max(compute_plan_memory().total(), transition.predict_max_bytes(job_, rank)),
+        const adapt::ChangeMemory needed{
+            .rank = std::max(predict_own_memory().total(), transition.predict_max_bytes(job_, rank)),
             .node = transition.predict_node_bytes(job_, resources_.session.node())};
-        const std::string lack = describe_lack_of_memory(bytes, growth_bytes());
+        const std::string lack = describe_lack_of_memory(needed, compute_growth_bytes());
         if (!lack.empty()) context_.plan_chooser.note_refusal(lack);
-        if (lack.empty()) max_bytes_.rank = std::max(max_bytes_.rank, bytes.rank);
+        if (lack.empty()) max_bytes_.rank = std::max(max_bytes_.rank, needed.rank);
         return lack.empty();
     }
 
-    // Collective. Rank 0 chooses the folder and the identifying digits of checkpoints, and removes partial
-    // checkpoints.
+    // Collective. Makes `saving_`. Rank 0 chooses the folder of the checkpoints and the run id, and removes
+    // incomplete checkpoints of earlier starts.
     void prepare_saving() {
         SavingPlan plan = plan_saving(job_, context_.current, resources_.session.size());
         std::string folder;
@@ -267,6 +271,7 @@ private:
         wait_for_copy_before_updates();
     }
 
+    // Called for each new trainer.
     void wait_for_copy_before_updates() {
         trainer_->set_before_update_callback([this] { saving_->wait_for_copy(); });
     }
@@ -292,11 +297,11 @@ private:
 
     RankResources resources_;
     bool resumes_resizing_;
-    adapt::ChangeMemory max_bytes_;  // predicted peak of this rank and its node, over all plans and changes
+    adapt::ChangeMemory max_bytes_;  // predicted peak of this rank and its node, over all known plans
     RunContext context_;
     const setup::Job& job_ = context_.job;
-    setup::RankMemory max_memory_ = {};  // of the fullest rank
-    std::size_t allocated_bytes_ = 0;    // allocated before the trainer was made
+    setup::RankMemory max_memory_ = {};   // predicted, of the fullest rank under the first plan
+    std::size_t initial_peak_bytes_ = 0;  // peak memory just before the first trainer was made
     std::optional<rank::RankTrainer> trainer_;
     std::unique_ptr<comm::Communicator> mover_ =
         resources_.session.make_group_of_all_ranks("mover", resources_.watchdog.wait_policy());

@@ -15,9 +15,9 @@ namespace {
 
 std::string describe_device(const RunDescription& run) {
     if (run.job.devices) {
-        const char* const how =
+        const char* const simulation_note =
             setup::is_ghost_run(run.job.config) ? " (simulated, without arithmetic)" : " (simulated)";
-        return cat(run.job.devices->list_names(), how);
+        return cat(run.job.devices->list_names(), simulation_note);
     }
     const config::PrecisionConfig& precision = run.job.config.precision;
     if (precision.device == config::DeviceKind::cuda) return cat("cuda (", precision.device_description, ')');

@@ -19,19 +19,20 @@ struct RunDescription {
     const setup::Job& job;
     const plan::Plan& plan;
     const comm::Session& session;
-    std::vector<std::string> hosts = {};  // per rank
+    std::vector<std::string> hosts = {};  // name of the host, per rank
     int threads = 1;                      // per rank
-    std::vector<std::string> cores = {};  // usable cores per rank; empty for ghosts
-    std::string gpu_messages = {};        // transport between GPUs, and why; empty if GPUs exchange no messages
+    std::vector<std::string> cores = {};  // usable cores per rank; empty in a simulation
+    // Transport between GPUs and why it was chosen; empty if GPUs exchange no messages.
+    std::string gpu_messages = {};
 };
 
-// Describes the run for its records, except for the measured peak.
+// Returns the manifest of the run, without the peak rate, which Recorder::record_begin() adds.
 records::Manifest make_manifest(const RunDescription& run);
 
 class Recorder {
 public:
-    // Prints and writes a run directory only if `writes` is true, which it is on rank 0. Always sums up the
-    // figures of merit. `job` must outlive this object.
+    // If `writes` is true, as on rank 0, prints to the console and writes the run directory. The figures of
+    // merit are summed up in any case. `job` must outlive this object.
     Recorder(const setup::Job& job, records::Manifest manifest, bool writes);
 
     void set_hosts(std::vector<std::string> hosts) { manifest_.hosts = std::move(hosts); }
@@ -39,15 +40,18 @@ public:
     // Prints the head of the log: the run, its plan and the memory of the fullest rank.
     void print_head(const setup::PlanState& current, const setup::PlanOrigin& origin,
                     const setup::RankMemory& memory);
-    // Opens the run directory if this recorder writes. Throws ConfigError.
+    // Opens the run directory if this recorder writes. Throws ConfigError if the directory cannot be used.
     void open_directory();
-    // Records the beginning of the run. Must be the first event. `peak` is the measured or simulated peak rate
-    // of matmuls.
+    // Records the beginning of the run. Called after open_directory() and before any other event. `memory` is
+    // that of the fullest rank.
     void record_begin(const setup::PlanState& current, const setup::PlanOrigin& origin,
                       const setup::RankMemory& memory, const setup::PeakRate& peak);
 
+    // Records a step and the changes of rank slowness that it revealed.
     void record_step(const records::StepOutcome& outcome, const std::vector<policy::SlownessChange>& changes);
+    // Records an evaluation after `step` steps.
     void record_evaluation(std::size_t step, const records::Evaluation& evaluation);
+    // Records a change to the plan `plan`.
     void record_plan_change(const plan::Decision& decision, const records::PlanChange& change,
                             const plan::Plan& plan);
     // Records the seconds that ranks spent on a decision to keep the plan.
@@ -58,15 +62,18 @@ public:
     void record_save_wait(const records::SaveWait& wait);
     // Records that the run ends because its loss or gradients are not finite.
     void record_divergence(const std::string& complaint);
-    // Adds a second measurement of the peak rate, made after the last step. The higher rate counts.
+    // Adds a second measurement of the peak FLOP/s of all ranks, made after the last step. The larger
+    // measurement counts.
     void add_peak_measurement(double flops) { figure_sum_->add_peak_measurement(flops); }
+    // `validation` is the evaluation after the last step, if there was one.
     records::Figures compute_figures(const std::optional<records::Evaluation>& validation) const;
-    // Must be called after the last checkpoint is on disk or has failed. Records the end of the run. If the run
-    // stopped early and can be resumed, also writes the file `stopped`.
+    // Records the end of the run. Called after the last checkpoint is on disk or has failed. If the run ended
+    // early and that checkpoint is on disk, also writes the file `stopped`.
     void record_end(records::Figures figures);
 
     const setup::PeakRate& peak() const { return manifest_.peak; }
     setup::EarlierSteps steps_so_far() const { return figure_sum_->summarise_steps(); }
+    // Returns the run directory; empty if this recorder has not opened it.
     std::filesystem::path path() const { return directory_ ? directory_->path() : std::filesystem::path(); }
 
 private:

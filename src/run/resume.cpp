@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 constexpr const char* config_key = "config";
 constexpr const char* ranks_key = "ranks";
 
-constexpr const char* steps_key = "--steps";  // key in "options"; also set if --epochs determines the steps
+constexpr const char* steps_key = "--steps";  // key in "options"; set even if --epochs determines the steps
 
-// An option that must have the same value when the run is resumed, and its value in this run.
+// An option that must keep its value when a run is resumed, and its value in this run.
 struct FixedOption {
     std::string option;
     std::string value;
@@ -45,28 +45,31 @@ std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
             {"--validation-share", cat(job.config.data.validation_fraction)}};
 }
 
+// Returns the JSON object of make_run_facts() in the checkpoint. Throws ConfigError if there is none.
 Json parse_run_facts(const checkpoint::StoredModel& stored) {
-    const Json run = Json::parse(stored.state()->run, nullptr, false);
-    if (run.is_object() && run.contains("options") && run.at("options").is_object()) return run;
+    const Json facts = Json::parse(stored.state()->run, nullptr, false);
+    if (facts.is_object() && facts.contains("options") && facts.at("options").is_object()) return facts;
     throw ConfigError(
         cat(stored.path(), " holds no run that could be resumed; start from it with --init ", stored.path()));
 }
 
+// Returns an empty text if `object` has no text with this key.
 std::string read_text(const Json& object, const std::string& key) {
     return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "";
 }
 
-void refuse_another_run(const setup::Job& job, const Json& run) {
+// Throws ConfigError if the checkpoint was saved with other fixed options or another corpus.
+void refuse_another_run(const setup::Job& job, const Json& facts) {
     const std::string& stored_path = job.stored_model->path();
     for (const FixedOption& fixed_option : list_fixed_options(job)) {
-        const std::string saved_value = read_text(run.at("options"), fixed_option.option);
+        const std::string saved_value = read_text(facts.at("options"), fixed_option.option);
         if (saved_value == fixed_option.value) continue;
         throw ConfigError(cat(stored_path, " was saved by a run with ", fixed_option.option, ' ', saved_value,
                               ", not ", fixed_option.value,
                               "; use the same value, or start another run from it with --init ", stored_path));
     }
     const data::CorpusInfo& corpus = job.corpus->info();
-    if (read_text(run, "corpus_sha256") != corpus.checksum)
+    if (read_text(facts, "corpus_sha256") != corpus.checksum)
         throw ConfigError(cat(stored_path, " was saved by a run on another corpus than ", corpus.path,
                               "; use the same corpus, or start another run from it with --init ", stored_path));
 }
@@ -86,14 +89,14 @@ void refuse_another_model(const setup::Job& job) {
     }
 }
 
-void refuse_without_remaining_steps(const setup::Job& job) {
+void refuse_finished_run(const setup::Job& job) {
     if (job.completed_steps < job.steps) return;
     throw ConfigError(cat(job.stored_model->path(), " has ", job.completed_steps,
                           " steps done, and the run has ", job.steps,
                           " in all; raise --steps or --epochs to continue"));
 }
 
-void refuse_other_moments(const setup::Job& job) {
+void refuse_other_moment_count(const setup::Job& job) {
     const std::size_t needed_moments = count_moments(job.config.optimizer);
     const std::size_t saved_moments = job.stored_model->state()->moments;
     if (needed_moments == saved_moments) return;
@@ -128,8 +131,8 @@ std::optional<config::SavedOptions> read_saved_options(const config::RunOptions&
 
 namespace {
 
-// True if the run continues in the run directory of its checkpoint. The records of the steps before the
-// checkpoint then stay.
+// True if the run continues in the run directory of its checkpoint, where the records of the steps before the
+// checkpoint stay. With --resume auto, true even if the run directory has no checkpoint yet.
 bool continues_in_place(const config::RunOptions& run, const std::optional<fs::path>& checkpoint) {
     if (run.resume == "off" || run.run_dir.empty()) return false;
     if (run.resume == "auto") return true;
@@ -138,43 +141,43 @@ bool continues_in_place(const config::RunOptions& run, const std::optional<fs::p
                                         fs::path(run.run_dir) / checkpoint::checkpoints_folder, ignored);
 }
 
-// Returns a summary of the `count` steps before the checkpoint. For a checkpoint of an older version,
-// which stores no summary, only `count` is set.
-setup::EarlierSteps read_earlier_steps(const Json& run, std::size_t count) {
+// Returns the summary of the `count` steps before the checkpoint. If an older version wrote the checkpoint
+// without a summary, only `count` is set.
+setup::EarlierSteps read_earlier_steps(const Json& facts, std::size_t count) {
     setup::EarlierSteps earlier{.count = count};
-    const Json first_loss = run.value("first_loss", Json());
+    const Json first_loss = facts.value("first_loss", Json());
     if (first_loss.is_number()) earlier.first_loss = first_loss.get<double>();
-    for (const Json& fraction : run.value("left_out", Json::array()))
+    for (const Json& fraction : facts.value("left_out", Json::array()))
         earlier.skipped.push_back(fraction.is_number() ? fraction.get<double>() : 0);
     return earlier;
 }
 
-// Describes how the next learning rate changes because the run now has another number of steps; empty if it
-// does not change.
+// Describes how the learning rate of the next step changes because the run now has another number of steps.
+// Returns an empty text if the rate does not change.
 std::string describe_rate_change(const setup::Job& job) {
     const std::string text = read_text(parse_run_facts(*job.stored_model).at("options"), steps_key);
-    std::size_t steps = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
-    if (error != std::errc() || steps == 0 || steps == job.steps) return {};
-    const double before = compute_learning_rate(job.config.optimizer, job.completed_steps, steps);
-    const double now = compute_learning_rate(job.config.optimizer, job.completed_steps, job.steps);
+    std::size_t saved_steps = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), saved_steps);
+    if (error != std::errc() || saved_steps == 0 || saved_steps == job.steps) return {};
+    const double saved_rate = compute_learning_rate(job.config.optimizer, job.completed_steps, saved_steps);
+    const double new_rate = compute_learning_rate(job.config.optimizer, job.completed_steps, job.steps);
     constexpr double min_relative_change = 1e-3;
-    if (std::abs(now - before) <= min_relative_change * before) return {};
+    if (std::abs(new_rate - saved_rate) <= min_relative_change * saved_rate) return {};
     return fmt::format(
         "the run has {} steps instead of {}, so the learning rate of step {} is {:.2e} instead of {:.2e}; "
         "--lr-horizon {} keeps the former schedule",
-        job.steps, steps, job.completed_steps + 1, now, before, steps);
+        job.steps, saved_steps, job.completed_steps + 1, new_rate, saved_rate, saved_steps);
 }
 
 void resume_job(setup::Job& job) {
-    const Json run = parse_run_facts(*job.stored_model);
-    refuse_another_run(job, run);
+    const Json facts = parse_run_facts(*job.stored_model);
+    refuse_another_run(job, facts);
     refuse_another_model(job);
-    refuse_other_moments(job);
+    refuse_other_moment_count(job);
     job.resumes = true;
     job.completed_steps = job.stored_model->step();
-    job.earlier_steps = read_earlier_steps(run, job.completed_steps);
-    refuse_without_remaining_steps(job);
+    job.earlier_steps = read_earlier_steps(facts, job.completed_steps);
+    refuse_finished_run(job);
     job.rate_change = describe_rate_change(job);
 }
 
@@ -191,16 +194,16 @@ setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) 
 
 std::string make_run_facts(const setup::Job& job, const setup::PlanState& current,
                            const RunProgress& progress) {
-    Json options = Json::object();
+    Json fixed_options = Json::object();
     for (const FixedOption& fixed_option : list_fixed_options(job))
-        options[fixed_option.option] = fixed_option.value;
-    options[steps_key] = cat(job.steps);
+        fixed_options[fixed_option.option] = fixed_option.value;
+    fixed_options[steps_key] = cat(job.steps);
     Json option_values = Json::object();
     for (const config::OptionValue& option : job.config.options.values)
         option_values[option.name] = option.value;
     Json facts{{"samples_visited", progress.observed.step * job.config.run.batch},
                {"corpus_sha256", job.corpus->info().checksum},
-               {"options", std::move(options)},
+               {"options", std::move(fixed_options)},
                {config_key, std::move(option_values)},
                {ranks_key, job.config.options.ranks},
                {"plan", compute_hash(current.plan)},

@@ -10,20 +10,21 @@
 
 namespace trireme::run {
 
-// Returns the checkpoint that --resume selects; empty if the run does not resume. Throws ConfigError if a named
-// checkpoint does not exist, or if --resume auto lacks --run-dir.
+// Returns the folder of the checkpoint that --resume selects; empty if the run does not resume. Throws
+// ConfigError if a named checkpoint does not exist, or if --resume auto lacks --run-dir.
 std::optional<std::filesystem::path> find_checkpoint_to_resume(const config::RunOptions& run);
 
 // Sets up the run with the plan that its options determine. If --resume selects a checkpoint, the parameters
-// and the progress come from that checkpoint. Throws ConfigError as set_up() does, and if the checkpoint was
-// saved by a run with another model, corpus, seed, batch or optimizer.
+// and the progress come from that checkpoint. Throws ConfigError as set_up() does. Also throws it if no step
+// remains, or if the checkpoint was saved by a run with another model, corpus, optimizer or precision, or with
+// other options that select samples.
 setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks);
 
 // The state of a run besides its tensors.
 struct RunProgress {
     plan::Observation observed;       // number of completed steps, and averages of their times
     const setup::PlanOrigin& origin;  // why the run has its current plan
-    setup::EarlierSteps steps;        // all steps up to the checkpoint, including those before a resume
+    setup::EarlierSteps steps;  // summary of all steps up to the checkpoint, including those before a resume
 };
 
 // Returns the facts about the run that a checkpoint stores, as a JSON object.

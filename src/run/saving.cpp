@@ -22,7 +22,7 @@ archive::StoredType to_stored_type(device::DType dtype) {
     return dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
 }
 
-// Returns the bytes that a copy of all boxes of a part needs.
+// Returns the size of a copy of all boxes of a part.
 std::size_t count_part_bytes(const checkpoint::CheckpointState& state, const checkpoint::CheckpointPart& part) {
     std::size_t bytes = 0;
     for (const checkpoint::StateBox& box : list_boxes(state, part)) bytes += byte_size(state, box);
@@ -30,8 +30,8 @@ std::size_t count_part_bytes(const checkpoint::CheckpointState& state, const che
 }
 
 std::string read_report(const std::array<std::int32_t, 64>& text) {
-    const char* const first = reinterpret_cast<const char*>(text.data());
-    return {first, ::strnlen(first, sizeof text)};
+    const char* const characters = reinterpret_cast<const char*>(text.data());
+    return {characters, ::strnlen(characters, sizeof text)};
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, i
 std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gradients, int ranks) {
     std::vector<checkpoint::CheckpointPart> parts;
     for (int rank = 0; rank < ranks; ++rank) {
-        layout::HeldState held_state =
-            make_held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
+        layout::HeldState held_state = make_held_state(gradients.tensors, gradients.pieces, gradients.buckets,
+                                                       /*shards_optimizer=*/true, rank);
         if (held_state.owned.empty()) continue;
         parts.push_back({.rank = static_cast<std::uint64_t>(rank), .boxes = std::move(held_state.owned)});
     }
@@ -76,10 +76,10 @@ std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gr
 Saving::Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> between_polls)
     : plan_(std::move(plan)), group_(std::move(group)), between_polls_(std::move(between_polls)) {
     group_->disable_stall_limit();  // disks may be slow
-    try_to_lay_out();
+    try_to_lay_out_files();
 }
 
-// If the run ends early, removes the incomplete checkpoint, which is useless and takes space.
+// If an exception ends the run, rank 0 removes the incomplete checkpoint, which is useless and takes space.
 Saving::~Saving() {
     if (!is_in_flight_ || group_->rank() != completing_rank) return;
     device::wait_until([this] { return is_job_done(write_job_) && is_job_done(completion_job_); },
@@ -95,34 +95,34 @@ std::optional<std::size_t> Saving::find_own_part() const {
     return static_cast<std::size_t>(part - plan_.state.parts.begin());
 }
 
-// Computes the layout of this rank's part in advance, so that begin() need not: before the first step, and
-// after the parts have changed.
-void Saving::try_to_lay_out() {
+// Computes the layouts of files before the first step and after each change of the parts, so that begin() need
+// not compute them.
+void Saving::try_to_lay_out_files() {
     try {
-        lay_out();
+        lay_out_files();
     } catch (const Error&) {
-        if (!plan_.continues_after_failure) throw;  // otherwise the next save tries again
+        if (!plan_.continues_after_failure) throw;  // if the run continues, begin() tries again
     }
 }
 
-void Saving::lay_out() {
+void Saving::lay_out_files() {
     const auto part = find_own_part();
     if (part && !layout_) layout_.emplace(plan_.state, *part);
     if (group_->rank() == completing_rank && !model_file_) model_file_.emplace(plan_.state);
 }
 
 void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
-    const double start = device::now_seconds();
+    const double call_time = device::now_seconds();
     if (is_in_flight_) {
         finish();
-        waits_.push_back({step, device::now_seconds() - start});
+        waits_.push_back({step, device::now_seconds() - call_time});
     }
     plan_.state.step = step;
     plan_.state.run = state.facts;
-    // These digits are equal on all ranks and differ between all steps of all runs, so that files of different
+    // The save id is equal on all ranks and differs between all steps of all runs, so that files of different
     // checkpoints are never combined.
     plan_.state.save_id = sha256_hex(cat(plan_.run_id, ' ', step)).substr(0, plan_.run_id.size());
-    start_time_ = device::now_seconds();
+    begin_time_ = device::now_seconds();
     is_in_flight_ = true;
     is_awaited_ = is_awaited;
     has_reported_ = false;
@@ -131,14 +131,14 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     failure_ = nullptr;
     ++save_count_;
     try {
-        lay_out();
+        lay_out_files();
         if (state.resizing) write_resizing(*state.resizing);
-        start_part(state, is_awaited);
+        start_writing_part(state, is_awaited);
     } catch (const Error&) {
         handle_failure(std::current_exception());
     }
     post_report_receives();
-    stall_seconds_ += device::now_seconds() - start;
+    stall_seconds_ += device::now_seconds() - call_time;
 }
 
 std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& state) {
@@ -146,21 +146,21 @@ std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& s
     if (!has_saved(step)) {
         begin(step, state, true);
         finish();
-        check_saved();  // afterwards rank 0 has completed the save
+        check_saved();  // returns after rank 0 has completed the checkpoint
     }
     return checkpoint::make_checkpoint_path(plan_.checkpoints, step);
 }
 
-// Asks rank 0, which completes checkpoints, so that all ranks get the same answer.
+// Collective over the group. All ranks get the answer of rank 0, because only rank 0 knows saved_step_.
 bool Saving::has_saved(std::uint64_t step) {
     const bool is_saved_step = group_->rank() == completing_rank && saved_step_ == step;
     return all_gather(*group_, std::array{is_saved_step ? 1.0 : 0.0}).front() > 0;
 }
 
-// Writes in this thread, because only this thread may call HDF5; the worker thread writes parts without HDF5.
-// Needs no copy of the state, because the gradients and weights that `state` views stay unchanged until the
-// next step. Therefore the next step waits for the checksum and the write() calls; it does not wait for the
-// sync to disk, because the worker thread does the sync.
+// Writes in the calling thread, because only this thread may call HDF5; the worker thread writes parts without
+// HDF5. No copy of the state is needed, because the gradients and weights that `state` views stay unchanged
+// until the next step. The next step waits for the checksum and the write() calls, but not for the sync to
+// disk, which the worker thread does.
 void Saving::write_resizing(const model::ResizingState& state) {
     const std::filesystem::path partial = make_save_folder(plan_.checkpoints, plan_.state);
     resizing_file_.emplace(
@@ -171,12 +171,12 @@ void Saving::sync_resizing() {
     if (resizing_file_) resizing_file_->sync();
 }
 
-// An awaited checkpoint needs no copy, because the state does not change while it is written.
-void Saving::start_part(const RunState& state, bool is_awaited) {
+// An awaited checkpoint needs no copy, because the state does not change while the checkpoint is written.
+void Saving::start_writing_part(const RunState& state, bool is_awaited) {
     const std::filesystem::path partial = make_save_folder(plan_.checkpoints, plan_.state);
     const auto part = find_own_part();
     if (!part) {
-        if (resizing_file_) write_job_ = start("write", [this] { sync_resizing(); });
+        if (resizing_file_) write_job_ = start_job("write", [this] { sync_resizing(); });
         return;
     }
     views_.emplace(state.views);
@@ -187,10 +187,10 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
                      {.stall_seconds = plan_.stall_seconds});
     };
     if (is_awaited) {
-        write_job_ = copy_job_ = start("write", [this, boxes, copy_box] {
+        write_job_ = copy_job_ = start_job("write", [this, boxes, copy_box] {
             std::vector<std::byte> bytes;
-            writer_->write([&](std::size_t b, layout::Range rows) {
-                checkpoint::StateBox box = boxes[b];
+            writer_->write([&](std::size_t box_index, layout::Range rows) {
+                checkpoint::StateBox box = boxes[box_index];  // reduced to `rows`
                 box.box.rows = {box.box.rows.begin + rows.begin, rows.count};
                 bytes.resize(byte_size(plan_.state, box));
                 copy_box(box, bytes);
@@ -203,35 +203,36 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
     if (copy_buffer_.bytes() == 0)
         copy_buffer_ =
             device::Buffer(count_part_bytes(plan_.state, plan_.state.parts[*part]), device::MemorySpace::host);
-    copy_job_ = start("copy", [this, boxes, copy_box] {
+    copy_job_ = start_job("copy", [this, boxes, copy_box] {
         std::byte* to = copy_buffer_.data();
         for (const checkpoint::StateBox& box : boxes) {
             copy_box(box, {to, byte_size(plan_.state, box)});
             to += byte_size(plan_.state, box);
         }
     });
-    write_job_ = start("write", [this, boxes] {
+    write_job_ = start_job("write", [this, boxes] {
         const std::byte* from = copy_buffer_.data();
-        std::size_t current_box = 0;  // box to which `from` points
-        writer_->write([&](std::size_t b, layout::Range rows) {
-            for (; current_box < b; ++current_box) from += byte_size(plan_.state, boxes[current_box]);
-            const std::size_t row_bytes = byte_size(plan_.state, boxes[b]) / boxes[b].box.rows.count;
+        std::size_t from_index = 0;  // index of the box to which `from` points
+        writer_->write([&](std::size_t box_index, layout::Range rows) {
+            for (; from_index < box_index; ++from_index) from += byte_size(plan_.state, boxes[from_index]);
+            const checkpoint::StateBox& box = boxes[box_index];
+            const std::size_t row_bytes = byte_size(plan_.state, box) / box.box.rows.count;
             return std::span(from + rows.begin * row_bytes, rows.count * row_bytes);
         });
         sync_resizing();
     });
 }
 
-device::Worker::JobId Saving::start(const char* name, std::function<void()> job) {
+device::Worker::JobId Saving::start_job(const char* name, std::function<void()> job) {
     return worker_.start(make_traced_job(trace_, device::TraceLane::checkpoint, name, std::move(job)));
 }
 
 void Saving::wait_for_copy() {
     if (is_job_done(copy_job_)) return;
     const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for the copy");
-    const double start = device::now_seconds();
+    const double call_time = device::now_seconds();
     wait_for(copy_job_);
-    stall_seconds_ += device::now_seconds() - start;
+    stall_seconds_ += device::now_seconds() - call_time;
 }
 
 bool Saving::is_job_done(const std::optional<device::Worker::JobId>& job) const {
@@ -249,7 +250,7 @@ void Saving::wait_for(const std::optional<device::Worker::JobId>& job) {
 void Saving::advance() {
     if (!is_in_flight_) return;
     if (!has_reported_ && is_job_done(write_job_)) send_report();
-    if (has_reported_ && !completion_job_ && have_all_reported()) start_completion();
+    if (has_reported_ && !completion_job_ && are_reports_delivered()) start_completion();
     if (completion_job_ && is_job_done(completion_job_)) end_checkpoint();
 }
 
@@ -270,18 +271,18 @@ void Saving::change_parts(std::vector<checkpoint::CheckpointPart> parts) {
     copy_buffer_ = {};
     layout_.reset();
     model_file_.reset();
-    try_to_lay_out();
+    try_to_lay_out_files();
 }
 
-// Rank 0 posts the receives for the reports of all other ranks.
+// Rank 0 posts the receives for the reports of all other ranks. Every rank clears its own report.
 void Saving::post_report_receives() {
     const bool collects = group_->rank() == completing_rank;
     reports_.assign(collects ? static_cast<std::size_t>(group_->size()) : 1, ReportText{});
     for (int peer = 0; collects && peer < group_->size(); ++peer) {
         if (peer == completing_rank) continue;
-        ReportText& text = reports_[static_cast<std::size_t>(peer)];
+        ReportText& report = reports_[static_cast<std::size_t>(peer)];
         report_requests_.push_back(
-            group_->start_receive({text.data(), device::DType::i32, 1, text.size(), text.size()}, peer));
+            group_->start_receive({report.data(), device::DType::i32, 1, report.size(), report.size()}, peer));
     }
 }
 
@@ -295,16 +296,16 @@ void Saving::send_report() {
         {report.data(), device::DType::i32, 1, report.size(), report.size()}, completing_rank));
 }
 
-// If the run must not continue after a failed checkpoint, it ends here, on the rank that knows the reason. A
-// failure of an awaited checkpoint ends the run later, on all ranks together, after rank 0 has recorded the
-// reason.
-void Saving::handle_failure(std::exception_ptr error) {
+// Rethrows `exception` if the checkpoint is not awaited and the run must not continue without it: the run then
+// ends on the rank that knows the reason. Otherwise notes the reason for the report of this rank. The failure
+// of an awaited checkpoint ends the run in check_saved(), after rank 0 has recorded the reason.
+void Saving::handle_failure(std::exception_ptr exception) {
     try {
-        std::rethrow_exception(error);
-    } catch (const Error& known) {
+        std::rethrow_exception(exception);
+    } catch (const Error& error) {
         if (!plan_.continues_after_failure && !is_awaited_) throw;
-        if (is_awaited_ && !failure_) failure_ = error;
-        complaint_ = known.what();
+        if (is_awaited_ && !failure_) failure_ = exception;
+        complaint_ = error.what();
     }
 }
 
@@ -315,7 +316,8 @@ void Saving::check_saved() {
     });
 }
 
-bool Saving::have_all_reported() {
+// True if this rank's report is sent or, on rank 0, all reports are received.
+bool Saving::are_reports_delivered() {
     std::erase_if(report_requests_, [&](comm::Communicator::RequestId id) { return group_->is_done(id); });
     return report_requests_.empty();
 }
@@ -329,13 +331,13 @@ std::string Saving::find_first_complaint() const {
 }
 
 // Called when this rank has sent its report or, on rank 0, has received all reports. Rank 0 lets the worker
-// thread complete the checkpoint, or ends the checkpoint if a rank has failed. Each other rank has
-// nothing left to do and ends the checkpoint.
+// thread complete the checkpoint, or ends the checkpoint if a rank has failed. The other ranks have nothing
+// more to do and end the checkpoint.
 void Saving::start_completion() {
     if (group_->rank() != completing_rank) return end_checkpoint();
     complaint_ = find_first_complaint();
     if (!complaint_.empty()) return end_checkpoint();
-    completion_job_ = start("complete", [this] {
+    completion_job_ = start_job("complete", [this] {
         complete_checkpoint(plan_.checkpoints, plan_.state, *model_file_, plan_.description);
         checkpoint::remove_old_checkpoints(plan_.checkpoints, plan_.max_checkpoints);
     });
@@ -355,7 +357,7 @@ void Saving::end_checkpoint() {
         archive::remove_partial_entries(plan_.checkpoints);
     }
     outcomes_.push_back(
-        {.step = plan_.state.step, .complaint = complaint_, .seconds = device::now_seconds() - start_time_});
+        {.step = plan_.state.step, .complaint = complaint_, .seconds = device::now_seconds() - begin_time_});
 }
 
 void Saving::handle_worker_failure() {

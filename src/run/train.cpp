@@ -8,11 +8,11 @@
 namespace trireme::run {
 namespace {
 
-// Constructs the Tracing object in `tracing`, with options from the backend, and trains. With --dry-run, only
-// shows the plan. `tracing` must outlive `backend`, whose threads record events in it. Therefore the caller
-// declares `tracing`, still empty, before it makes the backend.
-Ending run_on(Backend& backend, std::optional<rank::Tracing>& tracing, const comm::Session& session,
-              comm::Communicator& control) {
+// Trains, or only shows the plan with --dry-run. Constructs the Tracing object in `tracing`, with options from
+// the backend. `tracing` must outlive `backend`, whose threads record events in it. Therefore the caller
+// declares an empty `tracing` before it makes the backend.
+Ending train_or_show_plan(Backend& backend, std::optional<rank::Tracing>& tracing, const comm::Session& session,
+                          comm::Communicator& control) {
     if (backend.context().job.config.run.dry_run) {
         backend.show_plan();
         return Ending::done;
@@ -32,14 +32,14 @@ Ending train(const config::RunConfig& requested_config, comm::Session& session, 
     std::optional<rank::Tracing> tracing;
     if (setup::is_ghost_run(config)) {
         const auto backend = make_ghost_backend(config, session, *control, watchdog.wait_policy());
-        return run_on(*backend, tracing, session, *control);
+        return train_or_show_plan(*backend, tracing, session, *control);
     }
     Continuation continuation(session.rank() == 0 ? signals : nullptr);
     const auto backend =
         make_real_backend(config, {session, *control, watchdog, stopping, continuation}, signals);
-    const comm::AbortMessagesOnException messages(watchdog.progress_engine());
+    const comm::AbortMessagesOnException message_guard(watchdog.progress_engine());
     try {
-        return run_on(*backend, tracing, session, *control);
+        return train_or_show_plan(*backend, tracing, session, *control);
     } catch (const ResourceError& error) {
         throw ResourceError(continuation.append_hint(error.what()), error.where());
     }

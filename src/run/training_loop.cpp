@@ -8,6 +8,7 @@
 namespace trireme::run {
 namespace {
 
+// The step loop of a run on this rank.
 class Run {
 public:
     Run(Backend& backend, rank::Tracing& tracing, const comm::Session& session, comm::Communicator& control)
@@ -29,11 +30,11 @@ public:
     }
 
 private:
-    // Executes a segment: the steps from `first` (from 0) to the next evaluation, checkpoint or possible change
-    // of plan. Micro-batches may stay in flight between the steps of a segment. Returns the number of steps
-    // done in the run.
+    // Executes the segment that begins with step `first` (from 0): see Backend::find_segment_end(). Before the
+    // segment, changes the plan if a change is due; afterwards, evaluates and begins a checkpoint if they are
+    // due. Returns the number of steps that the run has done.
     std::size_t execute_segment(std::size_t first) {
-        tracing_.begin_step(first + 1, 0);
+        tracing_.begin_step(first + 1, 0);  // a change of plan is traced as part of this step
         backend_.wait_for_records();
         if (context_.plan_chooser.may_change_plan(first)) change_plan(first);
         std::size_t end = backend_.find_segment_end(first);
@@ -55,8 +56,8 @@ private:
 
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
-    // Changes the plan after `step` steps if the backend chooses a change. Otherwise keeps it, and records the
-    // reason if there is one.
+    // Changes the plan after `step` steps if the backend chooses a change. Otherwise keeps the plan, and
+    // records why if the policy wanted a change.
     void change_plan(std::size_t step) {
         const double begin_seconds = device::now_seconds();
         const std::shared_ptr<adapt::Choice> choice = backend_.choose(step);
@@ -77,6 +78,7 @@ private:
             context_.recorder.record_decision_time(device::now_seconds() - begin_seconds);
     }
 
+    // Called for each step in order. Throws ConfigError if --on-nan ends the run.
     void record(records::StepOutcome& outcome) {
         divergence_.find_cause(outcome, context_.current.plan, backend_.trainer(), control_, tracing_.trace());
         const std::vector<policy::SlownessChange> changes = context_.plan_chooser.observe(outcome);
@@ -116,7 +118,7 @@ private:
     const comm::Session& session_;
     comm::Communicator& control_;
     Divergence divergence_{job_.config.run.on_nan};
-    std::optional<records::Stop> stop_;  // why the run ends before its last step; empty if it continues
+    std::optional<records::Stop> stop_;  // why the run ends early; empty while no rank requests a stop
 };
 
 }  // namespace

@@ -13,11 +13,11 @@ bool is_control_character(char c) { return static_cast<unsigned char>(c) < 0x20 
 }  // namespace
 
 void print_fact(std::ostream& out, const std::string& name, const std::string& value) {
-    constexpr std::size_t column = 12;
-    constexpr std::size_t longest_value = 2000;
+    constexpr std::size_t name_width = 12;
+    constexpr std::size_t max_value_bytes = 2000;
     const std::string label = sanitise_line(name);
-    out << "  " << label << std::string(label.size() < column ? column - label.size() : 1, ' ')
-        << sanitise_line(value, longest_value) << '\n';
+    out << "  " << label << std::string(label.size() < name_width ? name_width - label.size() : 1, ' ')
+        << sanitise_line(value, max_value_bytes) << '\n';
 }
 
 std::string format_one_decimal(double value) {
@@ -31,6 +31,7 @@ std::string format_megabytes(double bytes) { return format_one_decimal(bytes / 1
 std::string sanitise_for_terminal(std::string text, std::size_t limit) {
     if (text.size() > limit) {
         std::size_t end = limit;
+        // Moves to the start of a UTF-8 character, whose other bytes are 10xxxxxx.
         while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
         text = text.substr(0, end) + " ...";
     }

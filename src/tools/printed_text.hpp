@@ -9,7 +9,8 @@
 
 namespace trireme::tools {
 
-// Prints "  NAME        VALUE" with the values aligned. Name and value pass through sanitise_line().
+// Prints the line "  NAME        VALUE", in which values are aligned. Name and value pass through
+// sanitise_line(), the value with a limit of 2000 bytes.
 void print_fact(std::ostream& out, const std::string& name, const std::string& value);
 
 // Format numbers with one decimal: "1.9 MB" and "1.9".

@@ -1,4 +1,4 @@
-// A view of a batch as the model::TokenBatch that layers read.
+// A view of a data::Batch as a model::TokenBatch, which layers read.
 #pragma once
 
 #include <memory>
@@ -12,25 +12,27 @@
 
 namespace trireme::rank {
 
-// Returns the number of terms of the loss of these visits to training samples. If the job has no corpus, every
-// row of a sample counts.
+// Returns the number of targets (terms of the loss) of `visits`, which are visits to training samples. If the
+// job has no corpus, every row of a sample has a target.
 std::size_t count_targets(const setup::Job& job, const std::vector<plan::SampleVisit>& visits);
 
-// Returns the shape of a micro-batch of training samples.
+// Returns the shape of `microbatch`, a micro-batch of training samples.
 stage::BatchShape make_batch_shape(const setup::Job& job, const plan::Microbatch& microbatch);
 
 class BatchView {
 public:
-    // Refers to the memory of `batch`, which must outlive the view. With an `uploader`, the view refers to a
-    // copy of the batch on the GPU instead; kernels that are launched after this call may read this copy.
+    // Without an uploader, the view refers to the memory of `batch`, which must outlive the view. With an
+    // uploader, the view refers to a copy of the batch on the GPU. Kernels that are launched after this call on
+    // the uploader's queue may read the copy.
     explicit BatchView(const data::Batch& batch, device::GpuUploader* uploader = nullptr);
-    // Makes a view without values for a ghost run: see make_ghost_batch().
+    // Makes a view for a ghost run, without values: see make_ghost_batch().
     BatchView(const model::ModelConfig& model, stage::BatchShape shape);
     BatchView(const BatchView&) = delete;
     BatchView& operator=(const BatchView&) = delete;
 
     const model::TokenBatch& tokens() const { return view_; }
-    const std::vector<std::int32_t>& targets() const { return targets_; }  // one per predicted row
+    // Returns one target per predicted row, in host memory. Empty in ghost runs.
+    const std::vector<std::int32_t>& targets() const { return targets_; }
 
 private:
     stage::BatchShape shape_;

@@ -11,15 +11,15 @@ namespace trireme::rank {
 // Must be constructed while all ranks are alive, and destroyed before the session.
 class Departure {
 public:
-    // Collective over all ranks.
+    // Collective over all ranks. confirm_joint_exit() waits at most 5 seconds for the other ranks.
     explicit Departure(const comm::Session& session);
 
-    // `group` must serve nothing else. Its wait policy limits how long confirm_joint_exit() waits for the other
-    // ranks.
+    // `group` has all ranks and must serve nothing else. Its stall limit is the longest time that
+    // confirm_joint_exit() waits for the other ranks.
     explicit Departure(std::unique_ptr<comm::Communicator> group);
 
     // Called by a rank that cannot continue. Returns true once all ranks have called this function; they may
-    // then finalize MPI. Returns false if some ranks have not called it within a few seconds.
+    // then finalize MPI. Returns false if some ranks do not call it in time.
     bool confirm_joint_exit();
 
 private:

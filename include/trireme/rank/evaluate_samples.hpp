@@ -8,7 +8,8 @@
 
 namespace trireme::rank {
 
-// Collective over `control`. Returns equal results on all ranks. Rank 0 shows the progress on the terminal.
+// Collective over `control`, which has all ranks. `model` has the layout of `current`, and there is at least
+// one validation sample. Returns equal results on all ranks. Rank 0 shows the progress unless the run is quiet.
 records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, const setup::Job& job,
                                      const setup::PlanState& current, comm::Communicator& control);
 

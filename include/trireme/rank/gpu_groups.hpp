@@ -11,30 +11,34 @@
 
 namespace trireme::rank {
 
-// The transport of messages between GPUs. Has default values if ranks use no GPUs or if there is only one rank.
+// The transport of messages between GPUs. All members have their default values if ranks use no GPUs or if
+// there is only one rank.
 struct GpuTransport {
     comm::TransportChoice choice = {};
-    std::shared_ptr<const comm::NcclLibrary> nccl = {};  // null if messages are staged through host memory
+    std::shared_ptr<const comm::NcclLibrary> nccl = {};  // null unless choice.uses_nccl
 };
-// Collective over `control`. Called after every rank has chosen its device.
+
+// Collective over `control`, which has all ranks. Loads NCCL, and makes the same choice on all ranks. Called
+// after every rank has selected its GPU.
 GpuTransport choose_gpu_transport(const config::RunConfig& config, const comm::Session& session,
                                   comm::Communicator& control);
 
-// Returns the resources for groups whose messages carry tensors of `stream`. Also sets the wait policy of the
-// GPU's queue, so that the watchdog observes waits for the GPU as it observes waits for other ranks.
+// Returns the resources for groups whose messages carry tensors of `stream`. Sets the wait policy of the GPU's
+// queue, so that the watchdog observes not only waits for other ranks, but also waits for the GPU.
 GroupResources make_group_resources(device::Stream& stream, const GpuTransport& transport, Watchdog& watchdog);
 
-// Collective over `group`. Extends `group` to tensors in GPU memory; no-op if it is null or has a single rank.
-// `ranks` lists the members of `group` as ranks of the job. `pairs` lists the (sender, receiver) pairs that
-// exchange tensors, as ranks of `group`.
+// Collective over `group`. Extends `group` to tensors in GPU memory; no-op if `group` is null or has a single
+// rank. `ranks` lists the members of `group` as ranks of the job. `pairs` lists the (sender, receiver) pairs
+// that exchange tensors, as ranks of `group`; equal on all members. `resources` must be those of a stream on a
+// GPU.
 void extend_to_gpu(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
                    std::vector<comm::RankPair> pairs, const comm::Session& session,
                    const GroupResources& resources);
 
-// Returns, sorted, the (sender, receiver) pairs of ranks between which activations travel in a step or an
-// evaluation. Ranks are given as their indices in `pipe`.
+// Returns the (sender, receiver) pairs of ranks of `pipe` that exchange activations in a step or an evaluation.
+// Each rank is given as its index in `pipe`. Both `pipe` (see RankGroups) and the result are sorted.
 std::vector<comm::RankPair> find_stage_pairs(const plan::Plan& plan, const std::vector<int>& pipe);
-// Returns the reversed pairs, sorted: gradients travel opposite to activations.
+// Returns the sorted pairs for gradients, which travel from the receivers of activations to their senders.
 std::vector<comm::RankPair> reverse_pairs(std::vector<comm::RankPair> pairs);
 
 }  // namespace trireme::rank

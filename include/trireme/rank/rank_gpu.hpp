@@ -24,38 +24,42 @@ namespace trireme::rank {
 // The GPUs of all ranks.
 struct GpusOfRanks {
     int rank = 0;                           // this rank
-    std::vector<int> nodes = {};            // per rank: node index, as in Session
+    std::vector<int> nodes = {};            // per rank: lowest rank of its node, as in Session
     std::vector<std::string> bus_ids = {};  // per rank: PCI bus ID of its GPU, unique within the node
 };
 
 class RankGpu {
 public:
+    // `library` is the file name of NVML. Does not throw if the GPU cannot be measured: readings are then
+    // empty, and check_clock() throws.
     explicit RankGpu(GpusOfRanks gpus, const std::string& library = device::GpuMeter::standard_library,
                      SamplePeriods periods = {});
-    // Unlocks the clock if it is locked. During an exception, unlocks the clocks of all GPUs of the node,
-    // because other ranks may be killed before they can do so.
+    // Unlocks the clock if lock_clock() has locked it. During an exception, unlocks the clocks of all GPUs of
+    // the node, because other ranks may be killed before they can do so.
     ~RankGpu();
     RankGpu(const RankGpu&) = delete;
     RankGpu& operator=(const RankGpu&) = delete;
 
-    // Returns the energy in joules that was consumed since an arbitrary moment; empty if it is not measured.
-    // Each of several ranks that share a GPU gets an equal fraction, so that the sum over ranks counts the GPU
-    // once.
+    // Returns the energy in joules that the GPU has consumed since an arbitrary moment; empty if it is not
+    // measured. Each of several ranks that share a GPU gets an equal fraction, so that the sum over ranks
+    // counts the GPU once.
     std::optional<double> joules() const;
     // Returns the state of the whole GPU, even if ranks share it.
     device::GpuReading state() const;
 
-    // For each rank of the job: the number of ranks that use its GPU, including itself.
+    // For each rank of the job: the number of ranks that use its GPU, including this rank itself.
     const std::vector<int>& sharer_counts() const { return sharer_counts_; }
+    // Returns the version of the driver; empty if unknown.
     std::string driver() const { return meter_ ? meter_->find_driver_version() : ""; }
 
-    // Throws ConfigError if the clock cannot be locked, and ResourceError if the GPU fails.
+    // Throws ConfigError if the clock cannot be locked at `mhz`, and ResourceError if the GPU fails.
     void check_clock(int mhz) const;
-    // Locks the clock; of several ranks that share a GPU, only the first does so. Throws as check_clock() does.
+    // Locks the clock at `mhz`; of several ranks that share a GPU, only the lowest does so. Throws the
+    // exceptions of check_clock(), and ConfigError if the user may not lock clocks.
     void lock_clock(int mhz);
-    // Must be called after all ranks have locked their clocks. As soon as the first of `signals` arrives, the
-    // clocks of all GPUs of the node are unlocked, because this rank may be killed soon. `signals` may be null;
-    // otherwise it must outlive this object.
+    // Must be called after all ranks have locked their clocks. Arranges that the clocks of all GPUs of the node
+    // are unlocked as soon as the first of `signals` arrives, because this rank may then be killed soon.
+    // `signals` may be null; otherwise it must outlive this object.
     void unlock_clocks_on(device::StopSignals* signals);
 
 private:
@@ -73,11 +77,12 @@ private:
     // Meters of the node's other GPUs; empty until unlock_clocks_on().
     std::vector<device::GpuMeter> neighbour_meters_ = {};
     bool is_clock_locked_ = false;  // the clock of this rank's GPU is locked
-    std::optional<device::SignalCallback> signal_call_;
+    std::optional<device::SignalCallback> signal_callback_;
 };
 
-// Collective over `control`. Makes the object and locks the clock as --gpu-clock requests. Returns null if the
-// run uses no GPU. Throws ConfigError on all ranks if --gpu-clock is impossible.
+// Collective over `control`, which has all ranks. Makes the object and locks the clock as --gpu-clock requests;
+// a dry run only checks the clock. Returns null if the run uses no GPU. Throws ConfigError on all ranks if
+// --gpu-clock is impossible. For `signals`, see unlock_clocks_on().
 std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
                                        comm::Communicator& control, device::StopSignals* signals);
 

@@ -1,4 +1,4 @@
-// The stages of a rank, with the engine that executes their programs.
+// The stages of a rank, with the engines that execute their programs.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@
 
 namespace trireme::rank {
 
-// Makes a stream. `predict_seconds` gives the kernel times of a simulated device; empty if the device is real.
+// Makes a stream. `predict_seconds` predicts the kernel times of a simulated device; empty for a real device.
 device::Stream make_stream(config::DeviceKind device, int threads,
                            const device::KernelTimePredictor& predict_seconds = {});
 int count_stream_threads(const device::Stream& stream);  // number of CPU threads; 1 on other devices
@@ -28,14 +28,15 @@ int count_stream_threads(const device::Stream& stream);  // number of CPU thread
 struct ExecutionOptions {
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    stage::StepEvents* events = nullptr;  // callbacks for updates; null if nothing is trained
+    stage::StepEvents* events = nullptr;  // callbacks of training; null in an evaluation
 };
 
 // The result of a step on this rank. Only the first rank of each team has values; the other ranks get an empty
 // result.
 struct StepResult {
-    std::map<int, model::LossState> outcomes;  // by micro-batch, for those whose last stage this rank executed
-    std::size_t padded_tokens = 0;  // tokens of the micro-batches whose first stage it executed, with padding
+    // The outcomes of micro-batches whose last stage this rank executed, by index in the step.
+    std::map<int, model::LossState> outcomes;
+    std::size_t padded_tokens = 0;  // of the micro-batches whose first stage this rank executed, with padding
 };
 
 // The source of the values that parameters and optimizer state have before the first step.
@@ -45,18 +46,18 @@ struct InitialValues {
     bool resumes_resizing = false;  // true if ranks keep the pruned channels of the checkpoint
 };
 
-// An execution runs programs from the first micro-batch until nothing is in flight any more: for a segment of
-// training steps, or for a part of an evaluation. Steps are numbered from 0 in each execution.
+// An execution runs programs from the first micro-batch until no micro-batch is in flight: for a segment of
+// training steps, or for one round of an evaluation. Steps are numbered from 0 in each execution.
 class RankModel {
 public:
-    // `job`, `current` and `trace` must outlive this object. `trace` records the training; it may be null.
+    // `job`, `current` and `trace` must outlive this object. `trace` records training steps; it may be null.
     RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
               device::Trace* trace = nullptr);
 
     bool is_idle() const { return !stages_; }
     int rank() const { return rank_; }
     const RankGroups& groups() const { return groups_; }
-    stage::LocalStages& stages() { return *stages_; }
+    stage::LocalStages& stages() { return *stages_; }  // not on an idle rank
     const stage::LocalStages& stages() const { return *stages_; }
 
     // Initializes the parameters, with values that do not depend on the layout, and the master weights of
@@ -66,21 +67,20 @@ public:
     // Returns the number of bytes that fill() reads from the stored model.
     std::size_t count_stored_bytes(const checkpoint::StoredModel& stored) const;
 
-    // The functions from here to execute() are no-ops on an idle rank.
-    // Begins an execution. Each step is added before it is executed; the first step and the steps into which
-    // its programs reach (look_ahead) are added before begin_steps(). `programs` and the micro-batches of all
-    // added steps must outlive the execution. Micro-batches that this rank does not execute are not read.
+    // The functions from begin() to execute() are no-ops on an idle rank.
+    // Begins an execution of `programs`, which must outlive the execution.
     void begin(device::Stream& stream, const plan::ProvedPrograms& programs, const ExecutionOptions& options);
+    // Adds all micro-batches of the next step, which must stay valid until execute_step() of that step returns.
+    // Those that this rank does not execute are not read. Steps 0 to look_ahead (of the programs) are added
+    // before begin_steps(), and step t + look_ahead before execute_step(t), unless the execution ends earlier.
     void add_step(const std::deque<BatchView>& microbatches, double loss_scale);
-    // Executes the prologue of the programs. Exchanges messages with neighbouring stages, and is collective
-    // over the team.
+    // Executes the prologue of the programs. Collective over the team; exchanges messages with other stages.
     void begin_steps();
-    // Executes the next step. Communicates as begin_steps() does.
+    // Executes step `step`; steps are executed in order. Communicates as begin_steps() does.
     StepResult execute_step(int step);
-    // Returns when nothing is in flight any more.
+    // Waits until no message is in flight.
     void finish();
-
-    // Runs an execution of one step with `batches`, from begin() to finish().
+    // Runs an execution of one step from begin() to finish(). `batches` has one batch per micro-batch.
     StepResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
                        const std::vector<data::Batch>& batches);
 
@@ -90,8 +90,8 @@ public:
 
     // True if the reduction of a step's gradients into this rank's shards is complete.
     bool has_summed(int step) const { return !is_idle() && stages_->has_summed(step); }
-    // Returns the sum of the losses of the step's micro-batches whose last stage this rank has executed so far.
-    // Only the first rank of a team returns it and the others return 0, so that each loss is counted once.
+    // Returns the sum of the losses of the step's micro-batches whose last stage this rank has executed. Only
+    // the first rank of a team returns this sum; the other ranks return 0, so that each loss is counted once.
     double sum_own_losses(int step) const;
 
     // True if this rank executes any stage of the micro-batch.
@@ -100,8 +100,8 @@ public:
     // Allows this rank to skip channels, to offload matmuls and to compute matmuls of other ranks from now on.
     void prepare_rebalancing(device::Stream& stream, const config::ResizeConfig& config, std::uint64_t seed);
     bool may_rebalance() const { return resizer_ != nullptr; }
-    // Collective over the team, between two steps with nothing in flight. Skips and offloads matmuls as the
-    // current plan says, and chooses the channels anew.
+    // Collective over the team; called while no micro-batch is in flight. Skips channels and offloads matmuls
+    // as the current plan says, and chooses the channels anew. No-op before prepare_rebalancing().
     void rebalance_matmuls(device::Stream& stream);
     optim::SkippedChannelMap skipped_channels() const;  // the currently skipped channels
 
@@ -109,10 +109,10 @@ public:
     std::optional<model::ResizingState> resizing_state() const;
     void restore_resizing(const model::ResizingState& state) { resizer_->restore(state); }
     // Collective over the team. Called after restore_resizing(), instead of rebalance_matmuls(): skips the
-    // restored channels.
+    // restored channels, and offloads matmuls as the current plan says.
     void resume_rebalancing();
 
-    double compute_executed_fraction() const;  // of the current training step
+    double compute_executed_fraction() const;  // of the instructions of the current training step
     std::string describe_position() const;     // "stands at 2RECV_B0, instruction 7 of 20"
 
     plan::RankWaits measure_waits() const;  // seconds since the last call of reset_traffic()
@@ -133,13 +133,13 @@ private:
     const setup::PlanState& current_;
     int rank_;
     RankGroups groups_;
-    std::unique_ptr<stage::LocalStages> stages_;     // null on an idle rank
-    setup::InFlight in_flight_;                      // maximum numbers of buffers that are in use at a time
-    std::unique_ptr<device::GpuUploader> uploader_;  // null if batches are read in host memory
-    std::unique_ptr<stage::Resizer> resizer_;        // null until prepare_rebalancing()
-    std::unique_ptr<model::OffloadedMatmuls> offloaded_;  // null like resizer_, or if the team has one rank
-    std::vector<layout::Migration> migrations_;  // current ones of the team; ranks are indices in the team
-    std::unique_ptr<pipeline::Engine> training_, evaluation_;
+    std::unique_ptr<stage::LocalStages> stages_;          // null on an idle rank
+    setup::InFlight in_flight_;                           // maximum numbers of buffers in use at a time
+    std::unique_ptr<device::GpuUploader> uploader_;       // null if batches are read in host memory
+    std::unique_ptr<stage::Resizer> resizer_;             // null until prepare_rebalancing()
+    std::unique_ptr<model::OffloadedMatmuls> offloaded_;  // null without resizer_, or if the team has one rank
+    std::vector<layout::Migration> migrations_;  // of the team in this period; ranks are indices in the team
+    std::unique_ptr<pipeline::Engine> training_, evaluation_;  // null on an idle rank
 
     // The current execution.
     const plan::ProvedPrograms* programs_ = nullptr;

@@ -29,8 +29,7 @@ struct TrainingRank {
     int rank = 0;  // in the job
     device::Stream stream;
     device::Trace* trace = nullptr;  // records events; may be null
-    // Is asked after each step for a reason to stop; null if the run never stops early.
-    Stopping* stopping = nullptr;
+    Stopping* stopping = nullptr;    // finds reasons to stop after a step; null if the run never stops early
 };
 
 class ParameterUpdates;
@@ -42,47 +41,47 @@ public:
                 RankGroups groups);
     ~RankTrainer() override;
 
-    // Initializes the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
+    // Initializes the parameters and, if the run resumes, the optimizer state. Communicates nothing.
     void fill(const InitialValues& values);
 
-    // Return views of the parameters and moments that this rank holds, and the number of updates done. Called
-    // between segments.
+    // Return views of the parameters and the optimizer state that this rank holds, and the number of updates
+    // done. Called between segments. Empty and 0 on an idle rank.
     std::vector<checkpoint::StateView> list_state_views() const;
     std::size_t update_count() const;
-    // Returns the state from which ranks choose the channels to prune; empty if they may not prune channels.
+    // Returns the state from which this rank chooses the channels to prune; empty if it may not prune channels.
     std::optional<model::ResizingState> resizing_state();
-    // Sets a function that is called before each update changes the state.
+    // Sets a function that is called just before each update of parameters and optimizer state.
     void set_before_update_callback(std::function<void()> call);
 
-    // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. Nothing is in
-    // flight before and after a segment.
+    // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. No micro-batch is
+    // in flight before or after a segment.
     void begin_segment(std::size_t first, std::size_t end);
-    // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that are settled
-    // since the last call, in order. A step is settled when the records of all ranks have arrived. With a
-    // synchronous schedule this is the executed step; if steps overlap, it is an earlier step. The last step of
-    // a segment settles all remaining steps.
+    // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that this call
+    // settles, in order. A step is settled when the records of all ranks have arrived. With a synchronous
+    // schedule, each call settles the step that it executes. If steps overlap, a call settles an earlier step
+    // or none. The last step of a segment settles all remaining steps.
     std::vector<records::StepOutcome> step();
 
     // Called on all ranks after the same step. Ends the segment after the steps that have begun, and returns
-    // its new end.
+    // the new end of the segment.
     std::size_t end_segment_early();
     // Collective over all ranks. Ends the segment early, executes the steps that have begun, and discards their
     // outcomes.
     void drain();
 
-    // Collective over all ranks, between segments. Executes step `step` (from 0) again, without its update, and
-    // checks the values that each kernel reads and writes. The parameters must be those with which the step was
-    // first executed.
+    // Collective over all ranks, between segments. Repeats step `step` (from 0) without its update, and checks
+    // the values that each kernel reads and writes. The parameters must be those with which the step was first
+    // executed. Returns this rank's finding; empty if all values are finite.
     std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
     // Collective over `control`, between segments. Evaluates the validation samples.
     records::Evaluation evaluate(comm::Communicator& control);
 
-    // Collective over each team, between segments. Skips and offloads matmuls as the plan says, and chooses the
-    // channels anew.
+    // Collective over each team, between segments. Skips channels and offloads matmuls as the plan says, and
+    // chooses the channels anew.
     void rebalance_matmuls();
 
-    // Collective over all ranks, between segments. `all` is a group of all ranks.
+    // Calls measure_rank_links(). Collective over all ranks, between segments; `all` is a group of all ranks.
     layout::RankLinks measure_links(comm::Communicator& all);
 
     // Moves the state out of this trainer, for the trainer of the next plan. Afterwards the trainer can only be
@@ -90,15 +89,15 @@ public:
     RankState take_state();
     // Returns the memory that receives the state of the previous plan.
     StateDestination state_destination();
-    // Hands over a move of moments that continues during the next step. The update of that step waits until
+    // Hands over a move of moments that continues during the next step. The update of the next step waits until
     // the move is complete.
     void await_moments(std::unique_ptr<OptimizerStateMove> moments);
 
-    // Only for ghost runs: a forward or backward pass is charged at once, without its kernels, if the time of
-    // an equal pass is known from this rank or from `shared_times` (may be null).
+    // Only for ghost runs: from now on, a forward or backward pass is charged at once, without its kernels, if
+    // the time of an equal pass is known from this rank or from `shared_times` (may be null).
     void charge_passes_as_whole(std::shared_ptr<stage::PassTimes> shared_times);
-    // Collective over the team. Only for ghost runs: measures the times of the team's passes, so that later
-    // passes with equal shapes can be charged at once.
+    // Collective over the team. Only for ghost runs, after charge_passes_as_whole(): measures the times of the
+    // team's passes, so that later passes with equal shapes can be charged at once.
     void measure_team_passes();
 
     std::string describe_position() const;  // for the watchdog: "stands at 2RECV_B0, instruction 7 of 20"
@@ -134,7 +133,7 @@ private:
     bool has_restored_channels_ = false;
     comm::StepGather record_gather_;
 
-    // The current segment, whose steps `executed_steps_` and `settled_steps_` count.
+    // The current segment. `executed_steps_` and `settled_steps_` count its steps.
     std::size_t segment_begin_ = 0;  // first step of the segment, counted from 0 in the run
     std::size_t segment_end_ = 0;    // last step + 1
     // Steps that were added to model_ and are not settled.
@@ -142,7 +141,7 @@ private:
     std::unique_ptr<StepInFlight> next_step_;  // prepared, but not added to model_; may be null
     int executed_steps_ = 0;
     int settled_steps_ = 0;
-    std::optional<Progress> progress_;  // progress of the current step
+    std::optional<Progress> progress_;  // progress line of the step that is executed now; else empty
     StepEnergy step_energy_{job_.gpu.get()};
 };
 

@@ -11,11 +11,11 @@
 namespace trireme::rank {
 
 // A specimen is made from the options of model, task, corpus, precision and device. The micro-batch has
-// `run.batch` samples: with a corpus, the first samples that `train` would visit; without a corpus, synthetic
-// samples of maximum length.
+// `config.run.batch` samples. With a corpus, these are the first samples that `train` would visit if it kept no
+// samples for validation. Without a corpus, they are synthetic samples of the maximum length.
 class Specimen {
 public:
-    // Throws ConfigError if `train` would reject these options.
+    // Throws ConfigError if `train` would reject these options, or if they request a ghost run.
     explicit Specimen(const config::RunConfig& config);
     Specimen(const Specimen&) = delete;
     Specimen& operator=(const Specimen&) = delete;
@@ -23,8 +23,9 @@ public:
 
     const model::ModelConfig& model() const { return model_; }
     const model::TokenBatch& batch() const;
-    device::DType dtype() const;
-    device::Stream stream() const;  // uses all cores if no number of threads is set
+    device::DType dtype() const;  // type of the parameters
+    // Makes a stream. Its kernels use `config.run.threads` threads, or all usable cores if this number is 0.
+    device::Stream stream() const;
 
 private:
     struct BatchWithView;
@@ -35,8 +36,8 @@ private:
     std::unique_ptr<BatchWithView> batch_;
 };
 
-// Collective over all ranks. Returns `config` with `automatic` replaced by the chosen device, and with the
-// number of threads: the requested number, or this rank's share of the node's cores.
+// Collective over all ranks. Returns `config` with two options set: the device that setup::choose_device()
+// chooses, and the number of threads that setup::choose_threads() chooses.
 config::RunConfig resolve_device_and_threads(config::RunConfig config, const comm::Session& session);
 // Collective over all ranks. Returns the number of threads that resolve_device_and_threads() sets.
 int count_threads(const config::RunConfig& config, const comm::Session& session);

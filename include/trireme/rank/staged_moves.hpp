@@ -7,12 +7,13 @@
 
 namespace trireme::rank {
 
+// The moves of all ranks from one plan to another.
 struct StagedMoves {
     mover::StagedMove values;
-    mover::StagedMove moments;  // executed once for each kind of optimizer state
+    mover::StagedMove moments;  // executed once per kind of optimizer state
 
-    // Returns the maximum number of elements in the staging copies of a node, which hold the parameters or one
-    // kind of optimizer state at a time.
+    // Returns the maximum number of elements in the staging copy of a node, which holds either the parameters
+    // or one kind of optimizer state at a time.
     std::size_t max_node_elements(int node) const;
 };
 
@@ -23,12 +24,13 @@ StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan&
 
 // The resources of a rank for a move through staging copies.
 struct StagingResources {
-    comm::Communicator& group;  // of all ranks of the job; serves nothing else
-    int node;                   // node of this rank, as in MoveRules::nodes
-    comm::NodeMemory& memory;   // memory of this node
+    comm::Communicator& group;  // has all ranks of the job; serves nothing else
+    int node;                   // number of the node of this rank, as in MoveRules::nodes
+    comm::NodeMemory& memory;   // shared memory of this node; nothing is allocated before and after the move
 };
 
 // Collective over all ranks of the job. Moves the optimizer state, one kind after the other, then the
+// parameters. Frees the old memory of each kind before the next kind moves. `dtype` is the type of the
 // parameters.
 void move_state_by_staging(RankState from, const StateDestination& to, const StagedMoves& moves,
                            device::DType dtype, const StagingResources& resources);

@@ -13,11 +13,11 @@ namespace trireme::rank {
 
 // The state that a rank holds under the old plan. Owns the tensors.
 struct RankState {
-    std::vector<model::ParameterSpec> specs = {};
-    // Parameters, one tensor per spec; empty if the rank was idle.
+    std::vector<model::ParameterSpec> specs = {};  // parameters that this rank holds
+    // Values of the parameters, one tensor per spec; empty if the rank was idle.
     std::optional<model::ParameterTensors> values = {};
-    std::vector<optim::ParameterShard> shards = {};  // those whose optimizer state this rank keeps
-    // By kind (moments, master weights), then by shard.
+    std::vector<optim::ParameterShard> shards = {};  // shards whose optimizer state this rank keeps
+    // optimizer_state[k][s] is kind k of shard s, in the order of Optimizer::state().
     std::vector<model::ParameterTensors> optimizer_state = {};
     std::size_t updates = 0;  // number of updates done
 };
@@ -28,30 +28,32 @@ struct StateDestination {
     optim::Optimizer* optimizer = nullptr;
 };
 
-// Collective over `control`. Sets the number of updates in the new optimizer, and returns how many kinds of
-// state (moments, master weights) it keeps per parameter. Ranks that were idle receive both numbers from other
-// ranks.
+// Collective over `control`, which has all ranks of the job. Sets the number of updates in the optimizer of
+// `to`, and returns the number of kinds of optimizer state: moments, and master weights if there are any. Ranks
+// that were idle know neither number, and receive both numbers from other ranks.
 std::size_t restore_update_count(const RankState& from, const StateDestination& to,
                                  comm::Communicator& control);
 
-// Return the boxes of a rank's parameters in memory, and of one kind of its optimizer state: `kind_index` is
-// an index into RankState::optimizer_state.
+// Return the boxes in memory of a rank's parameters, or of one kind of its optimizer state; none for an idle
+// rank. `kind_index` is an index into RankState::optimizer_state.
 std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state);
 std::vector<mover::BoxInMemory> find_value_boxes(const StateDestination& destination);
 std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t kind_index);
 std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& destination,
                                                      std::size_t kind_index);
 
-// Returns, for each parameter, the elements whose optimizer state each rank keeps under a plan.
+// Returns, for each parameter, the elements whose optimizer state each rank keeps under a plan. `gradients` is
+// the gradient plan of `plan`.
 std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
                                                      const stage::GradientPlan& gradients);
 
+// The moves of all ranks from one plan to another.
 struct StateMoves {
     mover::Move values;
-    mover::Move moments;  // executed once for each kind of optimizer state: moments and master weights
+    mover::Move moments;  // executed once per kind of optimizer state (moments, master weights)
 
-    // Returns the sum of bytes of parameters, which have type `dtype`, and of all optimizer state.
-    // `count_elements` selects which elements of a move count, such as &mover::Move::count_sent_elements.
+    // Returns the bytes of parameters, which have type `dtype`, plus those of all optimizer state. The function
+    // `count_elements`, such as &mover::Move::count_sent_elements, selects which elements of each move count.
     using ElementCount = std::size_t (mover::Move::*)() const;
     std::size_t compute_bytes(ElementCount count_elements, const optim::OptimizerConfig& optimizer,
                               device::DType dtype) const {
@@ -66,18 +68,19 @@ StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& f
                             const plan::Plan& to, const stage::GradientPlan& to_gradients,
                             const mover::MoveRules& rules);
 
-// Moves the optimizer state, one kind after the other. The old memory of each kind is freed after this kind has
-// arrived.
+// A move in progress of the optimizer state, one kind after the other. The old memory of each kind is freed
+// before the next kind moves.
 class OptimizerStateMove {
 public:
-    // Made on every rank of `group`, which serves nothing else until the move is complete. `move` is executed
-    // for each of `kind_count` kinds of optimizer state. The tensors of `to` must outlive this object.
+    // Collective over `group`, which serves nothing else until the move is complete. Begins to move the first
+    // of `kind_count` kinds; each kind is moved as `move` plans. `dtype` is the type of the parameters. `group`
+    // and the tensors of `to` must outlive this object.
     OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move, std::size_t kind_count,
                        device::DType dtype, comm::Communicator& group);
     OptimizerStateMove(const OptimizerStateMove&) = delete;
     OptimizerStateMove& operator=(const OptimizerStateMove&) = delete;
 
-    void advance();  // progresses messages; never waits
+    void advance();  // progresses messages and begins the next kind if one has arrived; never waits
     bool is_complete() const { return !current_; }
     void finish();  // waits until the move is complete
 
@@ -91,22 +94,24 @@ private:
     std::size_t kinds_left_;  // number of kinds of state whose move has not begun
     device::DType dtype_;
     comm::Communicator& group_;
-    std::optional<mover::MoveExecution> current_;  // move of the current kind; empty if all have arrived
+    std::optional<mover::MoveExecution> current_;  // move of the current kind; empty if all kinds have arrived
 };
 
-// Collective over `control`, which has all ranks of the job. Moves first the optimizer state, one kind after
-// the other, then the parameters. Old memory is freed as soon as its content has arrived, before the next kind
-// moves.
+// Collective over `control`, which has all ranks of the job. Moves the optimizer state, one kind after the
+// other, then the parameters. Frees the old memory of each kind before the next kind moves. `dtype` is the type
+// of the parameters.
 void move_state(RankState from, const StateDestination& to, StateMoves moves, device::DType dtype,
                 comm::Communicator& control);
 
-// Collective over `control`, which has all ranks of the job. Moves the parameters and returns when they have
-// arrived. The returned move of the optimizer state must be finished before the next update.
+// Collective over `control`, which has all ranks of the job. Moves the parameters, waits until they have
+// arrived, and begins to move the optimizer state. Returns this move in progress, which the caller must finish
+// before the next update. `dtype` is the type of the parameters.
 std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const StateDestination& to,
                                                       StateMoves moves, device::DType dtype,
                                                       comm::Communicator& control);
 
-// Return the boxes of parameters in memory: `tensors` has one tensor per spec, or one tensor per shard.
+// Return the boxes in memory of parameters, where `tensors` has one tensor per spec, or of shards of
+// parameters, where `tensors` has one tensor per shard.
 std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
                                            const model::ParameterTensors& tensors);
 std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,

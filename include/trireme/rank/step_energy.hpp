@@ -1,4 +1,4 @@
-// Measures the energy that a rank's device consumes during steps, excluding the time between them.
+// Measures the energy that a rank's device consumes during steps, excluding the time between steps.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ public:
 
     // Begins a step, which ends with the last call of add_reading() or take() before the next begin().
     void begin();
-    // Adds the energy since the last reading to the energy of steps.
+    // Reads the energy, and adds what the device has consumed since the last reading to the energy of steps.
     void add_reading();
     // Calls add_reading(). Returns the joules that steps consumed since the last call of take(); NaN if the
     // device does not measure its energy.
@@ -26,11 +26,11 @@ private:
 
     RankGpu* gpu_;
     double last_reading_ = 0;  // joules
-    double joules_ = 0;        // energy of steps from the last take() to the last reading
+    double joules_ = 0;        // energy of steps since the last take(), up to the last reading
 };
 
-// Fills the fields of a step record (records::RecordFields) that describe the GPU. Fields are NaN if `gpu` is
-// null or the driver does not report them.
+// Fills the fields of a step record that describe the GPU. `record` has RecordFields::count_on_gpus numbers. A
+// field is NaN if `gpu` is null or the driver does not report the quantity.
 void record_gpu_state(RankGpu* gpu, std::span<double> record);
 
 }  // namespace trireme::rank

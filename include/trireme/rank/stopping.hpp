@@ -1,4 +1,5 @@
-// Decides whether a run should end before its last step, because of a signal or a time limit.
+// Decides whether a run should end before its last step: because of a signal, --time-limit, or the end of the
+// Slurm job.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@
 
 namespace trireme::rank {
 
-// Describes the reason of a stop: "SIGUSR1 came to rank 2", "--time-limit 3h50m is near".
+// Describes the reason of a stop: "SIGUSR1 came to rank 2", "--time-limit 3h50m is near"; empty for
+// StopReason::none.
 std::string describe(const records::Stop& stop, const config::RunConfig& config);
 
 class Stopping {
@@ -24,18 +26,21 @@ public:
     // waited with the request until the next call.
     records::StopReason find_stop_reason(int steps_to_stop);
 
-    // Sets aside time for a final checkpoint: `seconds` is how long a checkpoint took until it was on disk.
+    // Called after a checkpoint, which took `seconds` until it was on disk. The run then stops early enough for
+    // a final checkpoint of this duration.
     void note_save_seconds(double seconds);
 
 private:
+    // True if `steps_to_stop` more steps and a final checkpoint might end after `end_time`.
     bool is_time_up(double end_time, int steps_to_stop) const;
 
     const device::StopSignals* signals_;
-    std::optional<double> time_limit_end_;  // in the time of now_seconds()
-    std::optional<double> job_end_;         // end of the Slurm job minus a reserve, by the same clock
-    double last_call_time_ = 0;             // time of the last call of find_stop_reason()
-    double max_step_seconds_ = 0;           // including the time between two steps
-    double max_save_seconds_ = 0;
+    // All times are by now_seconds().
+    std::optional<double> time_limit_end_;  // empty without --time-limit
+    std::optional<double> job_end_;         // end of the Slurm job minus a reserve; empty if unknown
+    double last_call_time_ = 0;             // last call of find_stop_reason(); initially the construction
+    double max_step_seconds_ = 0;           // longest time between two calls of find_stop_reason()
+    double max_save_seconds_ = 0;           // longest time until a checkpoint was on disk
 };
 
 }  // namespace trireme::rank

@@ -18,17 +18,18 @@ struct ComparedSchedule {
 };
 
 // Forecasts each schedule of config.compare. An entry is the name of a schedule, the path of a schedule file,
-// or "all" for all schedules. "interleaved:2" is the schedule `interleaved` with two stages per rank; without
+// or "all" for all schedules. "interleaved:2" is the schedule `interleaved` with two stages per rank. Without
 // the number, interleaved schedules have --chunks stages per rank, at least 2, and V-shaped schedules have 2.
-// Without --cost and --profile, the cost of a stage is its number of GFLOP. --cost states the costs of the
-// stages if each rank has one. If a schedule has N stages per rank, each of these stages becomes N stages,
-// among which its costs are divided evenly, except the cost of a message. Starts no run. Throws ConfigError if
-// no schedule can be planned, or for an unknown schedule.
+// Without --cost and --profile, the cost of a stage is its number of GFLOP per micro-batch. --cost states the
+// costs of the stages of a schedule with one stage per rank. For a schedule with N stages per rank, each of
+// these stages becomes N stages, and its costs are divided evenly among them, except the cost of a message.
+// Starts no run. Throws ConfigError if no schedule can be planned, or for an unknown or malformed entry.
 std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config);
 
-// Convert the comparison to a table, followed by the schedules that cannot be planned and the reasons; to a
-// JSON array; and to CSV with a header.
+// Returns a table, followed by the schedules that cannot be planned and the reasons. At least one schedule must
+// have a forecast.
 std::string to_string(const std::vector<ComparedSchedule>& schedules);
+// Return a JSON array of all schedules, and CSV with a header and the schedules that can be planned.
 std::string to_json(const std::vector<ComparedSchedule>& schedules);
 std::string to_csv(const std::vector<ComparedSchedule>& schedules);
 

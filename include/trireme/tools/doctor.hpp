@@ -11,11 +11,11 @@
 namespace trireme::tools {
 
 struct DoctorConfig {
-    std::string scratch = ".";  // folder whose speed is measured
+    std::string scratch = ".";  // folder in which files are tested and timed
     bool is_json = false;       // report as JSON instead of text
 };
 
-// The facts about the start of this process. The references must be valid during run_doctor().
+// The facts about this process and its job. The references must be valid during run_doctor().
 struct DoctorInputs {
     const SlurmJob& job;
     const ProcessStart& start;
@@ -27,8 +27,8 @@ struct DoctorInputs {
 // Collective over all ranks. Every rank examines its machine, and rank 0 writes the findings to `out`, as text
 // or as one JSON object. All ranks return `done` if everything that training needs works, and `resource`
 // otherwise. If MPI has not connected the processes, only the first process reports; the others print nothing
-// and return `done`. One rank per node writes a file of 64 MB to the scratch folder and removes it. Throws
-// ConfigError in a simulation, because a simulated machine cannot be examined.
+// and return `done`. One rank per node writes test files of 64 MB to the scratch folder and removes them.
+// Throws ConfigError in a simulation, because a simulated machine cannot be examined.
 ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std::ostream& out);
 
 }  // namespace trireme::tools

@@ -13,13 +13,13 @@
 namespace trireme::tools {
 
 struct PrepareConfig {
-    std::vector<std::string> inputs;
+    std::vector<std::string> inputs;  // paths of files
     data::SourceFormat format = data::SourceFormat::automatic;
-    std::string output;
-    std::string row_filter;  // see RowFilter; not for images
+    std::string output;      // path of the corpus
+    std::string row_filter;  // --where: conditions that select rows, see RowFilter; not for images
     std::string label;       // JSON field with the class of a text; if empty, texts have no classes
-    // bytes | gpt2:DIR | PATH/tokenizer.json | train:N. If rows are token ids: the tokenizer that made the ids.
-    // If empty: bytes. Not for images.
+    // bytes | gpt2:DIR | PATH/tokenizer.json | train:N. If rows are token ids, the tokenizer that made the ids.
+    // Bytes if empty. Not for images.
     std::string tokenizer;
     // none | bert: adds [CLS], [SEP] and [MASK]. Questions always get these tokens.
     std::string special_tokens = "none";
@@ -37,19 +37,19 @@ struct PrepareReport {
     std::uint64_t tokens = 0;                  // of these rows
     std::uint64_t skipped_rows = 0;            // bad rows that --skip-bad skipped
     std::uint64_t filtered_rows = 0;           // rows that --where excluded
-    std::uint64_t empty_rows = 0;              // skipped rows without a single token
-    std::uint64_t unanswerable_questions = 0;  // skipped questions without an answer
+    std::uint64_t empty_rows = 0;              // rows without a single token, which are always skipped
+    std::uint64_t unanswerable_questions = 0;  // questions without an answer, which are always skipped
     std::uint64_t moved_answers = 0;           // answers found elsewhere than the file states
     std::vector<std::uint64_t> classes;        // rows per class
     std::uint64_t input_bytes = 0;             // bytes read, after decompression
     double seconds = 0;
-    std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;  // tokens per row
+    std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;  // percentiles of tokens per row
 };
 
 // Writes the corpus. The output file appears only when it is complete, and replaces a file of that name.
 // Messages and a final summary go to `progress`; a terminal also shows a progress line. Throws ConfigError if
 // an input, a row or the output cannot be used, or if all rows have the same class. Throws ResourceError if
-// memory or disk is short.
+// memory or disk space does not suffice.
 PrepareReport prepare(const PrepareConfig& config, std::ostream& progress);
 
 }  // namespace trireme::tools

@@ -18,17 +18,18 @@ namespace trireme::tools {
 enum class PlanFormat : std::uint8_t { text, json, csv, svg };
 
 struct PlanConfig {
-    config::RunConfig run;  // without a corpus, samples are assumed to have the maximum length
+    config::RunConfig run;  // options of `train`; without a corpus, samples are assumed to have maximum length
     PlanFormat format = PlanFormat::text;
     std::string output;                     // a file; standard output if empty
-    int ranks = 0;                          // 0: the number that the layout needs
-    std::vector<std::string> compare = {};  // schedules to compare: see compare.hpp
+    int ranks = 0;                          // number of ranks; 0: as the layout requires
+    std::vector<std::string> compare = {};  // schedules for compare_schedules(): see compare.hpp
 };
 
-// The result of comparing the memory of ranks with the devices of --cluster.
+// The result of comparing the predicted memory of each rank with the memory of its device in --cluster.
 struct MemoryFit {
-    bool fits = false;
-    std::string description;  // "32.0 GB of a100: 24.1 GB on rank 0, the fullest", or what is lacking
+    bool fits = false;  // true if every rank fits on its device
+    // "32.0 GB of a100: 24.1 GB on rank 0, the fullest", or an error message about a rank that does not fit.
+    std::string description;
 };
 
 // A plan and its predicted costs, time and memory.
@@ -36,33 +37,33 @@ struct Forecast {
     model::ModelConfig model;
     plan::Plan plan;
     std::vector<schedule::StageCost> costs;  // per stage
-    std::optional<plan::RankProfiles>
-        profiles;  // source of `costs` in seconds; if unset, costs are in cost units
-    std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of a micro-batch
-    schedule::StepTime step;                         // a training step, in cost units or seconds
+    // Source of `costs`, which are then in seconds. If unset, `costs` are in the unit of --cost.
+    std::optional<plan::RankProfiles> profiles;
+    std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch
+    schedule::StepTime step;                         // one training step, in the unit of `costs`
     schedule::Prediction timeline;                   // one step, or several if steps overlap
-    std::vector<std::size_t> parameters;             // per stage
-    std::size_t total_parameters = 0;                // of the model; a tied table counts once
-    std::vector<setup::RankMemory> memory;           // per rank; 0 bytes on an idle rank
-    std::size_t max_rows = 0;                        // rows (tokens) of the largest micro-batch
-    std::string assumption;               // "samples of 1024 tokens, ..."; empty if a corpus was read
-    std::optional<MemoryFit> memory_fit;  // empty if no cluster is given
-    std::string warning;                  // about ranks that idle; empty if there is none
-    std::string decisions_file;           // file of later plans, which are not forecast; empty if there is none
+    std::vector<std::size_t> parameters;    // per stage; a tied token table counts in each stage that has it
+    std::size_t total_parameters = 0;       // of the model; a tied token table counts once
+    std::vector<setup::RankMemory> memory;  // per rank; 0 bytes on an idle rank
+    std::size_t max_rows = 0;               // number of rows (tokens) of the largest micro-batch
+    std::string assumption;                 // "micro-batches of 2 samples, ..."; empty if a corpus was read
+    std::optional<MemoryFit> memory_fit;    // empty if no cluster is given
+    std::string warning;                    // about idle ranks; empty if there is no warning
+    std::string decisions_file;             // path of --decisions, whose plans are not forecast; empty if unset
 };
 
 // Computes the forecast without starting a run. Throws ConfigError if `train` would refuse these options, if
-// the number of costs differs from the number of stages, or if --ranks does not match the layout.
+// --cost has several costs but not one per stage, or if --ranks is set without --partition pipedream.
 Forecast make_forecast(const PlanConfig& config);
 
 // Formats the layout, the parameters, the programs as a grid, and the predicted times and memory. If the
-// literature has a formula for the bubble of the schedule, its value follows the predicted bubble.
+// literature has a formula for the bubble of the schedule, the formula's value follows the predicted bubble.
 std::string to_string(const Forecast& forecast);
 
 // Returns a JSON object with the keys "layout", "programs", "parameters", "prediction" and others.
 std::string to_json(const Forecast& forecast);
 
-// Returns the programs, one line per team, as --schedule reads them.
+// Returns the programs, one line per team, in the format that --schedule reads.
 std::string to_csv(const Forecast& forecast);
 
 // Returns the fraction of a step in which ranks idle, averaged over the ranks.

@@ -15,19 +15,19 @@ namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
-// The parameters of a model for which the input has tensors, and a report on missing and unused tensors.
+// The parameters of a model for which the input has tensors.
 struct StoredParameters {
-    std::vector<model::ParameterSpec> specs;  // stored parameters, in the order of the model
-    checkpoint::LoadReport report;
+    std::vector<model::ParameterSpec> specs;  // in the order of the model
+    checkpoint::LoadReport report;            // missing parameters and unused tensors
 };
 
 StoredParameters find_stored_parameters(const checkpoint::StoredModel& stored) {
-    StoredParameters contents;
+    StoredParameters parameters;
     const std::vector<model::ParameterSpec> all = list_unique_parameters(build_layers(stored.config()));
-    contents.report = check_parameters(stored, all);
-    std::copy_if(all.begin(), all.end(), std::back_inserter(contents.specs),
+    parameters.report = check_parameters(stored, all);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(parameters.specs),
                  [&](const model::ParameterSpec& spec) { return stored.has(spec); });
-    return contents;
+    return parameters;
 }
 
 double to_millions(std::uint64_t count) { return 1e-6 * static_cast<double>(count); }
@@ -38,39 +38,41 @@ std::uint64_t count_values(const std::vector<model::ParameterSpec>& specs) {
     return values;
 }
 
-// Returns the spec of a parameter that consists of a range of rows of `spec`.
+// `spec` describes a whole parameter. Returns the spec of a rank that holds only the rows `rows` of it.
 model::ParameterSpec select_rows(const model::ParameterSpec& spec, layout::Range rows) {
-    model::ParameterSpec row_range = spec;
-    row_range.rows = rows.count;
-    row_range.placements = {{.box = {rows, {0, spec.columns}}}};
-    return row_range;
+    model::ParameterSpec slice = spec;
+    slice.rows = rows.count;
+    slice.placements = {{.box = {rows, {0, spec.columns}}}};
+    return slice;
 }
 
+// Writes the parameters `specs` to a checkpoint in `folder`, and returns the path of the checkpoint. `progress`
+// counts millions of parameters.
 fs::path import_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                       const fs::path& folder, Progress& progress) {
     std::vector<checkpoint::CheckpointTensor> tensors;
     for (const model::ParameterSpec& spec : specs) {
-        // A checkpoint stores f64 or f32; `source` is recorded for a later export.
-        const archive::StoredType source = stored.find_original_type(spec);
+        // A checkpoint stores f64 or f32, and records the original type for a later export.
+        const archive::StoredType original_type = stored.find_original_type(spec);
         const archive::StoredType type =
-            source == archive::StoredType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
-        tensors.push_back(checkpoint::make_checkpoint_tensor(spec, type, source));
+            original_type == archive::StoredType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
+        tensors.push_back(checkpoint::make_checkpoint_tensor(spec, type, original_type));
     }
     const checkpoint::ModelDescription description{
         .config = make_config_text(stored.config(), tensors, stored.config_text()),
         .tokenizer = stored.tokenizer(),
         .generation_config = stored.generation_config()};
     std::vector<std::byte> bytes;
-    const auto read = [&](std::size_t index, layout::Range rows) {
+    const auto read_rows = [&](std::size_t index, layout::Range rows) {
         const device::DType dtype =
             tensors[index].type == archive::StoredType::f64 ? device::DType::f64 : device::DType::f32;
-        const model::ParameterSpec row_range = select_rows(specs[index], rows);
-        bytes.resize(row_range.size() * byte_size(dtype));
-        stored.read(row_range, {bytes.data(), dtype, row_range.rows, row_range.columns, row_range.columns});
-        progress.advance(to_millions(row_range.size()));
+        const model::ParameterSpec slice = select_rows(specs[index], rows);
+        bytes.resize(slice.size() * byte_size(dtype));
+        stored.read(slice, {bytes.data(), dtype, slice.rows, slice.columns, slice.columns});
+        progress.advance(to_millions(slice.size()));
         return std::span<const std::byte>(bytes);
     };
-    return write_checkpoint(folder, make_checkpoint_state(description, tensors), description, read,
+    return write_checkpoint(folder, make_checkpoint_state(description, tensors), description, read_rows,
                             archive::ExistingFolder::refuse);
 }
 
@@ -101,24 +103,25 @@ void convert(const ConvertConfig& config, std::ostream& out) {
     if (!stored.is_checkpoint() && config.dtype)
         throw ConfigError(cat("--dtype is of an export, but ", stored.path(), " becomes a checkpoint, whose ",
                               "weights keep their values; leave it out"));
-    const StoredParameters contents = find_stored_parameters(stored);
-    Progress progress("convert", "million parameters", to_millions(count_values(contents.specs)), config.quiet);
+    const StoredParameters parameters = find_stored_parameters(stored);
+    Progress progress("convert", "million parameters", to_millions(count_values(parameters.specs)),
+                      config.quiet);
     std::string outcome;
     if (stored.is_checkpoint()) {
         const ExportFacts facts = export_model(
-            stored, contents.specs,
+            stored, parameters.specs,
             {.folder = config.output, .dtype = config.dtype, .shard_bytes = config.shard_bytes}, progress);
-        outcome = cat(config.output, " holds ", describe_size(contents.specs), ", ",
+        outcome = cat(config.output, " holds ", describe_size(parameters.specs), ", ",
                       format_megabytes(static_cast<double>(facts.bytes)), " as ", facts.types, " in ",
                       facts.files, facts.files == 1 ? " file" : " files");
     } else {
-        const fs::path path = import_model(stored, contents.specs, config.output, progress);
-        outcome = cat(path.string(), " holds ", describe_size(contents.specs));
+        const fs::path path = import_model(stored, parameters.specs, config.output, progress);
+        outcome = cat(path.string(), " holds ", describe_size(parameters.specs));
     }
     progress.finish();
     if (config.quiet) return;
     out << outcome << ", converted from " << stored.path() << '\n';
-    print_report(out, contents.report);
+    print_report(out, parameters.report);
 }
 
 }  // namespace trireme::tools

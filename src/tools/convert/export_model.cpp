@@ -13,30 +13,32 @@ namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
+// The contents of one .safetensors file.
 struct ShardFile {
     std::vector<const model::ParameterSpec*> specs;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  // of the tensors, without the header
 };
 
-using TypesByName = std::map<std::string, archive::StoredType>;  // by tensor name
+using TypesByName = std::map<std::string, archive::StoredType>;  // exported types, by tensor name
 
 std::uint64_t byte_size(const model::ParameterSpec& spec, const TypesByName& types) {
     return spec.size() * byte_size(types.at(spec.name));
 }
 
-// Distributes the tensors over shards of at most `limit` bytes, as Hugging Face does, in the order of the
-// model. A tensor above the limit gets a shard of its own; the tensors after it still join the current shard.
+// Distributes the tensors over shards of at most `max_bytes` bytes, in the order of the model, as Hugging Face
+// does. A tensor of more than `max_bytes` bytes gets a shard of its own. This does not end the current shard,
+// which takes the next tensors.
 std::vector<ShardFile> cut_into_shards(const std::vector<model::ParameterSpec>& specs, const TypesByName& types,
-                                       std::uint64_t limit) {
+                                       std::uint64_t max_bytes) {
     std::vector<ShardFile> shards;
     ShardFile current_shard;
     for (const model::ParameterSpec& spec : specs) {
         const std::uint64_t bytes = byte_size(spec, types);
-        if (bytes > limit) {
+        if (bytes > max_bytes) {
             shards.push_back({.specs = {&spec}, .bytes = bytes});
             continue;
         }
-        if (current_shard.bytes + bytes > limit) shards.push_back(std::exchange(current_shard, {}));
+        if (current_shard.bytes + bytes > max_bytes) shards.push_back(std::exchange(current_shard, {}));
         current_shard.specs.push_back(&spec);
         current_shard.bytes += bytes;
     }
@@ -49,9 +51,10 @@ std::string pad_to_five_digits(std::size_t number) {
     return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
 }
 
-std::string make_shard_name(std::size_t shard, std::size_t count) {
-    if (count == 1) return "model.safetensors";
-    return cat("model-", pad_to_five_digits(shard + 1), "-of-", pad_to_five_digits(count), ".safetensors");
+std::string make_shard_name(std::size_t shard_index, std::size_t shard_count) {
+    if (shard_count == 1) return "model.safetensors";
+    return cat("model-", pad_to_five_digits(shard_index + 1), "-of-", pad_to_five_digits(shard_count),
+               ".safetensors");
 }
 
 void write_shard(const checkpoint::StoredModel& stored, const ShardFile& shard, const TypesByName& types,
@@ -76,7 +79,8 @@ void write_shard(const checkpoint::StoredModel& stored, const ShardFile& shard, 
     writer.finish();
 }
 
-std::string make_index_json(const std::vector<ShardFile>& shards, std::uint64_t bytes) {
+// Returns the index file, which maps the name of each tensor to its shard.
+std::string make_index_json(const std::vector<ShardFile>& shards, std::uint64_t total_bytes) {
     nlohmann::json index;
     std::uint64_t parameters = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -85,24 +89,26 @@ std::string make_index_json(const std::vector<ShardFile>& shards, std::uint64_t 
             parameters += spec->size();
         }
     }
-    index["metadata"] = {{"total_parameters", parameters}, {"total_size", bytes}};
+    index["metadata"] = {{"total_parameters", parameters}, {"total_size", total_bytes}};
     return index.dump(2) + "\n";
 }
 
-// Returns the most frequent type, weighted by parameters, because config.json names only one type.
+// Returns the type with the largest number of parameters, because config.json names only one type. Returns f32
+// if there are no parameters.
 archive::StoredType find_main_type(const std::vector<model::ParameterSpec>& specs, const TypesByName& types) {
-    std::map<archive::StoredType, std::uint64_t> parameters;
-    for (const model::ParameterSpec& spec : specs) parameters[types.at(spec.name)] += spec.size();
-    const auto main_type = std::max_element(parameters.begin(), parameters.end(),
+    std::map<archive::StoredType, std::uint64_t> counts_by_type;
+    for (const model::ParameterSpec& spec : specs) counts_by_type[types.at(spec.name)] += spec.size();
+    const auto main_type = std::max_element(counts_by_type.begin(), counts_by_type.end(),
                                             [](const auto& a, const auto& b) { return a.second < b.second; });
-    return main_type == parameters.end() ? archive::StoredType::f32 : main_type->first;
+    return main_type == counts_by_type.end() ? archive::StoredType::f32 : main_type->first;
 }
 
-std::string join_names(const TypesByName& types) {
-    std::map<std::string, int> names;
-    for (const auto& [tensor, type] : types) ++names[to_string(type)];
+// Returns the distinct types, "BF16, F32".
+std::string join_type_names(const TypesByName& types) {
+    std::map<std::string, int> counts_by_type_name;
+    for (const auto& [tensor_name, type] : types) ++counts_by_type_name[to_string(type)];
     std::string text;
-    for (const auto& [name, count] : names) text += (text.empty() ? "" : ", ") + name;
+    for (const auto& [name, count] : counts_by_type_name) text += (text.empty() ? "" : ", ") + name;
     return text;
 }
 
@@ -114,7 +120,7 @@ ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vecto
     for (const model::ParameterSpec& spec : specs)
         types.emplace(spec.name, plan.dtype.value_or(stored.find_original_type(spec)));
     const std::vector<ShardFile> shards = cut_into_shards(specs, types, plan.shard_bytes);
-    ExportFacts facts{.files = shards.size(), .types = join_names(types)};
+    ExportFacts facts{.files = shards.size(), .types = join_type_names(types)};
     archive::PartialFolder folder(plan.folder, archive::ExistingFolder::refuse);
     for (std::size_t i = 0; i < shards.size(); ++i) {
         write_shard(stored, shards[i], types, folder.partial_path() / make_shard_name(i, shards.size()),

@@ -16,9 +16,10 @@ namespace {
 
 using namespace doctor;
 
-constexpr double ten_minutes = 600;  // stall limit of ranks that wait while others test a slow disk
+// Stall limit of ranks that wait while other ranks test a slow disk or exchange messages.
+constexpr double long_stall_seconds = 600;
 
-// Collective over `all`. Returns the facts of all ranks on every rank. The ranks measure their FLOP/s at the
+// Collective over `all`. Every rank returns the facts of all ranks. The ranks measure their FLOP/s at the
 // same time, because in a run they compute at the same time.
 std::vector<RankFacts> gather_facts(const DoctorConfig& config, const DoctorInputs& inputs,
                                     comm::Communicator& all) {
@@ -26,7 +27,7 @@ std::vector<RankFacts> gather_facts(const DoctorConfig& config, const DoctorInpu
     barrier(all);
     rank_facts.flops = kernels::measure_peak_flops(device::DType::f32, inputs.threads);
     barrier(all);
-    // The number of a node is that of its first rank, so one rank of each node tests the folder.
+    // A node has the number of its first rank, so only the first rank of each node tests the folder.
     if (inputs.session.node() == inputs.session.rank()) rank_facts.scratch = measure_scratch(config.scratch);
     std::vector<RankFacts> ranks;
     for (const std::string& text : all_gather(all, to_json(rank_facts)))
@@ -34,11 +35,11 @@ std::vector<RankFacts> gather_facts(const DoctorConfig& config, const DoctorInpu
     return ranks;
 }
 
-// Collective over all ranks. Rank 0 is in every pair and gets all results. Rank 0 has the usual stall limit;
-// the other ranks wait longer, because rank 0 measures one pair after the other.
+// Collective over all ranks. Each rank returns the results of its own pairs. Rank 0 is in every pair, so it
+// returns all results. It measures one pair after the other, so the other ranks have a longer stall limit.
 std::vector<PairFacts> measure_pairs(const comm::Session& session) {
     const auto group = session.make_group_of_all_ranks("doctor's messages", {});
-    if (session.rank() != 0) group->set_stall_seconds(ten_minutes);
+    if (session.rank() != 0) group->set_stall_seconds(long_stall_seconds);
     std::vector<PairFacts> pair_facts;
     for (const auto& pair : list_pairs(session.nodes())) {
         if (session.rank() != pair.first && session.rank() != pair.second) continue;
@@ -66,9 +67,9 @@ Facts make_facts(const DoctorConfig& config, const DoctorInputs& inputs, std::ve
     return facts;
 }
 
-// Returns true on all processes except the first one if MPI has not connected the processes. Then each process
-// believes that it is the only rank, and only the first one reports. The other processes return success,
-// because a launcher stops all processes if one fails.
+// If MPI has not connected the processes, each process believes that it is the only rank. Then the first
+// process reports, and this function returns true on the other processes. These return success, because a
+// launcher stops all processes if one fails.
 bool prints_nothing(const DoctorInputs& inputs) {
     return inputs.session.size() == 1 && inputs.start.process_index > 0;
 }
@@ -80,10 +81,10 @@ ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std:
         throw ConfigError(
             "doctor looks at a real machine, and a simulated one is described in a file; use trireme doctor");
     if (prints_nothing(inputs)) return ExitCode::done;
-    const auto all = inputs.session.make_group_of_all_ranks("doctor", {.stall_seconds = ten_minutes});
+    const auto all = inputs.session.make_group_of_all_ranks("doctor", {.stall_seconds = long_stall_seconds});
     std::vector<RankFacts> ranks = gather_facts(config, inputs, *all);
     std::vector<PairFacts> pairs = measure_pairs(inputs.session);
-    double success = 0;
+    double success = 0;  // set on rank 0: 1 if everything works
     if (inputs.session.rank() == 0) {
         const Facts facts = make_facts(config, inputs, std::move(ranks), std::move(pairs));
         const std::vector<Finding> findings = judge_facts(facts);

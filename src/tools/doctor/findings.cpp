@@ -7,13 +7,13 @@
 namespace trireme::tools::doctor {
 namespace {
 
-Finding make_finding(const OptionalSoftware& part) {
-    if (part.is_installed) return {.name = part.name, .status = Status::ok, .text = part.purpose};
-    return {.name = part.name,
+Finding make_finding(const OptionalSoftware& software) {
+    if (software.is_installed) return {.name = software.name, .status = Status::ok, .text = software.purpose};
+    return {.name = software.name,
             .status = Status::missing,
-            .text = part.purpose,
-            .advice = fmt::format("Debian: {}; Spack: {}{}", part.debian, part.spack,
-                                  part.needs_rebuild ? "; then build again" : "")};
+            .text = software.purpose,
+            .advice = fmt::format("Debian: {}; Spack: {}{}", software.debian, software.spack,
+                                  software.needs_rebuild ? "; then build again" : "")};
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::vector<Finding> judge_facts(const Facts& facts) {
     std::vector<Finding> all = judge_start(facts);
     for (Finding& finding : judge_machine(facts)) all.push_back(std::move(finding));
     for (Finding& finding : judge_speeds(facts)) all.push_back(std::move(finding));
-    for (const OptionalSoftware& part : facts.optional_software) all.push_back(make_finding(part));
+    for (const OptionalSoftware& software : facts.optional_software) all.push_back(make_finding(software));
     for (Finding& finding : all) {
         if (finding.status == Status::ok && !finding.advice.empty()) finding.status = Status::warning;
     }

@@ -9,32 +9,33 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// Describes the first rank without a usable GPU. Empty if all ranks have one.
+// Describes the first rank without a usable GPU. Returns an empty text if all ranks have one.
 std::string describe_rank_without_gpu(const std::vector<RankFacts>& ranks) {
     const auto found = std::ranges::find_if(ranks, [](const RankFacts& rank) { return rank.gpus.empty(); });
     if (found == ranks.end()) return {};
     return fmt::format("rank {} finds none on {}, and others have some", found - ranks.begin(), found->host);
 }
 
-// Describes the first two ranks that share a GPU. Empty if each rank has its own. Every rank must see a GPU.
+// Describes the first two ranks that share a GPU. Returns an empty text if each rank has its own. Every rank
+// must see a GPU.
 std::string describe_shared_gpu(const std::vector<RankFacts>& ranks) {
     const auto chosen_gpus = choose_gpus(ranks);
     for (const auto& [node, node_ranks] : group_ranks_by_node(ranks)) {
-        std::map<std::string, int> users_of_gpu;
+        std::map<std::string, int> rank_by_gpu;
         for (const int rank : node_ranks) {
             const Gpu& gpu = *chosen_gpus[static_cast<std::size_t>(rank)];
-            const auto [other, is_first] = users_of_gpu.emplace(gpu.id, rank);
+            const auto [first_user, is_first] = rank_by_gpu.emplace(gpu.id, rank);
             if (!is_first)
                 return fmt::format(
                     "ranks {} and {} share {} {} of {}: messages go by the machine's memory, and each has a "
                     "part of its time and of its memory",
-                    other->second, rank, gpu.model, gpu.id, ranks[static_cast<std::size_t>(node)].host);
+                    first_user->second, rank, gpu.model, gpu.id, ranks[static_cast<std::size_t>(node)].host);
         }
     }
     return {};
 }
 
-// Returns "8 x NVIDIA H100 80GB HBM3" for the GPUs that ranks would use.
+// Returns "8 x NVIDIA H100 80GB HBM3" for the GPUs that the ranks would use, counted once per rank.
 std::string describe_models(const std::vector<RankFacts>& ranks) {
     std::map<std::string, int> counts;
     for (const std::optional<Gpu>& gpu : choose_gpus(ranks))
@@ -45,15 +46,15 @@ std::string describe_models(const std::vector<RankFacts>& ranks) {
     return text;
 }
 
-// If no rank may use a GPU, says whether some node has GPUs.
+// Called if no rank may use a GPU. Says whether a node has GPUs.
 std::string describe_missing_gpus(const std::vector<RankFacts>& ranks) {
-    const RankFacts& richest = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
-    if (richest.node_gpus == 0) return "no NVIDIA device is here";
-    return fmt::format("{} has {}, of which no rank may use one", richest.host,
-                       format_count(static_cast<std::size_t>(richest.node_gpus), "NVIDIA device"));
+    const RankFacts& rank = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
+    if (rank.node_gpus == 0) return "no NVIDIA device is here";
+    return fmt::format("{} has {}, of which no rank may use one", rank.host,
+                       format_count(static_cast<std::size_t>(rank.node_gpus), "NVIDIA device"));
 }
 
-// Judges the GPUs of the machine, whether or not this program was built for them.
+// Judges the GPUs of the machine as if this program were built with CUDA.
 Finding judge_found_gpus(const std::vector<RankFacts>& ranks) {
     const bool has_usable_gpu =
         std::ranges::any_of(ranks, [](const RankFacts& rank) { return !rank.gpus.empty(); });
@@ -96,7 +97,7 @@ std::vector<std::optional<Gpu>> choose_gpus(const std::vector<RankFacts>& ranks)
     return chosen_gpus;
 }
 
-// A build without CUDA can still train on cores, so the status of the finding is `missing` and not `fails`.
+// A build without CUDA trains on cores, so the status of its finding is `missing` and never `fails`.
 Finding judge_gpus(const Facts& facts) {
     Finding finding = judge_found_gpus(facts.ranks);
     if (facts.has_cuda) return finding;

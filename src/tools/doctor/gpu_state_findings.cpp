@@ -17,6 +17,7 @@ struct ChosenGpu {
     GpuState state;
 };
 
+// Returns each of these GPUs once, even if several ranks would use it.
 std::vector<ChosenGpu> list_chosen_gpus(const std::vector<RankFacts>& ranks) {
     const auto chosen_gpus = choose_gpus(ranks);
     std::set<std::pair<int, std::string>> listed_gpus;
@@ -32,49 +33,52 @@ std::vector<ChosenGpu> list_chosen_gpus(const std::vector<RankFacts>& ranks) {
     return gpus;
 }
 
-// Returns "41" or "38 to 45"; empty if no GPU reports the value.
-template <class Field>
-std::string format_range(const std::vector<ChosenGpu>& gpus, const Field& field, double unit = 1,
+// Returns the range of `get_value(state)` over the GPUs, divided by `unit` and with `digits` decimals: "41" or
+// "38 to 45". Empty if no GPU reports the value.
+template <class GetValue>
+std::string format_range(const std::vector<ChosenGpu>& gpus, const GetValue& get_value, double unit = 1,
                          int digits = 0) {
     std::optional<double> min_value, max_value;
     for (const ChosenGpu& gpu : gpus) {
-        const std::optional<double> value = field(gpu.state);
+        const std::optional<double> value = get_value(gpu.state);
         if (!value) continue;
         min_value = std::min(min_value.value_or(*value), *value);
         max_value = std::max(max_value.value_or(*value), *value);
     }
     if (!min_value) return "";
-    const std::string first = fmt::format("{:.{}f}", *min_value / unit, digits);
-    const std::string last = fmt::format("{:.{}f}", *max_value / unit, digits);
-    return first == last ? first : first + " to " + last;
+    const std::string min_text = fmt::format("{:.{}f}", *min_value / unit, digits);
+    const std::string max_text = fmt::format("{:.{}f}", *max_value / unit, digits);
+    return min_text == max_text ? min_text : min_text + " to " + max_text;
 }
 
-// Returns "115 W of 700": the present value `now`, and its maximum if that is known.
-std::string format_reading(const std::string& now, const char* unit, const std::string& max_value) {
-    if (now.empty()) return "";
-    return fmt::format("{} {}{}", now, unit, max_value.empty() ? "" : " of " + max_value);
+// Returns "115 W of 700" for the present value "115", the unit "W" and the maximum value "700", which may be
+// empty. Returns an empty text if `value` is empty.
+std::string format_reading(const std::string& value, const char* unit, const std::string& max_value) {
+    if (value.empty()) return "";
+    return fmt::format("{} {}{}", value, unit, max_value.empty() ? "" : " of " + max_value);
 }
 
 std::string describe(const std::vector<ChosenGpu>& gpus) {
-    const auto reading = [&](auto member, double unit = 1, int digits = 0) {
+    const auto format_member = [&](auto member, double unit = 1, int digits = 0) {
         return format_range(
             gpus, [&](const GpuState& state) { return state.reading.*member; }, unit, digits);
     };
-    const std::string highest =
+    const std::string highest_clock =
         format_range(gpus, [](const GpuState& state) { return state.limits.highest_clock_mhz; });
     std::string text;
     for (const std::string& each :
-         {format_reading(reading(&device::GpuReading::watts), "W",
-                         reading(&device::GpuReading::power_limit_watts)),
-          format_reading(reading(&device::GpuReading::clock_mhz), "MHz", highest),
-          format_reading(reading(&device::GpuReading::celsius), "C", ""),
-          format_reading(reading(&device::GpuReading::used_bytes, gigabyte, 1), "GB used",
-                         reading(&device::GpuReading::total_bytes, gigabyte, 1))}) {
+         {format_reading(format_member(&device::GpuReading::watts), "W",
+                         format_member(&device::GpuReading::power_limit_watts)),
+          format_reading(format_member(&device::GpuReading::clock_mhz), "MHz", highest_clock),
+          format_reading(format_member(&device::GpuReading::celsius), "C", ""),
+          format_reading(format_member(&device::GpuReading::used_bytes, gigabyte, 1), "GB used",
+                         format_member(&device::GpuReading::total_bytes, gigabyte, 1))}) {
         if (!each.empty()) text += (text.empty() ? "" : ", ") + each;
     }
     return text.empty() ? "the driver tells nothing of them" : text;
 }
 
+// Reports the versions of the drivers, or the first complaint of NVML.
 Finding judge_driver(const std::vector<ChosenGpu>& gpus) {
     std::set<std::string> drivers;
     for (const ChosenGpu& gpu : gpus) {
@@ -90,58 +94,61 @@ Finding judge_driver(const std::vector<ChosenGpu>& gpus) {
             .text = fmt::format("NVIDIA's, {}", fmt::join(drivers, " and "))};
 }
 
-// Applies `test` to each GPU and adds the first finding to `all`, with the number of further GPUs for which
-// `test` returns a finding.
-template <class Test>
-void add_first(std::vector<Finding>& all, const std::vector<ChosenGpu>& gpus, const Test& test) {
+// Applies `find_fault` to each GPU and adds the first finding to `all`, with the number of further GPUs for
+// which `find_fault` returns a finding.
+template <class FindFault>
+void add_first_finding(std::vector<Finding>& all, const std::vector<ChosenGpu>& gpus,
+                       const FindFault& find_fault) {
     std::optional<Finding> first;
     std::size_t further_gpus = 0;
     for (const ChosenGpu& gpu : gpus) {
-        std::optional<Finding> found = test(gpu);
-        if (found && first) ++further_gpus;
-        if (found && !first) first = std::move(found);
+        std::optional<Finding> finding = find_fault(gpu);
+        if (finding && first) ++further_gpus;
+        if (finding && !first) first = std::move(finding);
     }
     if (!first) return;
     if (further_gpus > 0) first->text += fmt::format("; and so {} more", further_gpus);
     all.push_back(std::move(*first));
 }
 
-// Warns of memory that other programs use. The driver itself uses less than 1 GB on all GPUs seen so far, so
-// the threshold is above that.
+// Warns of memory that other programs use. The driver itself used less than 1 GB on each GPU that was tested.
+// The threshold is above that.
 std::optional<Finding> find_used_memory(const ChosenGpu& gpu) {
     constexpr double max_driver_bytes = 1.5 * gigabyte;
-    const device::GpuReading& now = gpu.state.reading;
-    if (!now.used_bytes || *now.used_bytes < max_driver_bytes) return std::nullopt;
-    return Finding{.name = "GPU memory",
-                   .text = fmt::format("{}: {:.1f} GB are in use before anything runs", gpu.name,
-                                       *now.used_bytes / gigabyte),
-                   .advice = "nvidia-smi says whose they are: another job, or what is left of one"};
+    const std::optional<double> used_bytes = gpu.state.reading.used_bytes;
+    if (!used_bytes || *used_bytes < max_driver_bytes) return std::nullopt;
+    return Finding{
+        .name = "GPU memory",
+        .text = fmt::format("{}: {:.1f} GB are in use before anything runs", gpu.name, *used_bytes / gigabyte),
+        .advice = "nvidia-smi says whose they are: another job, or what is left of one"};
 }
 
+// Warns of a GPU that is both hot and slow. A low clock alone may mean that the GPU is idle.
 std::optional<Finding> find_throttling(const ChosenGpu& gpu) {
-    constexpr double hot_celsius = 80;           // GPUs throttle from about this temperature
+    constexpr double hot_celsius = 80;           // GPUs throttle above about this temperature
     constexpr double slow_clock_fraction = 0.7;  // fraction of the highest clock
-    const device::GpuReading& now = gpu.state.reading;
-    const std::optional<double> highest = gpu.state.limits.highest_clock_mhz;
-    if (!now.celsius || !now.clock_mhz || !highest) return std::nullopt;
-    if (*now.celsius < hot_celsius || *now.clock_mhz >= slow_clock_fraction * *highest) return std::nullopt;
+    const device::GpuReading& reading = gpu.state.reading;
+    const std::optional<double> highest_mhz = gpu.state.limits.highest_clock_mhz;
+    if (!reading.celsius || !reading.clock_mhz || !highest_mhz) return std::nullopt;
+    if (*reading.celsius < hot_celsius || *reading.clock_mhz >= slow_clock_fraction * *highest_mhz)
+        return std::nullopt;
     return Finding{.name = "GPU clocks",
-                   .text = fmt::format("{}: {:.0f} MHz of {:.0f} at {:.0f} C", gpu.name, *now.clock_mhz,
-                                       *highest, *now.celsius),
+                   .text = fmt::format("{}: {:.0f} MHz of {:.0f} at {:.0f} C", gpu.name, *reading.clock_mhz,
+                                       *highest_mhz, *reading.celsius),
                    .advice = "it is hot, and slow for it: see to its cooling, or choose another node"};
 }
 
 std::optional<Finding> find_lowered_power_limit(const ChosenGpu& gpu) {
-    constexpr double rounding = 0.5;  // watts
-    const std::optional<double> limit = gpu.state.reading.power_limit_watts;
-    const std::optional<double> default_limit = gpu.state.limits.default_power_limit_watts;
-    if (!limit || !default_limit || *limit >= *default_limit - rounding) return std::nullopt;
-    return Finding{
-        .name = "GPU power",
-        .text = fmt::format("{}: held to {:.0f} W, by default it has {:.0f}", gpu.name, *limit, *default_limit),
-        .advice = fmt::format("it computes slower so; an administrator may lift that: nvidia-smi "
-                              "--power-limit={:.0f}",
-                              *default_limit)};
+    constexpr double rounding_watts = 0.5;  // a smaller difference counts as rounding
+    const std::optional<double> limit_watts = gpu.state.reading.power_limit_watts;
+    const std::optional<double> default_watts = gpu.state.limits.default_power_limit_watts;
+    if (!limit_watts || !default_watts || *limit_watts >= *default_watts - rounding_watts) return std::nullopt;
+    return Finding{.name = "GPU power",
+                   .text = fmt::format("{}: held to {:.0f} W, by default it has {:.0f}", gpu.name, *limit_watts,
+                                       *default_watts),
+                   .advice = fmt::format("it computes slower so; an administrator may lift that: nvidia-smi "
+                                         "--power-limit={:.0f}",
+                                         *default_watts)};
 }
 
 }  // namespace
@@ -153,9 +160,9 @@ std::vector<Finding> judge_gpu_states(const Facts& facts) {
     std::erase_if(gpus, [](const ChosenGpu& gpu) { return !gpu.state.complaint.empty(); });
     if (gpus.empty()) return all;
     all.push_back({.name = "GPU state", .status = Status::ok, .text = describe(gpus)});
-    add_first(all, gpus, find_used_memory);
-    add_first(all, gpus, find_throttling);
-    add_first(all, gpus, find_lowered_power_limit);
+    add_first_finding(all, gpus, find_used_memory);
+    add_first_finding(all, gpus, find_throttling);
+    add_first_finding(all, gpus, find_lowered_power_limit);
     return all;
 }
 

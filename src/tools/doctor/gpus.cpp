@@ -22,7 +22,8 @@ std::optional<int> parse_number(std::string_view text) {
     return number;
 }
 
-// Reads lines such as "Model: \t\t NVIDIA H100 80GB HBM3".
+// Reads lines such as "Model: \t\t NVIDIA H100 80GB HBM3" and returns the values by name. Empty if the file
+// cannot be read.
 std::map<std::string, std::string> read_fields(const fs::path& path) {
     constexpr const char* blanks = " \t";
     std::ifstream file(path);
@@ -39,7 +40,7 @@ std::map<std::string, std::string> read_fields(const fs::path& path) {
 // Returns the GPUs that the driver lists in /proc, by device number.
 std::map<int, Gpu> read_driver_gpus(const fs::path& root) {
     std::map<int, Gpu> gpus;
-    std::error_code error;  // set if there is no such folder
+    std::error_code error;  // set if the folder is missing; the loop then has no entries
     for (const fs::directory_entry& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", error)) {
         auto fields = read_fields(entry.path() / "information");
         const std::optional<int> number = parse_number(fields["Device Minor"]);
@@ -50,22 +51,22 @@ std::map<int, Gpu> read_driver_gpus(const fs::path& root) {
     return gpus;
 }
 
-// Slurm hides the devices of other jobs by forbidding this process to open them.
+// Slurm keeps the devices of other jobs visible in /dev, but forbids this process to open them.
 bool may_open(const fs::path& device) {
     const int descriptor = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor >= 0) ::close(descriptor);
     return descriptor >= 0;
 }
 
-// "/dev/nvidia3" has the number 3; "/dev/nvidiactl" is no device.
+// Returns 3 for "/dev/nvidia3". Returns nullopt for other names, such as "/dev/nvidiactl".
 std::optional<int> parse_device_number(const fs::path& path) {
-    constexpr std::string_view start = "nvidia";
+    constexpr std::string_view prefix = "nvidia";
     const std::string name = path.filename().string();
-    if (!name.starts_with(start)) return std::nullopt;
-    return parse_number(std::string_view(name).substr(start.size()));
+    if (!name.starts_with(prefix)) return std::nullopt;
+    return parse_number(std::string_view(name).substr(prefix.size()));
 }
 
-// Returns the device files by device number.
+// Returns the paths of the GPUs' device files, by device number.
 std::map<int, fs::path> list_device_files(const fs::path& root) {
     std::map<int, fs::path> files;
     std::error_code error;
@@ -75,15 +76,15 @@ std::map<int, fs::path> list_device_files(const fs::path& root) {
     return files;
 }
 
-// Returns the GPU that an entry of CUDA_VISIBLE_DEVICES names; nullptr if there is none.
+// Returns the GPU that an entry of CUDA_VISIBLE_DEVICES names by its index or by a prefix of its id. Returns
+// nullptr if there is no such GPU.
 const Gpu* find_gpu(const std::vector<Gpu>& all, const std::string& entry) {
     if (const std::optional<int> number = parse_number(entry)) {
         const auto index = static_cast<std::size_t>(*number);
         return index < all.size() ? &all[index] : nullptr;
     }
-    const auto gpu = std::ranges::find_if(all, [&](const Gpu& each) {
-        return !entry.empty() && each.id.starts_with(entry);
-    });  // a prefix of the id is enough
+    const auto gpu = std::ranges::find_if(
+        all, [&](const Gpu& each) { return !entry.empty() && each.id.starts_with(entry); });
     return gpu == all.end() ? nullptr : &*gpu;
 }
 
@@ -101,12 +102,13 @@ GpuState read_gpu_state(const Gpu& gpu, const std::string& library) {
 int count_gpus(const fs::path& root) { return static_cast<int>(list_device_files(root).size()); }
 
 std::vector<Gpu> find_usable_gpus(const fs::path& root) {
-    const std::map<int, Gpu> known = read_driver_gpus(root);
+    const std::map<int, Gpu> driver_gpus = read_driver_gpus(root);
     std::vector<Gpu> gpus;
     for (const auto& [number, path] : list_device_files(root)) {
         if (!may_open(path)) continue;
-        const auto reported = known.find(number);
-        gpus.push_back(reported == known.end() ? Gpu{.id = std::to_string(number)} : reported->second);
+        const auto driver_gpu = driver_gpus.find(number);
+        gpus.push_back(driver_gpu == driver_gpus.end() ? Gpu{.id = std::to_string(number)}
+                                                       : driver_gpu->second);
     }
     return gpus;
 }

@@ -13,26 +13,27 @@ namespace trireme::tools::doctor {
 
 struct Gpu {
     std::string model = "NVIDIA device";
-    std::string id = {};      // "GPU-5d1c...", or the device number if the system hides it
+    std::string id = {};      // "GPU-5d1c...", or the device number if the system hides the id
     std::string bus_id = {};  // "0000:17:00.0"; empty if unknown
     bool operator==(const Gpu&) const = default;
 };
 
-// Returns the number of GPUs of this node, usable or not. `root` is "/", or, in tests, a folder that contains
-// proc and dev.
+// Returns the number of GPUs of this node, including those that this process may not open. Here and below,
+// `root` is "/", or, in tests, a folder that contains proc and dev.
 int count_gpus(const std::filesystem::path& root);
 
 // Returns the GPUs that this process may open, in the order of their device numbers.
 std::vector<Gpu> find_usable_gpus(const std::filesystem::path& root);
 
 // Selects from `all` the GPUs that CUDA would show if CUDA_VISIBLE_DEVICES had the value `visible`; all GPUs if
-// `visible` is unset. An entry of the value is a number or a prefix of an id. The first invalid entry and all
-// later ones are ignored, as CUDA does. A MIG slice ("MIG-...") counts as one GPU.
+// `visible` is unset. The value is a list of entries, separated by commas. An entry is an index into `all` or a
+// prefix of an id. The first invalid entry and all later ones are ignored, as by CUDA. A MIG slice ("MIG-...")
+// counts as one GPU if `all` is not empty.
 std::vector<Gpu> select_visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible);
 
 // Returns the GPU that a rank uses in a run: the one at index `local_rank` modulo the number of visible GPUs.
-// `local_rank` is the rank's index on its node. Under Slurm's --gpus-per-task=1 a rank sees only one GPU. Empty
-// if no GPU is visible.
+// Empty if no GPU is visible. `local_rank` is the rank's index among the ranks of its node. Under Slurm's
+// --gpus-per-task=1 a rank sees only one GPU.
 std::optional<Gpu> choose_gpu(const std::vector<Gpu>& visible, int local_rank);
 
 // The present state of a GPU as NVIDIA's driver reports it.
@@ -45,13 +46,14 @@ struct GpuState {
     bool operator==(const GpuState&) const = default;
 };
 
-// Returns the state of each GPU as NVML reports it; `library` is the file of NVML. The state of a GPU without a
-// bus_id is unknown.
+// Returns the state of each GPU, in the order of `gpus`, as NVML reports it. `library` is the file name of
+// NVML. The state of a GPU without a bus_id is unknown.
 std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus,
                                       const std::string& library = device::GpuMeter::standard_library);
 
-// Fills in models and bus ids that the system hides, from `reported`, the GPUs that CUDA sees, in the order of
-// `gpus`. If CUDA sees another number of GPUs, changes nothing, because then the two lists do not match.
+// Completes `gpus` from `reported`, the GPUs that CUDA sees, in the same order. A GPU without a bus id gets the
+// model and the bus id that CUDA reports. If CUDA sees another number of GPUs, changes nothing, because it is
+// unknown which entries of the two lists match.
 void fill_in_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported);
 
 }  // namespace trireme::tools::doctor

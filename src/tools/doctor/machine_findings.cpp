@@ -12,24 +12,25 @@ namespace {
 
 const RankFacts& find_rank(const Facts& facts, int rank) { return facts.ranks[static_cast<std::size_t>(rank)]; }
 
-// Returns "2" or "1 to 4".
+// Returns the minimum and maximum: "1 to 4", or "2" if all numbers are equal.
 template <class Number>
 std::string format_range(const std::vector<Number>& numbers) {
     const auto [min, max] = std::ranges::minmax_element(numbers);
     return *min == *max ? fmt::format("{}", *min) : fmt::format("{} to {}", *min, *max);
 }
 
-// Describes the first node with more ranks than cores that these ranks may use. Empty if there is no such node.
+// Describes the first node with more ranks than cores that these ranks may use. Returns an empty text if there
+// is no such node.
 std::string describe_crowded_node(const Facts& facts) {
     for (const auto& [node, ranks] : group_ranks_by_node(facts.ranks)) {
         std::set<int> cores;
         for (const int rank : ranks)
             cores.insert(find_rank(facts, rank).cores.begin(), find_rank(facts, rank).cores.end());
         if (ranks.size() <= cores.size()) continue;
-        const auto all = static_cast<std::size_t>(find_rank(facts, node).node_cores);
+        const auto node_cores = static_cast<std::size_t>(find_rank(facts, node).node_cores);
         return fmt::format("{} of {} take turns on {} of its {}: {}", format_count(ranks.size(), "rank"),
-                           find_rank(facts, node).host, cores.size(), format_count(all, "core"),
-                           all < ranks.size()
+                           find_rank(facts, node).host, cores.size(), format_count(node_cores, "core"),
+                           node_cores < ranks.size()
                                ? "start fewer on a host"
                                : "give each one (srun --cpus-per-task=1, mpirun --bind-to core)");
     }
@@ -37,34 +38,35 @@ std::string describe_crowded_node(const Facts& facts) {
 }
 
 Finding judge_cores(const Facts& facts) {
-    std::vector<std::size_t> counts;
-    std::vector<int> threads;
+    std::vector<std::size_t> core_counts;
+    std::vector<int> thread_counts;
     for (const RankFacts& rank : facts.ranks) {
-        counts.push_back(rank.cores.size());
-        threads.push_back(rank.threads);
+        core_counts.push_back(rank.cores.size());
+        thread_counts.push_back(rank.threads);
     }
     return {.name = "cores",
             .status = Status::ok,
             .text = fmt::format("{} for a rank, threads: {}; rank 0 may run on {} of 0-{}",
-                                format_range(counts), format_range(threads),
+                                format_range(core_counts), format_range(thread_counts),
                                 format_ranges(facts.ranks.front().cores), facts.ranks.front().node_cores - 1),
             .advice = describe_crowded_node(facts)};
 }
 
 Finding judge_processors(const Facts& facts) {
-    std::map<std::string, std::vector<int>> kinds;
+    std::map<std::string, std::vector<int>> ranks_by_processor;
     for (std::size_t rank = 0; rank < facts.ranks.size(); ++rank)
-        kinds[facts.ranks[rank].processor].push_back(static_cast<int>(rank));
+        ranks_by_processor[facts.ranks[rank].processor].push_back(static_cast<int>(rank));
     std::string text;
-    for (const auto& [name, ranks] : kinds) {
+    for (const auto& [name, ranks] : ranks_by_processor) {
         text += text.empty() ? "" : "; ";
-        text += kinds.size() == 1 ? name : fmt::format("{} (ranks {})", name, format_ranges(ranks));
+        text +=
+            ranks_by_processor.size() == 1 ? name : fmt::format("{} (ranks {})", name, format_ranges(ranks));
     }
     return {.name = "processor", .status = Status::ok, .text = text};
 }
 
 Finding judge_memory(const Facts& facts) {
-    constexpr double gigabyte = 1e9;
+    constexpr double giga = 1e9;
     const RankFacts& fullest = *std::ranges::min_element(facts.ranks, {}, &RankFacts::available_bytes);
     const std::size_t nodes = group_ranks_by_node(facts.ranks).size();
     if (!fullest.memory_group.empty())
@@ -72,30 +74,29 @@ Finding judge_memory(const Facts& facts) {
                 .status = Status::ok,
                 .text = fmt::format("{:.1f} GB left of {:.1f}, the limit of the memory control group {} on {}, "
                                     "which has {:.1f}",
-                                    fullest.available_bytes / gigabyte, fullest.memory_group_bytes / gigabyte,
-                                    fullest.memory_group, fullest.host, fullest.node_bytes / gigabyte)};
+                                    fullest.available_bytes / giga, fullest.memory_group_bytes / giga,
+                                    fullest.memory_group, fullest.host, fullest.node_bytes / giga)};
     if (fullest.available_bytes == 0)
         return {.name = "memory",
                 .status = Status::ok,
                 .text = fmt::format("{:.1f} GB on {}, which does not tell how much is left",
-                                    fullest.node_bytes / gigabyte, fullest.host)};
+                                    fullest.node_bytes / giga, fullest.host)};
     return {.name = "memory",
             .status = Status::ok,
-            .text = fmt::format("{:.1f} GB left of {:.1f} on {}{}", fullest.available_bytes / gigabyte,
-                                fullest.node_bytes / gigabyte, fullest.host,
+            .text = fmt::format("{:.1f} GB left of {:.1f} on {}{}", fullest.available_bytes / giga,
+                                fullest.node_bytes / giga, fullest.host,
                                 nodes > 1 ? ", which has least left" : "")};
 }
 
 Finding judge_arithmetic(const Facts& facts) {
     constexpr double giga = 1e9;
-    constexpr double slow_rate_fraction =
-        0.7;  // fraction of the median, below which a rank slows the whole job down
+    constexpr double slow_rate_fraction = 0.7;  // fraction of the median; slower ranks slow the job down
     std::vector<double> rates;
     for (const RankFacts& rank : facts.ranks) rates.push_back(rank.flops);
     const auto slowest = std::ranges::min_element(rates);
     const double median = compute_median(rates);
     const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
-    const auto rank = static_cast<int>(slowest - rates.begin());
+    const auto slowest_rank = static_cast<int>(slowest - rates.begin());
     Finding finding{.name = "arithmetic",
                     .status = Status::ok,
                     .text = fmt::format("{:.1f} GFLOP/s in f32, of {} at once", sum / giga,
@@ -104,7 +105,7 @@ Finding judge_arithmetic(const Facts& facts) {
     if (*slowest < slow_rate_fraction * median && describe_crowded_node(facts).empty())
         finding.advice = fmt::format(
             "rank {} on {} reaches {:.1f}, the median {:.1f}: all others will wait for it (see --straggler)",
-            rank, find_rank(facts, rank).host, *slowest / giga, median / giga);
+            slowest_rank, find_rank(facts, slowest_rank).host, *slowest / giga, median / giga);
     return finding;
 }
 

@@ -10,11 +10,11 @@
 namespace trireme::tools::doctor {
 namespace {
 
-double read_node_memory() {
+double read_node_bytes() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Records how much memory is left in the node, or in the control group if that has less left.
+// Records the memory that is left on the node, or in a control group of this process that has less left.
 void add_memory(RankFacts& facts) {
     const std::vector<device::UsableMemory> limits = device::find_usable_memory();
     const auto fullest = std::ranges::min_element(limits, {}, &device::UsableMemory::available_bytes);
@@ -25,7 +25,8 @@ void add_memory(RankFacts& facts) {
     facts.memory_group_bytes = static_cast<double>(fullest->total_bytes);
 }
 
-// Adds facts that only CUDA reports inside of a container: the model and the bus id of a GPU.
+// Records the reason if CUDA cannot use the GPUs. Otherwise adds their models and bus ids if /proc does not
+// list these, as in a container.
 void add_cuda_facts(RankFacts& facts) {
     if (facts.gpus.empty() || !make_build_facts().has_cuda) return;
     const device::GpuSearch search = device::find_gpus();
@@ -44,7 +45,7 @@ RankFacts gather_own_facts(const DoctorInputs& inputs) {
                     .cores = device::list_usable_cores(),
                     .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
                     .threads = inputs.threads,
-                    .node_bytes = read_node_memory(),
+                    .node_bytes = read_node_bytes(),
                     .gpus = select_visible_gpus(find_usable_gpus("/"), inputs.job.visible_devices),
                     .node_gpus = count_gpus("/")};
     add_memory(facts);

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t small_bytes = 8;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
-// Returns the median time of one message. In a round, `messages_per_round` messages pass in each direction. The
-// first round is a warm-up.
+// Called by both ranks of `pair`. Returns the median time of one message. In a round, `messages_per_round`
+// messages pass in each direction, one at a time. The first round is a warm-up.
 double measure_median_seconds(comm::Communicator& group, const std::pair<int, int>& pair,
                               device::Tensor message, int messages_per_round) {
     constexpr int rounds = 9;
@@ -36,13 +36,13 @@ double measure_median_seconds(comm::Communicator& group, const std::pair<int, in
 
 std::vector<std::pair<int, int>> list_pairs(const std::vector<int>& nodes) {
     std::vector<std::pair<int, int>> pairs;
-    bool has_neighbour = false;
+    bool has_pair_on_node = false;
     for (int rank = 1; rank < static_cast<int>(nodes.size()); ++rank) {
         const int node = nodes[static_cast<std::size_t>(rank)];
-        const bool is_neighbour = node == nodes.front();  // on the node of rank 0
-        // The number of a node is that of its first rank.
-        if (is_neighbour ? !has_neighbour : node == rank) pairs.emplace_back(0, rank);
-        has_neighbour = has_neighbour || is_neighbour;
+        const bool is_on_node_of_rank_0 = node == nodes.front();
+        const bool is_first_of_node = node == rank;  // a node has the number of its first rank
+        if (is_on_node_of_rank_0 ? !has_pair_on_node : is_first_of_node) pairs.emplace_back(0, rank);
+        has_pair_on_node = has_pair_on_node || is_on_node_of_rank_0;
     }
     return pairs;
 }
@@ -51,16 +51,18 @@ PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pai
     constexpr int small_messages_per_round = 100;
     constexpr int large_messages_per_round = 2;
     const device::Buffer memory(large_bytes, device::MemorySpace::host);
-    const auto message = [&](std::size_t bytes) {
+    const auto make_message = [&](std::size_t bytes) {
         return device::Tensor{memory.data(), device::DType::f32, 1, bytes / sizeof(float),
                               bytes / sizeof(float)};
     };
-    const double small = measure_median_seconds(group, pair, message(small_bytes), small_messages_per_round);
-    const double large = measure_median_seconds(group, pair, message(large_bytes), large_messages_per_round);
+    const double small_seconds =
+        measure_median_seconds(group, pair, make_message(small_bytes), small_messages_per_round);
+    const double large_seconds =
+        measure_median_seconds(group, pair, make_message(large_bytes), large_messages_per_round);
     return {.first = pair.first,
             .second = pair.second,
-            .seconds = small,
-            .bytes_per_s = static_cast<double>(large_bytes) / large};
+            .seconds = small_seconds,
+            .bytes_per_s = static_cast<double>(large_bytes) / large_seconds};
 }
 
 }  // namespace trireme::tools::doctor

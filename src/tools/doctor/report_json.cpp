@@ -1,4 +1,4 @@
-// The report of `trireme doctor` as JSON, and the facts of a rank to and from JSON.
+// Converts the report of `trireme doctor` to JSON, and the facts of a rank to and from JSON.
 #include <nlohmann/json.hpp>
 
 #include "tools/doctor/findings.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int schema = 1;
+constexpr int schema = 1;  // version of the JSON format
 
 Json to_json_value(const ScratchFacts& scratch) {
     Json value;
@@ -34,7 +34,7 @@ Json to_json_value(const Gpu& gpu) {
     return value;
 }
 
-// Calls `visit_figure` with the JSON name and the value of each figure of a GPU's state.
+// Calls `visit_figure` with the JSON key and the value of each figure of a GPU's state.
 template <class State, class VisitFigure>
 void for_each_figure(State& state, const VisitFigure& visit_figure) {
     visit_figure("watts", state.reading.watts);
@@ -120,7 +120,8 @@ Json make_ranks_json(const Facts& facts) {
     return all;
 }
 
-// Replaces bytes that are invalid UTF-8, which a host name may contain.
+// Returns the text of `value`, on one line if `indent` is -1. Replaces bytes that are invalid UTF-8, which a
+// host name may contain.
 std::string dump_json(const Json& value, int indent) {
     return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

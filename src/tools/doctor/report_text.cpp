@@ -9,7 +9,7 @@
 namespace trireme::tools::doctor {
 namespace {
 
-constexpr std::size_t max_line_bytes = 2000;
+constexpr std::size_t max_line_bytes = 2000;  // a longer text or advice is cut
 
 std::string format_lines(const Finding& finding) {
     std::string lines = fmt::format("  {:<8}{:<14}{}\n", to_string(finding.status), finding.name,

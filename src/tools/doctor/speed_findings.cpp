@@ -7,21 +7,23 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// Returns the first rank whose scratch test has a failure in `member`; nullptr if there is none.
+// Returns the first rank in whose scratch facts the text `member` reports a failure. Returns nullptr if no rank
+// has this failure.
 const RankFacts* find_first_failure(const Facts& facts, std::string ScratchFacts::*member) {
     const auto failed = std::ranges::find_if(
         facts.ranks, [&](const RankFacts& rank) { return rank.scratch && !((*rank.scratch).*member).empty(); });
     return failed == facts.ranks.end() ? nullptr : &*failed;
 }
 
-// Returns the rank whose scratch test has the lowest value of `member`.
-const RankFacts& find_min_rank(const Facts& facts, double ScratchFacts::*member) {
-    const RankFacts* min_rank = nullptr;
+// Returns the rank with the lowest value of `member` in its scratch test.
+const RankFacts& find_rank_with_min(const Facts& facts, double ScratchFacts::*member) {
+    const RankFacts* rank_with_min = nullptr;
     for (const RankFacts& rank : facts.ranks) {
         if (!rank.scratch) continue;
-        if (min_rank == nullptr || (*rank.scratch).*member < (*min_rank->scratch).*member) min_rank = &rank;
+        if (rank_with_min == nullptr || (*rank.scratch).*member < (*rank_with_min->scratch).*member)
+            rank_with_min = &rank;
     }
-    return *min_rank;  // the first rank of each node has run the test
+    return *rank_with_min;  // not null: the first rank of each node has run the test
 }
 
 Finding judge_hdf5(const Facts& facts) {
@@ -46,14 +48,15 @@ Finding judge_scratch(const Facts& facts) {
         return {.name = "scratch",
                 .status = Status::fails,
                 .text = fmt::format("on {}: {}", rank->host, rank->scratch->failure)};
-    const RankFacts& writer = find_min_rank(facts, &ScratchFacts::written_bytes_per_s);
-    const RankFacts& reader = find_min_rank(facts, &ScratchFacts::read_bytes_per_s);
-    std::string text =
-        fmt::format("{}: writes {:.0f} MB/s, reads {:.0f} MB/s, {:.1f} GB free", facts.scratch,
-                    writer.scratch->written_bytes_per_s / mega, reader.scratch->read_bytes_per_s / mega,
-                    find_min_rank(facts, &ScratchFacts::free_bytes).scratch->free_bytes / giga);
-    const std::size_t nodes = group_ranks_by_node(facts.ranks).size();
-    if (nodes > 1) text += fmt::format("; of {} hosts at once, slowest {}", nodes, writer.host);
+    const RankFacts& slowest_writer = find_rank_with_min(facts, &ScratchFacts::written_bytes_per_s);
+    const RankFacts& slowest_reader = find_rank_with_min(facts, &ScratchFacts::read_bytes_per_s);
+    std::string text = fmt::format(
+        "{}: writes {:.0f} MB/s, reads {:.0f} MB/s, {:.1f} GB free", facts.scratch,
+        slowest_writer.scratch->written_bytes_per_s / mega, slowest_reader.scratch->read_bytes_per_s / mega,
+        find_rank_with_min(facts, &ScratchFacts::free_bytes).scratch->free_bytes / giga);
+    const std::size_t node_count = group_ranks_by_node(facts.ranks).size();
+    if (node_count > 1)
+        text += fmt::format("; of {} hosts at once, slowest {}", node_count, slowest_writer.host);
     return {.name = "scratch", .status = Status::ok, .text = text};
 }
 
@@ -66,14 +69,17 @@ Finding judge_link_inside_host(const PairFacts& pair) {
     return {.name = "link inside", .status = Status::ok, .text = describe(pair) + " of one host"};
 }
 
+// Judges the links between rank 0 and the first ranks of other hosts. `pairs` must not be empty.
 Finding judge_links_between_hosts(const Facts& facts, const std::vector<PairFacts>& pairs) {
-    constexpr double slow_bandwidth_fraction = 0.5;  // of the best bandwidth; noise makes smaller differences
+    // A link is slow if it has less than this fraction of the best bandwidth. Noise alone causes smaller
+    // differences.
+    constexpr double slow_bandwidth_fraction = 0.5;
     const PairFacts& best = *std::ranges::max_element(pairs, {}, &PairFacts::bytes_per_s);
     const PairFacts& worst = *std::ranges::min_element(pairs, {}, &PairFacts::bytes_per_s);
     Finding finding{.name = "link between", .status = Status::ok, .text = describe(best) + " of two hosts"};
     if (pairs.size() > 1) finding.text = "best " + finding.text + "; worst " + describe(worst);
     if (worst.bytes_per_s < slow_bandwidth_fraction * best.bytes_per_s)
-        // The first rank of every pair is rank 0, so the other host is the slow one.
+        // All pairs begin with rank 0, so the host of the second rank is the slow one.
         finding.advice = fmt::format("see to the network of {}, or leave it out (srun --exclude)",
                                      facts.ranks[static_cast<std::size_t>(worst.second)].host);
     return finding;

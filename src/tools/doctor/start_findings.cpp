@@ -9,16 +9,18 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// Returns "rank 0 has A; ranks 1-3 have B"; empty if all ranks have the same value.
+// Returns "rank 0 has A; ranks 1-3 have B" for the values A and B of `member`. Returns an empty text if all
+// ranks have the same value.
 std::string describe_differences(const std::vector<RankFacts>& ranks, std::string RankFacts::*member) {
     std::map<std::string, std::vector<int>> ranks_by_value;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         ranks_by_value[ranks[rank].*member].push_back(static_cast<int>(rank));
     if (ranks_by_value.size() == 1) return {};
     std::string text;
-    for (const auto& [value, holders] : ranks_by_value)
-        text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", holders.size() == 1 ? "rank" : "ranks",
-                            format_ranges(holders), holders.size() == 1 ? "has" : "have", value);
+    for (const auto& [value, ranks_with_value] : ranks_by_value)
+        text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ",
+                            ranks_with_value.size() == 1 ? "rank" : "ranks", format_ranges(ranks_with_value),
+                            ranks_with_value.size() == 1 ? "has" : "have", value);
     return text;
 }
 
@@ -51,18 +53,18 @@ std::string describe(const ProcessStart& start) {
     return {};
 }
 
-// Returns advice for processes that MPI has not connected.
+// Returns advice for processes that MPI has not connected. `library` is the MPI library of this program.
 std::string suggest_launcher(const ProcessStart& start, const std::string& library) {
-    const bool is_open_mpi = library.starts_with("Open MPI");
+    const bool uses_open_mpi = library.starts_with("Open MPI");
     if (start.launcher == Launcher::srun && !start.has_pmix && !start.has_pmi)
         return "srun and MPI talk through PMIx: start with srun --mpi=pmix (srun --mpi=list says what there "
                "is)";
     if (start.launcher == Launcher::srun)
         return "this MPI library was built without what this srun speaks: try another of srun --mpi=list, or "
                "mpirun inside of sbatch";
-    if (start.launcher == Launcher::mpirun_of_open_mpi && !is_open_mpi)
+    if (start.launcher == Launcher::mpirun_of_open_mpi && !uses_open_mpi)
         return "this program is built with MPICH: start it with MPICH's mpiexec (Debian: mpiexec.mpich)";
-    if (start.launcher == Launcher::mpiexec_of_mpich && is_open_mpi)
+    if (start.launcher == Launcher::mpiexec_of_mpich && uses_open_mpi)
         return "this program is built with Open MPI: start it with Open MPI's mpirun (Debian: mpirun.openmpi)";
     return "start it with the mpirun of the library that it is built with";
 }
@@ -76,28 +78,28 @@ Finding judge_mpi(const Facts& facts) {
                 .advice = "load one MPI library on all nodes, and build with that"};
     const std::string& library = facts.ranks.front().mpi_library;
     const std::string text = fmt::format("{}, {}", library, describe(facts.start));
-    const auto processes = static_cast<std::size_t>(facts.start.process_count);
-    if (facts.start.launcher == Launcher::none || processes == facts.ranks.size())
+    const auto process_count = static_cast<std::size_t>(facts.start.process_count);
+    if (facts.start.launcher == Launcher::none || process_count == facts.ranks.size())
         return {.name = "MPI", .status = Status::ok, .text = text};
     return {.name = "MPI",
             .status = Status::fails,
-            .text = fmt::format("{} as one of {} processes, and MPI knows of {}", text, processes,
+            .text = fmt::format("{} as one of {} processes, and MPI knows of {}", text, process_count,
                                 format_count(facts.ranks.size(), "rank")),
             .advice = suggest_launcher(facts.start, library)};
 }
 
 Finding judge_ranks(const Facts& facts) {
-    constexpr std::size_t max_listed = 4;
+    constexpr std::size_t max_listed_nodes = 4;
     const auto nodes = group_ranks_by_node(facts.ranks);
     std::string text = fmt::format("{} on {}: ", facts.ranks.size(), format_count(nodes.size(), "host"));
-    std::size_t listed = 0;
-    for (const auto& [node, ranks] : nodes) {
-        if (listed == max_listed) break;
-        text += fmt::format("{}{} has {}", listed == 0 ? "" : "; ",
-                            facts.ranks[static_cast<std::size_t>(node)].host, format_ranges(ranks));
-        listed += 1;
+    std::size_t listed_nodes = 0;
+    for (const auto& [first_rank, ranks] : nodes) {
+        if (listed_nodes == max_listed_nodes) break;
+        text += fmt::format("{}{} has {}", listed_nodes == 0 ? "" : "; ",
+                            facts.ranks[static_cast<std::size_t>(first_rank)].host, format_ranges(ranks));
+        listed_nodes += 1;
     }
-    if (nodes.size() > listed) text += fmt::format("; and {} more", nodes.size() - listed);
+    if (nodes.size() > listed_nodes) text += fmt::format("; and {} more", nodes.size() - listed_nodes);
     return {.name = "ranks", .status = Status::ok, .text = text};
 }
 

@@ -10,7 +10,7 @@
 namespace trireme::tools {
 namespace {
 
-constexpr std::size_t excerpt_bytes = 400;
+constexpr std::size_t max_excerpt_bytes = 400;  // of each printed text
 
 void print_indented(const std::string& text, std::ostream& out) {
     std::size_t begin = 0;
@@ -23,35 +23,36 @@ void print_indented(const std::string& text, std::ostream& out) {
 
 void print_text(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     std::vector<std::uint32_t> tokens;
-    // Each token has at least one byte, so one token more than `excerpt_bytes` exceeds the excerpt, and
-    // sanitise_for_terminal() then shows that the text is cut.
-    corpus.read(row, 0, std::min<std::uint64_t>(corpus.row_length(row), excerpt_bytes + 1), tokens);
+    // Each token has at least one byte, so the text of max_excerpt_bytes + 1 tokens is always too long.
+    // sanitise_for_terminal() then cuts it and marks the cut.
+    corpus.read(row, 0, std::min<std::uint64_t>(corpus.row_length(row), max_excerpt_bytes + 1), tokens);
     out << "\n  row " << row;
     if (corpus.info().kind == data::RowKind::labelled_text)
         out << ", of class " << find_class_name(corpus.info(), corpus.label(row)) << ',';
     out << " begins\n\n";
-    print_indented(sanitise_for_terminal(corpus.read_tokenizer().decode(tokens), excerpt_bytes), out);
+    print_indented(sanitise_for_terminal(corpus.read_tokenizer().decode(tokens), max_excerpt_bytes), out);
 }
 
 void print_question(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     const data::Question question = corpus.read_question(row);
     std::vector<std::uint32_t> tokens;
     corpus.read(row, tokens);
-    const std::span<const std::uint32_t> all(tokens);
+    const std::span<const std::uint32_t> all_tokens(tokens);
     const data::Tokenizer tokenizer = corpus.read_tokenizer();
-    const auto text = [&](std::size_t begin, std::size_t count) {
-        return sanitise_for_terminal(tokenizer.decode(all.subspan(begin, count)), excerpt_bytes);
+    const auto decode_excerpt = [&](std::size_t begin, std::size_t count) {
+        return sanitise_for_terminal(tokenizer.decode(all_tokens.subspan(begin, count)), max_excerpt_bytes);
     };
     out << "\n  row " << row << " asks\n\n";
-    print_indented(text(0, question.context_begin), out);
+    print_indented(decode_excerpt(0, question.context_begin), out);
     out << "\n  of a context that begins\n\n";
-    print_indented(text(question.context_begin, tokens.size() - question.context_begin), out);
+    print_indented(decode_excerpt(question.context_begin, tokens.size() - question.context_begin), out);
     out << "\n  and is answered by tokens " << question.answer_first << " to " << question.answer_last
         << "\n\n";
-    print_indented(text(question.answer_first, question.answer_last - question.answer_first + 1), out);
+    print_indented(decode_excerpt(question.answer_first, question.answer_last - question.answer_first + 1),
+                   out);
     out << "\n  as\n\n";
     for (const std::string& answer : question.answers)
-        print_indented(sanitise_for_terminal(answer, excerpt_bytes), out);
+        print_indented(sanitise_for_terminal(answer, max_excerpt_bytes), out);
 }
 
 void print_image(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {

@@ -1,5 +1,4 @@
-// Prints parts of the output of `trireme inspect`: an excerpt of a corpus, a sketch of an image, a stored
-// model.
+// Parts of the output of `trireme inspect`: an excerpt of a corpus, a sketch of an image, a stored model.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +13,24 @@
 
 namespace trireme::tools {
 
-// Prints one row of the corpus: the beginning of a text and its class, a question and its answer, or an image
-// and its class. Prints nothing if there are no rows.
+// Prints the middle row of the corpus: a text and its class if it has one, a question with its context and
+// answers, or an image and its class. Prints at most 400 bytes of each text. Prints nothing if there are no
+// rows.
 void print_excerpt(const data::Corpus& corpus, std::ostream& out);
 
-// Draws an image as lines of equal length, with at most 32 characters from ' ' (black) to '@' (white). A
-// character shows the mean of its pixels over all channels. A character is twice as high as wide, so the sketch
-// has only half of the lines that the aspect ratio suggests. Shape of `pixels`: (channels, height, width).
+// Draws an image as lines of equal length, each of at most 32 characters from ' ' (black) to '@' (white). A
+// character shows the mean of the pixels that it covers, over all channels. On a terminal a character is twice
+// as high as it is wide, so an image of 32 x 32 pixels becomes 16 lines of 32 characters. Shape of `pixels`:
+// (channels, height, width).
 std::vector<std::string> draw_sketch(std::span<const std::uint8_t> pixels, const data::ImageSize& size);
 
-// Returns true for a folder or a .safetensors file, which inspect_weights() describes.
+// Returns true for a folder or a .safetensors file, which inspect_weights() accepts.
 bool may_hold_weights(const std::filesystem::path& path);
 
-// Describes a checkpoint, a Hugging Face folder, or a .safetensors file: the model, and every tensor with type
-// and shape. Without a config.json in the folder of a .safetensors file, the model is unknown and only the
-// tensors are listed. With `verify`, reads every byte and checks the SHA-256s that a checkpoint records. Throws
-// ConfigError if there is no model, or if it is damaged.
+// Prints the model at `path`, and the name, type and shape of every tensor. StoredModel::open() lists the
+// possible paths. If there is no config.json in the folder of a .safetensors file, prints only the tensors and
+// the metadata of the file. With `verify`, also reads every tensor and compares the SHA-256s that a checkpoint
+// records. Throws ConfigError if there is no model, or if a file is damaged.
 void inspect_weights(const std::filesystem::path& path, bool verify, std::ostream& out);
 
 }  // namespace trireme::tools

@@ -6,14 +6,16 @@
 namespace trireme::tools {
 namespace {
 
-constexpr std::size_t max_columns = 32;
-constexpr std::string_view grey_characters = " .:-=+*#%@";
+constexpr std::size_t max_columns = 32;                     // characters per line
+constexpr std::string_view grey_characters = " .:-=+*#%@";  // from black to white
 
+// The pixels [begin, end) of a row or column of the image.
 struct PixelRange {
     std::size_t begin, end;
 };
 
-// Divides `length` pixels into `count` equal ranges and returns range `index`, which has at least one pixel.
+// Divides `length` pixels into `count` nearly equal ranges and returns range `index`. Each range has at
+// least one pixel.
 PixelRange select_range(std::size_t length, std::size_t index, std::size_t count) {
     const std::size_t begin = length * index / count;
     return {begin, std::max(begin + 1, length * (index + 1) / count)};
@@ -25,7 +27,7 @@ std::vector<std::string> draw_sketch(std::span<const std::uint8_t> pixels, const
     const std::size_t columns = std::min(size.width, max_columns);
     const std::size_t lines =
         std::max<std::size_t>(1, std::min(size.height, size.height * columns / size.width / 2));
-    const auto mean = [&](PixelRange row_range, PixelRange column_range) {
+    const auto compute_mean = [&](PixelRange row_range, PixelRange column_range) {
         std::uint64_t sum = 0;
         for (std::size_t channel = 0; channel < size.channels; ++channel)
             for (std::size_t row = row_range.begin; row < row_range.end; ++row)
@@ -37,8 +39,8 @@ std::vector<std::string> draw_sketch(std::span<const std::uint8_t> pixels, const
     std::vector<std::string> sketch_lines(lines);
     for (std::size_t line = 0; line < lines; ++line)
         for (std::size_t column = 0; column < columns; ++column)
-            sketch_lines[line] += grey_characters[mean(select_range(size.height, line, lines),
-                                                       select_range(size.width, column, columns)) *
+            sketch_lines[line] += grey_characters[compute_mean(select_range(size.height, line, lines),
+                                                               select_range(size.width, column, columns)) *
                                                   grey_characters.size() / 256];
     return sketch_lines;
 }

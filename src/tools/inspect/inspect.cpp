@@ -28,17 +28,17 @@ void print_token_facts(const data::CorpusInfo& info, std::ostream& out) {
     print_fact(
         out, "tokens",
         cat(format_with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
-    std::string special;
-    const auto add = [&special](const char* name, std::optional<std::uint32_t> token) {
-        if (token) special += cat(", ", name, ' ', *token);
+    std::string special_tokens;
+    const auto add_special_token = [&special_tokens](const char* name, std::optional<std::uint32_t> token) {
+        if (token) special_tokens += cat(", ", name, ' ', *token);
     };
-    add("end token", info.special_tokens.end_of_text);
-    add("[CLS]", info.special_tokens.classify);
-    add("[SEP]", info.special_tokens.separator);
-    add("[MASK]", info.special_tokens.mask);
+    add_special_token("end token", info.special_tokens.end_of_text);
+    add_special_token("[CLS]", info.special_tokens.classify);
+    add_special_token("[SEP]", info.special_tokens.separator);
+    add_special_token("[MASK]", info.special_tokens.mask);
     print_fact(out, "tokenizer",
                cat(info.tokenizer_name, ", vocabulary ", format_with_commas(info.vocabulary_size),
-                   special.empty() ? ", no special tokens" : special));
+                   special_tokens.empty() ? ", no special tokens" : special_tokens));
     print_fact(out, "", cat("SHA-256 ", info.tokenizer_hash));
 }
 
@@ -50,10 +50,10 @@ void print_row_facts(const data::Corpus& corpus, std::ostream& out) {
                    cat(format_with_commas(info.rows), ", images of ", info.image.channels, " x ",
                        info.image.height, " x ", info.image.width, " pixels"));
     } else {
-        const std::vector<std::string> lengths = tally.format_length_lines();
+        const std::vector<std::string> length_lines = tally.format_length_lines();
         print_fact(out, "rows",
-                   lengths.empty() ? "0" : cat(format_with_commas(info.rows), ", ", lengths.front()));
-        for (std::size_t line = 1; line < lengths.size(); ++line) print_fact(out, "", lengths[line]);
+                   length_lines.empty() ? "0" : cat(format_with_commas(info.rows), ", ", length_lines.front()));
+        for (std::size_t line = 1; line < length_lines.size(); ++line) print_fact(out, "", length_lines[line]);
     }
     if (const std::string classes = tally.format_class_line(info); !classes.empty())
         print_fact(out, "classes", classes);

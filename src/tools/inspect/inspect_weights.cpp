@@ -28,11 +28,11 @@ std::string format_shape(const archive::StoredTensor& tensor) {
 void print_tensors(const std::vector<archive::StoredTensor>& tensors, std::ostream& out) {
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
-    std::size_t longest = 0;
+    std::size_t name_width = 0;
     for (const archive::StoredTensor& tensor : tensors) {
         elements += count_elements(tensor);
         bytes += tensor.count_bytes();
-        longest = std::max(longest, sanitise_line(tensor.name).size());
+        name_width = std::max(name_width, sanitise_line(tensor.name).size());
     }
     print_fact(out, "tensors",
                cat(format_with_commas(tensors.size()), ", ", format_with_commas(elements), " values, ",
@@ -41,7 +41,7 @@ void print_tensors(const std::vector<archive::StoredTensor>& tensors, std::ostre
     for (const archive::StoredTensor& tensor : tensors) {
         const std::string name = sanitise_line(tensor.name);
         const std::string type = to_string(tensor.type);
-        out << "  " << name << std::string(longest - name.size() + 2, ' ') << type
+        out << "  " << name << std::string(name_width - name.size() + 2, ' ') << type
             << std::string(6 - type.size(), ' ') << format_shape(tensor) << '\n';
     }
 }
@@ -76,9 +76,10 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
     {
         std::uint64_t bytes = 0;
         for (const archive::StoredTensor& tensor : stored.list_tensors()) bytes += tensor.count_bytes();
-        if (stored.is_checkpoint()) bytes *= 1 + stored.state()->moments;
-        // The end of this block ends the progress line, before the result is printed.
-        const checkpoint::ReadProgress progress(stored, bytes, false);
+        if (stored.is_checkpoint()) bytes *= 1 + stored.state()->moments;  // verify() also reads the moments
+        // At the end of this block, `progress` removes its line from the terminal, before the result is
+        // printed.
+        const checkpoint::ReadProgress progress(stored, bytes, /*is_quiet=*/false);
         stored.verify();
     }
     out << (stored.is_checkpoint()
@@ -86,7 +87,7 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
                 : "\n  read: every tensor is there; safetensors files record no checksums\n");
 }
 
-// Lists the tensors of a file without a config.json, whose model is unknown.
+// Lists the tensors of a .safetensors file whose model is unknown, because its folder has no config.json.
 void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
     const archive::SafetensorsFile file = archive::SafetensorsFile::open(path);
     std::vector<archive::StoredTensor> tensors = file.header().tensors;

@@ -15,6 +15,7 @@ bool are_stages_equal(const std::vector<schedule::StageCost>& costs) {
     });
 }
 
+// Returns the sizes of one pipeline replica of a grid or of a V-shaped layout.
 schedule::PipelineSizes make_pipeline_sizes(const plan::Plan& plan) {
     const auto pipelines = static_cast<double>(plan.layout.stages.front().replicas.size());
     const double pipe = static_cast<double>(plan.teams.size()) / pipelines;
@@ -23,14 +24,14 @@ schedule::PipelineSizes make_pipeline_sizes(const plan::Plan& plan) {
             .microbatches = static_cast<double>(plan.microbatches()) / pipelines};
 }
 
-// Returns true if all data-parallel pipelines execute the same number of micro-batches.
+// Returns true if all pipeline replicas execute the same number of micro-batches.
 bool has_equal_pipelines(const plan::Plan& plan) {
     const auto pipelines = static_cast<int>(plan.layout.stages.front().replicas.size());
     return plan.microbatches() % pipelines == 0 && has_even_turns(plan.layout);
 }
 
-// Returns true if updates are speculative and the first and last team share the tied table. The updates of the
-// first team then wait for the last team.
+// Returns true if updates are speculative, and the first and the last stage share a tied token table but belong
+// to different teams. The update of the first team then waits for the last team's gradient of the table.
 bool first_team_waits_for_tied_table(const schedule::PipelineShape& shape) {
     return shape.has_speculative_updates && shape.has_tied_embeddings &&
            shape.holders.front() != shape.holders.back();
@@ -46,12 +47,12 @@ std::optional<double> compute_closed_form_bubble(const plan::Plan& plan,
     if (!has_equal_pipelines(plan)) return std::nullopt;
     if (first_team_waits_for_tied_table(plan.training.shape)) return std::nullopt;
     const schedule::StageCost& cost = costs.front();
-    const double pass = cost.compute_pass_time();
-    if (pass <= 0) return std::nullopt;
+    const double pass_time = cost.compute_pass_time();
+    if (pass_time <= 0) return std::nullopt;
     const schedule::PipelineSizes sizes = make_pipeline_sizes(plan);
-    const std::optional<double> idle = schedule->compute_idle_time(sizes, cost);
-    if (!idle) return std::nullopt;
-    return *idle / (sizes.microbatches * sizes.chunks * pass + *idle);
+    const std::optional<double> idle_time = schedule->compute_idle_time(sizes, cost);
+    if (!idle_time) return std::nullopt;
+    return *idle_time / (sizes.microbatches * sizes.chunks * pass_time + *idle_time);
 }
 
 }  // namespace trireme::tools

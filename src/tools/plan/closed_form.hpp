@@ -1,4 +1,4 @@
-// Formulas for bubbles from the literature, for comparison with the prediction.
+// Computes bubbles by formulas of the literature, for comparison with the predicted bubbles.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,15 @@
 
 namespace trireme::tools {
 
-// Returns the bubble, the fraction of a step in which a rank waits, by the formula of the schedule. Returns an
-// empty value if the schedule has no formula, such as a schedule from a file, or if the formula does not hold.
-// It holds if the layout is a grid or V-shaped and uses all ranks, if all pipelines execute the same number of
-// micro-batches, if stages have equal costs, and if messages, reductions and updates cost nothing. If updates
-// are speculative, also the first and the last team must not share a tied table.
+// Returns the bubble of a plan, the fraction of a step in which a rank idles, by the formula of its schedule.
+// `costs` has one entry per stage. Returns an empty value if there is no formula: for a schedule from a file,
+// for `auto`, or for the sizes of this pipeline. Also returns an empty value if the plan does not meet all
+// assumptions of the formulas:
+// - The layout is a grid or V-shaped, and no rank is idle.
+// - All pipeline replicas execute the same number of micro-batches.
+// - All stages have equal costs above 0. Messages, reductions and updates cost nothing.
+// - If updates are speculative and the first and the last stage share a tied token table, one team holds both
+//   stages.
 std::optional<double> compute_closed_form_bubble(const plan::Plan& plan,
                                                  const std::vector<schedule::StageCost>& costs);
 

@@ -30,8 +30,12 @@ struct Candidate {
     std::string name() const { return chunks == 1 ? schedule : cat(schedule, ":", chunks); }
 };
 
-constexpr int default_chunks = 2;
+constexpr int default_chunks = 2;  // of schedules of the shapes `grid` and `two_chunk_v`
 
+// Parses an entry of --compare: the name of a schedule, or the name, a colon and the number of stages per rank.
+// If the entry has no number, the ScheduleShape determines it: `grid` the larger one of `chunks_option`
+// (--chunks) and 2, `two_chunk_v` 2, all others 1. Throws ConfigError if no positive number follows a colon.
+// Does not check the name.
 Candidate parse_candidate(const std::string& entry, int chunks_option) {
     const std::size_t colon = entry.rfind(':');
     Candidate candidate{.schedule = entry.substr(0, colon)};
@@ -44,8 +48,8 @@ Candidate parse_candidate(const std::string& entry, int chunks_option) {
         return candidate;
     }
     const char* const end = entry.data() + entry.size();
-    const auto [after, error] = std::from_chars(entry.data() + colon + 1, end, candidate.chunks);
-    if (error == std::errc{} && after == end && candidate.chunks >= 1) return candidate;
+    const auto [number_end, error] = std::from_chars(entry.data() + colon + 1, end, candidate.chunks);
+    if (error == std::errc{} && number_end == end && candidate.chunks >= 1) return candidate;
     throw ConfigError(
         cat("--compare ", entry, " has no number of stages after its colon; write interleaved:2"));
 }
@@ -66,12 +70,12 @@ std::vector<Candidate> list_candidates(const PlanConfig& config) {
     return candidates;
 }
 
-// Divides the cost of each stage evenly over `chunks` stages, and returns the costs of these smaller stages.
-// The cost of a message is not divided, because the number of layers of a stage does not change the size of its
-// messages.
+// Divides each stage into `chunks` equal stages, and returns the costs of the smaller stages in model order. If
+// `costs` has a single entry for all stages, the result also has a single entry. The cost of a message is not
+// divided, because the number of layers of a stage does not change the size of its messages.
 std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageCost>& costs, int chunks) {
     std::vector<schedule::StageCost> divided_costs;
-    const int stages_per_cost = costs.size() == 1 ? 1 : chunks;  // a single cost applies to all stages
+    const int stages_per_cost = costs.size() == 1 ? 1 : chunks;
     for (schedule::StageCost cost : costs) {
         for (double schedule::StageCost::*field :
              {&schedule::StageCost::forward, &schedule::StageCost::backward_input,
@@ -84,25 +88,26 @@ std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageC
     return divided_costs;
 }
 
-// Makes a first forecast to find the stages and their GFLOP, and a second one with these GFLOP as costs.
+// Makes a first forecast to find the GFLOP of each stage, and a second one with these GFLOP as costs.
 Forecast forecast_with_counted_costs(PlanConfig config) {
     config.run.costs.stages = make_forecast(config).counted_costs;
     return make_forecast(config);
 }
 
+// The result has a refusal if the candidate cannot be planned, or if a rank exceeds the memory of its device.
 ComparedSchedule forecast_schedule(PlanConfig config, const Candidate& candidate) {
-    const bool is_grid = config.run.layout.layout.empty();  // no layout file
-    const bool is_measured = setup::uses_profile(config.run.costs);
+    const bool has_layout_file = !config.run.layout.layout.empty();
+    const bool has_measured_costs = setup::uses_profile(config.run.costs);
     std::vector<schedule::StageCost>& costs = config.run.costs.stages;
-    const bool is_counted = !is_measured && costs.empty();
+    const bool has_counted_costs = !has_measured_costs && costs.empty();
     config.run.schedule.schedule = candidate.schedule;
-    config.run.schedule.chunks = is_grid ? candidate.chunks : 1;
-    if (is_grid && !costs.empty()) costs = divide_costs(costs, candidate.chunks);
+    config.run.schedule.chunks = has_layout_file ? 1 : candidate.chunks;
+    if (!has_layout_file && !costs.empty()) costs = divide_costs(costs, candidate.chunks);
     ComparedSchedule compared{.name = candidate.name(), .forecast = {}, .refusal = {}, .unit = "cost units"};
-    if (is_counted) compared.unit = "GFLOP";
-    if (is_measured) compared.unit = "s";
+    if (has_counted_costs) compared.unit = "GFLOP";
+    if (has_measured_costs) compared.unit = "s";
     try {
-        compared.forecast = is_counted ? forecast_with_counted_costs(config) : make_forecast(config);
+        compared.forecast = has_counted_costs ? forecast_with_counted_costs(config) : make_forecast(config);
         if (compared.forecast->memory_fit && !compared.forecast->memory_fit->fits)
             throw ConfigError(compared.forecast->memory_fit->description);
     } catch (const ConfigError& refusal) {
@@ -115,7 +120,8 @@ ComparedSchedule forecast_schedule(PlanConfig config, const Candidate& candidate
 // Returns the busy time of the busiest team, which is a lower bound of the step time.
 double find_min_step_time(const Forecast& forecast) { return std::ranges::max(forecast.step.busy_times); }
 
-// Returns the largest fraction of a step in which a rank idles, and the first such rank.
+// Returns the largest fraction of a step in which a rank idles, and a rank that idles for this fraction. A rank
+// that the layout does not use idles for the whole step.
 std::pair<double, int> find_worst_idle(const Forecast& forecast) {
     if (!forecast.plan.layout.idle.empty()) return {1, std::ranges::min(forecast.plan.layout.idle)};
     const auto min_busy = std::ranges::min_element(forecast.step.busy_times);
@@ -123,58 +129,62 @@ std::pair<double, int> find_worst_idle(const Forecast& forecast) {
     return {1 - *min_busy / forecast.step.seconds, forecast.plan.teams[team].ranks.front()};
 }
 
-// Groups the ranks that hold the same stages, and returns the bytes of the fullest rank of each group, in the
-// order of the stages.
+// Groups the ranks by the stages that they hold. Returns the memory in bytes of the fullest rank of each group,
+// in the order of the stages.
 std::vector<std::size_t> find_peak_bytes(const Forecast& forecast) {
-    std::map<std::vector<int>, std::size_t> max_bytes_of_stages;
+    std::map<std::vector<int>, std::size_t> max_bytes_by_stages;
     const std::vector<int> teams = setup::find_teams_of_ranks(forecast.plan.teams, forecast.memory.size());
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
         if (teams[rank] < 0) continue;
         std::size_t& bytes =
-            max_bytes_of_stages[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
+            max_bytes_by_stages[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
         bytes = std::max(bytes, forecast.memory[rank].total());
     }
     std::vector<std::size_t> bytes;
-    for (const auto& [stages, value] : max_bytes_of_stages) bytes.push_back(value);
+    for (const auto& [stages, max_bytes] : max_bytes_by_stages) bytes.push_back(max_bytes);
     return bytes;
 }
 
+// Returns "1.2 GB / 1.0 GB", the values of find_peak_bytes(); if there are more than eight, "at most 1.2 GB".
 std::string format_memory(const Forecast& forecast) {
     constexpr std::size_t max_listed = 8;
-    std::vector<std::size_t> all = find_peak_bytes(forecast);
-    const bool is_shortened = all.size() > max_listed;
-    if (is_shortened) all = {*std::max_element(all.begin(), all.end())};
+    std::vector<std::size_t> peak_bytes = find_peak_bytes(forecast);
+    const bool is_shortened = peak_bytes.size() > max_listed;
+    if (is_shortened) peak_bytes = {*std::max_element(peak_bytes.begin(), peak_bytes.end())};
     std::string text = is_shortened ? "at most " : "";
-    for (std::size_t i = 0; i < all.size(); ++i) text += (i > 0 ? " / " : "") + format_bytes(all[i]);
+    for (std::size_t i = 0; i < peak_bytes.size(); ++i)
+        text += (i > 0 ? " / " : "") + format_bytes(peak_bytes[i]);
     return text;
 }
 
 std::string format_row(const ComparedSchedule& compared, std::size_t name_width) {
     const Forecast& forecast = *compared.forecast;
     const std::optional<double> closed_form = compute_closed_form_bubble(forecast.plan, forecast.costs);
-    const auto [idle, rank] = find_worst_idle(forecast);
+    const auto [max_idle_fraction, worst_rank] = find_worst_idle(forecast);
     return fmt::format(
         "{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n", compared.name,
         name_width, forecast.step.seconds, find_min_step_time(forecast), 100 * compute_bubble(forecast),
-        closed_form ? fmt::format("{:.1f} %", 100 * *closed_form) : "-", 100 * idle, fmt::format("({})", rank),
-        setup::max_weight_versions(forecast.plan), format_memory(forecast));
+        closed_form ? fmt::format("{:.1f} %", 100 * *closed_form) : "-", 100 * max_idle_fraction,
+        fmt::format("({})", worst_rank), setup::max_weight_versions(forecast.plan), format_memory(forecast));
 }
 
 std::string format_number(double number) { return fmt::format("{:.4g}", number); }
 
-// Returns "F=2,I=2,W=2": the costs of the forward pass and of both halves of the backward pass (gradient of the
-// input, gradient of the weights). Returns one such text if all stages are equal, otherwise one per stage. If
-// not all stages are equal and there are more than eight, returns only their number.
+// Returns "F=2,I=2,W=2" if all stages have equal costs: the costs of the forward pass and of both halves of the
+// backward pass (gradient of the input, gradient of the weights). If messages take time, ",send=1" follows. If
+// the costs differ, returns one text per stage, separated by semicolons. If there are more than eight stages,
+// returns only their number instead: "of 12 stages".
 std::string format_costs(const std::vector<schedule::StageCost>& costs) {
     constexpr std::size_t max_listed = 8;
-    std::vector<std::string> stages;
+    std::vector<std::string> stage_texts;
     for (const schedule::StageCost& cost : costs)
-        stages.push_back(cat("F=", format_number(cost.forward), ",I=", format_number(cost.backward_input),
-                             ",W=", format_number(cost.backward_weight),
-                             cost.send > 0 ? cat(",send=", format_number(cost.send)) : ""));
-    if (std::ranges::adjacent_find(stages, std::not_equal_to<>()) == stages.end()) return stages.front();
-    if (stages.size() > max_listed) return cat("of ", stages.size(), " stages");
-    return fmt::format("{}", fmt::join(stages, ";"));
+        stage_texts.push_back(cat("F=", format_number(cost.forward), ",I=", format_number(cost.backward_input),
+                                  ",W=", format_number(cost.backward_weight),
+                                  cost.send > 0 ? cat(",send=", format_number(cost.send)) : ""));
+    if (std::ranges::adjacent_find(stage_texts, std::not_equal_to<>()) == stage_texts.end())
+        return stage_texts.front();
+    if (stage_texts.size() > max_listed) return cat("of ", stage_texts.size(), " stages");
+    return fmt::format("{}", fmt::join(stage_texts, ";"));
 }
 
 // Returns a line with the unit and the origin of the costs, and the costs of one schedule.
@@ -204,36 +214,36 @@ std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config) {
     std::vector<ComparedSchedule> schedules;
     for (const Candidate& candidate : list_candidates(config))
         schedules.push_back(forecast_schedule(config, candidate));
-    const bool can_plan_any =
+    const bool has_any_forecast =
         std::any_of(schedules.begin(), schedules.end(),
                     [](const ComparedSchedule& compared) { return compared.forecast.has_value(); });
-    if (!can_plan_any)
+    if (!has_any_forecast)
         throw ConfigError(cat("none of the schedules can be planned: ", schedules.front().refusal));
     return schedules;
 }
 
 std::string to_string(const std::vector<ComparedSchedule>& schedules) {
-    std::size_t width = 8;
-    for (const ComparedSchedule& compared : schedules) width = std::max(width, compared.name.size());
+    std::size_t name_width = 8;  // of the header "schedule"
+    for (const ComparedSchedule& compared : schedules) name_width = std::max(name_width, compared.name.size());
     std::string rows;
     std::string refusals;
-    const ComparedSchedule* first = nullptr;
+    const ComparedSchedule* first_planned = nullptr;
     for (const ComparedSchedule& compared : schedules) {
         if (compared.forecast) {
-            rows += format_row(compared, width);
-            if (first == nullptr) first = &compared;
+            rows += format_row(compared, name_width);
+            if (first_planned == nullptr) first_planned = &compared;
         } else {
             refusals += fmt::format("\n{}: {}", compared.name, compared.refusal);
         }
     }
-    const std::string head =
-        fmt::format("{:{}}  {:>10}  {:>10}  {:>8}  {:>8}  {:>15}  {:>7}  {}\n", "schedule", width, "step",
+    const std::string header =
+        fmt::format("{:{}}  {:>10}  {:>10}  {:>8}  {:>8}  {:>15}  {:>7}  {}\n", "schedule", name_width, "step",
                     "at least", "bubble", "formula", "worst idle", "weights", "peak");
-    return fmt::format(
-               "{}, {}, {} a step\n", first->forecast->model.name,
-               format_count(first->forecast->memory.size(), "rank"),
-               format_count(static_cast<std::size_t>(first->forecast->plan.microbatches()), "micro-batch")) +
-           describe_costs(*first) + '\n' + head + rows + make_legend(first->unit) +
+    return fmt::format("{}, {}, {} a step\n", first_planned->forecast->model.name,
+                       format_count(first_planned->forecast->memory.size(), "rank"),
+                       format_count(static_cast<std::size_t>(first_planned->forecast->plan.microbatches()),
+                                    "micro-batch")) +
+           describe_costs(*first_planned) + '\n' + header + rows + make_legend(first_planned->unit) +
            (refusals.empty() ? "" : refusals + '\n');
 }
 
@@ -245,8 +255,8 @@ std::string to_json(const std::vector<ComparedSchedule>& schedules) {
             row["unit"] = compared.unit;
             row["seconds"] = compared.forecast->step.seconds;
             row["at_least"] = find_min_step_time(*compared.forecast);
-            const auto [idle, rank] = find_worst_idle(*compared.forecast);
-            row["worst_idle"] = {{"share", idle}, {"rank", rank}};
+            const auto [max_idle_fraction, worst_rank] = find_worst_idle(*compared.forecast);
+            row["worst_idle"] = {{"share", max_idle_fraction}, {"rank", worst_rank}};
             row["bubble"] = compute_bubble(*compared.forecast);
             const std::optional<double> closed_form =
                 compute_closed_form_bubble(compared.forecast->plan, compared.forecast->costs);

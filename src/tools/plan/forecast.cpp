@@ -22,45 +22,47 @@
 namespace trireme::tools {
 namespace {
 
-// Counts the GFLOP of a layer. A matmul with weights costs the same in the forward pass, for the gradient of
-// its input, and for the gradient of its weights. Attention also has two matmuls per sample that multiply
-// activations by activations. The four gradient matmuls of these two all belong to the backward pass for the
-// input.
+// Returns the cost in GFLOP of a whole layer for one micro-batch. A matmul with weights costs the same in the
+// forward pass, for the gradient of its input, and for the gradient of its weights. Attention also has two
+// matmuls without weights per sample (Q by K, and scores by V). Each of them has two gradient matmuls, for its
+// two operands. Both operands are activations, so all four gradient matmuls belong to backward_input.
 schedule::StageCost count_layer_cost(const model::Layer& layer, const model::ModelConfig& model,
                                      const stage::BatchShape& microbatch) {
     constexpr double gflop_per_flop = 1e-9;
-    double squared_lengths = 0;
+    double square_length_sum = 0;
     for (const kernels::Segment& segment : microbatch.segments)
-        squared_lengths += static_cast<double>(segment.length) * static_cast<double>(segment.length);
-    const double weights = gflop_per_flop * 2 *
-                           static_cast<double>(setup::count_matmul_parameters(layer, model)) *
-                           static_cast<double>(microbatch.rows);
+        square_length_sum += static_cast<double>(segment.length) * static_cast<double>(segment.length);
+    const double weight_gflop = gflop_per_flop * 2 *
+                                static_cast<double>(setup::count_matmul_parameters(layer, model)) *
+                                static_cast<double>(microbatch.rows);
     const bool is_attention = std::holds_alternative<model::AttentionHalf>(layer);
-    const double scores =
-        is_attention ? gflop_per_flop * 4 * static_cast<double>(model.width) * squared_lengths : 0;
-    return {.forward = weights + scores, .backward_input = weights + 2 * scores, .backward_weight = weights};
+    const double attention_gflop =
+        is_attention ? gflop_per_flop * 4 * static_cast<double>(model.width) * square_length_sum : 0;
+    return {.forward = weight_gflop + attention_gflop,
+            .backward_input = weight_gflop + 2 * attention_gflop,
+            .backward_weight = weight_gflop};
 }
 
-// Returns the cost in GFLOP of each stage for the micro-batch, on a rank of the replica with the fewest ranks,
-// with even shares. Messages and updates cost nothing. The cost of attention includes the scores that a causal
-// mask hides, as in the MFU.
+// Returns, per stage, the GFLOP of one rank for one micro-batch. The rank belongs to the smallest replica of
+// the stage, and shares are assumed to be even. Messages and updates cost nothing. The cost of attention
+// includes the pairs of tokens that a causal mask hides, as the MFU does.
 std::vector<schedule::StageCost> count_costs(const model::ModelConfig& model, const layout::Layout& layout,
                                              const stage::BatchShape& microbatch) {
     const std::vector<model::Layer> layers = build_layers(model);
     std::vector<schedule::StageCost> costs;
     for (const layout::StageLayout& stage : layout.stages) {
-        std::size_t ranks = stage.replicas.front().ranks.size();
+        std::size_t min_ranks = stage.replicas.front().ranks.size();
         for (const layout::ReplicaLayout& replica : stage.replicas)
-            ranks = std::min(ranks, replica.ranks.size());
-        const double fraction = 1 / static_cast<double>(ranks);
-        schedule::StageCost sum{.forward = 0, .backward_input = 0, .backward_weight = 0};
-        for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
-            const schedule::StageCost cost = count_layer_cost(layers[l], model, microbatch);
-            sum.forward += fraction * cost.forward;
-            sum.backward_input += fraction * cost.backward_input;
-            sum.backward_weight += fraction * cost.backward_weight;
+            min_ranks = std::min(min_ranks, replica.ranks.size());
+        const double rank_fraction = 1 / static_cast<double>(min_ranks);
+        schedule::StageCost stage_cost{.forward = 0, .backward_input = 0, .backward_weight = 0};
+        for (std::size_t layer = stage.layers.begin; layer < stage.layers.end(); ++layer) {
+            const schedule::StageCost layer_cost = count_layer_cost(layers[layer], model, microbatch);
+            stage_cost.forward += rank_fraction * layer_cost.forward;
+            stage_cost.backward_input += rank_fraction * layer_cost.backward_input;
+            stage_cost.backward_weight += rank_fraction * layer_cost.backward_weight;
         }
-        costs.push_back(sum);
+        costs.push_back(stage_cost);
     }
     return costs;
 }
@@ -70,12 +72,13 @@ struct ForecastInputs {
     model::ModelConfig model;
     plan::Plan plan;
     device::DType dtype = device::DType::f32;
-    std::vector<stage::BatchShape> largest_microbatches;  // of training and, with a corpus, of an evaluation
-    std::string assumption;                               // see Forecast
+    // The largest micro-batch of a training step. With a corpus, also the largest one of an evaluation.
+    std::vector<stage::BatchShape> largest_microbatches;
+    std::string assumption;  // see Forecast
 };
 
-// Returns a micro-batch with samples of the maximum length. Their number is that of the samples of a step
-// divided by the number of micro-batches, rounded up.
+// Returns the shape of the largest micro-batch of a step if all samples have the maximum length. Throws
+// ConfigError if --batch or --max-length is too large.
 stage::BatchShape make_assumed_microbatch(const config::RunConfig& run, const model::ModelConfig& model,
                                           const plan::Plan& plan) {
     setup::check_batch_size(run);
@@ -93,9 +96,9 @@ stage::BatchShape make_assumed_microbatch(const config::RunConfig& run, const mo
 
 std::string describe_assumed_batch(const model::ModelConfig& model, const stage::BatchShape& shape) {
     const std::size_t samples = shape.segments.size();
-    const std::string all = cat("micro-batches of ", samples, samples == 1 ? " sample" : " samples");
-    if (model.reads_images()) return all;
-    return cat(all, " of ", format_with_commas(shape.segments.front().length), " tokens, vocabulary ",
+    const std::string samples_text = cat("micro-batches of ", samples, samples == 1 ? " sample" : " samples");
+    if (model.reads_images()) return samples_text;
+    return cat(samples_text, " of ", format_with_commas(shape.segments.front().length), " tokens, vocabulary ",
                format_with_commas(model.vocabulary));
 }
 
@@ -122,7 +125,7 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
 }
 
 ForecastInputs make_inputs_with_corpus(config::RunConfig run, int ranks) {
-    run.run.steps = 1;  // the length of the run does not matter here
+    run.run.steps = 1;  // the number of steps does not change the forecast
     setup::Setup setup = setup::set_up(run, ranks);
     return {.model = std::move(setup.job.model),
             .plan = std::move(setup.current.plan),
@@ -131,12 +134,15 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, int ranks) {
             .assumption = {}};
 }
 
+// Sets the members `profiles`, `costs` and `counted_costs` of the forecast.
 void add_costs(const config::RunConfig& run, const ForecastInputs& inputs, Forecast& forecast) {
     if (setup::uses_profile(run.costs)) forecast.profiles = setup::read_fitting_profiles(run, inputs.model);
     forecast.costs = setup::compute_costs(run, inputs.model, inputs.plan);
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
 }
 
+// Returns the number of ranks of the job: --ranks with --partition pipedream, otherwise the number of ranks
+// that the layout requires.
 int count_ranks(const PlanConfig& config) {
     if (config.ranks == 0) return setup::count_requested_ranks(config.run);
     if (setup::uses_pipedream_partition(config.run.layout)) return config.ranks;
@@ -168,34 +174,36 @@ std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, cons
     return predict_memory_of_ranks(sized_plan, &run.optimizer, gradients, ranks, saves_checkpoints);
 }
 
-// Finds the rank that uses the largest fraction of its device's memory, and says whether this rank fits on its
-// device.
+// Compares the memory of each rank with that of its device. The description is about the fullest rank, which
+// uses the largest fraction of its device's memory. If this rank fits, all ranks fit.
 MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
                                const std::vector<setup::RankMemory>& memory) {
-    int fullest = 0;
-    double max_fraction = 0;  // largest fraction of a device's memory so far
+    int fullest_rank = 0;
+    double max_fraction = 0;
     for (std::size_t rank = 0; rank < memory.size(); ++rank) {
         const setup::SimulatedDevice& device = devices.find_device(static_cast<int>(rank));
         const double fraction = static_cast<double>(memory[rank].total()) / static_cast<double>(device.memory);
         if (fraction <= max_fraction) continue;
         max_fraction = fraction;
-        fullest = static_cast<int>(rank);
+        fullest_rank = static_cast<int>(rank);
     }
-    const std::size_t bytes = memory[static_cast<std::size_t>(fullest)].total();
-    const std::string complaint = explain_lack_of_device_memory(devices, fullest, bytes);
+    const std::size_t bytes = memory[static_cast<std::size_t>(fullest_rank)].total();
+    const std::string complaint = explain_lack_of_device_memory(devices, fullest_rank, bytes);
     if (!complaint.empty()) return {.fits = false, .description = complaint};
-    const setup::SimulatedDevice& device = devices.find_device(fullest);
+    const setup::SimulatedDevice& device = devices.find_device(fullest_rank);
     return {.fits = true,
             .description = cat(format_bytes(device.memory), " of ", device.name, ": ", format_bytes(bytes),
-                               " on rank ", fullest, ", the fullest")};
+                               " on rank ", fullest_rank, ", the fullest")};
 }
 
-// Predicts one step. If steps overlap, predicts enough steps to show the full pipeline and how it drains.
+// Predicts one step. If steps overlap, predicts enough steps to show how the pipeline fills, runs full and
+// drains.
 schedule::Prediction predict_timeline(const plan::ProvedPrograms& training,
                                       const std::vector<schedule::StageCost>& costs) {
     schedule::PipelineShape shape = training.shape;
-    const int min_microbatches = 2 * shape.stages() + shape.microbatches;  // to fill and drain the pipeline
-    shape.steps = training.look_ahead == 0 ? 1 : std::max(2, min_microbatches / shape.microbatches);
+    // Enough micro-batches to fill the pipeline, to keep it full for a step, and to drain it.
+    const int shown_microbatches = 2 * shape.stages() + shape.microbatches;
+    shape.steps = training.look_ahead == 0 ? 1 : std::max(2, shown_microbatches / shape.microbatches);
     return predict(unroll(training.phases(), training.shape, shape.steps), shape, costs);
 }
 
@@ -204,8 +212,8 @@ schedule::Prediction predict_timeline(const plan::ProvedPrograms& training,
 Forecast make_forecast(const PlanConfig& config) {
     const int ranks = count_ranks(config);
     config::RunConfig run = config.run;
-    const bool needs_gpus =
-        run.precision.dtype == config::Precision::bf16;  // bf16 runs on GPUs only; planning it needs no GPU
+    // bf16 runs on GPUs only, but a forecast of such a run needs no GPU.
+    const bool needs_gpus = run.precision.dtype == config::Precision::bf16;
     if (needs_gpus && run.precision.device == config::DeviceKind::automatic)
         run.precision.device = config::DeviceKind::cuda;
     setup::fit_default_batch(run, ranks);

@@ -20,20 +20,21 @@ using Json = nlohmann::ordered_json;
 
 std::string describe_unit(const Forecast& forecast) { return forecast.profiles ? "s" : "cost units"; }
 
-// Returns, per rank, the number of its team; -1 for an idle rank.
+// Returns the team index of each rank, or -1 for an idle rank.
 std::vector<int> find_teams_of_ranks(const Forecast& forecast) {
     return setup::find_teams_of_ranks(forecast.plan.teams, forecast.memory.size());
 }
 
-// Returns the peak number of in-flight micro-batches of a rank; 0 for team -1. A micro-batch in one of n stages
-// of the rank counts as 1 / n.
+// Returns the peak number of in-flight micro-batches of a rank of `team`; 0 for an idle rank (team -1). If the
+// team holds n stages, a micro-batch that is in flight in one of them counts as 1 / n.
 double compute_peak_activations(const Forecast& forecast, int team) {
     if (team < 0) return 0;
-    const auto t = static_cast<std::size_t>(team);
-    return static_cast<double>(forecast.plan.training.proof.peak_activations[t]) /
-           static_cast<double>(forecast.plan.teams[t].stages.size());
+    const auto team_index = static_cast<std::size_t>(team);
+    return static_cast<double>(forecast.plan.training.proof.peak_activations[team_index]) /
+           static_cast<double>(forecast.plan.teams[team_index].stages.size());
 }
 
+// Returns the time per step in which a rank of `team` idles: the whole step for an idle rank (team -1).
 double find_idle_time(const Forecast& forecast, int team) {
     return team < 0 ? forecast.step.seconds : forecast.step.compute_idle_time(static_cast<std::size_t>(team));
 }
@@ -46,6 +47,7 @@ std::string to_string(const schedule::StageCost& cost) {
     return text;
 }
 
+// Returns one text per stage, separated by semicolons; only one text if all stages have equal costs.
 std::string describe_costs(const std::vector<schedule::StageCost>& costs) {
     std::string text;
     for (const schedule::StageCost& cost : costs) text += (text.empty() ? "" : ";") + to_string(cost);
@@ -56,13 +58,13 @@ std::string describe_costs(const std::vector<schedule::StageCost>& costs) {
 }
 
 std::string format_parameters(const Forecast& forecast) {
-    std::string stages;
+    std::string counts;
     for (const std::size_t count : forecast.parameters) {
-        stages += (stages.empty() ? "" : " / ") + format_with_commas(count);
+        counts += (counts.empty() ? "" : " / ") + format_with_commas(count);
     }
     if (forecast.parameters.size() > 1)
-        stages += fmt::format("; {} in all", format_with_commas(forecast.total_parameters));
-    return fmt::format("parameters  {}\n", stages);
+        counts += fmt::format("; {} in all", format_with_commas(forecast.total_parameters));
+    return fmt::format("parameters  {}\n", counts);
 }
 
 std::string format_recomputation(const plan::Plan& plan) {
@@ -74,26 +76,27 @@ std::string format_recomputation(const plan::Plan& plan) {
     return fmt::format("recompute   {}\n", are_equal ? to_string(plan.recompute.front()) : recomputations);
 }
 
-// Returns "1 thread of Intel Xeon". If there are several kinds of machines, each is followed by its ranks.
-std::string describe_machines(const plan::RankProfiles& profiles, std::size_t count) {
+// Describes the machines of the ranks 0 to rank_count - 1: "1 thread of Intel Xeon". If the ranks have several
+// kinds of machines, each kind is followed by its ranks: "1 thread of Intel Xeon (ranks 0-3) and ...".
+std::string describe_machines(const plan::RankProfiles& profiles, std::size_t rank_count) {
     std::string text;
     for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
         std::vector<int> ranks;
-        for (int rank = 0; rank < static_cast<int>(count); ++rank) {
+        for (int rank = 0; rank < static_cast<int>(rank_count); ++rank) {
             if (profiles.find_kind(rank) == kind) ranks.push_back(rank);
         }
         if (ranks.empty()) continue;
         const plan::Profile& profile = profiles.kinds[kind];
         const std::string rank_list =
-            ranks.size() == count ? "" : fmt::format(" ({})", layout::ranks_to_string(ranks));
+            ranks.size() == rank_count ? "" : fmt::format(" ({})", layout::ranks_to_string(ranks));
         text += fmt::format("{}{} thread{} of {}{}", text.empty() ? "" : " and ", profile.threads,
                             profile.threads == 1 ? "" : "s", profile.machine, rank_list);
     }
     return text;
 }
 
-// Describes how the costs were measured, and warns if the measured micro-batch has another size than the
-// plan's.
+// Describes how the costs were measured. Warns if the measured micro-batch and the largest micro-batch of the
+// plan have different numbers of rows. Returns an empty text if the costs were not measured.
 std::string describe_costs(const Forecast& forecast) {
     if (!forecast.profiles) return "";
     const plan::Profile& profile =
@@ -130,15 +133,16 @@ std::string format_warning(const Forecast& forecast) {
     return forecast.warning.empty() ? "" : fmt::format("warning     {}\n", forecast.warning);
 }
 
-// Formats the columns after the first one, which lists the ranks. `unit` is the number of bytes of the memory
-// unit.
-std::string format_columns(double idle, double activations, const setup::RankMemory& m, double unit) {
-    const auto in_unit = [&](std::size_t bytes) { return static_cast<double>(bytes) / unit; };
+// Formats a line of the table of ranks without its first column, which lists the ranks. Memory is in units of
+// `unit_bytes` bytes.
+std::string format_columns(double idle_time, double activations, const setup::RankMemory& memory,
+                           double unit_bytes) {
+    const auto in_unit = [&](std::size_t bytes) { return static_cast<double>(bytes) / unit_bytes; };
     return fmt::format(
         "{:>10g}  {:>9.4g}  {:>9.1f}  {:>10.1f}  {:>9.1f}  {:>9.1f}  {:>11.1f}  {:>9.1f}  {:>8.1f}  {:>6.1f}\n",
-        idle, activations, in_unit(m.total()), in_unit(m.parameters), in_unit(m.gradients),
-        in_unit(m.optimizer), in_unit(m.activations), in_unit(m.workspace), in_unit(m.messages),
-        in_unit(m.copy + m.kernels));
+        idle_time, activations, in_unit(memory.total()), in_unit(memory.parameters), in_unit(memory.gradients),
+        in_unit(memory.optimizer), in_unit(memory.activations), in_unit(memory.workspace),
+        in_unit(memory.messages), in_unit(memory.copy + memory.kernels));
 }
 
 // Formats a table with the idle time and the memory of the ranks. Ranks with equal values share a line. Memory
@@ -158,7 +162,7 @@ std::string format_ranks(const Forecast& forecast) {
         if (ranks.empty()) lines.push_back(line);
         ranks.push_back(static_cast<int>(rank));
     }
-    std::size_t width = 5;
+    std::size_t width = 5;  // of the header "ranks"
     for (const std::string& line : lines) width = std::max(width, format_ranges(ranks_by_line[line]).size());
     std::string text =
         fmt::format("\n{:{}}  {:>10}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>11}  {:>9}  {:>8}  {:>6}\n",
@@ -176,6 +180,7 @@ std::string format_memory_fit(const Forecast& forecast) {
                : "";
 }
 
+// Returns the program of each rank as text. The text is empty for an idle rank.
 Json list_programs_of_ranks(const Forecast& forecast, const std::vector<schedule::Program>& team_programs) {
     std::vector<std::string> program_texts;  // per team
     for (const schedule::Program& program : team_programs) program_texts.push_back(to_string(program));
@@ -185,17 +190,17 @@ Json list_programs_of_ranks(const Forecast& forecast, const std::vector<schedule
     return programs;
 }
 
-// Returns an object with one list per purpose of memory, with the bytes of each rank.
+// Returns an object with one list per purpose of memory. Each list has the bytes of all ranks.
 Json make_memory_json(const Forecast& forecast) {
     Json bytes_by_purpose = Json::object();
-    for (const setup::RankMemory& m : forecast.memory) {
-        bytes_by_purpose["parameters"].push_back(m.parameters);
-        bytes_by_purpose["gradients"].push_back(m.gradients);
-        bytes_by_purpose["optimizer"].push_back(m.optimizer);
-        bytes_by_purpose["activations"].push_back(m.activations);
-        bytes_by_purpose["workspace"].push_back(m.workspace);
-        bytes_by_purpose["messages"].push_back(m.messages);
-        bytes_by_purpose["others"].push_back(m.copy + m.kernels);
+    for (const setup::RankMemory& memory : forecast.memory) {
+        bytes_by_purpose["parameters"].push_back(memory.parameters);
+        bytes_by_purpose["gradients"].push_back(memory.gradients);
+        bytes_by_purpose["optimizer"].push_back(memory.optimizer);
+        bytes_by_purpose["activations"].push_back(memory.activations);
+        bytes_by_purpose["workspace"].push_back(memory.workspace);
+        bytes_by_purpose["messages"].push_back(memory.messages);
+        bytes_by_purpose["others"].push_back(memory.copy + memory.kernels);
     }
     return bytes_by_purpose;
 }

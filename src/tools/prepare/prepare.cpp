@@ -23,10 +23,12 @@
 namespace trireme::tools {
 namespace {
 
-// Maximum bytes of text on which a tokenizer is trained. More text costs hours and hardly changes the merges.
+// Number of bytes of text after which the training of a tokenizer reads no further rows. More text costs hours
+// and hardly changes the merges.
 constexpr std::size_t max_training_bytes = 64'000'000;
-constexpr std::string_view train_prefix = "train:";
+constexpr std::string_view train_prefix = "train:";  // "train:4096" trains a tokenizer of 4096 tokens
 
+// Returns the number after train_prefix. Throws ConfigError if it is no number.
 std::size_t parse_vocabulary_size(const std::string& option) {
     const std::string_view digits = std::string_view(option).substr(train_prefix.size());
     std::size_t size = 0;
@@ -59,12 +61,12 @@ private:
     }
 
     std::vector<std::string> texts_;
-    std::string context_;
-    std::size_t bytes_ = 0;
+    std::string context_;    // of the last question
+    std::size_t bytes_ = 0;  // of all texts
 };
 
 data::Tokenizer train_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
-    const std::size_t size = parse_vocabulary_size(config.tokenizer);
+    const std::size_t vocabulary_size = parse_vocabulary_size(config.tokenizer);
     SelectedRows rows(config);
     TrainingTexts texts;
     data::SourceRow row;
@@ -74,13 +76,13 @@ data::Tokenizer train_tokenizer(const PrepareConfig& config, data::RowKind kind,
                                   " cannot learn; name the tokenizer that made the ids: gpt2:DIR, say"));
         texts.add(row, kind);
     }
-    if (texts.bytes() < max_training_bytes) rows.check_not_empty();  // all rows were read
-    progress.print_message(cat("learning ", size, " tokens from ",
+    if (texts.bytes() < max_training_bytes) rows.check_not_empty();  // called after the last row only
+    progress.print_message(cat("learning ", vocabulary_size, " tokens from ",
                                format_megabytes(static_cast<double>(texts.bytes())), " of text"));
-    return data::Tokenizer::train(texts.texts(), size);
+    return data::Tokenizer::train(texts.texts(), vocabulary_size);
 }
 
-// Returns true if a tokenizer is trained on the inputs, which are then read twice.
+// Returns true if a tokenizer is trained on the inputs. The inputs are then read twice.
 bool trains_tokenizer(const PrepareConfig& config) { return config.tokenizer.starts_with(train_prefix); }
 
 data::Tokenizer make_base_tokenizer(const PrepareConfig& config, data::RowKind kind,
@@ -89,20 +91,22 @@ data::Tokenizer make_base_tokenizer(const PrepareConfig& config, data::RowKind k
     return data::parse_tokenizer_option(config.tokenizer.empty() ? "bytes" : config.tokenizer);
 }
 
-bool wants_bert_tokens(const PrepareConfig& config, data::RowKind kind) {
+// Returns true if the tokenizer gets [CLS], [SEP] and [MASK]. Throws ConfigError if --special-tokens has an
+// unknown value.
+bool adds_bert_tokens(const PrepareConfig& config, data::RowKind kind) {
     if (config.special_tokens != "none" && config.special_tokens != "bert")
         throw ConfigError(
             cat("--special-tokens '", config.special_tokens, "' is unknown; choose none or bert"));
     return kind == data::RowKind::question || config.special_tokens == "bert";
 }
 
-// Returns the tokenizer for rows of `kind`, texts or questions. Throws ConfigError if the option is unknown, or
-// if there is no text to train on.
+// Returns the tokenizer for rows of `kind`, texts or questions. Throws ConfigError if --tokenizer or
+// --special-tokens has a wrong value, or if there is no text to train on.
 data::Tokenizer choose_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
-    const bool needs_bert_tokens = wants_bert_tokens(config, kind);
+    const bool has_bert_tokens = adds_bert_tokens(config, kind);  // throws before a long training
     const data::Tokenizer tokenizer = make_base_tokenizer(config, kind, progress);
     const std::array<std::string, 3> bert_tokens = {"[CLS]", "[SEP]", "[MASK]"};
-    return needs_bert_tokens ? tokenizer.with_special_tokens(bert_tokens) : tokenizer;
+    return has_bert_tokens ? tokenizer.with_special_tokens(bert_tokens) : tokenizer;
 }
 
 namespace fs = std::filesystem;
@@ -111,11 +115,11 @@ namespace fs = std::filesystem;
 struct OptionUse {
     std::string_view name;
     bool is_set;
-    bool applies_to_questions;  // images accept no such option
+    bool applies_to_questions;  // false: applies to texts only
 };
 
-// Returns all paths from which a tokenizer may be read for the value `option` of --tokenizer. Most of these
-// files do not exist.
+// Returns all paths from which parse_tokenizer_option(option) may read a tokenizer. Most of these files do not
+// exist.
 std::vector<fs::path> list_tokenizer_files(const std::string& option) {
     constexpr std::string_view gpt2_prefix = "gpt2:";
     const fs::path path = option.starts_with(gpt2_prefix) ? option.substr(gpt2_prefix.size()) : option;
@@ -127,9 +131,10 @@ std::vector<fs::path> list_tokenizer_files(const std::string& option) {
             path / "tokenizer.json"};
 }
 
+// Throws ConfigError if --output is unset, is a special file such as a pipe, or is a file of the tokenizer.
 void check_output(const PrepareConfig& config) {
     if (config.output.empty()) throw ConfigError("prepare needs a file to write: --output corpus.h5");
-    std::error_code ignored;  // opening the file reports its errors
+    std::error_code ignored;  // the same error occurs and is reported when the file is opened
     const fs::file_status status = fs::status(config.output, ignored);
     const bool is_special_file =
         fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
@@ -143,12 +148,12 @@ void check_output(const PrepareConfig& config) {
                 cat("--output ", config.output, " is the tokenizer ", file.string(), "; name another file"));
 }
 
-// Throws ConfigError if the output would replace an input, the tokenizer or a special file such as a pipe, or
-// if an input is a pipe and would be read twice.
+// Throws ConfigError for the reasons of check_output(), if the output would replace an input, or if an input is
+// a pipe and would be read twice.
 void check_files(const PrepareConfig& config) {
     check_output(config);
     for (const std::string& input : config.inputs) {
-        std::error_code ignored;  // opening a missing file reports it
+        std::error_code ignored;  // a missing file is reported when it is opened
         if (fs::equivalent(input, config.output, ignored))
             throw ConfigError(cat("--output ", config.output, " is the input ", input, "; name another file"));
         if (fs::is_fifo(input, ignored) && trains_tokenizer(config))
@@ -199,7 +204,7 @@ data::CorpusDescription make_description(const PrepareConfig& config, const data
     return description;
 }
 
-// One pass over the rows, which reads, encodes, writes and counts them.
+// A pass over the selected rows: each row is read, encoded, written to the corpus and counted.
 class Preparation {
 public:
     Preparation(const PrepareConfig& config, SelectedRows& rows, PrepareProgress& progress)
@@ -209,6 +214,8 @@ public:
           encoder_(description_.kind, description_.tokenizer, config.label),
           writer_(config.output, description_) {}
 
+    // Writes all rows and completes the corpus; called once. Throws ConfigError at a bad row without
+    // --skip-bad, if no row was written, or if all rows are of one class.
     data::CorpusInfo run() {
         data::SourceRow row;
         data::CorpusRow encoded;
@@ -219,16 +226,16 @@ public:
                 ++empty_rows_;
             } else {
                 moved_answers_ += row.question.is_answer_moved ? 1 : 0;
-                add(encoded);
+                write_row(encoded);
             }
         }
         check_not_empty();
-        std::vector<std::string> names = rows_.reader().class_names();
-        if (names.empty()) {
-            names = encoder_.class_names();
-            check_classes(names);
+        std::vector<std::string> class_names = rows_.reader().class_names();
+        if (class_names.empty()) {
+            class_names = encoder_.class_names();
+            check_classes(class_names);
         }
-        return writer_.finish(std::move(names));
+        return writer_.finish(std::move(class_names));
     }
 
     const RowTally& tally() const { return tally_; }
@@ -236,13 +243,13 @@ public:
     std::uint64_t moved_answers() const { return moved_answers_; }
 
 private:
-    void add(const data::CorpusRow& row) {
+    void write_row(const data::CorpusRow& row) {
         writer_.add(row);
-        count(row);
-        progress_.update_progress(++written_, rows_.reader());
+        add_to_tally(row);
+        progress_.update_progress(++written_rows_, rows_.reader());
     }
 
-    void count(const data::CorpusRow& row) {
+    void add_to_tally(const data::CorpusRow& row) {
         switch (description_.kind) {
             case data::RowKind::text:
                 return tally_.add_tokens(row.tokens.size());
@@ -256,9 +263,10 @@ private:
         }
     }
 
+    // Throws ConfigError if no row was written, with the reason.
     void check_not_empty() const {
         rows_.check_not_empty();
-        if (written_ > 0) return;
+        if (written_rows_ > 0) return;
         if (empty_rows_ > 0)
             throw ConfigError(cat("all ", empty_rows_, " rows are empty texts; there is nothing to train on"));
         throw ConfigError(
@@ -266,15 +274,16 @@ private:
     }
 
     // Throws ConfigError if all rows are of one class. Called only for formats that do not name the classes.
-    void check_classes(const std::vector<std::string>& names) const {
+    // `class_names` is empty if the classes are numbers.
+    void check_classes(const std::vector<std::string>& class_names) const {
         const std::vector<std::uint64_t>& rows_per_class = tally_.classes();
         if (std::count_if(rows_per_class.begin(), rows_per_class.end(),
                           [](std::uint64_t rows) { return rows > 0; }) != 1)
             return;
-        // The list ends with the highest class that occurs.
+        // rows_per_class ends with the highest class that a row has.
         const std::size_t only_class = rows_per_class.size() - 1;
         throw ConfigError(cat("all rows are of one class, ",
-                              names.empty() ? std::to_string(only_class) : names[only_class],
+                              class_names.empty() ? std::to_string(only_class) : class_names[only_class],
                               "; there is nothing to tell apart: ",
                               description_.kind == data::RowKind::image
                                   ? "add images of another class"
@@ -287,11 +296,12 @@ private:
     RowEncoder encoder_;
     data::CorpusWriter writer_;
     RowTally tally_;
-    std::uint64_t written_ = 0;
+    std::uint64_t written_rows_ = 0;
     std::uint64_t empty_rows_ = 0;
     std::uint64_t moved_answers_ = 0;
 };
 
+// Returns the report without empty_rows, moved_answers and seconds, which the caller sets.
 PrepareReport make_report(const data::CorpusInfo& info, const SelectedRows& rows, const RowTally& tally) {
     const RowLengths lengths = tally.lengths();
     PrepareReport report;

@@ -22,13 +22,14 @@ std::string describe_rows(const data::CorpusInfo& info) {
 }  // namespace
 
 void PrepareProgress::print_message(const std::string& message) {
-    if (!quiet_) out_ << "prepare: " << message << std::endl;
+    if (!is_quiet_) out_ << "prepare: " << message << std::endl;
 }
 
 void PrepareProgress::update_progress(std::uint64_t rows, const data::RowReader& reader) {
     constexpr std::uint64_t rows_between_updates = 64;
     if (rows % rows_between_updates != 0) return;
     const double megabytes = 1e-6 * static_cast<double>(reader.bytes_read());
+    // The total after decompression is an estimate; 0 means unknown.
     line_.advance_to(megabytes, reader.fraction_read() > 0 ? megabytes / reader.fraction_read() : 0);
 }
 
@@ -39,13 +40,13 @@ void PrepareProgress::print_summary(const data::CorpusInfo& info, const PrepareR
     for (const std::string& line : tally.format_length_lines()) print_message(line);
     if (const std::string line = tally.format_class_line(info); !line.empty())
         print_message(cat("classes: ", line));
-    report_dropped_rows(report, first_fault);
+    print_skipped_rows(report, first_fault);
     print_message(cat(format_megabytes(static_cast<double>(report.input_bytes)), " in ",
                       format_one_decimal(report.seconds), " s, ",
                       format_rate(report.input_bytes, report.seconds)));
 }
 
-void PrepareProgress::report_dropped_rows(const PrepareReport& report, const std::string& first_fault) {
+void PrepareProgress::print_skipped_rows(const PrepareReport& report, const std::string& first_fault) {
     if (report.filtered_rows > 0)
         print_message(cat(format_with_commas(report.filtered_rows), " rows do not match --where"));
     if (report.empty_rows > 0) print_message(cat(format_with_commas(report.empty_rows), " empty rows skipped"));

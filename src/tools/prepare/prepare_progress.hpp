@@ -16,30 +16,34 @@ namespace trireme::tools {
 
 class PrepareProgress {
 public:
-    PrepareProgress(std::ostream& out, bool quiet)
-        : out_(out), quiet_(quiet), line_("prepare", "MB", 0, quiet), begin_(Clock::now()) {}
+    // If `is_quiet`, nothing is printed. `out` must outlive this object.
+    PrepareProgress(std::ostream& out, bool is_quiet)
+        : out_(out), is_quiet_(is_quiet), line_("prepare", "MB", 0, is_quiet), begin_time_(Clock::now()) {}
 
-    void print_message(const std::string& message);
+    void print_message(const std::string& message);  // prints the line "prepare: MESSAGE"
 
-    // Shows on a terminal how much of the input has been read. Called after each row; `rows` is the number of
-    // rows written so far.
+    // Shows on a terminal how much of the input has been read. Called after each written row; `rows` is the
+    // number of rows that have been written. Updates the line only once in 64 calls.
     void update_progress(std::uint64_t rows, const data::RowReader& reader);
 
-    // Prints the final summary. `first_fault` describes the first row that --skip-bad skipped.
+    // Ends the progress line and prints the summary. `first_fault` describes the first row that --skip-bad
+    // skipped; it may be empty if no row was skipped.
     void print_summary(const data::CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
                        const std::string& first_fault);
 
-    double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+    // Seconds since construction.
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_time_).count(); }
 
 private:
-    void report_dropped_rows(const PrepareReport& report, const std::string& first_fault);
+    // Prints the number of skipped rows per reason, and the number of moved answers.
+    void print_skipped_rows(const PrepareReport& report, const std::string& first_fault);
 
     using Clock = std::chrono::steady_clock;
 
     std::ostream& out_;
-    bool quiet_;
-    Progress line_;
-    Clock::time_point begin_;
+    bool is_quiet_;
+    Progress line_;  // on standard error
+    Clock::time_point begin_time_;
 };
 
 }  // namespace trireme::tools

@@ -10,6 +10,7 @@
 namespace trireme::tools {
 namespace {
 
+// Returns, per token of the vocabulary, the bytes of its text.
 std::vector<std::size_t> count_token_bytes(const data::Tokenizer& tokenizer) {
     std::vector<std::size_t> bytes;
     bytes.reserve(tokenizer.vocabulary_size());
@@ -18,8 +19,9 @@ std::vector<std::size_t> count_token_bytes(const data::Tokenizer& tokenizer) {
     return bytes;
 }
 
-constexpr std::uint32_t max_classes = 65'536;  // each class adds a row to the model's head
+constexpr std::uint32_t max_classes = 65'536;  // limits the head of the model, which has a row per class
 
+// Returns true if the field's value is the name of a class, and false if the value is the number of a class.
 bool is_class_name(const data::SourceRow::Field& field) {
     return field.is_text || field.value == "true" || field.value == "false";
 }
@@ -36,25 +38,25 @@ void QuestionEncoder::encode(const data::SourceQuestion& question, data::CorpusR
     }
     row.tokens.clear();
     tokenizer_.encode(question.text, row.tokens);
-    const auto begin = static_cast<std::uint32_t>(row.tokens.size());
+    const auto context_begin = static_cast<std::uint32_t>(row.tokens.size());
     row.tokens.insert(row.tokens.end(), context_tokens_.begin(), context_tokens_.end());
-    row.question.context_begin = begin;
+    row.question.context_begin = context_begin;
     row.question.answers = question.answers;
-    std::size_t byte = 0;
-    for (std::size_t token = 0; token < context_tokens_.size() && byte < question.answer_end; ++token) {
-        const auto position = begin + static_cast<std::uint32_t>(token);
-        if (byte <= question.answer_begin) row.question.answer_first = position;
+    std::size_t token_begin = 0;  // first byte of the token's text in the context
+    for (std::size_t token = 0; token < context_tokens_.size() && token_begin < question.answer_end; ++token) {
+        const auto position = context_begin + static_cast<std::uint32_t>(token);
+        if (token_begin <= question.answer_begin) row.question.answer_first = position;
         row.question.answer_last = position;
-        byte += bytes_per_token_[context_tokens_[token]];
+        token_begin += bytes_per_token_[context_tokens_[token]];
     }
-    if (byte < question.answer_end) throw BugError("an answer beyond the tokens of its context");
+    if (token_begin < question.answer_end) throw BugError("an answer beyond the tokens of its context");
 }
 
 std::string ClassNumbers::assign_class(const data::SourceRow& row, std::uint32_t& label) {
     const data::SourceRow::Field* field = row.find(field_);
     if (field == nullptr) {
-        const char* why = row.fields.empty() ? ": it has no fields at all" : "";
-        return cat("the row has no number, text or truth value '", field_, "' to be its class", why);
+        const char* explanation = row.fields.empty() ? ": it has no fields at all" : "";
+        return cat("the row has no number, text or truth value '", field_, "' to be its class", explanation);
     }
     if (field->value.empty()) return cat("its class, '", field_, "', is empty");
     return is_class_name(*field) ? accept_name(field->value, label) : accept_number(field->value, label);
@@ -127,7 +129,7 @@ RowFault RowEncoder::encode_text(const data::SourceRow& row, data::CorpusRow& ou
 
 RowFault RowEncoder::encode_labelled(const data::SourceRow& row, data::CorpusRow& out) {
     RowFault fault = encode_text(row, out);
-    if (!fault.reason.empty() || out.tokens.empty()) return fault;  // an omitted row adds no class
+    if (!fault.reason.empty() || out.tokens.empty()) return fault;  // a bad or empty row adds no class
     return {.reason = classes_.assign_class(row, out.label),
             .remedy = "repair the row, name another field with --label"};
 }

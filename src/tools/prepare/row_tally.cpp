@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::size_t max_shown_classes = 20;
 
-std::string format_percentiles(const char* unit, const std::vector<std::uint64_t>& counts) {
-    const RowLengths summary = compute_percentiles(counts);
-    return cat("tokens a ", unit, ": min ", format_with_commas(summary.shortest), ", p50 ",
-               format_with_commas(summary.p50), ", p90 ", format_with_commas(summary.p90), ", p99 ",
-               format_with_commas(summary.p99), ", max ", format_with_commas(summary.longest));
+std::string format_percentiles(const char* unit, const std::vector<std::uint64_t>& token_counts) {
+    const RowLengths percentiles = compute_percentiles(token_counts);
+    return cat("tokens a ", unit, ": min ", format_with_commas(percentiles.shortest), ", p50 ",
+               format_with_commas(percentiles.p50), ", p90 ", format_with_commas(percentiles.p90), ", p99 ",
+               format_with_commas(percentiles.p99), ", max ", format_with_commas(percentiles.longest));
 }
 
 }  // namespace
@@ -23,16 +23,17 @@ RowLengths compute_percentiles(std::vector<std::uint64_t> lengths) {
     if (lengths.empty()) return {};
     std::sort(lengths.begin(), lengths.end());
     const auto find_percentile = [&lengths](std::size_t percent) {
-        const std::size_t nearest_rank = (lengths.size() * percent + 99) / 100;  // counted from 1
+        // The position of the percentile in the sorted list, counted from 1.
+        const std::size_t nearest_rank = (lengths.size() * percent + 99) / 100;
         return lengths[std::max<std::size_t>(nearest_rank, 1) - 1];
     };
     return {lengths.front(), find_percentile(50), find_percentile(90), find_percentile(99), lengths.back()};
 }
 
 std::string find_class_name(const data::CorpusInfo& info, std::size_t label) {
-    constexpr std::size_t longest_name = 40;
+    constexpr std::size_t max_name_bytes = 40;
     return info.class_names.empty() ? std::to_string(label)
-                                    : sanitise_for_terminal(info.class_names[label], longest_name);
+                                    : sanitise_for_terminal(info.class_names[label], max_name_bytes);
 }
 
 void RowTally::add_question(std::uint64_t tokens, std::uint64_t question_tokens) {
@@ -57,13 +58,14 @@ std::vector<std::string> RowTally::format_length_lines() const {
 std::string RowTally::format_class_line(const data::CorpusInfo& info) const {
     if (info.classes == 0) return {};
     std::string line = cat(format_with_commas(info.classes), ":");
-    const std::size_t shown = std::min(info.classes, max_shown_classes);
-    for (std::size_t label = 0; label < shown; ++label) {
+    const std::size_t shown_classes = std::min(info.classes, max_shown_classes);
+    for (std::size_t label = 0; label < shown_classes; ++label) {
         const std::uint64_t rows = label < classes_.size() ? classes_[label] : 0;
         line += cat(label == 0 ? " " : ", ", find_class_name(info, label), " (", format_with_commas(rows), ")");
     }
-    return shown == info.classes ? line
-                                 : cat(line, ", and ", format_with_commas(info.classes - shown), " more");
+    return shown_classes == info.classes
+               ? line
+               : cat(line, ", and ", format_with_commas(info.classes - shown_classes), " more");
 }
 
 }  // namespace trireme::tools

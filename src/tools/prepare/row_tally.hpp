@@ -1,4 +1,4 @@
-// Statistics of the rows of a corpus: lengths and classes.
+// Statistics of the rows of a corpus: the lengths of rows, and the number of rows per class.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,40 @@ struct RowLengths {
     std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;
 };
 
-// Computes percentiles by the nearest-rank method. All values are 0 if there are no rows.
+// Returns the percentiles of `lengths` by the nearest-rank method: each is one of the lengths. All values are 0
+// if `lengths` is empty.
 RowLengths compute_percentiles(std::vector<std::uint64_t> lengths);
 
-// Returns the name of the class, or its number if the corpus has no class names.
+// Returns the name of class `label` for a terminal, at most 40 bytes of it. Returns the number of the class if
+// the corpus has no class names.
 std::string find_class_name(const data::CorpusInfo& info, std::size_t label);
 
-// Collects the lengths and classes of rows.
+// Collects the lengths and classes of rows. A row has a length, a class or both.
 class RowTally {
 public:
+    // Adds the length of a row that is not a question.
     void add_tokens(std::uint64_t tokens) { tokens_.push_back(tokens); }
 
-    // Counts a row of `tokens` tokens, the first `question_tokens` of which are those of the question.
+    // Adds the length of a question's row, in tokens. The first `question_tokens` tokens are those of the
+    // question, and the others are those of the context.
     void add_question(std::uint64_t tokens, std::uint64_t question_tokens);
-    void add_label(std::uint32_t label);
+    void add_label(std::uint32_t label);  // adds the class of a row
 
     RowLengths lengths() const { return compute_percentiles(tokens_); }
-    const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows per class
+    const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows per class number
 
-    // Returns "tokens a row: min 55, p50 281, ...". If the rows are questions, further lines have the lengths
-    // of questions and of contexts. Empty for images.
+    // Returns the line "tokens a row: min 55, p50 281, ...". If the rows are questions, two further lines have
+    // the lengths of the questions and of the contexts. Returns no lines for images.
     std::vector<std::string> format_length_lines() const;
 
-    // Returns "10: airplane (203), automobile (194), ..."; empty if rows have no classes.
+    // Returns "10: airplane (203), automobile (194), ...": the number of classes, then names and rows of at
+    // most 20 classes. Returns an empty text if rows have no classes.
     std::string format_class_line(const data::CorpusInfo& info) const;
 
 private:
-    std::vector<std::uint64_t> tokens_;
-    std::vector<std::uint64_t> question_tokens_;
-    std::vector<std::uint64_t> context_tokens_;
+    std::vector<std::uint64_t> tokens_;           // per row
+    std::vector<std::uint64_t> question_tokens_;  // per question
+    std::vector<std::uint64_t> context_tokens_;   // per question
     std::vector<std::uint64_t> classes_;
 };
 

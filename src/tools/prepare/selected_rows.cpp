@@ -14,9 +14,10 @@ data::SourceConfig make_source_config(const PrepareConfig& config) {
             .seed = config.seed};
 }
 
+// Words for messages about rows of one kind.
 struct KindWording {
     const char* plural;
-    const char* remedy;
+    const char* remedy;  // the usual remedy for a bad row
 };
 
 KindWording find_wording(data::RowKind kind) {
@@ -48,12 +49,12 @@ bool SelectedRows::next(data::SourceRow& row) {
 }
 
 void SelectedRows::refuse(const data::SourceRow& row, const std::string& fault, const std::string& remedy) {
-    const std::string complaint = cat(row.location, ": ", fault);
+    const std::string located_fault = cat(row.location, ": ", fault);
     const KindWording wording = find_wording(reader_.kind());
     if (!skips_bad_rows_)
-        throw ConfigError(cat(complaint, "; ", remedy.empty() ? wording.remedy : remedy, ", or leave bad ",
+        throw ConfigError(cat(located_fault, "; ", remedy.empty() ? wording.remedy : remedy, ", or leave bad ",
                               wording.plural, " out with --skip-bad"));
-    if (skipped_++ == 0) first_fault_ = complaint;
+    if (skipped_++ == 0) first_fault_ = located_fault;
 }
 
 void SelectedRows::check_not_empty() const {

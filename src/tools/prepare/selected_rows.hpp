@@ -1,5 +1,5 @@
-// Reads the rows that the user selected. Rows that --where excludes are skipped. A bad row is an error, or,
-// with --skip-bad, is skipped and counted.
+// Reads the rows of `trireme prepare` that the user selected. Rows that --where excludes are skipped. With
+// --skip-bad, bad rows are skipped and counted. Without it, a bad row is an error.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,24 @@ class SelectedRows {
 public:
     explicit SelectedRows(const PrepareConfig& config);
 
-    // Reads the next row. Returns false after the last row. Throws ConfigError at a bad row, unless bad rows
-    // are skipped.
+    // Reads the next selected row. Returns false after the last row. Throws ConfigError at a bad row without
+    // --skip-bad, and if an input file cannot be read further.
     bool next(data::SourceRow& row);
 
-    // Treats `row` as a bad row: counts it, or throws ConfigError as next() does. `fault` says what is wrong
-    // with the row. `remedy` says what the user can do; if `remedy` is empty, the error has the usual remedy
-    // for this kind of rows.
+    // Reports that the caller cannot use `row`. Counts it as a skipped row with --skip-bad; throws ConfigError
+    // without it. `fault` says what is wrong with the row. `remedy` says what the user can do; if it is empty,
+    // the error names the usual remedy for this kind of row.
     void refuse(const data::SourceRow& row, const std::string& fault, const std::string& remedy = "");
 
-    // Called after the last row. Throws ConfigError if there was no usable row.
+    // Called after the last row. Throws ConfigError if next() never returned true, with the reason. Does not
+    // throw if all rows that next() returned were refused.
     void check_not_empty() const;
 
     const data::RowReader& reader() const { return reader_; }
-    std::uint64_t skipped() const { return skipped_; }
+    std::uint64_t skipped() const { return skipped_; }  // bad rows
+    // Number of rows that --where excluded.
     std::uint64_t filtered() const { return filter_.rows_seen() - filter_.rows_selected(); }
+    // Location and fault of the first skipped row; empty if there is none.
     const std::string& first_fault() const { return first_fault_; }
 
 private:

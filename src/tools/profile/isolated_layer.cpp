@@ -9,13 +9,15 @@
 namespace trireme::tools {
 namespace {
 
+// Returns the memory that is enough for backward passes in one piece and in two halves.
 stage::StageMemory predict_max_memory(const IsolatedLayerSpec& spec) {
-    const layout::Range alone{spec.layer, 1};
-    return elementwise_max(predict_memory(spec, alone, stage::BackwardHalves::together),
-                           predict_memory(spec, alone, stage::BackwardHalves::apart));
+    const layout::Range single_layer{spec.layer, 1};
+    return elementwise_max(predict_memory(spec, single_layer, stage::BackwardHalves::together),
+                           predict_memory(spec, single_layer, stage::BackwardHalves::apart));
 }
 
-// Returns a text that is equal for layers of a model that have the same kind and parameters of the same shapes.
+// Returns a text that two layers of a model share only if they have the same kind and parameters of the same
+// shapes.
 std::string make_signature(const model::Layer& layer) {
     std::string signature = find_kind(layer);
     for (const model::ParameterSpec& spec : list_parameters(layer))
@@ -52,8 +54,8 @@ IsolatedLayer::IsolatedLayer(const IsolatedLayerSpec& spec, device::Stream& stre
     if (stream.is_on_gpu()) batch_ = stage::upload(spec.batch, uploader_.emplace(stream.gpu_times->queue()));
     stage_.bind(parameters_);
     initialize_parameters(stream, parameters_.specs(), parameters_.values(), 1);
-    const auto make_random_rows = [&](bool are_needed, const char* name) {
-        if (!are_needed) return device::Tensor{};
+    const auto make_random_rows = [&](bool is_needed, const char* name) {
+        if (!is_needed) return device::Tensor{};
         const device::Tensor rows = rows_.take(spec.batch.rows());
         launch(stream, kernels::FillNormal{
                            .output = rows, .key = RandomKey{1}.then(name), .global_columns = rows.columns});
@@ -64,7 +66,7 @@ IsolatedLayer::IsolatedLayer(const IsolatedLayerSpec& spec, device::Stream& stre
     grad_output_ = make_random_rows(!stage_.is_last(), "gradient of the output");
 }
 
-model::Pass IsolatedLayer::pass() {
+model::Pass IsolatedLayer::make_pass() {
     return {.stream = stream_,
             .batch = batch_.batch,
             .scratch = workspace_.scratch,
@@ -81,14 +83,14 @@ std::size_t IsolatedLayer::bytes() const {
 
 void IsolatedLayer::forward() {
     stash_.clear();
-    stage_.forward(pass(), input_, stash_, workspace_);
+    stage_.forward(make_pass(), input_, stash_, workspace_);
 }
 
-void IsolatedLayer::backward() { stage_.backward(pass(), grad_output_, grad_input_, stash_, workspace_); }
+void IsolatedLayer::backward() { stage_.backward(make_pass(), grad_output_, grad_input_, stash_, workspace_); }
 
-void IsolatedLayer::backward_input() { stage_.backward_input(pass(), grad_output_, grad_input_, stash_); }
+void IsolatedLayer::backward_input() { stage_.backward_input(make_pass(), grad_output_, grad_input_, stash_); }
 
-void IsolatedLayer::backward_weight() { stage_.backward_weight(pass(), stash_); }
+void IsolatedLayer::backward_weight() { stage_.backward_weight(make_pass(), stash_); }
 
 void IsolatedLayer::update() {
     compute_sum_of_squares(stream_, parameters_.gradients(), shards_, norm_scratch_);
@@ -97,19 +99,20 @@ void IsolatedLayer::update() {
 }
 
 std::vector<std::size_t> find_first_equals(const std::vector<model::Layer>& layers) {
-    std::map<std::string, std::size_t> known;
-    std::vector<std::size_t> first;
+    std::map<std::string, std::size_t> index_by_signature;
+    std::vector<std::size_t> first_equals;
     for (const model::Layer& layer : layers) {
-        first.push_back(known.emplace(make_signature(layer), first.size()).first->second);
+        const auto [entry, is_new] = index_by_signature.emplace(make_signature(layer), first_equals.size());
+        first_equals.push_back(entry->second);
     }
-    return first;
+    return first_equals;
 }
 
 std::vector<std::size_t> find_distinct_layers(const std::vector<model::Layer>& layers) {
     std::vector<std::size_t> distinct;
-    const std::vector<std::size_t> first = find_first_equals(layers);
+    const std::vector<std::size_t> first_equals = find_first_equals(layers);
     for (std::size_t l = 0; l < layers.size(); ++l) {
-        if (first[l] == l) distinct.push_back(l);
+        if (first_equals[l] == l) distinct.push_back(l);
     }
     return distinct;
 }

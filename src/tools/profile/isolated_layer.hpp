@@ -1,4 +1,5 @@
-// Runs a single layer any number of times, as a stage with only this layer would. Also finds equal layers.
+// Runs a stage that consists of a single layer, any number of times. Finds the layers of a model that have
+// equal costs.
 #pragma once
 
 #include <cstddef>
@@ -19,39 +20,42 @@ namespace trireme::tools {
 
 struct IsolatedLayerSpec {
     const model::ModelConfig& model;
-    std::size_t layer = 0;  // index in the list of the model's layers
+    std::size_t layer = 0;  // index in build_layers(model)
     const model::TokenBatch& batch;
     device::DType dtype = device::DType::f32;
     optim::OptimizerConfig optimizer = {};
-    // The rank of the tensor group whose share of the layer runs. The other ranks of the group do not exist;
-    // messages to and from them are done at once and carry no values.
+    // A rank of a tensor group, and the shares of the group. Only this rank's share of the layer runs. The
+    // other ranks do not exist; messages to and from them end immediately and carry no values.
     model::TensorPart part = {};
 };
 
 class IsolatedLayer {
 public:
-    // `stream` and the objects that `spec` refers to must outlive this object. Parameters, input rows and
-    // gradients of rows are random.
+    // `stream` and the objects that `spec` refers to must outlive this object. The parameters get their
+    // initial values. The input rows and the gradients of the output rows are random.
     IsolatedLayer(const IsolatedLayerSpec& spec, device::Stream& stream);
 
-    // A call of forward() must be followed by backward(), or by backward_input() and backward_weight().
+    // These calls launch the kernels of a pass. forward() must be followed by backward(), or by
+    // backward_input() and then backward_weight().
     void forward();
     void backward();
     void backward_input();
     void backward_weight();
 
-    // Returns the bytes of parameters, their gradients and the activation stash, without the optimizer state.
+    // Returns the bytes of the parameters, their gradients and the activation stash. Counts parameters with the
+    // type of their gradients, which is larger for bf16.
     std::size_t bytes() const;
 
-    // Executes the rest of a step: computes the gradient norm, updates the parameters and clears the gradients.
+    // Launches the kernels at the end of a step: computes the gradient norm, updates the parameters and clears
+    // the gradients.
     void update();
 
 private:
-    model::Pass pass();
+    model::Pass make_pass();
 
     IsolatedLayerSpec spec_;
     device::Stream& stream_;
-    std::optional<device::GpuUploader> uploader_;  // empty if the batch is read in place
+    std::optional<device::GpuUploader> uploader_;  // empty without a GPU, where kernels read spec_.batch
     stage::UploadedBatch batch_;
     stage::Stage stage_;
     stage::LocalParameters parameters_;
@@ -68,16 +72,16 @@ private:
     device::Arena norm_scratch_;
 };
 
-// Predicts the memory of a stage with `layers` for a training pass: the spec's layer alone, or also its
-// neighbours.
+// Predicts the memory of a stage that consists of `layers` and runs the micro-batch of `spec`. Ignores
+// spec.layer.
 stage::StageMemory predict_memory(const IsolatedLayerSpec& spec, layout::Range layers,
                                   stage::BackwardHalves halves);
 
-// Returns, per layer, the index of the first layer that has the same kind and parameters of the same shapes.
-// Both layers take the same time.
+// Returns, per layer, the index of the first layer of the same kind whose parameters have the same shapes. Such
+// layers have equal costs. The index is that of the layer itself if it equals no earlier layer.
 std::vector<std::size_t> find_first_equals(const std::vector<model::Layer>& layers);
 
-// Returns the indices of the layers that equal no earlier layer.
+// Returns the indices of the layers that equal no earlier layer, in ascending order.
 std::vector<std::size_t> find_distinct_layers(const std::vector<model::Layer>& layers);
 
 }  // namespace trireme::tools

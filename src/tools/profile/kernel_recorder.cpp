@@ -7,16 +7,16 @@
 namespace trireme::tools {
 
 bool KernelRecorder::Less::operator()(const plan::KernelProfile& a, const plan::KernelProfile& b) const {
-    const auto key = [](const plan::KernelProfile& each) {
-        return std::tie(each.kernel, each.call.matmul, each.call.bytes, each.call.flops);
+    const auto make_key = [](const plan::KernelProfile& profile) {
+        return std::tie(profile.kernel, profile.call.matmul, profile.call.bytes, profile.call.flops);
     };
-    return key(a) < key(b);
+    return make_key(a) < make_key(b);
 }
 
-// The ledger adds up the calls of a kernel even if their bytes differ, so the ledger is emptied between any two
-// calls. For this the recorder uses the callback `predict_seconds`, which launch() calls before it enters the
-// current kernel into the ledger. At that time the ledger contains only the previous call. The callback returns
-// 0, so that it adds no time to the kernel.
+// The ledger adds up the calls of a kernel even if their bytes differ, so the recorder empties the ledger after
+// each call. It does so in the callback `predict_seconds`, which launch() calls before it enters the current
+// kernel into the ledger. At that time the ledger contains only the previous call. The callback returns 0, so
+// that it adds no time to the kernel.
 void KernelRecorder::record() {
     stream_.ledger.clear();
     stream_.predict_seconds = [this](const device::Cost&, double) {
@@ -36,20 +36,21 @@ KernelRecorder::~KernelRecorder() { stream_.predict_seconds = {}; }
 void KernelRecorder::collect_last_call() {
     for (const device::Ledger::Entry& entry : stream_.ledger.entries()) {
         const device::Cost& cost = entry.total_cost;
-        const plan::KernelProfile key{
+        const plan::KernelProfile group{
             .kernel = std::string(cost.kernel),
             .call = {.flops = cost.flops, .bytes = cost.bytes, .matmul = cost.matmul}};
-        seconds_[key].push_back(entry.seconds);
+        seconds_[group].push_back(entry.seconds);
     }
     stream_.ledger.clear();
 }
 
 std::vector<plan::KernelProfile> KernelRecorder::compute_medians() const {
     std::vector<plan::KernelProfile> kernels;
-    for (const auto& [key, seconds] : seconds_) {
+    for (const auto& [group, seconds] : seconds_) {
         const double median = compute_median(seconds);
-        if (key.call.bytes == 0 || median <= 0) continue;  // an empty tensor, or a clock too coarse
-        kernels.push_back({.kernel = key.kernel, .call = key.call, .calls = seconds.size(), .seconds = median});
+        if (group.call.bytes == 0 || median <= 0) continue;  // empty tensors, or too short for the clock
+        kernels.push_back(
+            {.kernel = group.kernel, .call = group.call, .calls = seconds.size(), .seconds = median});
     }
     return kernels;
 }

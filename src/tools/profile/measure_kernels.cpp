@@ -14,30 +14,33 @@ namespace trireme::tools {
 namespace {
 
 // Runs elementwise kernels on successive ranges of vectors. A vector has one element per parameter of the
-// model. Thus the data is read from the same level of the memory hierarchy as in an update.
+// model, but its length is limited. Thus kernels read the data from the same level of the memory hierarchy as
+// in an update.
 class ElementwiseKernels {
 public:
     ElementwiseKernels(const ProfileSubject& subject, device::Stream& stream)
         : stream_(stream),
           kind_(subject.optimizer.kind),
           length_(std::clamp(count_parameters(subject.model), max_elements, max_length)),
-          memory_("flat kernels", vectors * (length_ * byte_size(accumulator_type(subject.dtype)) + alignment),
+          memory_("flat kernels",
+                  vector_count * (length_ * byte_size(accumulator_type(subject.dtype)) + alignment),
                   stream.memory_space()) {
         for (device::Tensor& vector : vectors_)
             vector = memory_.tensor(accumulator_type(subject.dtype), 1, length_);
         result_ = memory_.tensor(device::DType::f64, 1, 1);
     }
 
+    // Runs the kernels on ranges of several sizes.
     void run_round() {
         for (std::size_t count = max_elements; count >= min_elements; count /= 4) run_kernels(count);
     }
 
 private:
-    static constexpr std::size_t vectors = 4;
-    static constexpr std::size_t min_elements = std::size_t{1} << 8;
-    static constexpr std::size_t max_elements = std::size_t{1} << 22;
-    static constexpr std::size_t max_length = std::size_t{1} << 25;
-    static constexpr std::size_t alignment = 4096;
+    static constexpr std::size_t vector_count = 4;
+    static constexpr std::size_t min_elements = std::size_t{1} << 8;   // per range
+    static constexpr std::size_t max_elements = std::size_t{1} << 22;  // per range
+    static constexpr std::size_t max_length = std::size_t{1} << 25;    // elements per vector
+    static constexpr std::size_t alignment = 4096;  // bytes per vector to align it, and for the result
 
     void run_kernels(std::size_t count) {
         if (length_ - next_ < count) next_ = 0;
@@ -65,24 +68,28 @@ private:
 
     device::Stream& stream_;
     optim::OptimizerKind kind_;
-    std::size_t length_;
-    std::size_t next_ = 0;  // first element that this pass over the vectors has not used
+    std::size_t length_;    // elements per vector
+    std::size_t next_ = 0;  // first element of the next range
     device::Arena memory_;
-    device::Tensor vectors_[vectors];
+    device::Tensor vectors_[vector_count];
     device::Tensor result_;
 };
 
+// Returns true if two ranks of a tensor group can share a layer. Query heads with the same key head stay
+// together.
 bool can_divide_width(const model::ModelConfig& model) { return model.key_value_heads() > 1; }
 
+// Returns the parts of a layer to measure: the whole layer, and the half of one of two ranks if it can be
+// divided.
 std::vector<model::TensorPart> list_tensor_parts(const model::ModelConfig& model) {
     std::vector<model::TensorPart> parts{{}};
     if (can_divide_width(model)) parts.push_back({.rank = 0, .shares = {1, 1}});
     return parts;
 }
 
-// Layers with equal costs: at most all such layers of the model, and no further ones if those so far hold
-// `max_bytes`. Between two uses of the data of one layer, all other layers run. Thus, as in a step, the data is
-// no longer in the caches.
+// Copies of one layer: one per layer of the model with equal costs, but no further copy once the copies hold
+// `max_bytes`. The copies run one after another, as the layers do in a step. Thus the other copies usually
+// displace the data of a copy from the caches before that copy runs again.
 class EqualLayers {
 public:
     EqualLayers(const IsolatedLayerSpec& spec, device::Stream& stream) {
@@ -99,6 +106,7 @@ public:
 
     std::size_t size() const { return layers_.size(); }
 
+    // Runs a step: all forward passes, all backward passes in reverse order, and all updates.
     void run_round() {
         for (const auto& layer : layers_) layer->forward();
         for (std::size_t l = layers_.size(); l-- > 0;) layers_[l]->backward();
@@ -128,8 +136,8 @@ void record_rounds(KernelRecorder& recorder, std::size_t rounds, const Round& ru
     recorder.pause();
 }
 
-// Returns the number of rounds for at least `repeats` measurements. A round measures each of the `equal_count`
-// layers once, and each of these counts as a measurement.
+// Returns the number of rounds for at least `repeats` measurements. A round measures each of `equal_count`
+// equal layers once, which makes `equal_count` measurements.
 std::size_t count_rounds(std::size_t repeats, std::size_t equal_count) {
     return (repeats + equal_count - 1) / equal_count;
 }
@@ -149,8 +157,8 @@ std::vector<plan::KernelProfile> measure_layer_kernels(const ProfileSubject& sub
     device::Stream stream = subject.stream;
     KernelRecorder recorder(stream);
     const auto measure_layer = [&](const model::TokenBatch& batch, const model::TensorPart& part,
-                                   std::size_t l) {
-        IsolatedLayerSpec spec = make_spec(subject, batch, l);
+                                   std::size_t layer) {
+        IsolatedLayerSpec spec = make_spec(subject, batch, layer);
         spec.part = part;
         EqualLayers equal_layers(spec, stream);
         record_rounds(recorder, count_rounds(repeats, equal_layers.size()), [&] { equal_layers.run_round(); });
@@ -159,7 +167,7 @@ std::vector<plan::KernelProfile> measure_layer_kernels(const ProfileSubject& sub
     for (const BatchSize& size : grid.sizes) {
         const ResizedBatch batch(subject.batch, size);
         for (const model::TensorPart& part : list_tensor_parts(subject.model)) {
-            for (const std::size_t l : grid.layers) measure_layer(batch.view(), part, l);
+            for (const std::size_t layer : grid.layers) measure_layer(batch.view(), part, layer);
         }
     }
     return recorder.compute_medians();
@@ -177,23 +185,23 @@ std::vector<plan::KernelProfile> measure_elementwise_kernels(const ProfileSubjec
 double measure_launch_overhead(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
                                std::size_t repeats) {
     device::Stream stream = subject.stream;
-    std::vector<double> seconds;  // overhead per kernel, of each round
-    for (const std::size_t l : layers) {
-        EqualLayers equal_layers(make_spec(subject, subject.batch, l), stream);
+    std::vector<double> overhead_seconds;  // per kernel call; one value per layer and round
+    for (const std::size_t layer : layers) {
+        EqualLayers equal_layers(make_spec(subject, subject.batch, layer), stream);
         equal_layers.run_round();
         for (std::size_t r = 0; r < repeats; ++r) {
             stream.ledger.clear();
             const double begin = device::now_seconds();
             equal_layers.run_round();
             stream.synchronize();
-            const double seconds_outside = device::now_seconds() - begin - stream.ledger.seconds();
+            const double seconds_outside_kernels = device::now_seconds() - begin - stream.ledger.seconds();
             std::size_t calls = 0;
             for (const device::Ledger::Entry& entry : stream.ledger.entries()) calls += entry.calls;
-            seconds.push_back(seconds_outside / static_cast<double>(calls));
+            overhead_seconds.push_back(seconds_outside_kernels / static_cast<double>(calls));
         }
         subject.count_measurement();
     }
-    return std::max(0.0, compute_median(seconds));
+    return std::max(0.0, compute_median(overhead_seconds));
 }
 
 }  // namespace trireme::tools

@@ -12,7 +12,7 @@
 namespace trireme::tools {
 namespace {
 
-// A layer and its measured times of all rounds, in seconds.
+// A layer, and the seconds of its passes and updates in each measured round.
 class TimedLayer {
 public:
     TimedLayer(const IsolatedLayerSpec& spec, device::Stream& stream) : stream_(stream), layer_(spec, stream) {}
@@ -26,11 +26,13 @@ public:
         update_.push_back(measure_seconds([&] { layer_.update(); }));
     }
 
+    // Deletes the times of all rounds.
     void forget_rounds() {
         for (auto* times : {&forward_, &backward_, &backward_input_, &backward_weight_, &update_})
             times->clear();
     }
 
+    // Sets the seconds of `profile` to the medians over the measured rounds.
     void set_medians(plan::LayerProfile& profile) {
         profile.forward = compute_median(forward_);
         profile.backward = compute_median(backward_);
@@ -40,10 +42,11 @@ public:
     }
 
 private:
-    template <class Act>
-    double measure_seconds(Act&& act) {
+    // Returns the seconds of `launch_kernels`, including the kernels that it launches.
+    template <class Launch>
+    double measure_seconds(Launch&& launch_kernels) {
         const double begin = device::now_seconds();
-        act();
+        launch_kernels();
         stream_.synchronize();
         return device::now_seconds() - begin;
     }
@@ -53,7 +56,8 @@ private:
     std::vector<double> forward_, backward_, backward_input_, backward_weight_, update_;
 };
 
-// Returns both halves of the block that contains layer `l`, or the layer alone if it is in no block.
+// Returns the two layers of the transformer block that contains layer `l`, or only layer `l` if it is in no
+// block.
 layout::Range find_block(const std::vector<model::Layer>& layers, std::size_t l) {
     if (std::holds_alternative<model::AttentionHalf>(layers[l])) return {l, 2};
     if (std::holds_alternative<model::MlpHalf>(layers[l])) return {l - 1, 2};
@@ -68,34 +72,36 @@ IsolatedLayerSpec make_spec(const ProfileSubject& subject, std::size_t layer) {
             .optimizer = subject.optimizer};
 }
 
-using TimedLayers = std::map<std::size_t, std::unique_ptr<TimedLayer>>;  // by layer number
+using TimedLayers = std::map<std::size_t, std::unique_ptr<TimedLayer>>;  // by index of the layer
 
+// Times each distinct layer in `repeats` rounds. `first_equals` is the result of find_first_equals().
 TimedLayers time_layers(const std::vector<std::size_t>& first_equals, ProfileSubject& subject,
                         std::size_t repeats) {
-    TimedLayers timed;
+    TimedLayers timed_layers;
     for (const std::size_t l : first_equals) {
-        if (!timed.contains(l))
-            timed.emplace(l, std::make_unique<TimedLayer>(make_spec(subject, l), subject.stream));
+        if (!timed_layers.contains(l))
+            timed_layers.emplace(l, std::make_unique<TimedLayer>(make_spec(subject, l), subject.stream));
     }
     const auto run_round = [&] {
-        for (const auto& [l, layer] : timed) {
+        for (const auto& [l, layer] : timed_layers) {
             layer->run_round();
             subject.count_measurement();
         }
     };
     run_round();  // warm-up: touches pages and compiles kernels
-    for (const auto& [l, layer] : timed) layer->forget_rounds();
+    for (const auto& [l, layer] : timed_layers) layer->forget_rounds();
     for (std::size_t r = 0; r < repeats; ++r) run_round();
-    return timed;
+    return timed_layers;
 }
 
+// Sets the bytes of `profile`, the profile of the layer of `spec`.
 void set_byte_counts(const std::vector<model::Layer>& layers, const IsolatedLayerSpec& spec,
                      plan::LayerProfile& profile) {
     const std::size_t bytes_per_value = byte_size(spec.dtype);
-    const stage::StageMemory block =
+    const stage::StageMemory block_memory =
         predict_memory(spec, find_block(layers, spec.layer), stage::BackwardHalves::together);
     profile.activation = predict_memory(spec, {spec.layer, 1}, stage::BackwardHalves::together).activations;
-    profile.workspace = block.scratch + block.block_activations + block.exchange;
+    profile.workspace = block_memory.scratch + block_memory.block_activations + block_memory.exchange;
     if (spec.layer + 1 < layers.size()) profile.rows = spec.batch.rows() * spec.model.width * bytes_per_value;
     for (const model::ParameterSpec& each : list_parameters(layers[spec.layer]))
         profile.parameters += each.size() * bytes_per_value;
@@ -126,15 +132,15 @@ int ProfileSubject::threads() const {
 }
 
 std::size_t count_measurements(const model::ModelConfig& model, std::size_t repeats) {
-    const std::size_t layers = find_distinct_layers(build_layers(model)).size();
-    // The terms: rounds with the warm-up round, kernels of layers, and launch overhead.
-    return layers * (repeats + 1) + layers * count_kernel_measurements(model) + layers;
+    const std::size_t layer_count = find_distinct_layers(build_layers(model)).size();
+    // The three terms count rounds including the warm-up round, kernel measurements and launch overheads.
+    return layer_count * (repeats + 1) + layer_count * count_kernel_measurements(model) + layer_count;
 }
 
 plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
     const std::vector<model::Layer> layers = build_layers(subject.model);
     const std::vector<std::size_t> first_equals = find_first_equals(layers);
-    const TimedLayers timed = time_layers(first_equals, subject, repeats);
+    const TimedLayers timed_layers = time_layers(first_equals, subject, repeats);
     plan::Profile profile{
         .machine = subject.stream.is_on_gpu() ? device::selected_gpu().name : device::read_processor_name(),
         .device = find_device_name(subject.stream),
@@ -151,7 +157,7 @@ plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         }
         plan::LayerProfile& layer =
             profile.layers.emplace_back(plan::LayerProfile{.name = find_kind(layers[l]), .measured = l});
-        timed.at(l)->set_medians(layer);
+        timed_layers.at(l)->set_medians(layer);
         set_byte_counts(layers, make_spec(subject, l), layer);
     }
     const std::vector<std::size_t> distinct = find_distinct_layers(layers);

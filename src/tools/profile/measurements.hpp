@@ -1,4 +1,4 @@
-// Measures parts of a profile: single kernel calls of layers, and messages between ranks.
+// Measures single kernel calls, launch overhead and messages between ranks, for a profile.
 #pragma once
 
 #include <span>
@@ -11,49 +11,56 @@
 
 namespace trireme::tools {
 
-// The layers and micro-batch sizes for measure_layer_kernels(). Each layer runs with each size, undivided and,
-// if its width can be divided, as the first rank of a tensor group of two.
+// The layers and micro-batch sizes that measure_layer_kernels() combines. Each layer runs with each size: first
+// whole and then, if the model has several key-value heads, as the first rank of a tensor group of two.
 struct KernelGrid {
-    std::vector<std::size_t> layers;  // indices of the first layer of each kind
+    std::vector<std::size_t> layers;  // indices of layers with different costs
     std::vector<BatchSize> sizes;
 };
 
-// Returns the sizes with a quarter, a half, all, and twice the rows of a micro-batch.
+// Returns the sizes with about a quarter, a half, all, and twice the rows of a micro-batch.
 std::vector<BatchSize> list_profile_batch_sizes();
 
-// Number of times that measure_layer_kernels() measures each kind of layer.
+// Returns the number of measurements per layer that measure_layer_kernels() reports to the subject's progress,
+// with the sizes of list_profile_batch_sizes().
 std::size_t count_kernel_measurements(const model::ModelConfig& model);
 
-// Measures the kernels in the forward pass, backward pass and update of each layer of `grid`. Each layer runs
-// together with other layers of the model that have equal costs. After one warm-up round, further rounds
-// measure each kernel call at least `repeats` times.
+// Measures the kernels in the forward pass, backward pass and update of each layer of `grid`. Copies of a layer
+// run one after another, one copy per layer of the model with equal costs, within a memory limit. After one
+// warm-up round, further rounds measure each kernel call at least `repeats` times.
 std::vector<plan::KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
                                                        std::size_t repeats);
 
-// Measures elementwise kernels on tensors of at least a kilobyte: update, norm, fill and copy.
+// Measures the elementwise kernels (fill, copy, sum of squares and update) on tensors of 2^8 to 2^22 elements.
+// After one warm-up round, `repeats` rounds measure each kernel once per size.
 std::vector<plan::KernelProfile> measure_elementwise_kernels(const ProfileSubject& subject,
                                                              std::size_t repeats);
 
-// Returns the launch overhead in seconds: the time of a step outside of kernels, divided by the number of
-// kernel calls. The result is the median over all rounds and layers.
+// Returns the launch overhead in seconds: the time of a round outside of its kernels, divided by the number of
+// its kernel calls. A round runs the forward passes, backward passes and updates of copies of one layer. The
+// result is the median over `repeats` rounds of each layer; 0 if the median is negative. `layers` has indices.
 double measure_launch_overhead(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
                                std::size_t repeats);
 
-// The measured time of a message between ranks.
+// The measured time of a message between two ranks.
 struct MessageTime {
     double bytes = 0;
     double seconds = 0;
 };
 
-// Fits a link to measured times, by the least squares of relative errors. The latency is at least 0. If the
-// fitted time per byte is not positive, the bandwidth is that of the largest message.
+// Fits a link to measured times, by the least squares of relative errors. `times` must not be empty. The
+// latency is at least 0. If the fitted time per byte is not positive, the bandwidth is that of the largest
+// message.
 layout::Link fit_link(std::span<const MessageTime> times);
 
 // Collective over `all`, which has at least two ranks. Measures the link between the first two ranks that share
-// a node, then the link between the first two ranks on different nodes; the other ranks wait. The two ranks
-// send to each other at the same time, messages of several sizes. Each time is the median of `repeats`
-// measurements. `nodes` has each rank's node: see Session. If nodes have unequal numbers of ranks, or ranks are
-// not numbered node by node, the only level is the link between nodes.
+// a node, and the link between the first two ranks on different nodes. The other ranks wait. The two ranks of a
+// link send messages of several sizes to each other at the same time. The time of a size is the median of
+// `repeats` measurements. `nodes` has the node of each rank: see Session::nodes().
+//
+// Returns one level per link: the ranks of a node, then all ranks. If ranks are not numbered node by node, or
+// if a node has another number of ranks than the first node (the last node may have fewer), the only level is
+// the link between nodes.
 std::vector<layout::LinkLevel> measure_links(comm::Communicator& all, const std::vector<int>& nodes,
                                              std::size_t repeats);
 

@@ -31,35 +31,36 @@ std::string format_layer_line(const plan::LayerProfile& layer) {
                        ms(layer.update), mb(layer.activation), mb(layer.parameters));
 }
 
-// Returns a line with the total time of all layers, which is that of a stage with all layers.
+// Returns a line with the seconds of a stage that has all layers: the sums of the layers' seconds.
 std::string format_sum(const plan::Profile& profile) {
-    double pass = 0;
-    double update = 0;
+    double pass_seconds = 0;
+    double update_seconds = 0;
     for (const plan::LayerProfile& layer : profile.layers) {
-        pass += layer.forward + layer.backward;
-        update += layer.update;
+        pass_seconds += layer.forward + layer.backward;
+        update_seconds += layer.update;
     }
     return fmt::format("all {} layers: {:.3f} s for a micro-batch, {:.3f} s for an update\n",
-                       profile.layers.size(), pass, update);
+                       profile.layers.size(), pass_seconds, update_seconds);
 }
 
 std::string format_links(const std::vector<layout::LinkLevel>& links) {
     std::string text;
     for (const layout::LinkLevel& level : links) {
-        const std::string among =
+        const std::string joined_ranks =
             level.ranks > 0 ? fmt::format("groups of {} ranks", level.ranks) : "all ranks";
-        text += fmt::format("link among {}: {:.2f} us, {:.2f} GB/s\n", among, 1e6 * level.link.latency,
+        text += fmt::format("link among {}: {:.2f} us, {:.2f} GB/s\n", joined_ranks, 1e6 * level.link.latency,
                             1e-9 * level.link.bandwidth);
     }
     return text;
 }
 
-// Formats one line per measured layer.
+// Returns the headings, one line per measured layer, a line with sums, and one line per link.
 std::string format_table(const plan::Profile& profile) {
     std::string table =
         "layer        forward ms  backward ms      halves ms  update ms    kept MB  parameters MB\n";
     for (std::size_t l = 0; l < profile.layers.size(); ++l) {
-        if (profile.layers[l].measured == l) table += format_layer_line(profile.layers[l]);
+        const bool is_measured_layer = profile.layers[l].measured == l;
+        if (is_measured_layer) table += format_layer_line(profile.layers[l]);
     }
     return table + format_sum(profile) + format_links(profile.links);
 }
@@ -85,7 +86,7 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, std::os
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
              std::ostream& out) {
     comm::Communicator& all = ranks.all;
-    std::optional<archive::PartialFile> file;
+    std::optional<archive::PartialFile> file;  // on rank 0 only
     run_or_fail_together(all, [&] {
         if (all.rank() == 0) file.emplace(config.output);
     });
@@ -97,9 +98,9 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     Progress progress("profile", "measurements",
                       static_cast<double>(count_measurements(subject.model, config.repeats)),
                       config.quiet || all.rank() != 0);
-    ProfileSubject measured = subject;
-    measured.progress = &progress;
-    plan::Profile profile = measure_profile(measured, config.repeats);
+    ProfileSubject subject_with_progress = subject;
+    subject_with_progress.progress = &progress;
+    plan::Profile profile = measure_profile(subject_with_progress, config.repeats);
     progress.finish();
     barrier(all);
     if (all.size() > 1) profile.links = measure_links(all, ranks.nodes, config.repeats);
@@ -109,12 +110,12 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     print(fmt::format("the profile is {}\n", config.output));
 }
 
-// The stall limit is an hour, because some ranks measure longer than others.
+// The stall limit is an hour, because fast ranks wait until the slowest rank has measured its layers.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const comm::Session& session,
              std::ostream& out) {
     const auto all = session.make_group_of_all_ranks("profile", {});
-    constexpr double an_hour = 3600;
-    all->set_stall_seconds(an_hour);
+    constexpr double stall_seconds = 3600;
+    all->set_stall_seconds(stall_seconds);
     profile(config, subject, {.all = *all, .nodes = session.nodes()}, out);
 }
 

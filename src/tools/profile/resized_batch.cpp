@@ -6,6 +6,7 @@
 namespace trireme::tools {
 namespace {
 
+// Appends the elements `range` of `from`. No-op if `from` is absent.
 template <class T>
 void append(std::vector<T>& to, device::ConstTensor from, layout::Range range) {
     if (!from.is_present()) return;
@@ -13,6 +14,7 @@ void append(std::vector<T>& to, device::ConstTensor from, layout::Range range) {
     to.insert(to.end(), first, first + range.count);
 }
 
+// Returns a view of `values` with `rows` rows. The view is an absent tensor if `values` is empty.
 template <class T>
 device::ConstTensor make_view(const std::vector<T>& values, std::size_t rows = 1) {
     if (values.empty()) return {};
@@ -26,15 +28,16 @@ ResizedBatch::ResizedBatch(const model::TokenBatch& batch, const BatchSize& size
     : pixel_columns_(batch.pixels.columns) {
     for (std::size_t copy = 0; copy < size.copies; ++copy) {
         for (std::size_t s = 0; s < batch.segments.size(); ++s) {
-            const auto whole = static_cast<double>(batch.segments[s].length);
-            const auto kept_rows = static_cast<std::size_t>(std::lround(whole * size.length));
-            add(batch, s,
-                batch.pixels.is_present() ? batch.segments[s].length : std::max<std::size_t>(1, kept_rows));
+            const std::size_t full_length = batch.segments[s].length;
+            const auto cut_length =
+                static_cast<std::size_t>(std::lround(static_cast<double>(full_length) * size.length));
+            add_sample(batch, s,
+                       batch.pixels.is_present() ? full_length : std::max<std::size_t>(1, cut_length));
         }
     }
 }
 
-void ResizedBatch::add(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
+void ResizedBatch::add_sample(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const kernels::Segment& whole = batch.segments[segment];
     const kernels::Segment kept_rows{.begin = whole.begin, .length = length, .sample = whole.sample};
     add_predictions(batch, kept_rows);
@@ -52,24 +55,25 @@ void ResizedBatch::add_rows(const model::TokenBatch& batch, kernels::Segment kep
     append(visits_, batch.visits, rows);
 }
 
-// If none of the kept rows of the sample has a target, the first row gets target 0, so that each sample still
-// has a target.
+// If no kept row of the sample has a target, the first row gets target 0, so that each sample has a target.
+// No-op if the micro-batch has no targets.
 void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segment kept_rows) {
     const auto old_begin = static_cast<std::int32_t>(kept_rows.begin);
     const auto new_begin = static_cast<std::int32_t>(tokens_.size());
-    const std::size_t old_count = predicted_.size();
+    const std::size_t old_target_count = predicted_.size();
     for (std::size_t p = 0; p < batch.predicted_rows.columns; ++p) {
-        const std::int32_t row = batch.predicted_rows.as<std::int32_t>().data[p] - old_begin;
-        if (row < 0 || row >= static_cast<std::int32_t>(kept_rows.length)) continue;
-        predicted_.push_back(new_begin + row);
+        const std::int32_t row_in_sample = batch.predicted_rows.as<std::int32_t>().data[p] - old_begin;
+        if (row_in_sample < 0 || row_in_sample >= static_cast<std::int32_t>(kept_rows.length)) continue;
+        predicted_.push_back(new_begin + row_in_sample);
         targets_.push_back(batch.targets.as<std::int32_t>().data[p]);
     }
-    if (predicted_.size() > old_count || batch.predicted_rows.columns == 0) return;
+    if (predicted_.size() > old_target_count || batch.predicted_rows.columns == 0) return;
     predicted_.push_back(new_begin);
     targets_.push_back(0);
 }
 
-// Limits the first and last row of the answer, and the range [begin, end) of context rows, to the kept rows.
+// Limits the first and last row of the answer, and the range [begin, end) of the context, to the kept rows.
+// These rows are counted from the begin of the segment.
 void ResizedBatch::add_answer_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const auto end = static_cast<std::int32_t>(length);
     for (std::size_t i = 0; i < 2 && batch.answers.is_present(); ++i)

@@ -25,10 +25,10 @@ std::string format_property(const char* name, const std::string& value) {
     return fmt::format("<prop id=\"{}\" value=\"{}\"/>", name, value);
 }
 
-// Returns the properties "mhz", which lists the clocks, and "wattage_per_state", which lists per clock the
-// watts of an idle, a partly busy and a fully busy host. A device is never partly busy, so its busy watts are
-// listed twice.
-std::string describe_power(const plan::ClusterDevice& device) {
+// Returns the properties "mhz" and "wattage_per_state"; nothing if the device has no clocks. "mhz" lists the
+// clocks. "wattage_per_state" lists per clock the watts of an idle, a partly busy and a fully busy host. A
+// device is never partly busy, so its busy watts are listed twice.
+std::string format_power(const plan::ClusterDevice& device) {
     if (device.clocks.empty()) return {};
     std::string mhz;
     std::string watts;
@@ -40,16 +40,18 @@ std::string describe_power(const plan::ClusterDevice& device) {
     return format_property("mhz", mhz) + format_property("wattage_per_state", watts);
 }
 
-// Returns the rate at which receiving ranks copy messages; empty if they do not copy messages.
-std::string format_copies(const plan::NodeGroup& group) {
+// Returns the property with the rate at which receiving ranks copy messages. Returns nothing if they do not
+// copy messages.
+std::string format_copy_rate(const plan::NodeGroup& group) {
     if (!group.receivers_copy_messages) return {};
     return format_property("copied_bytes_per_s", fmt::format("{}", group.inside->bandwidth));
 }
 
 std::string format_properties(const plan::NodeGroup& group) {
-    return describe_power(group.device) + format_copies(group);
+    return format_power(group.device) + format_copy_rate(group);
 }
 
+// Returns the FLOP/s of the device, or a list of its FLOP/s per clock.
 std::string format_speeds(const plan::ClusterDevice& device) {
     if (device.clocks.empty()) return fmt::format("{}f", find_flop_rate(device));
     std::string text;
@@ -59,8 +61,8 @@ std::string format_speeds(const plan::ClusterDevice& device) {
     return text;
 }
 
-// Returns `hosts` hosts, each with a link to one switch. A message between two hosts passes the links of both,
-// so each link has half of the latency. The name of host 0 is `prefix`, "0" and `suffix`.
+// Returns a <cluster> of `hosts` hosts, each with a link to one switch. A message between two hosts passes two
+// links, so each link has half of the latency of `link`. The name of host 0 is `prefix`, "0" and `suffix`.
 std::string format_cluster(const plan::NodeGroup& group, std::size_t hosts, const layout::Link& link,
                            const std::string& id, const std::string& prefix, const std::string& suffix) {
     const std::string properties = format_properties(group);
@@ -73,9 +75,9 @@ std::string format_cluster(const plan::NodeGroup& group, std::size_t hosts, cons
 
 constexpr double unlimited_bandwidth = 1e18;  // bytes per second
 
-// Returns the link inside of a node. Its bandwidth is unlimited if the node has one device. It is also
-// unlimited if the receiving ranks copy messages themselves: then the simulation charges these ranks for the
-// copies.
+// Returns the link inside a node. Its bandwidth is unlimited if the cluster file has no such link, because
+// nodes have one device each. The bandwidth is also unlimited if the receiving ranks copy messages: the
+// simulation charges these ranks for the copies.
 layout::Link choose_inside_link(const plan::NodeGroup& group) {
     layout::Link link = group.inside.value_or(layout::Link{0, unlimited_bandwidth});
     if (group.receivers_copy_messages) link.bandwidth = unlimited_bandwidth;
@@ -88,19 +90,22 @@ std::string format_node(const plan::NodeGroup& group, std::size_t node) {
                           "");
 }
 
+// Returns a host for one device, named `device`.
 std::string format_host(const plan::NodeGroup& group, const std::string& device) {
     const std::string properties = format_properties(group);
     return fmt::format("<host id=\"{}\" speed=\"{}\"{}", device, format_speeds(group.device),
                        properties.empty() ? "/>" : ">" + properties + "</host>");
 }
 
-// Returns a link between a device and the switch, with half of the latency of the whole route.
-std::string format_half_route_link(const std::string& name, const layout::Link& whole) {
+// Returns a link between a device and a switch. The route `route` consists of two such links, so the link has
+// half of its latency.
+std::string format_half_route_link(const std::string& name, const layout::Link& route) {
     return fmt::format(
         "<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>", name,
-        whole.bandwidth, whole.latency / 2);
+        route.bandwidth, route.latency / 2);
 }
 
+// Returns the route between two devices of a node.
 std::string format_inside_route(const std::string& device, const std::string& other) {
     return fmt::format(
         "<route src=\"{0}\" dst=\"{1}\"><link_ctn id=\"{0}-inside\" direction=\"UP\"/><link_ctn "
@@ -108,39 +113,43 @@ std::string format_inside_route(const std::string& device, const std::string& ot
         device, other);
 }
 
+// Returns the route over the rail of a device, from the device to the network outside its node.
 std::string format_outside_route(const std::string& device, const std::string& node) {
     return fmt::format(
         "<route src=\"{0}\" dst=\"{1}-switch\"><link_ctn id=\"{0}-rail\" direction=\"UP\"/></route>", device,
         node);
 }
 
-// Returns a node in which each device has a network adapter (rail) of its own to other nodes.
+// Returns a node in which each device has a network adapter (rail) of its own. A message to another node uses
+// the rails of its two devices.
 std::string format_railed_node(const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const layout::Link rail{.latency = cluster.between->latency,
                             .bandwidth = cluster.between->bandwidth / static_cast<double>(cluster.rails)};
-    std::vector<std::string> devices;
+    std::vector<std::string> previous_devices;
     std::string hosts, links, routes;
     for (std::size_t d = 0; d < group.devices_per_node; ++d) {
         const std::string device = fmt::format("{}-device-{}", name, d);
         hosts += format_host(group, device);
         links += format_half_route_link(device + "-inside", choose_inside_link(group)) +
                  format_half_route_link(device + "-rail", rail);
-        for (const std::string& other : devices) routes += format_inside_route(device, other);
+        for (const std::string& other : previous_devices) routes += format_inside_route(device, other);
         routes += format_outside_route(device, name);
-        devices.push_back(device);
+        previous_devices.push_back(device);
     }
     return fmt::format("<zone id=\"{0}\" routing=\"Full\">{1}<router id=\"{0}-switch\"/>{2}{3}</zone>\n", name,
                        hosts, links, routes);
 }
 
-std::string format_link(const std::string& from, const layout::Link& link) {
+// Returns the link from the zone `lower` (a node or a leaf switch) to the switch above it.
+std::string format_link(const std::string& lower, const layout::Link& link) {
     return fmt::format(
         "    <link id=\"{}-link\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" "
         "sharing_policy=\"SPLITDUPLEX\"/>\n",
-        from, link.bandwidth, link.latency);
+        lower, link.bandwidth, link.latency);
 }
 
+// Returns a zone that consists of one switch, named `name`.
 std::string format_switch_zone(const std::string& zone, const std::string& name) {
     return fmt::format("    <zone id=\"{}\" routing=\"Full\">\n      <router id=\"{}\"/>\n    </zone>\n", zone,
                        name);
@@ -148,7 +157,7 @@ std::string format_switch_zone(const std::string& zone, const std::string& name)
 
 // Returns the routes between the zone `lower` (a node or a leaf switch) and the zone `upper` of the switch
 // above it. The routes up and down use the link of the lower zone. The route up also passes `extra_link`,
-// unless it is empty.
+// unless `extra_link` is empty.
 std::string format_zone_routes(const std::string& lower, const std::string& upper,
                                const std::string& upper_switch, const std::string& extra_link = "") {
     return fmt::format(
@@ -165,8 +174,9 @@ struct Network {
     std::string zones, switches, links, routes;
 };
 
-// Returns true if the uplinks of a leaf switch have at least the bandwidth of all its nodes together. Then
-// uplinks add latency, but never limit bandwidth.
+// Returns true if the uplinks of a leaf switch have at least the bandwidth of all its nodes together. Such
+// uplinks add latency, but never limit bandwidth. Returns true without a fat tree: a single switch limits
+// nothing.
 bool is_non_blocking(const plan::Cluster& cluster) {
     if (!cluster.fat_tree) return true;
     const plan::FatTree& tree = *cluster.fat_tree;
@@ -176,17 +186,17 @@ bool is_non_blocking(const plan::Cluster& cluster) {
 
 // Returns true if devices share no link: each device has an adapter of its own, and the switches never limit
 // bandwidth. The simulator then computes the bandwidth of each adapter separately, which is fast.
-bool has_own_rails(const plan::Cluster& cluster) {
+bool has_rail_per_device(const plan::Cluster& cluster) {
     return cluster.rails > 1 && is_non_blocking(cluster) &&
            std::ranges::all_of(cluster.groups, [&](const plan::NodeGroup& group) {
                return group.devices_per_node == cluster.rails;
            });
 }
 
-// Adds the leaf switches. One simulated uplink of a leaf switch stands for its links to all spines and has
-// their total bandwidth, because messages spread over these links. With `has_rails`, leaf switches have no
-// uplinks, because each node has links of its own to the spines.
-void add_leaves(Network& network, const plan::Cluster& cluster, bool has_rails) {
+// Adds the leaf switches. One simulated uplink of a leaf switch replaces its links to all spines and has their
+// total bandwidth, because messages spread over these links. If `devices_have_rails`, leaf switches get no
+// uplinks: each node has a link of its own to the spines, see add_railed_node().
+void add_leaves(Network& network, const plan::Cluster& cluster, bool devices_have_rails) {
     const plan::FatTree& tree = *cluster.fat_tree;
     const std::size_t leaves = (cluster.count_nodes() + tree.leaf_nodes - 1) / tree.leaf_nodes;
     const layout::Link up{.latency = tree.up.latency / 2,
@@ -194,17 +204,17 @@ void add_leaves(Network& network, const plan::Cluster& cluster, bool has_rails) 
     for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
         const std::string name = fmt::format("leaf-{}", leaf);
         network.switches += format_switch_zone(name, name + "-switch");
-        if (has_rails) continue;
+        if (devices_have_rails) continue;
         network.links += format_link(name, up);
         network.routes += format_zone_routes(name, "between", "switch");
     }
 }
 
-// Adds a link that limits each message that leaves the node to the bandwidth of one rail, if the node has
-// several rails. The messages of a node still share the bandwidth of the node. One such link per node is
-// cheaper to simulate than one for all nodes. Returns the reference to the link; empty if there is only one
-// rail.
-std::string add_rail(Network& network, const plan::Cluster& cluster, const std::string& node) {
+// If nodes have several rails, adds a link that limits each message from the node `node` to the bandwidth of
+// one rail. The link of the node limits all its messages together. One rail link per node is cheaper to
+// simulate than one for all nodes. Returns the XML element that refers to the rail link; empty if nodes have
+// one rail.
+std::string add_rail_limit(Network& network, const plan::Cluster& cluster, const std::string& node) {
     if (cluster.rails == 1) return {};
     network.links += fmt::format(
         "    <link id=\"{}-rail\" bandwidth=\"{}Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n", node,
@@ -212,6 +222,7 @@ std::string add_rail(Network& network, const plan::Cluster& cluster, const std::
     return fmt::format("<link_ctn id=\"{}-rail\"/>", node);
 }
 
+// Returns a link that does not limit the bandwidth of messages.
 std::string format_unlimited_link(const std::string& name, double latency) {
     return fmt::format(
         "    <link id=\"{}\" bandwidth=\"1e18Bps\" latency=\"{:.12g}s\" "
@@ -219,8 +230,9 @@ std::string format_unlimited_link(const std::string& name, double latency) {
         name, latency);
 }
 
-// A message to a node of another leaf takes the route over the spines. A message to a node of the same leaf
-// takes the shorter route over the leaf.
+// Adds a node in which each device has a rail, and two routes up: over the leaf switch, for messages to nodes
+// of the same leaf switch, and over the spines. Without a fat tree, the only route is that over the single
+// switch.
 void add_railed_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group,
                      std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
@@ -241,34 +253,36 @@ void add_railed_node(Network& network, const plan::Cluster& cluster, const plan:
     add_route("between", "switch", name + "-spine", up_latency);
 }
 
-// A message between nodes also passes the links inside of both nodes. Their latencies are subtracted from the
-// latency of the node's link, so that the whole route has the latency of the cluster file.
+// Adds a node whose devices share one link to the switch above the node. A message between nodes also passes
+// one link inside each of the two nodes. Their latencies are subtracted from the latency of the node's link, so
+// that the whole route has the latency of the cluster file.
 void add_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
-    const double inside = group.inside ? group.inside->latency : 0;
+    const double inside_latency = group.inside ? group.inside->latency : 0;
     network.zones += "    " + format_node(group, node);
-    network.links += format_link(
-        name, {.latency = (cluster.between->latency - inside) / 2, .bandwidth = cluster.between->bandwidth});
-    const std::string extra_link = add_rail(network, cluster, name);
+    network.links += format_link(name, {.latency = (cluster.between->latency - inside_latency) / 2,
+                                        .bandwidth = cluster.between->bandwidth});
+    const std::string rail_limit = add_rail_limit(network, cluster, name);
     if (!cluster.fat_tree) {
-        network.routes += format_zone_routes(name, "between", "switch", extra_link);
+        network.routes += format_zone_routes(name, "between", "switch", rail_limit);
         return;
     }
     const std::string leaf = fmt::format("leaf-{}", node / cluster.fat_tree->leaf_nodes);
-    network.routes += format_zone_routes(name, leaf, leaf + "-switch", extra_link);
+    network.routes += format_zone_routes(name, leaf, leaf + "-switch", rail_limit);
 }
 
+// Returns a <zone> with one zone per node, the switches that join the nodes, their links and their routes.
 std::string format_joined_nodes(const plan::Cluster& cluster) {
-    const bool has_rails = has_own_rails(cluster);
+    const bool devices_have_rails = has_rail_per_device(cluster);
     Network network;
     std::size_t node = 0;
     for (const plan::NodeGroup& group : cluster.groups) {
         for (std::size_t i = 0; i < group.nodes; ++i, ++node) {
-            has_rails ? add_railed_node(network, cluster, group, node)
-                      : add_node(network, cluster, group, node);
+            devices_have_rails ? add_railed_node(network, cluster, group, node)
+                               : add_node(network, cluster, group, node);
         }
     }
-    if (cluster.fat_tree) add_leaves(network, cluster, has_rails);
+    if (cluster.fat_tree) add_leaves(network, cluster, devices_have_rails);
     network.switches += format_switch_zone("between", "switch");
     return fmt::format("  <zone id=\"cluster\" routing=\"DijkstraCache\">\n{}{}{}{}  </zone>\n", network.zones,
                        network.switches, network.links, network.routes);
@@ -277,11 +291,13 @@ std::string format_joined_nodes(const plan::Cluster& cluster) {
 std::string format_zones(const plan::Cluster& cluster) {
     const plan::NodeGroup& first = cluster.groups.front();
     if (cluster.count_nodes() == 1) return "  " + format_node(first, 0);
-    const bool has_single_device_nodes = cluster.groups.size() == 1 && first.devices_per_node == 1;
-    if (!has_single_device_nodes || cluster.fat_tree || cluster.rails > 1) return format_joined_nodes(cluster);
+    const bool has_equal_single_device_nodes = cluster.groups.size() == 1 && first.devices_per_node == 1;
+    if (!has_equal_single_device_nodes || cluster.fat_tree || cluster.rails > 1)
+        return format_joined_nodes(cluster);
     return "  " + format_cluster(first, first.nodes, *cluster.between, "cluster", "node-", "-device-0");
 }
 
+// Returns, for example, "2 nodes of 8 and 1 node of 4": the numbers of nodes and of devices per node.
 std::string describe_nodes(const plan::Cluster& cluster) {
     std::string description;
     for (const plan::NodeGroup& group : cluster.groups) {

@@ -33,8 +33,9 @@ std::string find_simulator_program() {
             " is not there; build Trireme where SimGrid is installed (Debian: ", "libsimgrid-dev)"));
 }
 
-// Writes `text` to a file in memory that has no name, and returns a path to it. This process, and the programs
-// that replace it or that it starts, can read the file. It vanishes when the last of them ends.
+// Writes `text` to an unnamed file in memory, and returns a path to the file. This process can read the file,
+// and so can the programs that replace this process or that it starts. The file vanishes when the last of these
+// processes ends.
 std::string write_unnamed_file(const std::string& text) {
     const int file = ::memfd_create("trireme", 0);
     const bool is_written =
@@ -43,26 +44,26 @@ std::string write_unnamed_file(const std::string& text) {
     return cat("/proc/self/fd/", file);
 }
 
-// Returns the path of the program that the shell script smpirun starts. The script itself is not used, because
-// it would add two lines to the message of every failed run.
+// Returns the path of the program (smpimain) that the shell script smpirun starts. The caller starts the
+// program without the script, because the script would add two lines to the message of every failed run.
 std::string find_launcher(const std::string& search_path) {
     const auto script = find_command(search_path, "smpirun");
     if (!script)
         throw ResourceError(
             "smpirun, which runs simulations, is not on the path; install SimGrid (Debian: libsimgrid-dev)");
     const std::string text = read_regular_file(script->string());
-    constexpr std::string_view name = "/smpimain";
-    const std::size_t end = text.find(name);
+    constexpr std::string_view program_name = "/smpimain";
+    const std::size_t end = text.find(program_name);
     const std::size_t begin = end == std::string::npos ? end : text.find_last_of(" \"\n", end);
     if (begin == std::string::npos)
         throw ResourceError(cat(script->string(), " starts no smpimain; install SimGrid 3.32 or newer"));
-    return text.substr(begin + 1, end + name.size() - begin - 1);
+    return text.substr(begin + 1, end + program_name.size() - begin - 1);
 }
 
-// Returns the command line. With these options only the kernels that the program charges, and messages, take
-// simulated time; polling for messages takes none. If an option is set twice, the later setting counts. Ranks
-// share one copy of the program's global memory (privatization:no), because the program has no global
-// variables.
+// Returns the launcher and its arguments. With these options, simulated time passes only for messages and for
+// the kernels that the program charges. Polling for messages takes no simulated time. The options for precision
+// and for network/model:SMPI are those of smpirun; if an option is set twice, the later setting counts. Ranks
+// get no copies of global variables (privatization:no), because the program has no global variables.
 std::vector<std::string> make_command_line(const SimulateConfig& config, const plan::Cluster& cluster) {
     const std::string hosts = make_host_file(cluster, config.ranks);
     std::vector<std::string> arguments{find_launcher(config.search_path),
@@ -82,7 +83,7 @@ std::vector<std::string> make_command_line(const SimulateConfig& config, const p
                                        "--cfg=smpi/test:0",
                                        "--cfg=smpi/coll-selector:ompi",
                                        "--cfg=smpi/bcast:binomial_tree"};
-    // Devices with clocks have watts in the platform file. From these watts the plugin computes their energy.
+    // The plugin computes the energy of devices with clocks from their watts in the platform file.
     if (has_clocks(cluster)) arguments.push_back("--cfg=plugin:host_energy");
     for (const std::string& argument : {write_unnamed_file(make_platform_file(cluster)), std::string("train"),
                                         std::string("--config"), write_unnamed_file(config.train_options)})
@@ -92,8 +93,8 @@ std::vector<std::string> make_command_line(const SimulateConfig& config, const p
 
 }  // namespace
 
-// The options of the run are passed in a file, because the simulator would take options that begin with --cfg
-// or --log as its own.
+// The options of `train` are passed in a file, because SimGrid would take options that begin with --cfg or
+// --log as its own.
 void simulate(const SimulateConfig& config) {
     std::vector<std::string> arguments = make_command_line(config, read_cluster(config));
     std::vector<char*> argument_pointers;
