@@ -130,7 +130,7 @@ void warn_without_pmi(const ProcessStart& start, std::ostream& out) {
     if (can_join || start.process_index > 0 || start.process_count == 1) return;
     out << "trireme: srun offers its " << start.process_count
         << " processes neither PMIx nor PMI; if MPI does not start now, use srun --mpi=pmix (srun --mpi=list "
-           "says what there is)\n"
+           "prints the available types)\n"
         << std::flush;
 }
 

@@ -26,7 +26,7 @@ std::vector<ClockState> list_clock_states() { return {}; }
 std::size_t get_clock_state() { return 0; }
 
 void set_clock_state(std::size_t state) {
-    throw BugError(cat("clock ", state, " of a device that has none to set"));
+    throw BugError(cat("clock state ", state, " does not exist; this device has no clock states"));
 }
 
 std::optional<double> read_energy_joules() { return std::nullopt; }

@@ -1,4 +1,4 @@
-// Shape checks and costs of the losses: cross-entropy and answer spans.
+// Shape checks and costs of the operations CrossEntropy, SpanLoss and BestSpan.
 
 #include "kernels/index_check.hpp"
 #include "kernels/shape_check.hpp"
@@ -52,7 +52,7 @@ void BestSpan::check() const {
     check_segments(check, segments, logits.rows);
     check.require_matrix(device::DType::i32, "contexts", contexts, segments.size(), 2);
     check.require_matrix(device::DType::i32, "choices", choices, segments.size(), 2);
-    check.demand(max_rows > 0, "answers of at most 0 rows are none");
+    check.demand(max_rows > 0, "max_rows is 0, but an answer has at least one row");
 }
 
 device::Cost BestSpan::cost() const {

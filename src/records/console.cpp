@@ -161,7 +161,7 @@ std::string format_energy(const Figures& f, double joules) {
 std::string describe_plan_change(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = describe_sharing(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
-    if (change.moved_bytes + change.kept_bytes == 0) return "every rank computes all of its matmuls again";
+    if (change.moved_bytes + change.kept_bytes == 0) return "no rank skips channels or offloads work";
     return fmt::format("{} MB moved in {:.3f} s", format_megabytes(change.moved_bytes), change.seconds);
 }
 

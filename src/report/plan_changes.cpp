@@ -81,9 +81,9 @@ PlanBefore find_plan_before(const RunRecords& records, std::size_t index) {
     return plan;
 }
 
-// Describes the changed members of the plan, before and after the decision, as HTML. If layout, schedule and
-// number of micro-batches are unchanged and no rank skips or offloads matmuls any more, describes this end of
-// skipping and offloading.
+// Describes the new values of the changed members of the plan, as HTML. Also shows the old layout if it is
+// known and differs. If layout, schedule and number of micro-batches are unchanged, and no rank skips channels
+// or offloads work, the decision has ended the skipping or offloading, and the text says so.
 std::string describe_plan_change(const plan::Decision& decision, const PlanBefore& before) {
     std::string html;
     const auto add = [&](const std::string& text) { html += make_element("div", escape_html(text)); };
@@ -99,7 +99,7 @@ std::string describe_plan_change(const plan::Decision& decision, const PlanBefor
     if (decision.microbatches && decision.microbatches != before.microbatches)
         add(format_count(static_cast<std::size_t>(*decision.microbatches), "micro-batch"));
     for (const std::string& words : describe_sharing(decision)) add(words);
-    return html.empty() ? make_element("div", "every rank computes all of its matmuls again") : html;
+    return html.empty() ? make_element("div", "no rank skips channels or offloads work") : html;
 }
 
 }  // namespace
@@ -117,7 +117,9 @@ std::string make_plan_changes_table(const RunRecords& records) {
                         describe_moved_bytes(decision)});
     }
     return make_table(rows, true) +
-           make_element("p", "Layers are the embedding, each block and the head, as --partition counts them.",
+           make_element("p",
+                        "In this table a layer is the embedding, a whole block or the head, as in --partition; "
+                        ".5 is half a block.",
                         "facts");
 }
 

@@ -13,9 +13,9 @@ namespace trireme::run {
 
 class Continuation {
 public:
-    // When the first of `signals` arrives, prints the hint to standard error, because a launcher that has lost
-    // a rank sends SIGTERM and kills this process soon afterwards. `signals` must outlive this object; if null,
-    // nothing is printed.
+    // Prints the hint to standard error when the first of `signals` arrives. The hint cannot wait for the end
+    // of the run: a launcher that has lost a rank sends SIGTERM and soon afterwards kills this process.
+    // `signals` must outlive this object; if null, nothing is printed.
     explicit Continuation(device::StopSignals* signals);
 
     // Sets the run directory and the number of steps after which its newest checkpoint was saved. No-op if the
@@ -31,7 +31,7 @@ private:
 
     mutable std::mutex mutex_;  // protects hint_
     std::string hint_;          // empty if there is no checkpoint
-    // Declared last, so that it ends before the members that the callback uses.
+    // Declared last, so that it is destroyed before the members that the callback uses.
     std::optional<device::SignalCallback> signal_callback_;
 };
 

@@ -79,7 +79,8 @@ TEST_F(Doctor, ReportsALauncherOfADifferentMpiLibrary) {
     EXPECT_EQ(account.at("all_work"), false);
     EXPECT_EQ(account.at("ranks").size(), 1U);
     EXPECT_EQ(finding(account, "MPI").at("status"), "fails");
-    EXPECT_TRUE(has(finding(account, "MPI").at("text"), "one of 2 processes, and MPI knows of 1 rank"));
+    EXPECT_TRUE(
+        has(finding(account, "MPI").at("text"), "the launcher started 2 processes, but MPI reports 1 rank"));
 }
 
 TEST_F(Doctor, RejectsUnknownAndRepeatedOptions) {

@@ -17,14 +17,15 @@ bool uses_measured_partition(const config::LayoutConfig& layout);
 // the number of replicas of each stage.
 bool uses_pipedream_partition(const config::LayoutConfig& layout);
 
-// Reads the files of --profile. Throws ConfigError if no file is set, if a file was measured with another model
-// than `model`, and for the reasons of read_profiles().
+// Reads the files of --profile. Throws ConfigError if no file is set, or if a file was measured with another
+// model than `model`. Also throws the errors of read_profiles().
 plan::RankProfiles read_fitting_profiles(const config::RunConfig& config, const model::ModelConfig& model);
 
 // Returns the number of layers of each stage of `grid`: see find_balanced_cuts(). `trial` is a plan for this
-// grid with any number of layers per stage. Its programs determine how many in-flight micro-batches and row
-// buffers a stage needs. The stages of a rank share --memory-limit evenly. A stage is as slow as its slowest
-// device. Throws the errors of read_fitting_profiles() and find_balanced_cuts().
+// grid with any number of layers per stage. Its programs determine how many in-flight micro-batches a stage
+// needs, and how many buffers for messages between stages. The stages of a rank share --memory-limit evenly. A
+// stage is as slow as its slowest device. Throws the errors of read_fitting_profiles() and
+// find_balanced_cuts().
 std::vector<std::size_t> find_measured_cuts(const config::RunConfig& config, const model::ModelConfig& model,
                                             const layout::Grid& grid, const plan::Plan& trial);
 

@@ -40,7 +40,7 @@ private:
 };
 
 // Returns the kernel times of --profile, for a run on the simulated devices of --cluster. If either option is
-// unset, no rank has kernel times. Throws ConfigError for the reasons of read_profiles().
+// unset, no rank has kernel times. Throws the errors of read_profiles().
 RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks);
 
 // Returns a function that predicts the seconds of a kernel, including its launch, from the kernel times of a

@@ -50,7 +50,9 @@ struct StagedMessage {
 // A send that the host group has not started: its tensor is being copied from the GPU to pinned memory, or an
 // earlier send is pending.
 struct PendingSend {
-    device::GpuEvent copy_end;  // never recorded, and therefore over, if the tensor was in host memory
+    // The end of the copy. The event is never recorded if the tensor was in host memory; is_over() then returns
+    // true.
+    device::GpuEvent copy_end;
     Communicator::RequestId id;
 };
 
@@ -169,8 +171,8 @@ bool StagedGroup::is_done(RequestId id) {
     return true;
 }
 
-// Returns true if the host group has sent or received the message. Removes a mismatched message, so that no
-// call waits for it again.
+// Returns true if the host group has sent or received the message. If another message arrives in its place,
+// erases the expected message, so that no call waits for it again, and throws MessageMismatch.
 bool StagedGroup::is_host_message_done(std::map<RequestId, StagedMessage>::iterator message) {
     try {
         return message->second.host_request && host_group_->is_done(*message->second.host_request);
@@ -200,8 +202,8 @@ void StagedGroup::start_copied_sends() {
     }
 }
 
-// Queues the copy of a received tensor to the GPU; work that is queued later reads the received values. The
-// pinned memory returns to the pool in the first later call that finds the copy over.
+// Queues the copy of a received tensor to the GPU; work that is queued later reads the received values. After
+// the copy has ended, the next call returns the pinned memory to the pool.
 void StagedGroup::start_upload(const StagedMessage& message) {
     while (!pending_uploads_.empty() && pending_uploads_.front().copy_end.is_over()) {
         give_back(pending_uploads_.front().host_tensor);

@@ -62,7 +62,7 @@ void RowFilter::check_selection() const {
         if (seen_rows_ > 0 && !condition.is_field_known)
             throw ConfigError(cat("--where '", where_, "': no row has the field '", condition.field, "'; ",
                                   first_row_fields_.empty()
-                                      ? "the rows have no fields to choose by"
+                                      ? "the first row has no fields"
                                       : "the first row has " + join_words(first_row_fields_)));
     if (conditions_.empty() || seen_rows_ == 0 || selected_rows_ > 0) return;
     std::string message = cat("0 of ", seen_rows_, " rows match --where '", where_, "';");
@@ -70,7 +70,7 @@ void RowFilter::check_selection() const {
         std::vector<std::string> quoted_examples;
         for (const std::string& value : condition.examples)
             quoted_examples.push_back(cat("'", value.size() > 60 ? value.substr(0, 60) + "..." : value, "'"));
-        message += cat(" ", condition.field, " is ", join_words(quoted_examples), " in the first rows;");
+        message += cat(" first distinct values of ", condition.field, ": ", join_words(quoted_examples), ";");
     }
     throw ConfigError(message + " change the condition or the input");
 }

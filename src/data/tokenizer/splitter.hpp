@@ -9,7 +9,7 @@
 namespace trireme::data {
 
 // Splits text by GPT-2's regular expression. Unicode classes are those of PCRE2's tables; white space is
-// defined as in Python's regex module, with which GPT-2 was trained. A splitter is immutable, so that any
+// defined as in Python's regex module, which GPT-2's tokenizer uses. A splitter is immutable, so that any
 // number of threads may share it.
 class Splitter {
 public:

@@ -9,8 +9,8 @@ const char* find_advice(cudaError_t code) {
         case cudaErrorHardwareStackError:
             return "; nvidia-smi and the node's log say more; start again with --resume on another node";
         case cudaErrorDevicesUnavailable:
-            return "; another process may have it to itself: give each rank a GPU of its own, or let them "
-                   "share it with nvidia-smi --compute-mode=DEFAULT";
+            return "; another process may use the GPU exclusively: give each rank a GPU of its own, or let "
+                   "processes share a GPU with nvidia-smi --compute-mode=DEFAULT";
         case cudaErrorNoKernelImageForDevice:
         case cudaErrorUnsupportedPtxVersion:
             return "; build with this GPU's capability among TRIREME_CUDA_ARCHITECTURES";

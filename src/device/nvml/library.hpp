@@ -46,7 +46,7 @@ public:
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
-    // Returns the version of the driver, "550.54.15"; empty if unknown.
+    // Returns the version of the driver, such as "550.54.15", or an empty text if it is unknown.
     std::string find_driver_version() const;
     // Returns NVML's description of the result.
     std::string describe(Result result) const;

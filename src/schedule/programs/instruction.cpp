@@ -41,7 +41,7 @@ const char* format_op(Op op) {
         case Op::validate:
             return "VALIDATE";
     }
-    throw BugError(cat("instruction without a word: ", static_cast<int>(op)));
+    throw BugError(cat("unknown operation ", static_cast<int>(op)));
 }
 
 // The text of an instruction in parts: "2", "SEND_F" and "0" of "2SEND_F0"; "2", "F", "0" and "1" of "2F0@1";
@@ -69,7 +69,7 @@ InstructionParts split_instruction(std::string_view text) {
             .age = age};
 }
 
-// Largest number of a stage, a micro-batch or an age. The limit keeps sums of these numbers within an int.
+// The largest stage, micro-batch or age in an instruction. The limit keeps sums of these numbers within an int.
 constexpr int max_number = 1 << 24;
 
 // Returns nothing if the text is not a number or exceeds max_number.
@@ -134,9 +134,9 @@ Instruction parse_instruction(std::string_view text, const std::string& location
     const bool is_known_op = std::find(op_names.begin(), op_names.end(), parts.op_text) != op_names.end();
     throw ConfigError(cat(location, ": ", quote_text(text), " is no instruction",
                           is_known_op ? std::string() : suggest_word(parts.op_text, op_names),
-                          "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
-                          "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2, STEP2 and "
-                          "VALIDATE2 with the stage; numbers go up to ",
+                          "; write stage, operation and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
+                          "2SEND_B0, 2RECV_B0; 2F0@1 uses the weights of one update ago), or operation and "
+                          "stage (REDUCE2, STEP2, VALIDATE2); no number may exceed ",
                           max_number));
 }
 

@@ -38,7 +38,7 @@ std::uint64_t count_values(const std::vector<model::ParameterSpec>& specs) {
     return values;
 }
 
-// `spec` describes a whole parameter. Returns the spec of a rank that holds only the rows `rows` of it.
+// Returns the spec of a rank that holds only the rows `rows` of the parameter that `spec` describes.
 model::ParameterSpec select_rows(const model::ParameterSpec& spec, layout::Range rows) {
     model::ParameterSpec slice = spec;
     slice.rows = rows.count;
@@ -76,19 +76,22 @@ fs::path import_model(const checkpoint::StoredModel& stored, const std::vector<m
                             archive::ExistingFolder::refuse);
 }
 
-void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& explanation) {
+// Prints, for example, "  omitted 2 tensors that the model does not have: a, b", where the text before and
+// after the number of tensors is `begin` and `end`. Prints nothing if there are no names.
+void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& begin,
+                 const std::string& end) {
     constexpr std::size_t max_names = 5;
     if (names.empty()) return;
-    out << "  " << names.size() << (names.size() == 1 ? " tensor " : " tensors ") << explanation << ": ";
+    out << "  " << begin << ' ' << format_count(names.size(), "tensor") << ' ' << end << ": ";
     for (std::size_t i = 0; i < std::min(max_names, names.size()); ++i)
         out << (i == 0 ? "" : ", ") << sanitise_line(names[i]);
     out << (names.size() > max_names ? ", ...\n" : "\n");
 }
 
 void print_report(std::ostream& out, const checkpoint::LoadReport& report) {
-    print_names(out, report.unused_tensors, "of the input that the model does not have, omitted");
-    print_names(out, report.missing_parameters,
-                "of the head that the input lacks; training starts from random values");
+    print_names(out, report.unused_tensors, "omitted", "that the model does not have");
+    print_names(out, report.missing_parameters, "the input lacks",
+                "of the head, initialized at random when training starts");
 }
 
 std::string describe_size(const std::vector<model::ParameterSpec>& specs) {
@@ -101,8 +104,9 @@ void convert(const ConvertConfig& config, std::ostream& out) {
     const checkpoint::StoredModel stored = checkpoint::StoredModel::open(config.input);
     archive::require_empty_folder(config.output);
     if (!stored.is_checkpoint() && config.dtype)
-        throw ConfigError(cat("--dtype is of an export, but ", stored.path(), " becomes a checkpoint, whose ",
-                              "weights keep their values; leave it out"));
+        throw ConfigError(cat("--dtype sets the type of an export, but ", stored.path(),
+                              " is imported into a checkpoint, which keeps the values of the weights; ",
+                              "remove --dtype"));
     const StoredParameters parameters = find_stored_parameters(stored);
     Progress progress("convert", "million parameters", to_millions(count_values(parameters.specs)),
                       config.quiet);

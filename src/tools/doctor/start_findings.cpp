@@ -57,16 +57,16 @@ std::string describe(const ProcessStart& start) {
 std::string suggest_launcher(const ProcessStart& start, const std::string& library) {
     const bool uses_open_mpi = library.starts_with("Open MPI");
     if (start.launcher == Launcher::srun && !start.has_pmix && !start.has_pmi)
-        return "srun and MPI talk through PMIx: start with srun --mpi=pmix (srun --mpi=list says what there "
-               "is)";
+        return "srun and MPI communicate through PMIx: start with srun --mpi=pmix (srun --mpi=list prints "
+               "the available types)";
     if (start.launcher == Launcher::srun)
-        return "this MPI library was built without what this srun speaks: try another of srun --mpi=list, or "
-               "mpirun inside of sbatch";
+        return "this MPI library was built without support for the --mpi type that srun used: choose another "
+               "type from srun --mpi=list, or use mpirun inside of sbatch";
     if (start.launcher == Launcher::mpirun_of_open_mpi && !uses_open_mpi)
         return "this program is built with MPICH: start it with MPICH's mpiexec (Debian: mpiexec.mpich)";
     if (start.launcher == Launcher::mpiexec_of_mpich && uses_open_mpi)
         return "this program is built with Open MPI: start it with Open MPI's mpirun (Debian: mpirun.openmpi)";
-    return "start it with the mpirun of the library that it is built with";
+    return "start this program with the mpirun of the MPI installation that it was built with";
 }
 
 Finding judge_mpi(const Facts& facts) {
@@ -83,8 +83,8 @@ Finding judge_mpi(const Facts& facts) {
         return {.name = "MPI", .status = Status::ok, .text = text};
     return {.name = "MPI",
             .status = Status::fails,
-            .text = fmt::format("{} as one of {} processes, and MPI knows of {}", text, process_count,
-                                format_count(facts.ranks.size(), "rank")),
+            .text = fmt::format("{}; the launcher started {} processes, but MPI reports {}", text,
+                                process_count, format_count(facts.ranks.size(), "rank")),
             .advice = suggest_launcher(facts.start, library)};
 }
 
@@ -104,14 +104,15 @@ Finding judge_ranks(const Facts& facts) {
 }
 
 Finding judge_job(const Facts& facts) {
-    if (facts.job.empty()) return {.name = "job", .status = Status::ok, .text = "none of Slurm's"};
-    std::string text = fmt::format("{} of Slurm's", facts.job);
+    if (facts.job.empty()) return {.name = "job", .status = Status::ok, .text = "no Slurm job"};
+    std::string text = fmt::format("Slurm job {}", facts.job);
     if (facts.job_seconds_left) text += fmt::format(", {:.0f} minutes left", *facts.job_seconds_left / 60);
     const bool has_no_launcher = facts.start.launcher == Launcher::none;
-    return {.name = "job",
-            .status = Status::ok,
-            .text = text,
-            .advice = has_no_launcher ? "start it with srun or mpirun to use all that the job has" : ""};
+    return {
+        .name = "job",
+        .status = Status::ok,
+        .text = text,
+        .advice = has_no_launcher ? "start with srun or mpirun: without a launcher, only one rank runs" : ""};
 }
 
 }  // namespace

@@ -24,13 +24,13 @@ void print_excerpt(const data::Corpus& corpus, std::ostream& out);
 // (channels, height, width).
 std::vector<std::string> draw_sketch(std::span<const std::uint8_t> pixels, const data::ImageSize& size);
 
-// Returns true for a folder or a .safetensors file, which inspect_weights() accepts.
+// Returns true if `path` is a folder or ends with .safetensors: then inspect() calls inspect_weights().
 bool may_hold_weights(const std::filesystem::path& path);
 
-// Prints the model at `path`, and the name, type and shape of every tensor. StoredModel::open() lists the
-// possible paths. If there is no config.json in the folder of a .safetensors file, prints only the tensors and
-// the metadata of the file. With `verify`, also reads every tensor and compares the SHA-256s that a checkpoint
-// records. Throws ConfigError if there is no model, or if a file is damaged.
+// Prints the model at `path`, and the name, type and shape of every tensor. `path` is a path for
+// StoredModel::open(), or a .safetensors file in a folder without config.json. For such a file, prints only its
+// metadata and tensors. With `verify`, also reads every tensor. If the model is a checkpoint, this compares
+// each tensor with its recorded SHA-256. Throws ConfigError if there is no model, or if a file is damaged.
 void inspect_weights(const std::filesystem::path& path, bool verify, std::ostream& out);
 
 }  // namespace trireme::tools

@@ -75,9 +75,9 @@ std::string format_cluster(const plan::NodeGroup& group, std::size_t hosts, cons
 
 constexpr double unlimited_bandwidth = 1e18;  // bytes per second
 
-// Returns the link inside a node. Its bandwidth is unlimited if the cluster file has no such link, because
-// nodes have one device each. The bandwidth is also unlimited if the receiving ranks copy messages: the
-// simulation charges these ranks for the copies.
+// Returns the link inside a node. Its bandwidth is unlimited in two cases. If the cluster file has no such
+// link, each node has one device, and only messages between nodes pass the link. If the receiving ranks copy
+// messages, the simulation charges these ranks for the copies, and not the link.
 layout::Link choose_inside_link(const plan::NodeGroup& group) {
     layout::Link link = group.inside.value_or(layout::Link{0, unlimited_bandwidth});
     if (group.receivers_copy_messages) link.bandwidth = unlimited_bandwidth;
@@ -97,8 +97,8 @@ std::string format_host(const plan::NodeGroup& group, const std::string& device)
                        properties.empty() ? "/>" : ">" + properties + "</host>");
 }
 
-// Returns a link between a device and a switch. The route `route` consists of two such links, so the link has
-// half of its latency.
+// Returns a link between a device and a switch. A route between two devices has two such links. `route` has the
+// latency of the whole route, so each link gets half of it.
 std::string format_half_route_link(const std::string& name, const layout::Link& route) {
     return fmt::format(
         "<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>", name,
@@ -113,15 +113,16 @@ std::string format_inside_route(const std::string& device, const std::string& ot
         device, other);
 }
 
-// Returns the route over the rail of a device, from the device to the network outside its node.
+// Returns the route from a device to the network outside of its node. It passes the device's own network
+// adapter, its rail.
 std::string format_outside_route(const std::string& device, const std::string& node) {
     return fmt::format(
         "<route src=\"{0}\" dst=\"{1}-switch\"><link_ctn id=\"{0}-rail\" direction=\"UP\"/></route>", device,
         node);
 }
 
-// Returns a node in which each device has a network adapter (rail) of its own. A message to another node uses
-// the rails of its two devices.
+// Returns a node in which each device has a rail of its own. A message between nodes passes the rail of the
+// sending device and that of the receiving device.
 std::string format_railed_node(const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const layout::Link rail{.latency = cluster.between->latency,
@@ -253,9 +254,9 @@ void add_railed_node(Network& network, const plan::Cluster& cluster, const plan:
     add_route("between", "switch", name + "-spine", up_latency);
 }
 
-// Adds a node whose devices share one link to the switch above the node. A message between nodes also passes
-// one link inside each of the two nodes. Their latencies are subtracted from the latency of the node's link, so
-// that the whole route has the latency of the cluster file.
+// Adds a node whose devices share one link to the switch above the node. In each of its two nodes, a message
+// between nodes passes the link of a device and the link of the node. The latencies of both add up to half of
+// the latency in the cluster file, so that the whole route has that latency.
 void add_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const double inside_latency = group.inside ? group.inside->latency : 0;

@@ -319,7 +319,7 @@ TEST(Spans, RejectMismatchedShapes) {
     EXPECT_EQ(refusal(BestSpan{logits, segments, pairs, losses}),
               "best_span: choices is f64 1 x 2, not i32 2 x 2");
     EXPECT_EQ(refusal(BestSpan{logits, segments, pairs, pairs, 0}),
-              "best_span: answers of at most 0 rows are none");
+              "best_span: max_rows is 0, but an answer has at least one row");
 }
 
 TEST(Spans, CountLogitBytesTwiceOnlyIfGradientsAreWritten) {

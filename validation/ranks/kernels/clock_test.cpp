@@ -62,7 +62,7 @@ TEST_F(ClockStates, MatchThePlatformDescription) {
     EXPECT_EQ(device::list_clock_states(), std::vector<device::ClockState>(states.begin(), states.end()));
     EXPECT_EQ(device::get_clock_state(), 0U);
     EXPECT_EQ(validation::catch_message<BugError>([] { device::set_clock_state(3); }),
-              "clock 3 of a device that has 3");
+              "clock state 3 does not exist; the last state of this device is 2");
 }
 
 TEST_F(ClockStates, ScaleTimeAndPowerOfArithmetic) {

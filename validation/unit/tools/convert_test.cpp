@@ -138,7 +138,7 @@ TEST_F(Convert, ChangesTheTypeOfExportsOnly) {
               archive::StoredType::bf16);
     config.input = "model";
     config.output = "none";
-    EXPECT_TRUE(says(catch_message<ConfigError>([&] { run(config); }), "--dtype is of an export"));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { run(config); }), "--dtype sets the type of an export"));
 }
 
 TEST_F(Convert, SaysWhatItDid) {
@@ -220,7 +220,8 @@ TEST_F(InspectModel, DescribesCheckpointsAndHuggingFaceModels) {
     EXPECT_TRUE(says(checkpoint, "verified: every tensor has its recorded SHA-256"));
     EXPECT_TRUE(says(described("model"), " is a Hugging Face model\n"));
     fs::remove(path("model/config.json"));
-    EXPECT_TRUE(says(described("model/model.safetensors"), "is a safetensors file, but no config.json next to it"));
+    EXPECT_TRUE(
+        says(described("model/model.safetensors"), "is a safetensors file, but no config.json next to it"));
     EXPECT_TRUE(says(described("model/model.safetensors"), "format      pt\n"));
 }
 

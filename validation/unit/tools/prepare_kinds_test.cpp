@@ -156,7 +156,8 @@ TEST(PrepareQuestions, FiltersByIdAndTitle) {
     unmatched.row_filter = "title=U";
 
     EXPECT_EQ(run(config).report.rows, 1U);
-    EXPECT_TRUE(says(refusal(unmatched), "0 of 2 rows match --where 'title=U'; title is 'T'"));
+    EXPECT_TRUE(
+        says(refusal(unmatched), "0 of 2 rows match --where 'title=U'; first distinct values of title: 'T'"));
 }
 
 TEST(PrepareQuestions, CountsAnswersMissingFromTheContextAsBad) {

@@ -146,8 +146,9 @@ TEST(Prepare, ExplainsWhyNoRowIsLeft) {
     unmatched.row_filter = "repo~x";
 
     EXPECT_TRUE(says(refusal(all_bad), "all 1 bad rows were skipped; the first: "));
-    EXPECT_TRUE(
-        says(refusal(unmatched), "0 of 3 rows match --where 'repo~x'; repo is 'apache/spark', 'other/place'"));
+    EXPECT_TRUE(says(
+        refusal(unmatched),
+        "0 of 3 rows match --where 'repo~x'; first distinct values of repo: 'apache/spark', 'other/place'"));
     EXPECT_TRUE(says(refusal(config_for(folder, "empty.jsonl", "")), "the input is empty: it holds no rows"));
     EXPECT_TRUE(
         says(refusal(config_for(folder, "blank.jsonl", "{\"text\": \"\"}")), "all 1 rows are empty texts"));

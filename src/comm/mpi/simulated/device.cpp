@@ -27,8 +27,7 @@ double now_seconds() { return simgrid_get_clock(); }
 
 bool time_is_simulated() { return true; }
 
-// The speed of the host depends on the clock state. Therefore `seconds` times the speed is a number of flops
-// that takes `seconds` in every clock state.
+// Executes the flops that take `seconds` in the current clock state, to which sg_host_get_speed() refers.
 void busy_for(double seconds) { smpi_execute_flops(seconds * sg_host_get_speed(sg_host_self())); }
 
 void idle_for(double seconds) { sg_actor_sleep_for(seconds); }
@@ -50,7 +49,9 @@ std::size_t get_clock_state() { return sg_host_get_pstate(sg_host_self()); }
 
 void set_clock_state(std::size_t state) {
     const std::size_t states = sg_host_get_nb_pstates(sg_host_self());
-    if (state >= states) throw BugError(cat("clock ", state, " of a device that has ", states));
+    if (state >= states)
+        throw BugError(
+            cat("clock state ", state, " does not exist; the last state of this device is ", states - 1));
     sg_host_set_pstate(sg_host_self(), state);
 }
 

@@ -27,9 +27,9 @@ public:
     // The initial size is enough for nearly all models; a larger request waits for the queue and reallocates.
     std::byte* get_scratch(std::size_t bytes);
 
-    // Returns a copy of a host list in GPU memory for the kernels that follow. A list with the same bytes as a
-    // recent one is not copied again. An operation may upload at most two lists, because a third may overwrite
-    // the first.
+    // Returns a copy of a host list in GPU memory for the kernels that follow. If an earlier copy with the same
+    // bytes is still there, returns that copy. An operation may upload at most two lists, because a third may
+    // overwrite the first.
     template <class T>
     const T* upload(std::span<const T> elements) {
         return reinterpret_cast<const T*>(upload_bytes(std::as_bytes(elements)));

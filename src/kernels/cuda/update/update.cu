@@ -15,8 +15,8 @@ constexpr unsigned update_threads = 256;
 constexpr unsigned vectors_per_thread = 4;
 constexpr unsigned vectors_per_block = update_threads * vectors_per_thread;
 
-// The operands of the update of one tensor, all in one shape. The struct has no padding bytes, because
-// GpuStreamState::upload() compares structs byte by byte.
+// The operands of the update of one tensor. The kernel treats all tensors as matrices of the shape `shape`. The
+// struct has no padding bytes, because GpuStreamState::upload() compares structs byte by byte.
 template <class T>
 struct TensorUpdate {
     device::Elements<T> parameter;
@@ -24,7 +24,8 @@ struct TensorUpdate {
     device::Elements<T> moment1;                       // or the velocity; null data if absent
     device::Elements<T> moment2;                       // null data if absent
     device::Elements<device::Bf16> rounded_parameter;  // null data if absent
-    const std::int32_t* decay_mask;                    // per column: 0 if it has no decay; null: all have it
+    // Per column, 0 if the column has no weight decay, else 1. Null if all columns have weight decay.
+    const std::int32_t* decay_mask;
     gpu::CommonShape shape;
     double weight_decay;
     unsigned first_block;      // first block of threads of this tensor
@@ -46,8 +47,9 @@ static_assert(sizeof(TensorUpdate<float>) == 5 * sizeof(device::Elements<float>)
                                                  sizeof(gpu::CommonShape) + sizeof(double) +
                                                  2 * sizeof(unsigned));
 
-// Returns one pointer to GPU memory per operation: its decay mask, or null if it has none. Masks in host memory
-// are uploaded as one list, because an operation may upload at most two lists.
+// Returns the decay mask of each operation in GPU memory, or null for an operation without one. Uploads all
+// masks in host memory as one list, because GpuStreamState::upload() allows two lists, and update() uploads the
+// other.
 template <class Op>
 std::vector<const std::int32_t*> upload_decay_masks(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_on_host = [](const Op& op) {
@@ -99,7 +101,7 @@ struct AdamWStep {
     AdamWFactors<T> f;
     double learning_rate;
 
-    // Returns the factor of the parameter: decoupled weight decay.
+    // Returns the factor by which decoupled weight decay multiplies the parameter.
     __device__ T decay_factor(double weight_decay) const {
         return static_cast<T>(1 - learning_rate * weight_decay);
     }
@@ -129,7 +131,7 @@ template <class T>
 struct SgdStep {
     SgdFactors<T> f;
 
-    // Returns the coefficient of the parameter that is added to the gradient: L2 decay.
+    // Returns the factor of L2 decay, which adds this factor times the parameter to the gradient.
     __device__ T decay_factor(double weight_decay) const { return static_cast<T>(weight_decay); }
 
     template <unsigned width>

@@ -144,7 +144,7 @@ public:
     void multiply(device::GpuQueue& queue, const GpuMatmul& matmul);
 
 private:
-    // The descriptors of a matmul and its matrices in the library.
+    // The descriptors with which cuBLASLt describes a matmul and its matrices.
     struct Description {
         cublasLtMatmulDescOpaque_t matmul;
         cublasLtMatrixLayoutOpaque_t right, left, result;
