@@ -115,8 +115,8 @@ public:
     }
 
 private:
-    run::SavingPlan plan() const {
-        run::SavingPlan plan{
+    run::SavingConfig plan() const {
+        run::SavingConfig plan{
             .checkpoints = folder_, .run_id = "0badcafe", .max_checkpoints = 1, .description = {}, .state = {}};
         std::vector<checkpoint::CheckpointTensor> tensors;
         for (const model::ParameterSpec& spec : model_.parameters())

@@ -232,9 +232,6 @@ Command parse_plan_command(Arguments arguments) {
     refuse_positional("plan", line);
     apply_all_sources(line, train_groups);
     apply_settings(line.settings, {plan_group});
-    if (config.run.costs.network == config::NetworkKind::zero_time)
-        throw ConfigError(
-            "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");
     check_needs(train_groups);
     return config;
 }

@@ -36,7 +36,6 @@ constexpr auto common_train_options = std::to_array<std::string_view>({"corpus",
                                                                        "shard-optimizer",
                                                                        "schedule",
                                                                        "microbatches",
-                                                                       "sequence-parallel",
                                                                        "chunks",
                                                                        "length",
                                                                        "straggler",
@@ -58,7 +57,7 @@ constexpr auto common_train_options = std::to_array<std::string_view>({"corpus",
 
 // The options of `train` that the help of `plan` (first list) and of `simulate` (second list) shows. The help
 // of `train` shows none of them.
-constexpr auto plan_help_options = std::to_array<std::string_view>({"cluster"});
+constexpr auto plan_help_options = std::to_array<std::string_view>({"cluster", "network"});
 constexpr auto simulate_help_options = std::to_array<std::string_view>({"cluster", "network", "charge"});
 
 OptionHelp describe_option(const Option& option) {

@@ -44,7 +44,7 @@ public:
     }
 
     double count_bytes(std::size_t stage, Range run) const {
-        const StagePosition& position = rules_.stages[stage];
+        const StageProperties& position = rules_.stages[stage];
         const LayerLoad& load = find_load(stage, run);
         const std::size_t max_row_bytes = std::max(load.row_bytes, find_input_bytes(run));
         return static_cast<double>(load.state_bytes + load.workspace_bytes +

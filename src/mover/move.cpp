@@ -60,7 +60,7 @@ Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<
                const MoveRules& rules) {
     Move move;
     for (const layout::HeldTensor& tensor : after) move.tensors.push_back(tensor.name);
-    SenderChooser sender_chooser(rules.nodes);
+    LeastLoadedRankChooser sender_chooser(rules.nodes);
     Rounds rounds(rules.max_elements_per_round);
     for (const MovePiece& piece : make_move_pieces(before, after)) {
         for (const int rank : piece.list_retaining_ranks())

@@ -105,12 +105,12 @@ std::vector<int> MovePiece::list_retaining_ranks() const {
     return ranks;
 }
 
-bool SenderChooser::are_on_same_node(int rank, int other_rank) const {
+bool LeastLoadedRankChooser::are_on_same_node(int rank, int other_rank) const {
     return nodes_.empty() ||
            nodes_.at(static_cast<std::size_t>(rank)) == nodes_.at(static_cast<std::size_t>(other_rank));
 }
 
-int SenderChooser::choose(const std::vector<int>& holders, int destination, std::size_t elements) {
+int LeastLoadedRankChooser::choose(const std::vector<int>& holders, int destination, std::size_t elements) {
     const int best = *std::ranges::min_element(holders, {}, [&](int rank) {
         return std::tuple(!are_on_same_node(rank, destination), sent_elements_[rank], rank);
     });

@@ -31,11 +31,11 @@ std::vector<layout::Box> cut_box(const layout::Box& box, std::size_t max_element
 
 // Chooses senders so that they send nearly equal numbers of elements. A separate object can choose receivers in
 // the same way.
-class SenderChooser {
+class LeastLoadedRankChooser {
 public:
     // `nodes` has the node number of each rank; if it is empty, all ranks are on one node. `nodes` must outlive
     // this object.
-    explicit SenderChooser(const std::vector<int>& nodes) : nodes_(nodes) {}
+    explicit LeastLoadedRankChooser(const std::vector<int>& nodes) : nodes_(nodes) {}
 
     // Returns the holder that sends `elements` elements to `destination`. Candidates are the holders on the
     // node of `destination`, or all holders if there is none on this node. The candidate that sends the fewest

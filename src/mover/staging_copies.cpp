@@ -65,8 +65,8 @@ private:
 
     const MoveRules& rules_;
     std::map<int, std::vector<int>> ranks_by_node_;  // empty if rules_.nodes is empty
-    SenderChooser source_chooser_;
-    SenderChooser receiver_chooser_;  // counts received elements instead of sent ones
+    LeastLoadedRankChooser source_chooser_;
+    LeastLoadedRankChooser receiver_chooser_;  // counts received elements instead of sent ones
     Rounds rounds_;
     StagedMove move_;
 };

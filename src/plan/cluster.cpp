@@ -1,5 +1,7 @@
 #include "trireme/plan/cluster.hpp"
 
+#include <algorithm>
+
 #include "trireme/base/error.hpp"
 
 namespace trireme::plan {
@@ -23,6 +25,27 @@ const NodeGroup& Cluster::find_group(std::size_t rank) const {
     }
     // The loop has subtracted count_devices() from `rank`.
     throw BugError(cat(name, " has no device ", count_devices() + rank));
+}
+
+std::size_t Cluster::find_node(std::size_t rank) const {
+    std::size_t first_node = 0;
+    for (const NodeGroup& group : groups) {
+        if (rank < group.count_devices()) return first_node + rank / group.devices_per_node;
+        rank -= group.count_devices();
+        first_node += group.nodes;
+    }
+    throw BugError(cat(name, " has no device ", count_devices() + rank));
+}
+
+layout::Link Cluster::find_link(std::size_t a, std::size_t b, std::size_t leaving_messages) const {
+    const std::size_t node_a = find_node(a);
+    const std::size_t node_b = find_node(b);
+    if (node_a == node_b) return find_group(a).inside.value_or(layout::Link{});
+    layout::Link link{.latency = between->latency,
+                      .bandwidth = between->bandwidth / static_cast<double>(std::max(rails, leaving_messages))};
+    const bool passes_spine = fat_tree && node_a / fat_tree->leaf_nodes != node_b / fat_tree->leaf_nodes;
+    if (passes_spine) link.latency += fat_tree->up.latency;
+    return link;
 }
 
 Cluster remove_network_cost(Cluster cluster) {

@@ -12,26 +12,6 @@ device::ConstTensor make_view(const std::vector<T>& values, std::size_t rows = 1
 
 }  // namespace
 
-std::size_t count_targets(const setup::Job& job, const std::vector<plan::SampleVisit>& visits) {
-    if (job.corpus) return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
-    std::size_t rows = 0;
-    for (const plan::SampleVisit& visit : visits) rows += job.samples.train[visit.sample].length;
-    return rows;
-}
-
-stage::BatchShape make_batch_shape(const setup::Job& job, const plan::Microbatch& microbatch) {
-    stage::BatchShape shape;
-    for (const plan::SampleVisit& visit : microbatch.samples) {
-        const bool is_packed = microbatch.padded_length == 0;
-        const std::size_t length = job.samples.train[visit.sample].length;
-        shape.segments.push_back({.begin = shape.rows, .length = length});
-        shape.rows += is_packed ? length : microbatch.padded_length;
-    }
-    const bool predicts_answers = job.corpus && job.model.task == Task::span;  // targets are answers, not rows
-    shape.predicted_rows = predicts_answers ? 0 : count_targets(job, microbatch.samples);
-    return shape;
-}
-
 BatchView::BatchView(const data::Batch& batch, device::GpuUploader* uploader) {
     for (const data::TokenSpan& span : batch.spans) {
         shape_.segments.push_back({.begin = span.begin, .length = span.length, .sample = span.visit});

@@ -61,7 +61,7 @@ void ParameterUpdates::forget_first() {
 }
 
 void ParameterUpdates::post_norms() {
-    for (; model_.has_summed(posted_steps_); ++posted_steps_) {
+    for (; model_.has_reduced_gradients(posted_steps_); ++posted_steps_) {
         StepUpdate& step = find_mutable_update(posted_steps_);
         const std::size_t copy = find_gradient_copy_index(posted_steps_);
         step.square_sum = compute_sum_of_squares(stream_, model_.stages().parameters().gradients(copy),

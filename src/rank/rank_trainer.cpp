@@ -13,7 +13,7 @@
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/evaluate_samples.hpp"
 #include "trireme/setup/node_share.hpp"
-#include "trireme/setup/slow_ranks.hpp"
+#include "trireme/setup/step_shapes.hpp"
 
 namespace trireme::rank {
 

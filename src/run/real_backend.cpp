@@ -252,7 +252,7 @@ private:
     // Collective. Makes `saving_`. Rank 0 chooses the folder of the checkpoints and the run id, and removes
     // incomplete checkpoints of earlier starts.
     void prepare_saving() {
-        SavingPlan plan = plan_saving(job_, context_.current, resources_.session.size());
+        SavingConfig plan = plan_saving(job_, context_.current, resources_.session.size());
         std::string folder;
         if (is_rank_zero()) {
             folder =

@@ -36,7 +36,7 @@ std::string read_report(const std::array<std::int32_t, 64>& text) {
 
 }  // namespace
 
-SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks) {
+SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks) {
     const archive::StoredType type = to_stored_type(job.dtype);
     std::vector<checkpoint::CheckpointTensor> tensors;
     std::map<std::string, const model::ParameterSpec*> specs;
@@ -48,7 +48,7 @@ SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, i
         .config = make_config_text(job.model, tensors, job.stored_model ? job.stored_model->config_text() : ""),
         .tokenizer = job.tokenizer ? job.tokenizer->to_bytes() : "",
         .generation_config = job.stored_model ? job.stored_model->generation_config() : ""};
-    SavingPlan plan{
+    SavingConfig plan{
         .checkpoints = {},
         .run_id = {},
         .max_checkpoints = job.config.run.keep,
@@ -73,7 +73,8 @@ std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gr
     return parts;
 }
 
-Saving::Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> between_polls)
+Saving::Saving(SavingConfig plan, std::unique_ptr<comm::Communicator> group,
+               std::function<void()> between_polls)
     : plan_(std::move(plan)), group_(std::move(group)), between_polls_(std::move(between_polls)) {
     group_->disable_stall_limit();  // disks may be slow
     try_to_lay_out_files();

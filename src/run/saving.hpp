@@ -24,7 +24,7 @@
 namespace trireme::run {
 
 // The properties that all checkpoints of a run have in common. Equal on all ranks.
-struct SavingPlan {
+struct SavingConfig {
     std::filesystem::path checkpoints;     // folder of the checkpoints
     std::string run_id;                    // random hexadecimal digits that identify this start of the run
     std::size_t max_checkpoints = 0;       // number of checkpoints to keep; 0 keeps all
@@ -35,7 +35,7 @@ struct SavingPlan {
     checkpoint::CheckpointState state;  // with the parts of all ranks; begin() sets step, facts and save id
 };
 // Returns the plan without the members that rank 0 chooses: `checkpoints` and `run_id`.
-SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks);
+SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks);
 
 // Returns the checkpoint parts. The part (HDF5 file) of a rank has the elements that the rank owns; a rank that
 // owns no elements has no part.
@@ -53,7 +53,7 @@ class Saving {
 public:
     // `group` has all ranks and is used only by this object. `between_polls` is called repeatedly during waits
     // for the disk.
-    Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> between_polls);
+    Saving(SavingConfig plan, std::unique_ptr<comm::Communicator> group, std::function<void()> between_polls);
     Saving(const Saving&) = delete;
     Saving& operator=(const Saving&) = delete;
     ~Saving();
@@ -116,7 +116,7 @@ private:
     bool is_job_done(const std::optional<device::Worker::JobId>& job) const;  // also true if there is no job
     void wait_for(const std::optional<device::Worker::JobId>& job);
 
-    SavingPlan plan_;
+    SavingConfig plan_;
     std::unique_ptr<comm::Communicator> group_;
     std::function<void()> between_polls_;
     device::Trace* trace_ = nullptr;

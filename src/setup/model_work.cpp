@@ -4,7 +4,8 @@
 
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/setup/planning.hpp"
+#include "trireme/setup/stage_work.hpp"
+#include "trireme/setup/step_shapes.hpp"
 
 namespace trireme::setup {
 namespace {
@@ -25,14 +26,15 @@ model::TensorPart make_even_part(const plan::Plan& plan) {
     return {.rank = 0, .shares = std::vector<std::size_t>(min_ranks, 1)};
 }
 
-// Predicts the total time of the calls of `entry`, as if each call had the mean cost of these calls.
-double predict_seconds(const device::Ledger::Entry& entry,
-                       const device::KernelTimePredictor& predict_kernel_seconds) {
-    device::Cost mean_cost = entry.total_cost;
-    const auto calls = static_cast<double>(entry.calls);
-    mean_cost.flops /= calls;
-    mean_cost.bytes /= calls;
-    return calls * predict_kernel_seconds(mean_cost, 1);
+// Returns the mean shape of the micro-batches of the first steps.
+plan::MicrobatchShape compute_typical_shape(const Job& job, const plan::Plan& plan) {
+    constexpr std::size_t steps = 8;
+    std::vector<plan::MicrobatchShape> shapes;
+    for (std::size_t step = 0; step < steps; ++step) {
+        for (const stage::BatchShape& shape : list_step_shapes(job, plan, step))
+            shapes.push_back(count_shape(shape));
+    }
+    return plan::compute_mean_shape(shapes);
 }
 
 // Predicts the work of one layer at a time.
@@ -42,8 +44,10 @@ public:
         : job_(job),
           current_(current),
           part_(make_even_part(current.plan)),
-          predict_kernel_seconds_(make_kernel_seconds(job, 0)) {
-        if (!predict_kernel_seconds_) predict_kernel_seconds_ = make_typical_kernel_seconds();
+          shape_(compute_typical_shape(job, current.plan)) {
+        device::KernelTimePredictor predict_seconds = make_kernel_seconds(job, 0);
+        seconds_ =
+            adapt_kernel_seconds(predict_seconds ? std::move(predict_seconds) : make_typical_kernel_seconds());
         // Number of replicas that share the optimizer state of a parameter, in the stage with the fewest.
         const double updating_replicas =
             current.plan.shards_optimizer ? find_min_replicas(current.plan.layout) : 1;
@@ -53,25 +57,21 @@ public:
                                (1 + state_values) * static_cast<double>(byte_size(accumulator_type(job.dtype)));
     }
 
-    // `is_block` is true if the layer is half of a transformer block.
-    policy::LayerWork predict_layer(std::size_t layer, bool is_block) const {
+    policy::LayerWork predict_layer(std::size_t layer) const {
         const stage::StageSpec spec{
-            .layers = {layer, 1}, .part = part_, .recompute = current_.plan.recompute.front()};
+            .layers = {layer, 1}, .part = part_, .recompute = find_recomputation(layer)};
         const stage::PassVariant variant{.dtype = job_.dtype, .cuts_rows = current_.plan.cuts_rows};
-        const stage::BatchShape& shape = current_.largest_microbatches.front();
-        const stage::StageMemory memory = predict(job_.model, spec, shape, variant);
-        policy::LayerWork work{
-            .matmuls = 0,
-            .state_bytes = static_cast<std::size_t>(bytes_per_parameter_ * count_parameters(layer)),
-            .activation_bytes = memory.activations,
-            .workspace_bytes = memory.scratch + memory.block_activations + memory.exchange};
-        const device::Ledger ledger = predict_pass_work(job_.model, spec, shape, variant);
-        for (const device::Ledger::Entry& entry : ledger.entries()) {
-            const bool is_block_matmul = is_block && entry.total_cost.is_weight_matmul();
-            (is_block_matmul ? work.matmuls : work.other_kernels) +=
-                predict_seconds(entry, predict_kernel_seconds_);
-        }
-        return work;
+        const stage::StageMemory memory =
+            predict(job_.model, spec, current_.largest_microbatches.front(), variant);
+        const plan::TrainingCosts costs =
+            derive_stage_work(job_.model, spec, variant).predict_costs(shape_, seconds_);
+        constexpr double nanosecond = 1e-9;
+        return {.matmuls = nanosecond * static_cast<double>(costs.forward.matmul_nanoseconds + costs.backward.matmul_nanoseconds),
+                .other_kernels = nanosecond * static_cast<double>(costs.forward.other_nanoseconds +
+                                                                  costs.backward.other_nanoseconds),
+                .state_bytes = static_cast<std::size_t>(bytes_per_parameter_ * count_parameters(layer)),
+                .activation_bytes = memory.activations,
+                .workspace_bytes = memory.scratch + memory.block_activations + memory.exchange};
     }
 
 private:
@@ -81,6 +81,13 @@ private:
         for (const layout::StageLayout& stage : layout.stages)
             min_replicas = std::min(min_replicas, stage.replicas.size());
         return static_cast<double>(min_replicas);
+    }
+
+    plan::Recompute find_recomputation(std::size_t layer) const {
+        const std::vector<layout::StageLayout>& stages = current_.plan.layout.stages;
+        const auto stage = std::ranges::find_if(
+            stages, [&](const layout::StageLayout& each) { return layer < each.layers.end(); });
+        return current_.plan.recompute[static_cast<std::size_t>(stage - stages.begin())];
     }
 
     // Returns the number of parameters of a layer on one rank.
@@ -95,7 +102,8 @@ private:
     const Job& job_;
     const PlanState& current_;
     model::TensorPart part_;
-    device::KernelTimePredictor predict_kernel_seconds_;
+    plan::MicrobatchShape shape_;
+    plan::KernelSeconds seconds_;
     double bytes_per_parameter_ = 0;  // value, gradient, and the rank's shard of the optimizer state
 };
 
@@ -104,8 +112,8 @@ private:
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current) {
     const LayerWorkPredictor predictor(job, current);
     std::vector<policy::LayerWork> work;
-    for (const layout::LayerFacts& layer : list_layer_facts(job.model))
-        work.push_back(predictor.predict_layer(work.size(), layer.is_block));
+    const std::size_t layers = build_layers(job.model).size();
+    while (work.size() < layers) work.push_back(predictor.predict_layer(work.size()));
     return work;
 }
 

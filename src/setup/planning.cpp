@@ -358,7 +358,7 @@ double predict_schedule_bubble(const plan::Plan& plan, int ranks) {
     return compute_bubble(plan, predict_step(plan.training.phases(), plan.training.shape, equal_costs), ranks);
 }
 
-int max_weight_versions(const plan::Plan& plan) {
+int find_max_weight_versions(const plan::Plan& plan) {
     int max_versions = 1;
     for (const std::vector<int>& versions_per_stage : plan.training.proof.weight_versions) {
         max_versions =

@@ -7,7 +7,6 @@
 #include "trireme/base/regular_file.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
-#include "trireme/plan/cluster.hpp"
 #include "trireme/setup/setup.hpp"
 
 namespace trireme::setup {
@@ -21,15 +20,6 @@ device::DeviceRates make_rates(const plan::ClusterDevice& device, const config::
                               "; add the rate of ", device.name, " in FLOP/s, or use another --dtype"));
     }
     return {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch};
-}
-
-plan::Cluster read_cluster(const std::string& path, int ranks) {
-    plan::Cluster cluster = plan::parse_cluster(read_regular_file(path, "--cluster"), path);
-    if (static_cast<std::size_t>(ranks) > cluster.count_devices()) {
-        throw ConfigError(cat("the job has ", ranks, " ranks and --cluster ", path, " describes ",
-                              cluster.count_devices(), " devices; start fewer ranks, or describe more"));
-    }
-    return cluster;
 }
 
 // Returns e.g. "8 x A100 and 4 x V100 of mixed", or without counts "A100 and V100 of mixed". Kinds with the
@@ -51,10 +41,10 @@ std::string describe_kinds(const SimulatedDevices& devices, bool shows_counts) {
 
 }  // namespace
 
-const SimulatedDevice& SimulatedDevices::find_device(int rank) const {
-    for (const SimulatedDevice& kind : kinds) {
-        if (rank < kind.ranks) return kind;
-        rank -= kind.ranks;
+std::size_t SimulatedDevices::find_kind(int rank) const {
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+        if (rank < kinds[kind].ranks) return kind;
+        rank -= kinds[kind].ranks;
     }
     throw BugError("a rank has no device");
 }
@@ -67,6 +57,15 @@ double SimulatedDevices::compute_total_flops() const {
 
 std::string SimulatedDevices::list_names() const { return describe_kinds(*this, false); }
 std::string SimulatedDevices::list_counts() const { return describe_kinds(*this, true); }
+
+plan::Cluster read_cluster(const std::string& path, int ranks) {
+    plan::Cluster cluster = plan::parse_cluster(read_regular_file(path, "--cluster"), path);
+    if (static_cast<std::size_t>(ranks) > cluster.count_devices()) {
+        throw ConfigError(cat("the job has ", ranks, " ranks and --cluster ", path, " describes ",
+                              cluster.count_devices(), " devices; start fewer ranks, or describe more"));
+    }
+    return cluster;
+}
 
 std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& config, int ranks) {
     const std::string& path = config.costs.cluster;

@@ -115,7 +115,7 @@ void LocalStages::add_step(StepWork work) {
     }
 }
 
-bool LocalStages::has_summed(int step) const {
+bool LocalStages::has_reduced_gradients(int step) const {
     if (exchanges_ == nullptr || executed_reduces_.size() < stages_.size()) return false;
     const bool has_reduced =
         std::ranges::all_of(executed_reduces_, [&](const auto& executed) { return executed.second > step; });

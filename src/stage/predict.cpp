@@ -78,15 +78,12 @@ public:
     }
 
     void run_training_pass() {
-        const model::Pass pass = make_pass(true);
-        stage_.forward(pass, make_boundary_tensor(stage_.is_first()), stash_, workspace_);
-        const device::ConstTensor grad_output = make_boundary_tensor(stage_.is_last());
-        const device::Tensor grad_input = make_boundary_tensor(stage_.is_first());
+        forward();
         if (variant_.halves == BackwardHalves::together) {
-            stage_.backward(pass, grad_output, grad_input, stash_, workspace_);
+            backward();
         } else {
-            stage_.backward_input(pass, grad_output, grad_input, stash_);
-            stage_.backward_weight(pass, stash_);
+            backward_input();
+            backward_weight();
         }
         stash_.clear();
     }
@@ -96,7 +93,18 @@ public:
         stash_.clear();
     }
 
-    device::Ledger& ledger() { return stream_.ledger; }
+    TrainingWork list_work(bool has_halves) {
+        TrainingWork work;
+        work.forward = record_work([&] { forward(); });
+        work.backward = record_work([&] { backward(); });
+        stash_.clear();
+        if (!has_halves) return work;
+        forward();
+        work.backward_input = record_work([&] { backward_input(); });
+        work.backward_weight = record_work([&] { backward_weight(); });
+        stash_.clear();
+        return work;
+    }
 
     StageMemory peak() const {
         return {.activations = stash_.arena.peak(),
@@ -106,6 +114,43 @@ public:
     }
 
 private:
+    void forward() {
+        stage_.forward(make_pass(true), make_boundary_tensor(stage_.is_first()), stash_, workspace_);
+    }
+    void backward() {
+        stage_.backward(make_pass(true), make_boundary_tensor(stage_.is_last()),
+                        make_boundary_tensor(stage_.is_first()), stash_, workspace_);
+    }
+    void backward_input() {
+        stage_.backward_input(make_pass(true), make_boundary_tensor(stage_.is_last()),
+                              make_boundary_tensor(stage_.is_first()), stash_);
+    }
+    void backward_weight() { stage_.backward_weight(make_pass(true), stash_); }
+
+    // Returns the work of run_pass().
+    template <class RunPass>
+    PassWork record_work(RunPass&& run_pass) {
+        PassWork work;
+        double matmul_flops = stream_.matmuls.flops;
+        // The stream counts a matmul of a block after its call.
+        const auto mark_last_kernel = [&] {
+            if (stream_.matmuls.flops > matmul_flops) work.kernels.back().is_block_matmul = true;
+            matmul_flops = stream_.matmuls.flops;
+        };
+        stream_.predict_seconds = [&](const device::Cost& cost, double) {
+            mark_last_kernel();
+            work.kernels.push_back({.cost = cost});
+            return 0.0;
+        };
+        communicator_->reset_traffic();
+        run_pass();
+        mark_last_kernel();
+        stream_.predict_seconds = {};
+        work.bytes_sent = communicator_->traffic().bytes_sent;
+        work.messages_sent = communicator_->traffic().messages_sent;
+        return work;
+    }
+
     model::Pass make_pass(bool is_training) {
         return {.stream = stream_,
                 .batch = batch_,
@@ -148,11 +193,9 @@ StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, con
     return stage.peak();
 }
 
-device::Ledger predict_pass_work(const model::ModelConfig& config, const StageSpec& spec,
-                                 const BatchShape& shape, const PassVariant& variant) {
-    GhostStage stage(config, spec, shape, variant);
-    stage.run_training_pass();
-    return std::move(stage.ledger());
+TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                       const PassVariant& variant) {
+    return GhostStage(config, spec, shape, variant).list_work(spec.recompute != plan::Recompute::full);
 }
 
 }  // namespace trireme::stage

@@ -243,5 +243,88 @@ TEST_F(PredictedSteps, MatchSimulatedStepsOnSlowAndFastNetworks) {
     }
 }
 
+// Steps of a corpus whose samples have 2 to 400 tokens, on GPUs of a described cluster.
+class PlansOnClusters : public PredictedSteps {
+protected:
+    void SetUp() override {
+        PredictedSteps::SetUp();
+        if (IsSkipped()) return;
+        const Outcome outcome = run("prepare --synthetic csn --count 200 --quiet --output rows.h5");
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+    }
+
+    // Compares the seconds of each step in the plan with those of a simulated run with the same options.
+    void expect_agreement(const std::string& cluster, int ranks, const std::string& options, double tolerance) {
+        SCOPED_TRACE(options);
+        const std::string all =
+            "--cluster " + cluster +
+            " --corpus rows.h5 --model gpt2 --layers 4 --vocabulary 257 --max-length 400 --steps 3 " + options;
+        const json plan = planned(all);
+        const std::string folder = "agreement-" + std::to_string(runs_++);
+        const Outcome outcome = run("simulate --math off --quiet --ranks " + std::to_string(ranks) +
+                                    " --run-dir " + folder + " " + all);
+        ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+        EXPECT_EQ(plan.at("prediction").at("unit"), "s");
+        ASSERT_EQ(plan.at("steps").size(), 3U);
+        for (std::size_t step = 0; step < 3; ++step) {
+            const double simulated = steps(folder).at(step).at("seconds");
+            EXPECT_NEAR(plan.at("steps").at(step).at("seconds").get<double>(), simulated, tolerance * simulated)
+                << "step " << step + 1;
+        }
+    }
+
+    int runs_ = 0;
+};
+
+TEST_F(PlansOnClusters, AgreeWithSimulatedStepsWithoutNetwork) {
+    const std::string cluster = TRIREME_SOURCE_DIR "/perf/clusters/v100-2x8.json";
+    for (const std::string schedule : {"1f1b", "gpipe"}) {
+        for (const std::string length : {"pad", "pack"}) {
+            const std::string options = "--network free --schedule " + schedule + " --length " + length;
+            expect_agreement(cluster, 4, options + " --pipe 4 --microbatches 4 --batch 16", 0.01);
+            expect_agreement(cluster, 16, options + " --pipe 4 --data 4 --microbatches 4 --batch 64", 0.01);
+        }
+    }
+    expect_agreement(cluster, 4,
+                     "--network free --pipe 2 --tensor 2 --recompute full --microbatches 4 --batch 16", 0.01);
+}
+
+// The ranks of the first node have faster GPUs than the others.
+TEST_F(PlansOnClusters, AgreeWithComparisonsOnMixedDevices) {
+    const std::string options = "--cluster " TRIREME_SOURCE_DIR
+                                "/perf/clusters/a100-8-v100-2x8.json --model gpt2 "
+                                "--pipe 2 --data 12 --microbatches 2 --batch 24 ";
+
+    const json compared = planned(options + "--compare 1f1b").at(0);
+
+    EXPECT_EQ(compared.at("unit"), "s");
+    EXPECT_EQ(compared.at("seconds"), planned(options + "--schedule 1f1b").at("prediction").at("seconds"));
+}
+
+// Head and embedding are priced tile by tile and table by table, for vocabularies of any size.
+TEST_F(PlansOnClusters, AcceptLargeVocabularies) {
+    const auto seconds = [&](const char* vocabulary) {
+        return planned("--cluster " TRIREME_SOURCE_DIR
+                       "/perf/clusters/v100-x8.json --model gpt2 --batch 1 --vocabulary " +
+                       std::string(vocabulary))
+            .at("prediction")
+            .at("seconds")
+            .get<double>();
+    };
+    EXPECT_GT(seconds("1300000"), 1.9 * seconds("600000"));
+}
+
+TEST_F(PlansOnClusters, AgreeWithSimulatedStepsOnDescribedNetworks) {
+    const std::string node = TRIREME_SOURCE_DIR "/perf/clusters/v100-x8.json";
+    const std::string pcie = TRIREME_SOURCE_DIR "/perf/clusters/rtx3090-x4.json";
+    for (const std::string schedule : {"1f1b", "gpipe"}) {
+        const std::string options = "--length pad --schedule " + schedule;
+        expect_agreement(node, 8, options + " --pipe 4 --data 2 --microbatches 4 --batch 64", 0.05);
+        expect_agreement(pcie, 4, options + " --pipe 2 --data 2 --microbatches 4 --batch 32", 0.05);
+    }
+    expect_agreement(pcie, 4, "--data 4 --microbatches 2 --batch 32", 0.05);
+    expect_agreement(pcie, 4, "--pipe 2 --tensor 2 --microbatches 4 --batch 32", 0.05);
+}
+
 }  // namespace
 }  // namespace trireme::messages

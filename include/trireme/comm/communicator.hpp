@@ -14,10 +14,12 @@
 
 namespace trireme::comm {
 
-// Bytes that this rank has sent in a group, and seconds that it has waited for messages of the group.
+// Bytes that this rank has sent in a group, and seconds that it has waited for messages of the group. The number
+// of messages is counted by make_ghost_group() only.
 struct Traffic {
     double wait_seconds = 0;
     std::uint64_t bytes_sent = 0;
+    std::uint64_t messages_sent = 0;
 };
 
 // The identity of a message, like an MPI tag. Sender and receiver both pass the label, so that a message out of

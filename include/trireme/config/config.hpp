@@ -53,8 +53,7 @@ struct LayoutConfig {
     int data = 0;        // number of data-parallel replicas; 0: the largest number that the ranks allow
     int tensor = 1;      // number of ranks per tensor group
     std::string layout;  // path of a layout file, which replaces pipe, data and tensor; may be empty
-    // For the values "measured" and "pipedream", see find_balanced_cuts() and plan_pipedream_layout().
-    std::string partition = "uniform";  // method of cutting the layers into stages; see cut_layers()
+    std::string partition = "uniform";  // see cut_layers(), find_balanced_cuts() and plan_pipedream_layout()
     std::uint64_t memory_limit = 0;     // bytes per rank; 0: no limit
     bool sequence_parallel = false;
     bool shard_optimizer = true;

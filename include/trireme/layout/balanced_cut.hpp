@@ -10,7 +10,7 @@
 namespace trireme::layout {
 
 // The properties of a stage that determine its costs, in addition to the loads of its layers.
-struct StagePosition {
+struct StageProperties {
     Link link_to_next = {};       // link to the next stage; ignored for the last stage
     std::size_t in_flight = 1;    // maximum number of in-flight micro-batches
     std::size_t row_buffers = 0;  // number of buffers for activations and gradients in messages between stages
@@ -19,7 +19,7 @@ struct StagePosition {
 };
 
 struct BalanceRules {
-    std::vector<StagePosition> stages;
+    std::vector<StageProperties> stages;
     std::size_t microbatches = 1;  // per step, of each replica of a stage
     std::size_t memory_limit = 0;  // bytes per stage; 0 means no limit
 };
@@ -40,8 +40,8 @@ void check_stage_count(std::size_t layers, std::size_t stages);
 std::vector<std::size_t> find_balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
 
 // Finds cuts for several kinds of devices. `kinds` has the loads of all layers on each kind of device;
-// `row_bytes` of a layer is equal on all kinds. StagePosition::kinds has indices into `kinds`. The time and the
-// memory of a stage are each the maximum over the kinds of its devices.
+// `row_bytes` of a layer is equal on all kinds. StageProperties::kinds has indices into `kinds`. The time and
+// the memory of a stage are each the maximum over the kinds of its devices.
 std::vector<std::size_t> find_balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
                                             const BalanceRules& rules);
 

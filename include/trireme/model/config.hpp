@@ -25,17 +25,18 @@ const char* to_string(kernels::ActivationKind kind);  // "gelu_new", the name in
 // let a model read longer texts than those of its original training. The wavelength is 2 pi / frequency.
 //   none     frequencies are not scaled
 //   linear   all frequencies are divided by `factor`
-//   llama3   frequencies with a wavelength above original_positions / low_frequency are divided by `factor`;
-//            frequencies with a wavelength below original_positions / high_frequency are not scaled; between
-//            the two bounds the frequency is interpolated
+//   llama3   frequencies with a wavelength above original_positions / low_frequency_factor are divided by
+//   `factor`;
+//            frequencies with a wavelength below original_positions / high_frequency_factor are not scaled;
+//            between the two bounds the frequency is interpolated
 struct RotaryConfig {
     enum class Scaling : std::uint8_t { none, linear, llama3 };
 
     double base = 10000;  // rope_theta in a config.json
     Scaling scaling = Scaling::none;
     double factor = 1;
-    double low_frequency = 1;          // low_freq_factor: wavelengths per original_positions
-    double high_frequency = 4;         // high_freq_factor: wavelengths per original_positions
+    double low_frequency_factor = 1;   // low_freq_factor: wavelengths per original_positions
+    double high_frequency_factor = 4;  // high_freq_factor: wavelengths per original_positions
     double original_positions = 8192;  // maximum tokens of a text in the original training
 
     friend bool operator==(const RotaryConfig&, const RotaryConfig&) = default;

@@ -40,11 +40,13 @@ public:
     // into the memory of a tile.
     std::size_t compute_tile_rows(device::DType dtype, std::size_t rows) const;
 
+    // Returns the maximum number of rows whose logits are in memory at a time.
+    std::size_t max_tile_rows(device::DType dtype) const;
+
 private:
     struct Requests;  // the results that a call must compute
     struct Tile;      // some of the rows with a target, and their logits
 
-    std::size_t max_tile_rows(device::DType dtype) const;
     void process_tiles(const Pass& pass, Weights weights, device::ConstTensor own_input,
                        const Requests& caller_requests, State& state, device::Arena& scratch) const;
     void process_tile(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,

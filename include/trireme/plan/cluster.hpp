@@ -97,6 +97,10 @@ struct Cluster {
     std::size_t count_nodes() const;
     // Returns the group of the device with rank `rank`. Throws BugError if `rank` is not below count_devices().
     const NodeGroup& find_group(std::size_t rank) const;
+    std::size_t find_node(std::size_t rank) const;  // nodes are numbered over all groups
+    // Returns the link of a message between two ranks, at a time when `leaving_messages` messages leave each
+    // node through its adapters.
+    layout::Link find_link(std::size_t a, std::size_t b, std::size_t leaving_messages = 1) const;
 };
 
 // Returns `cluster` with messages that take no time: neither on links and switches, nor on receiving ranks.

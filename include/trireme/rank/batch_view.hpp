@@ -6,18 +6,10 @@
 
 #include "trireme/data/batch.hpp"
 #include "trireme/model/layer.hpp"
-#include "trireme/setup/setup.hpp"
 #include "trireme/stage/batch_upload.hpp"
 #include "trireme/stage/predict.hpp"
 
 namespace trireme::rank {
-
-// Returns the number of targets (terms of the loss) of `visits`, which are visits to training samples. If the
-// job has no corpus, every row of a sample has a target.
-std::size_t count_targets(const setup::Job& job, const std::vector<plan::SampleVisit>& visits);
-
-// Returns the shape of `microbatch`, a micro-batch of training samples.
-stage::BatchShape make_batch_shape(const setup::Job& job, const plan::Microbatch& microbatch);
 
 class BatchView {
 public:

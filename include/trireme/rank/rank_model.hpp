@@ -89,7 +89,7 @@ public:
     device::GpuUploader* get_uploader(device::Stream& stream);
 
     // True if the reduction of a step's gradients into this rank's shards is complete.
-    bool has_summed(int step) const { return !is_idle() && stages_->has_summed(step); }
+    bool has_reduced_gradients(int step) const { return !is_idle() && stages_->has_reduced_gradients(step); }
     // Returns the sum of the losses of the step's micro-batches whose last stage this rank has executed. Only
     // the first rank of a team returns this sum; the other ranks return 0, so that each loss is counted once.
     double sum_own_losses(int step) const;

@@ -22,6 +22,7 @@ struct StageCost {
     double step = 0;    // duration of a STEP
 
     double compute_pass_time() const { return forward + backward_input + backward_weight; }
+    friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
 // The costs of a step.
@@ -30,7 +31,7 @@ public:
     // All micro-batches of a stage have equal costs. `stages` has one entry per stage.
     StepCosts(const std::vector<StageCost>& stages);
     // `costs` is indexed by [stage][micro-batch of the step]. The REDUCE and the STEP of a team have the costs
-    // of its first micro-batch in the stage. `empty_microbatches` is indexed by the micro-batch: no team
+    // of its last micro-batch in the stage. `empty_microbatches` is indexed by the micro-batch: no team
     // executes or sends a micro-batch without samples, so it costs nothing. It may be omitted if there is none.
     explicit StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches = {});
 

@@ -8,10 +8,10 @@
 
 namespace trireme::setup {
 
-// Returns the work of each layer on one rank for the largest micro-batch of a step, as if the layer were
-// divided evenly among the ranks of the smallest team. All layers have the recomputation of stage 0. Kernel
-// times are those of make_kernel_seconds() for rank 0. If that function is empty, kernel times follow from
-// FLOPs and bytes, in an arbitrary unit.
+// Returns the work of each layer on one rank for one micro-batch, as if the layer were divided evenly among the
+// ranks of the smallest team. Seconds are those of a micro-batch of mean shape, and bytes those of the largest
+// micro-batch. Kernel times are those of make_kernel_seconds() for rank 0. If that function is empty, kernel
+// times follow from FLOPs and bytes, in an arbitrary unit.
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
 // Returns the function that predicts the kernel times of a rank's device. The times come from --profile in a

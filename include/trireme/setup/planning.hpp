@@ -71,7 +71,7 @@ double predict_schedule_bubble(const plan::Plan& plan, int ranks);
 
 // Returns the maximum, over teams and stages, of the number of weight versions that a team keeps at a time. The
 // newest version counts, too.
-int max_weight_versions(const plan::Plan& plan);
+int find_max_weight_versions(const plan::Plan& plan);
 
 // Throws ConfigError unless `schedule` is the name of a schedule or of a file. Any name with a dot or a slash
 // counts as the name of a file, whether the file exists or not.

@@ -8,6 +8,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/config/config.hpp"
 #include "trireme/device/stream.hpp"
+#include "trireme/plan/cluster.hpp"
 
 namespace trireme::setup {
 
@@ -23,10 +24,11 @@ struct SimulatedDevices {
     std::string cluster;                 // name of the cluster
     std::vector<SimulatedDevice> kinds;  // one per group of nodes that ranks use, in the order of ranks
 
-    const SimulatedDevice& find_device(int rank) const;  // throws BugError if the rank has no device
-    double compute_total_flops() const;                  // per second, summed over all ranks
-    std::string list_names() const;                      // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
-    std::string list_counts() const;                     // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
+    std::size_t find_kind(int rank) const;  // index into `kinds`; throws BugError if the rank has no device
+    const SimulatedDevice& find_device(int rank) const { return kinds[find_kind(rank)]; }
+    double compute_total_flops() const;  // per second, summed over all ranks
+    std::string list_names() const;      // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
+    std::string list_counts() const;     // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
 };
 
 // Returns the devices of --cluster, or nothing if --cluster is not set. Throws ConfigError if --cluster is set
@@ -36,6 +38,10 @@ std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& 
 // Throws ConfigError if the file cannot be read or is no cluster file. Throws ConfigError, too, if the cluster
 // has fewer devices than `ranks`, or if a device has no FLOP rate for --dtype.
 SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks);
+
+// Reads --cluster. Throws ConfigError if the file cannot be read or is no cluster file, or has fewer devices
+// than `ranks`.
+plan::Cluster read_cluster(const std::string& path, int ranks);
 
 // Returns why the memory of the rank's device is too small for `bytes` bytes. Empty if it is large enough, or
 // if `devices` is empty.

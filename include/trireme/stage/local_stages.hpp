@@ -63,7 +63,7 @@ public:
     void add_step(StepWork work);
     // Returns true if all stages have executed the REDUCE of a step, and its gradient exchange is finished.
     // False without exchanges.
-    bool has_summed(int step) const;
+    bool has_reduced_gradients(int step) const;
     // Return the losses that the last stage has computed, by index of the micro-batch in the step. Empty if the
     // last stage is on other ranks. The step must have been added; take_outcomes() also forgets it.
     const std::map<int, model::LossState>& outcomes(int step) const;

@@ -45,8 +45,30 @@ struct PassVariant {
 StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassVariant& variant);
 
-// Returns the work ledger of a training pass (forward and backward). Its seconds have no meaning.
-device::Ledger predict_pass_work(const model::ModelConfig& config, const StageSpec& spec,
-                                 const BatchShape& shape, const PassVariant& variant);
+// A kernel call of a pass.
+struct PassKernel {
+    device::Cost cost;
+    bool is_block_matmul = false;  // a matmul with weights in a transformer block
+};
+
+// The work of a pass on one rank: the kernel calls in order, and what the rank sends to its tensor group.
+struct PassWork {
+    std::vector<PassKernel> kernels = {};
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t messages_sent = 0;
+};
+
+// The work of the training passes of a micro-batch. The two halves have no work with full recomputation, which
+// does not split backward passes.
+struct TrainingWork {
+    PassWork forward;
+    PassWork backward;
+    PassWork backward_input;
+    PassWork backward_weight;
+};
+
+// `variant.halves` is ignored.
+TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                       const PassVariant& variant);
 
 }  // namespace trireme::stage

@@ -9,7 +9,7 @@
 #include "trireme/config/config.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
-#include "trireme/plan/rank_profiles.hpp"
+#include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/setup/rank_memory.hpp"
 
@@ -32,20 +32,27 @@ struct MemoryFit {
     std::string description;
 };
 
+// A training step of a run on a corpus.
+struct StepForecast {
+    std::vector<plan::MicrobatchShape> microbatches;
+    std::vector<std::vector<double>> pass_seconds;  // [stage][micro-batch]: forward and backward
+    double seconds = 0;
+};
+
 // A plan and its predicted costs, time and memory.
 struct Forecast {
     model::ModelConfig model;
     plan::Plan plan;
-    std::vector<schedule::StageCost> costs;  // per stage
-    // Source of `costs`, which are then in seconds. If unset, `costs` are in the unit of --cost.
-    std::optional<plan::RankProfiles> profiles;
+    std::vector<schedule::StageCost> costs;  // per stage, of a micro-batch; the mean of those of a step
+    std::string unit = "cost units";         // of all times: "s" if costs are measured or predicted
+    std::string cost_source;                 // "measured with ..."; empty if the options state the costs
     std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch
-    schedule::StepTime step;                         // one training step, in the unit of `costs`
+    schedule::StepTime step;                         // the first training step
+    std::vector<StepForecast> steps;                 // empty unless a corpus and a cluster are given
     schedule::Prediction timeline;                   // one step, or several if steps overlap
     std::vector<std::size_t> parameters;    // per stage; a tied token table counts in each stage that has it
     std::size_t total_parameters = 0;       // of the model; a tied token table counts once
     std::vector<setup::RankMemory> memory;  // per rank; 0 bytes on an idle rank
-    std::size_t max_rows = 0;               // number of rows (tokens) of the largest micro-batch
     std::string assumption;                 // "micro-batches of 2 samples, ..."; empty if a corpus was read
     std::optional<MemoryFit> memory_fit;    // empty if no cluster is given
     std::string warning;                    // about idle ranks; empty if there is no warning

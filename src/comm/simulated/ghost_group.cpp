@@ -17,6 +17,8 @@ public:
     bool is_ghost() const override { return true; }
 
     RequestId start_send(device::ConstTensor tensor, int peer, Label) override {
+        traffic_.bytes_sent += tensor.bytes();
+        ++traffic_.messages_sent;
         return check(tensor.is_contiguous(), peer);
     }
     RequestId start_receive(device::Tensor tensor, int peer, Label) override {

@@ -60,11 +60,13 @@ void check_rotary(const ModelConfig& config) {
     require_positive("the base of the rotary positions", rotary.base);
     require_positive("the factor of the rotary positions", rotary.factor);
     if (rotary.scaling != RotaryConfig::Scaling::llama3) return;
-    require_positive("the low frequency factor of the rotary positions", rotary.low_frequency);
+    require_positive("the low frequency factor of the rotary positions", rotary.low_frequency_factor);
     require_positive("the number of original rotary positions", rotary.original_positions);
-    if (!std::isfinite(rotary.high_frequency) || rotary.high_frequency <= rotary.low_frequency) {
-        throw ConfigError(cat("the high frequency factor ", rotary.high_frequency,
-                              " of the rotary positions is not above the low one, ", rotary.low_frequency));
+    if (!std::isfinite(rotary.high_frequency_factor) ||
+        rotary.high_frequency_factor <= rotary.low_frequency_factor) {
+        throw ConfigError(cat("the high frequency factor ", rotary.high_frequency_factor,
+                              " of the rotary positions is not above the low one, ",
+                              rotary.low_frequency_factor));
     }
 }
 
@@ -110,10 +112,10 @@ void check_labels(const ModelConfig& config) {
 double scale_by_wavelength(double frequency, const RotaryConfig& rotary) {
     // Number of wavelengths in a text of `original_positions` tokens.
     const double wavelengths = rotary.original_positions * frequency / (2 * std::numbers::pi);
-    if (wavelengths < rotary.low_frequency) return frequency / rotary.factor;
-    if (wavelengths > rotary.high_frequency) return frequency;
-    const double unscaled_fraction =
-        (wavelengths - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
+    if (wavelengths < rotary.low_frequency_factor) return frequency / rotary.factor;
+    if (wavelengths > rotary.high_frequency_factor) return frequency;
+    const double unscaled_fraction = (wavelengths - rotary.low_frequency_factor) /
+                                     (rotary.high_frequency_factor - rotary.low_frequency_factor);
     return (1 - unscaled_fraction) * frequency / rotary.factor + unscaled_fraction * frequency;
 }
 

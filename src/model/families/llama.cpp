@@ -23,8 +23,8 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& rope, ModelCon
     if (type != "llama3") rope.reject(type_key, "Trireme knows default, linear and llama3");
     constexpr const char* original_key = "original_max_position_embeddings";
     config.rotary.scaling = RotaryConfig::Scaling::llama3;
-    config.rotary.low_frequency = rope.read_number("low_freq_factor");
-    config.rotary.high_frequency = rope.read_number("high_freq_factor");
+    config.rotary.low_frequency_factor = rope.read_number("low_freq_factor");
+    config.rotary.high_frequency_factor = rope.read_number("high_freq_factor");
     config.rotary.original_positions =
         fields.read_number(original_key, rope.read_number(original_key, static_cast<double>(config.positions)));
 }
@@ -87,8 +87,8 @@ Json make_rope_scaling_json(const RotaryConfig& rotary) {
         case RotaryConfig::Scaling::llama3:
             return {{"rope_type", "llama3"},
                     {"factor", rotary.factor},
-                    {"low_freq_factor", rotary.low_frequency},
-                    {"high_freq_factor", rotary.high_frequency},
+                    {"low_freq_factor", rotary.low_frequency_factor},
+                    {"high_freq_factor", rotary.high_frequency_factor},
                     {"original_max_position_embeddings", to_json_count(rotary.original_positions)}};
     }
     throw BugError("unknown scaling of rotary positions");

@@ -6,15 +6,15 @@
 namespace trireme::model {
 
 // Launches a matmul and adds its time and flops to stream.matmuls, or to stream.gpu_times unless that is null.
-// `whole_ratio` is the ratio of two numbers of flops: those that this rank would execute without resizing and
-// offloading, and those of `matmul`. The ratio is 1 for a normal matmul, above 1 if channels are skipped or
+// `full_flops_ratio` is the ratio of two numbers of flops: those that this rank would execute without resizing
+// and offloading, and those of `matmul`. The ratio is 1 for a normal matmul, above 1 if channels are skipped or
 // offloaded, and 0 for offloaded work of other ranks.
 template <class Op>
-void launch_matmul(device::Stream& stream, const Op& matmul, double whole_ratio) {
+void launch_matmul(device::Stream& stream, const Op& matmul, double full_flops_ratio) {
     const double seconds = kernels::launch(stream, matmul);
     const double flops = matmul.cost().flops;
-    if (stream.gpu_times) return stream.gpu_times->mark_as_matmul(flops, whole_ratio * flops);
-    stream.matmuls += {.seconds = seconds, .flops = flops, .full_flops = whole_ratio * flops};
+    if (stream.gpu_times) return stream.gpu_times->mark_as_matmul(flops, full_flops_ratio * flops);
+    stream.matmuls += {.seconds = seconds, .flops = flops, .full_flops = full_flops_ratio * flops};
 }
 
 }  // namespace trireme::model

@@ -82,7 +82,7 @@ void Projection::forward(const Pass& pass, Weights weights, device::ConstTensor 
         kernels::Linear matmul = make_forward_matmul(matrix, weights, input, output);
         matmul.activated_output = activation.tensor;
         matmul.activation = activation.kind;
-        launch_matmul(pass.stream, matmul, /*whole_ratio=*/1);
+        launch_matmul(pass.stream, matmul, /*full_flops_ratio=*/1);
     });
 }
 
@@ -94,7 +94,7 @@ void Projection::backward_input(const Pass& pass, Weights weights, device::Const
             make_backward_input_matmul(matrix, weights, grad_output, grad_input);
         matmul.activation_input = activation.tensor;
         matmul.activation = activation.kind;
-        launch_matmul(pass.stream, matmul, /*whole_ratio=*/1);
+        launch_matmul(pass.stream, matmul, /*full_flops_ratio=*/1);
     });
 }
 
@@ -102,7 +102,7 @@ void Projection::backward_weight(const Pass& pass, device::ConstTensor input, de
                                  const HelperStates& /*helper_states*/, Gradients gradients) const {
     for_each_matrix([&](const Matrix& matrix) {
         launch_matmul(pass.stream, make_backward_weight_matmul(matrix, input, grad_output, gradients),
-                      /*whole_ratio=*/1);
+                      /*full_flops_ratio=*/1);
     });
 }
 

@@ -62,7 +62,7 @@ device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, S
 
 device::ConstTensor gather_selected_input(const Pass& pass, device::ConstTensor input,
                                           const SelectedChannels& selected) {
-    const device::Tensor compact = allocate_compact_input_gradient(pass, input.rows, selected);
+    const device::Tensor compact = allocate_compact_input(pass, input.rows, selected);
     launch(pass.stream,
            kernels::GatherColumns{.input = input, .columns = selected.indices(), .output = compact});
     return compact;
@@ -70,7 +70,7 @@ device::ConstTensor gather_selected_input(const Pass& pass, device::ConstTensor 
 
 device::ConstTensor gather_selected_weight(const Pass& pass, device::ConstTensor weight,
                                            kernels::WeightAxes axes, const SelectedChannels& selected) {
-    const device::Tensor compact = allocate_compact_weight_gradient(pass, weight, axes, selected);
+    const device::Tensor compact = allocate_compact_weight(pass, weight, axes, selected);
     if (axes == kernels::WeightAxes::in_out) {
         launch(pass.stream,
                kernels::GatherRows{.input = weight, .rows = selected.indices(), .output = compact});
@@ -81,13 +81,12 @@ device::ConstTensor gather_selected_weight(const Pass& pass, device::ConstTensor
     return compact;
 }
 
-device::Tensor allocate_compact_input_gradient(const Pass& pass, std::size_t rows,
-                                               const SelectedChannels& selected) {
+device::Tensor allocate_compact_input(const Pass& pass, std::size_t rows, const SelectedChannels& selected) {
     return pass.scratch.tensor(pass.dtype, rows, selected.channels.size());
 }
 
-device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstTensor weight,
-                                                kernels::WeightAxes axes, const SelectedChannels& selected) {
+device::Tensor allocate_compact_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
+                                       const SelectedChannels& selected) {
     const std::size_t count = selected.channels.size();
     const bool is_in_out = axes == kernels::WeightAxes::in_out;
     return pass.scratch.tensor(weight.dtype, is_in_out ? count : weight.rows,

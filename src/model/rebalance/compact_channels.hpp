@@ -15,26 +15,28 @@ device::ConstTensor gather_selected_weight(const Pass& pass, device::ConstTensor
                                            kernels::WeightAxes axes,
                                            const SelectedChannels& selected);  // (count, out) or (out, count)
 
-// Return a compact, uninitialized tensor for an input or its gradient, (rows, count), or for a weight or its
-// gradient, (count, out) or (out, count). The latter has the type and axis order of `weight`, which has all
-// channels.
-device::Tensor allocate_compact_input_gradient(const Pass& pass, std::size_t rows,
-                                               const SelectedChannels& selected);
-device::Tensor allocate_compact_weight_gradient(const Pass& pass, device::ConstTensor weight,
-                                                kernels::WeightAxes axes, const SelectedChannels& selected);
+// Returns a compact, uninitialized tensor for an input or its gradient: (rows, count).
+device::Tensor allocate_compact_input(const Pass& pass, std::size_t rows, const SelectedChannels& selected);
+// Returns a compact, uninitialized tensor for a weight matrix or its gradient. It has the type of `weight`,
+// which is the matrix with all channels. Shape: (count, out) for WeightAxes::in_out, (out, count) for out_in.
+device::Tensor allocate_compact_weight(const Pass& pass, device::ConstTensor weight, kernels::WeightAxes axes,
+                                       const SelectedChannels& selected);
 
-// Expand compact gradients to all channels, with substitutes for the skipped channels (see Filling). With
-// Filling::same they also update the gradients that `selected` stores. expand_input_gradient() overwrites
-// `grad_input`. expand_weight_gradient() adds to `grad_weight`, the gradient of matrix `matrix_index` of the
-// projection.
+// Expand compact gradients to all channels. A skipped channel gets a substitute: see Filling. With
+// Filling::same, both functions also store the compact gradients in `selected`, for later substitutes.
+// expand_input_gradient() overwrites `grad_input`. expand_weight_gradient() adds to `grad_weight`, the gradient
+// of matrix `matrix_index` of the projection.
 void expand_input_gradient(const Pass& pass, device::ConstTensor compact, SelectedChannels& selected,
                            device::Tensor grad_input);
 void expand_weight_gradient(const Pass& pass, device::ConstTensor compact, kernels::WeightAxes axes,
                             SelectedChannels& selected, std::size_t matrix_index, device::Tensor grad_weight);
 
-// Write or add compact gradients of the offloaded channels J to the gradients of all channels, without changing
-// other channels. (With WeightAxes::out_in, grad_weight[:, J] takes the place of grad_weight[J].)
-//   grad_input[:, J] = compact      grad_input[:, J] += compact      grad_weight[J] += compact
+// Write or add compact gradients of the offloaded channels J to the gradients of all channels. The gradients of
+// other channels do not change.
+//   copy_into_input_gradient   grad_input[:, J] = compact
+//   add_to_input_gradient      grad_input[:, J] += compact
+//   add_to_weight_gradient     grad_weight[J] += compact       for WeightAxes::in_out
+//                              grad_weight[:, J] += compact    for WeightAxes::out_in
 void copy_into_input_gradient(const Pass& pass, device::ConstTensor compact, const SelectedChannels& offloaded,
                               device::Tensor grad_input);
 void add_to_input_gradient(const Pass& pass, device::ConstTensor compact, const SelectedChannels& offloaded,

@@ -7,7 +7,7 @@ namespace trireme::model {
 namespace {
 
 // See launch_matmul(). Without offloading, this rank would not compute these matmuls.
-constexpr double whole_ratio = 0;
+constexpr double full_flops_ratio = 0;
 
 // Returns the number of output channels of a matrix of the projection.
 std::size_t count_outputs(const HelperTask& task, const ParameterSpec& matrix) {
@@ -50,7 +50,7 @@ device::Tensor compute_output(const Pass& pass, const HelperTask& task, const He
                                       .weight = state.weights[matrix_index],
                                       .output = output.column_range(first_column, outputs),
                                       .axes = task.shape.axes},
-                      whole_ratio);
+                      full_flops_ratio);
     });
     return output;
 }
@@ -67,7 +67,7 @@ void add_output(const Pass& pass, const HelperTask& task, const HelperState& sta
                           .grad_input = output.column_range(first_column, outputs),
                           .axes = is_in_out ? kernels::WeightAxes::out_in : kernels::WeightAxes::in_out,
                           .accumulate = true},
-                      whole_ratio);
+                      full_flops_ratio);
     });
 }
 
@@ -82,7 +82,7 @@ device::Tensor compute_input_gradient(const Pass& pass, const HelperTask& task, 
                                          .grad_input = gradient,
                                          .axes = task.shape.axes,
                                          .accumulate = first_column > 0},  // the first matrix overwrites
-            whole_ratio);
+            full_flops_ratio);
     });
     return gradient;
 }
@@ -99,7 +99,7 @@ std::vector<device::Tensor> compute_weight_gradients(const Pass& pass, const Hel
                                           .grad_output = grad_output.column_range(first_column, outputs),
                                           .grad_weight = gradients[matrix_index],
                                           .axes = task.shape.axes},
-            whole_ratio);
+            full_flops_ratio);
     });
     return gradients;
 }

@@ -42,7 +42,7 @@ void RebalancedProjection::backward_input_kept(const Pass& pass, Weights weights
                                                device::ConstTensor grad_output, device::Tensor grad_input,
                                                SelectedChannels& kept) const {
     const device::ArenaScope scope(pass.scratch);
-    const device::Tensor compact_gradient = allocate_compact_input_gradient(pass, grad_input.rows, kept);
+    const device::Tensor compact_gradient = allocate_compact_input(pass, grad_input.rows, kept);
     for_each_matrix([&](const Matrix& matrix) {
         const device::ArenaScope matrix_scope(pass.scratch);
         kernels::LinearBackwardInput matmul =
@@ -63,7 +63,7 @@ void RebalancedProjection::backward_weight_kept(const Pass& pass, device::ConstT
         kernels::LinearBackwardWeight matmul =
             make_backward_weight_matmul(matrix, compact_input, grad_output, gradients);
         const device::Tensor grad_weight = matmul.grad_weight;
-        matmul.grad_weight = allocate_compact_weight_gradient(pass, grad_weight, axes(), kept);
+        matmul.grad_weight = allocate_compact_weight(pass, grad_weight, axes(), kept);
         launch(pass.stream, kernels::Fill{.output = matmul.grad_weight, .value = 0});
         launch_matmul(pass.stream, matmul, compute_whole_ratio(kept));
         expand_weight_gradient(pass, matmul.grad_weight, axes(), kept, matrix.index, grad_weight);
@@ -167,7 +167,7 @@ void RebalancedProjection::backward_with_returns(const Pass& pass, Weights weigh
     OffloadMessages messages(pass, offloaded_matmul);
     std::vector<device::Tensor> results;
     for (const OffloadedChannels& each : offloaded_matmul.offloaded) {
-        results.push_back(allocate_compact_input_gradient(pass, grad_input.rows, each.channels));
+        results.push_back(allocate_compact_input(pass, grad_input.rows, each.channels));
         messages.receive_result(each, results.back());
     }
     for (std::size_t t = 0; t < offloaded_matmul.helper_tasks.size(); ++t)
@@ -192,7 +192,7 @@ void RebalancedProjection::backward_weight(const Pass& pass, device::ConstTensor
     std::vector<device::Tensor> results;
     for (const OffloadedChannels& each : offloaded_matmul->offloaded) {
         for (const device::Tensor& grad_weight : grad_weights) {
-            results.push_back(allocate_compact_weight_gradient(pass, grad_weight, axes(), each.channels));
+            results.push_back(allocate_compact_weight(pass, grad_weight, axes(), each.channels));
             messages.receive_result(each, results.back());
         }
     }

@@ -260,12 +260,13 @@ AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size
     return reductions_[(reductions_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
-// Returns the costs of the first micro-batch that the team executes in the stage, or of the first one of the
-// stage if the team executes none.
+// Returns the costs of the last micro-batch that the team executes in the stage, or of micro-batch 0 if the
+// team executes none.
 const StageCost& AbstractMachine::find_step_cost(int team, int stage) const {
     const std::vector<int>& executors = shape_.executor[static_cast<std::size_t>(stage)];
-    const auto first = std::ranges::find(executors, team);
-    return costs_.find(stage, first == executors.end() ? 0 : static_cast<int>(first - executors.begin()));
+    const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();
+    const auto count = static_cast<int>(after_last - executors.begin());
+    return costs_.find(stage, std::max(0, count - 1));
 }
 
 double AbstractMachine::find_cost(int team, const Instruction& instruction) const {

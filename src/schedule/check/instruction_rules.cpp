@@ -94,7 +94,7 @@ int count_done(const InstructionContext& context, Op op, int stage) {
 RuleViolation find_repetition(const InstructionContext& context) {
     const Instruction& instruction = context.instruction();
     const auto& [op, stage, microbatch, age] = instruction;
-    const bool is_new = has_microbatch(op) ? !context.earlier_work.has_done_part(instruction)
+    const bool is_new = has_microbatch(op) ? !context.earlier_work.has_done_any_part(instruction)
                                            : count_done(context, op, stage) < context.shape.steps;
     if (is_new) return std::nullopt;
     const auto first = std::find_if(context.program().begin(), context.program().end(),
@@ -121,7 +121,7 @@ Alternatives find_forward_inputs(const InstructionContext& context) {
 Alternatives find_backward_inputs(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     const Instruction forward = {Op::forward, stage, microbatch};
-    if (!context.earlier_work.has_done_part(forward)) return {forward};
+    if (!context.earlier_work.has_done_any_part(forward)) return {forward};
     if (stage == context.shape.stages() - 1) return {};
     if (context.shape.find_executor(stage + 1, microbatch) != context.team) {
         return {{Op::receive_backward, stage, microbatch}};
@@ -139,7 +139,7 @@ Alternatives find_reduce_inputs(const InstructionContext& context) {
     for (int microbatch = first; microbatch < first + context.shape.microbatches; ++microbatch) {
         const Instruction weight = {Op::backward_weight, stage, microbatch};
         if (context.shape.find_executor(stage, microbatch) == context.team &&
-            !context.earlier_work.has_done_part(weight)) {
+            !context.earlier_work.has_done_any_part(weight)) {
             return {{Op::backward, stage, microbatch}, weight};
         }
     }
@@ -185,7 +185,7 @@ Alternatives find_missing_alternatives(const InstructionContext& context) {
             return {{Op::step, stage}};
     }
     const bool is_satisfied = std::any_of(needed.begin(), needed.end(), [&](const Instruction& alternative) {
-        return context.earlier_work.has_done_part(alternative);
+        return context.earlier_work.has_done_any_part(alternative);
     });
     return is_satisfied ? Alternatives{} : needed;
 }
@@ -216,7 +216,7 @@ RuleViolation find_early_release(const InstructionContext& context) {
     if (!releases_activations || stage + 1 == context.shape.stages()) return std::nullopt;
     const Instruction reader = {Op::backward_weight, stage + 1, microbatch};
     if (context.shape.find_executor(stage + 1, microbatch) != context.team ||
-        context.earlier_work.has_done_part(reader)) {
+        context.earlier_work.has_done_any_part(reader)) {
         return std::nullopt;
     }
     return cat(describe_position(context), ", gives back activations that ", to_string(reader),
@@ -243,7 +243,7 @@ RuleViolation find_other_weights_than_other_stages(const InstructionContext& con
     const int used_version = context.earlier_work.find_version(context.team, context.instruction());
     for (int other_stage = 0; other_stage < context.shape.stages(); ++other_stage) {
         const Instruction other_forward = {Op::forward, other_stage, microbatch};
-        if (!context.earlier_work.has_done_part(other_forward)) continue;
+        if (!context.earlier_work.has_done_any_part(other_forward)) continue;
         const int other_version = context.earlier_work.forward_version(other_stage, microbatch);
         if (other_version == used_version) continue;
         return cat(describe_position(context), ", uses the weights after update ", used_version, ", and ",

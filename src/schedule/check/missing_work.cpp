@@ -32,7 +32,7 @@ struct RecordedPrograms {
 Fault describe_missing_compute(const RecordedPrograms& programs, const std::string& names,
                                const Instruction& receive) {
     const int team = programs.shape.find_executor(receive.stage, receive.microbatch);
-    if (programs.done.has_done_part(receive)) {
+    if (programs.done.has_done_any_part(receive)) {
         const std::size_t position = programs.find_position(team, receive);
         return {team, position,
                 cat(describe_position(programs.all_programs, team, position),
@@ -44,7 +44,7 @@ Fault describe_missing_compute(const RecordedPrograms& programs, const std::stri
 }
 
 OptionalFault find_missing_compute(const RecordedPrograms& programs, int stage, int microbatch) {
-    const auto is_missing = [&](Op op) { return !programs.done.has_done_part({op, stage, microbatch}); };
+    const auto is_missing = [&](Op op) { return !programs.done.has_done_any_part({op, stage, microbatch}); };
     const auto describe = [&](Op op) { return to_string(Instruction{op, stage, microbatch}); };
     if (is_missing(Op::forward)) {
         return describe_missing_compute(programs, describe(Op::forward),
@@ -68,7 +68,7 @@ OptionalFault find_missing_compute(const RecordedPrograms& programs, int stage, 
 OptionalFault find_missing_send(const RecordedPrograms& programs, const Instruction& send) {
     const int team = programs.shape.find_executor(send.stage, send.microbatch);
     const int peer = find_peer(send, programs.shape);
-    if (peer == team || programs.done.has_done_part(send)) return std::nullopt;
+    if (peer == team || programs.done.has_done_any_part(send)) return std::nullopt;
     return Fault{
         team, programs.program_length(team),
         cat(describe_position(programs.all_programs, peer, programs.find_position(peer, find_receive(send))),

@@ -86,13 +86,21 @@ StepCosts::StepCosts(const std::vector<StageCost>& stages) {
 }
 
 StepCosts::StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches)
-    : costs_(std::move(costs)), empty_microbatches_(std::move(empty_microbatches)) {}
+    : costs_(std::move(costs)), empty_microbatches_(std::move(empty_microbatches)) {
+    const bool are_equal = std::ranges::all_of(costs_, [](const std::vector<StageCost>& stage) {
+        return std::ranges::count(stage, stage.front()) == std::ssize(stage);
+    });
+    if (!are_equal) return;
+    for (std::vector<StageCost>& stage : costs_) stage.resize(1);
+}
 
 bool StepCosts::fit_microbatches(int microbatches) const {
     const auto count = static_cast<std::size_t>(microbatches);
+    const auto have_size = [&](std::size_t size) {
+        return std::ranges::all_of(costs_, [&](const auto& stage) { return stage.size() == size; });
+    };
     return (empty_microbatches_.empty() || empty_microbatches_.size() == count) &&
-           (are_equal_for_all_microbatches() ||
-            std::ranges::all_of(costs_, [&](const auto& stage) { return stage.size() == count; }));
+           (have_size(1) || have_size(count));
 }
 
 bool StepCosts::has_empty_microbatches() const {

@@ -60,7 +60,7 @@ WorkRecord::WorkRecord(const PipelineShape& shape)
     }
 }
 
-bool WorkRecord::has_done_part(const Instruction& instruction) const {
+bool WorkRecord::has_done_any_part(const Instruction& instruction) const {
     return (done_bits_[pass_index(instruction.stage, instruction.microbatch)] &
             find_work_bits(instruction.op)) != 0;
 }

@@ -26,9 +26,9 @@ public:
     explicit WorkRecord(const PipelineShape& shape);
 
     // True if the instruction, or one half of it, was done. The instruction must have a micro-batch, and its
-    // stage and micro-batch must exist in the shape. A whole backward counts as both halves: has_done_part(2B0)
-    // is true after 2I0, and has_done_part(2I0) after 2B0.
-    bool has_done_part(const Instruction& instruction) const;
+    // stage and micro-batch must exist in the shape. A whole backward counts as both halves:
+    // has_done_any_part(2B0) is true after 2I0, and has_done_any_part(2I0) after 2B0.
+    bool has_done_any_part(const Instruction& instruction) const;
 
     // Adds the next instruction of the program of `team`, which must hold the stage. Work on a micro-batch must
     // not be added twice.

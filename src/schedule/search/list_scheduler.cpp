@@ -119,11 +119,11 @@ std::optional<Instruction> ListScheduler::choose_forward(int team) const {
 
 std::optional<Instruction> ListScheduler::choose_backward(int team) const {
     std::optional<Instruction> chosen;
-    const bool unsplit_backwards = rule_->teams[static_cast<std::size_t>(team)].unsplit_backwards;
+    const bool splits_no_backward = rule_->teams[static_cast<std::size_t>(team)].splits_no_backward;
     for (std::size_t h = holdings_.first_index(team); h < holdings_.end_index(team); ++h) {
         if (ready_work_[h].backwards.empty() || (chosen && !rule_->prefers_last_backward)) continue;
         const int stage = holdings_.all_holdings()[h].stage;
-        const bool splits = !unsplit_backwards && may_split_[static_cast<std::size_t>(stage)];
+        const bool splits = !splits_no_backward && may_split_[static_cast<std::size_t>(stage)];
         const Instruction backward{splits ? Op::backward_input : Op::backward, stage,
                                    ready_work_[h].backwards.top()};
         if (splits || !must_wait_for_next_stage(team, backward)) chosen = backward;

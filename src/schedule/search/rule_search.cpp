@@ -68,7 +68,7 @@ void RuleSearch::reduce_memory() {
     lower_common_limit();
     for (const TeamClass& team_class : team_classes_) {
         TeamRule rule = find_best_rule(team_class);
-        rule.unsplit_backwards = true;
+        rule.splits_no_backward = true;
         accept_if_no_worse(replace_rules(best_.rule, team_class, rule));
         lower_class_limit(team_class);
     }
@@ -156,7 +156,7 @@ TeamRule RuleSearch::change_rule_randomly(TeamRule rule, const TeamClass& team_c
             rule.delay_fraction = 0.25 * (draws[1] % 5);
             break;
         default:
-            rule.unsplit_backwards = !rule.unsplit_backwards;
+            rule.splits_no_backward = !rule.splits_no_backward;
     }
     rule.max_activations = std::clamp(rule.max_activations, 1, max_limit);
     return rule;

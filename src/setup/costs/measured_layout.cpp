@@ -77,7 +77,7 @@ std::vector<std::size_t> list_kinds(const plan::RankProfiles& profiles, const la
 // the programs of the teams that hold the stage need. A team's row buffers are divided among its `chunks`
 // stages.
 void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stage, std::size_t chunks,
-                            layout::StagePosition& position) {
+                            layout::StageProperties& position) {
     for (const int team : proved.shape.holders[stage]) {
         const auto t = static_cast<std::size_t>(team);
         const std::size_t buffers = count_row_buffers(proved.unroll_program(team), team, proved.shape);
@@ -89,12 +89,12 @@ void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stag
 
 // Returns the costs that the position of a stage adds to those of its layers. In an evaluation, a stage keeps
 // the micro-batch that it computes, and up to one micro-batch per slot whose output is being sent.
-layout::StagePosition make_stage_position(const plan::RankProfiles& profiles, const plan::Plan& trial,
-                                          std::size_t stage, std::size_t chunks) {
+layout::StageProperties make_stage_position(const plan::RankProfiles& profiles, const plan::Plan& trial,
+                                            std::size_t stage, std::size_t chunks) {
     const std::vector<layout::StageLayout>& stages = trial.layout.stages;
-    layout::StagePosition position{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
-                                   .recomputes = trial.recompute[stage] == plan::Recompute::full,
-                                   .kinds = list_kinds(profiles, stages[stage])};
+    layout::StageProperties position{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
+                                     .recomputes = trial.recompute[stage] == plan::Recompute::full,
+                                     .kinds = list_kinds(profiles, stages[stage])};
     if (stage + 1 < stages.size()) {
         position.link_to_next = find_slowest_link(profiles, stages[stage], stages[stage + 1]);
     }

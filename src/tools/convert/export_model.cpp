@@ -115,7 +115,7 @@ std::string join_type_names(const TypesByName& types) {
 }  // namespace
 
 ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-                         const ExportPlan& plan, Progress& progress) {
+                         const ExportOptions& plan, Progress& progress) {
     TypesByName types;
     for (const model::ParameterSpec& spec : specs)
         types.emplace(spec.name, plan.dtype.value_or(stored.find_original_type(spec)));

@@ -12,7 +12,7 @@
 
 namespace trireme::tools {
 
-struct ExportPlan {
+struct ExportOptions {
     std::filesystem::path folder;              // empty or missing; files appear when all are complete
     std::optional<archive::StoredType> dtype;  // of all tensors; if unset, each keeps its original type
     std::uint64_t shard_bytes = 0;             // maximum bytes of tensors per file
@@ -30,6 +30,6 @@ struct ExportFacts {
 // parameters. Throws ConfigError if the folder is not empty or cannot be written, and ResourceError if the
 // machine refuses.
 ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-                         const ExportPlan& plan, Progress& progress);
+                         const ExportOptions& plan, Progress& progress);
 
 }  // namespace trireme::tools

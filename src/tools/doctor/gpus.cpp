@@ -140,7 +140,7 @@ std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus, const std::s
     return states;
 }
 
-void fill_in_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported) {
+void complete_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported) {
     if (gpus.size() != reported.size()) return;
     for (std::size_t i = 0; i < gpus.size(); ++i) {
         if (!gpus[i].bus_id.empty()) continue;

@@ -54,6 +54,6 @@ std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus,
 // Completes `gpus` from `reported`, the GPUs that CUDA sees, in the same order. A GPU without a bus id gets the
 // model and the bus id that CUDA reports. If CUDA sees another number of GPUs, changes nothing, because it is
 // unknown which entries of the two lists match.
-void fill_in_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported);
+void complete_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported);
 
 }  // namespace trireme::tools::doctor

@@ -31,7 +31,7 @@ void add_cuda_facts(RankFacts& facts) {
     if (facts.gpus.empty() || !make_build_facts().has_cuda) return;
     const device::GpuSearch search = device::find_gpus();
     facts.cuda_complaint = search.complaint;
-    fill_in_from_cuda(facts.gpus, search.gpus);
+    complete_from_cuda(facts.gpus, search.gpus);
 }
 
 }  // namespace

@@ -88,26 +88,42 @@ std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageC
     return divided_costs;
 }
 
-// Makes a first forecast to find the GFLOP of each stage, and a second one with these GFLOP as costs.
-Forecast forecast_with_counted_costs(PlanConfig config) {
-    config.run.costs.stages = make_forecast(config).counted_costs;
+// Makes a first forecast to find the costs of each stage, and a second one with these costs in place of --cost.
+// A search for programs uses only --cost or --profile.
+Forecast forecast_with_costs(PlanConfig config, std::vector<schedule::StageCost> Forecast::*costs) {
+    config.run.costs.stages = make_forecast(config).*costs;
     return make_forecast(config);
 }
 
 // The result has a refusal if the candidate cannot be planned, or if a rank exceeds the memory of its device.
 ComparedSchedule forecast_schedule(PlanConfig config, const Candidate& candidate) {
     const bool has_layout_file = !config.run.layout.layout.empty();
-    const bool has_measured_costs = setup::uses_profile(config.run.costs);
     std::vector<schedule::StageCost>& costs = config.run.costs.stages;
-    const bool has_counted_costs = !has_measured_costs && costs.empty();
+    const bool has_predicted_costs = costs.empty() && !config.run.costs.cluster.empty();
+    const bool has_measured_costs = !has_predicted_costs && setup::uses_profile(config.run.costs);
+    const bool has_counted_costs = !has_predicted_costs && !has_measured_costs && costs.empty();
     config.run.schedule.schedule = candidate.schedule;
     config.run.schedule.chunks = has_layout_file ? 1 : candidate.chunks;
     if (!has_layout_file && !costs.empty()) costs = divide_costs(costs, candidate.chunks);
-    ComparedSchedule compared{.name = candidate.name(), .forecast = {}, .refusal = {}, .unit = "cost units"};
-    if (has_counted_costs) compared.unit = "GFLOP";
-    if (has_measured_costs) compared.unit = "s";
+    ComparedSchedule compared{.name = candidate.name()};
+    if (has_predicted_costs) {
+        compared.unit = "s";
+        compared.cost_origin = "predicted for the devices of --cluster";
+    } else if (has_measured_costs) {
+        compared.unit = "s";
+        compared.cost_origin = "as measured by --profile";
+    } else if (has_counted_costs) {
+        compared.unit = "GFLOP";
+        compared.cost_origin = "counted from the arithmetic of a micro-batch";
+    }
     try {
-        compared.forecast = has_counted_costs ? forecast_with_counted_costs(config) : make_forecast(config);
+        if (has_counted_costs) {
+            compared.forecast = forecast_with_costs(config, &Forecast::counted_costs);
+        } else if (has_predicted_costs && candidate.schedule == schedule::searched_schedule_name) {
+            compared.forecast = forecast_with_costs(config, &Forecast::costs);
+        } else {
+            compared.forecast = make_forecast(config);
+        }
         if (compared.forecast->memory_fit && !compared.forecast->memory_fit->fits)
             throw ConfigError(compared.forecast->memory_fit->description);
     } catch (const ConfigError& refusal) {
@@ -161,11 +177,12 @@ std::string format_row(const ComparedSchedule& compared, std::size_t name_width)
     const Forecast& forecast = *compared.forecast;
     const std::optional<double> closed_form = compute_closed_form_bubble(forecast.plan, forecast.costs);
     const auto [max_idle_fraction, worst_rank] = find_worst_idle(forecast);
-    return fmt::format(
-        "{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n", compared.name,
-        name_width, forecast.step.seconds, find_min_step_time(forecast), 100 * compute_bubble(forecast),
-        closed_form ? fmt::format("{:.1f} %", 100 * *closed_form) : "-", 100 * max_idle_fraction,
-        fmt::format("({})", worst_rank), setup::max_weight_versions(forecast.plan), format_memory(forecast));
+    return fmt::format("{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n",
+                       compared.name, name_width, forecast.step.seconds, find_min_step_time(forecast),
+                       100 * compute_bubble(forecast),
+                       closed_form ? fmt::format("{:.1f} %", 100 * *closed_form) : "-", 100 * max_idle_fraction,
+                       fmt::format("({})", worst_rank), setup::find_max_weight_versions(forecast.plan),
+                       format_memory(forecast));
 }
 
 std::string format_number(double number) { return fmt::format("{:.4g}", number); }
@@ -189,10 +206,7 @@ std::string format_costs(const std::vector<schedule::StageCost>& costs) {
 
 // Returns a line with the unit and the origin of the costs, and the costs of one schedule.
 std::string describe_costs(const ComparedSchedule& compared) {
-    const char* const origin = compared.unit == "s"       ? "as measured by --profile"
-                               : compared.unit == "GFLOP" ? "counted from the arithmetic of a micro-batch"
-                                                          : "as --cost says";
-    return fmt::format("costs are in {}, {}: {} for {}\n", compared.unit, origin,
+    return fmt::format("costs are in {}, {}: {} for {}\n", compared.unit, compared.cost_origin,
                        format_costs(compared.forecast->costs), compared.name);
 }
 
@@ -261,7 +275,7 @@ std::string to_json(const std::vector<ComparedSchedule>& schedules) {
             const std::optional<double> closed_form =
                 compute_closed_form_bubble(compared.forecast->plan, compared.forecast->costs);
             if (closed_form) row["closed_form_bubble"] = *closed_form;
-            row["weight_versions"] = setup::max_weight_versions(compared.forecast->plan);
+            row["weight_versions"] = setup::find_max_weight_versions(compared.forecast->plan);
             row["peak_bytes"] = find_peak_bytes(*compared.forecast);
         } else {
             row["refused"] = compared.refusal;
@@ -279,7 +293,7 @@ std::string to_csv(const std::vector<ComparedSchedule>& schedules) {
         text += fmt::format("{},{},{},{},{},{},{},{}\n", compared.name, compared.unit,
                             compared.forecast->step.seconds, find_min_step_time(*compared.forecast),
                             compute_bubble(*compared.forecast), find_worst_idle(*compared.forecast).first,
-                            setup::max_weight_versions(compared.forecast->plan),
+                            setup::find_max_weight_versions(compared.forecast->plan),
                             *std::max_element(bytes.begin(), bytes.end()));
     }
     return text;

@@ -1,91 +1,30 @@
 #include <algorithm>
-#include <vector>
 
+#include "tools/plan/forecast_costs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/model/config.hpp"
-#include "trireme/schedule/predict.hpp"
 #include "trireme/setup/batch_advice.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/model_choice.hpp"
-#include "trireme/setup/model_flops.hpp"
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/simulated_device.hpp"
-#include "trireme/setup/stage_costs.hpp"
-#include "trireme/stage/predict.hpp"
-#include "trireme/tools/show_plan.hpp"
+#include "trireme/setup/stage_work.hpp"
+#include "trireme/setup/step_shapes.hpp"
 
 namespace trireme::tools {
 namespace {
 
-// Returns the cost in GFLOP of a whole layer for one micro-batch. A matmul with weights costs the same in the
-// forward pass, for the gradient of its input, and for the gradient of its weights. Attention also has two
-// matmuls without weights per sample (Q by K, and scores by V). Each of them has two gradient matmuls, for its
-// two operands. Both operands are activations, so all four gradient matmuls belong to backward_input.
-schedule::StageCost count_layer_cost(const model::Layer& layer, const model::ModelConfig& model,
-                                     const stage::BatchShape& microbatch) {
-    constexpr double gflop_per_flop = 1e-9;
-    double square_length_sum = 0;
-    for (const kernels::Segment& segment : microbatch.segments)
-        square_length_sum += static_cast<double>(segment.length) * static_cast<double>(segment.length);
-    const double weight_gflop = gflop_per_flop * 2 *
-                                static_cast<double>(setup::count_matmul_parameters(layer, model)) *
-                                static_cast<double>(microbatch.rows);
-    const bool is_attention = std::holds_alternative<model::AttentionHalf>(layer);
-    const double attention_gflop =
-        is_attention ? gflop_per_flop * 4 * static_cast<double>(model.width) * square_length_sum : 0;
-    return {.forward = weight_gflop + attention_gflop,
-            .backward_input = weight_gflop + 2 * attention_gflop,
-            .backward_weight = weight_gflop};
-}
-
-// Returns, per stage, the GFLOP of one rank for one micro-batch. The rank belongs to the smallest replica of
-// the stage, and shares are assumed to be even. Messages and updates cost nothing. The cost of attention
-// includes the pairs of tokens that a causal mask hides, as the MFU does.
-std::vector<schedule::StageCost> count_costs(const model::ModelConfig& model, const layout::Layout& layout,
-                                             const stage::BatchShape& microbatch) {
-    const std::vector<model::Layer> layers = build_layers(model);
-    std::vector<schedule::StageCost> costs;
-    for (const layout::StageLayout& stage : layout.stages) {
-        std::size_t min_ranks = stage.replicas.front().ranks.size();
-        for (const layout::ReplicaLayout& replica : stage.replicas)
-            min_ranks = std::min(min_ranks, replica.ranks.size());
-        const double rank_fraction = 1 / static_cast<double>(min_ranks);
-        schedule::StageCost stage_cost{.forward = 0, .backward_input = 0, .backward_weight = 0};
-        for (std::size_t layer = stage.layers.begin; layer < stage.layers.end(); ++layer) {
-            const schedule::StageCost layer_cost = count_layer_cost(layers[layer], model, microbatch);
-            stage_cost.forward += rank_fraction * layer_cost.forward;
-            stage_cost.backward_input += rank_fraction * layer_cost.backward_input;
-            stage_cost.backward_weight += rank_fraction * layer_cost.backward_weight;
-        }
-        costs.push_back(stage_cost);
-    }
-    return costs;
-}
-
-// The inputs of a forecast.
-struct ForecastInputs {
-    model::ModelConfig model;
-    plan::Plan plan;
-    device::DType dtype = device::DType::f32;
-    // The largest micro-batch of a training step. With a corpus, also the largest one of an evaluation.
-    std::vector<stage::BatchShape> largest_microbatches;
-    std::string assumption;  // see Forecast
-};
-
-// Returns the shape of the largest micro-batch of a step if all samples have the maximum length. Throws
-// ConfigError if --batch or --max-length is too large.
+// Returns the shape of a micro-batch whose samples all have the maximum length. Throws ConfigError if
+// --max-length is too large.
 stage::BatchShape make_assumed_microbatch(const config::RunConfig& run, const model::ModelConfig& model,
-                                          const plan::Plan& plan) {
-    setup::check_batch_size(run);
+                                          std::size_t samples) {
     const std::size_t length =
         model.reads_images() ? model.positions : setup::compute_max_sample_length(run, model);
-    const auto microbatches = static_cast<std::size_t>(plan.microbatches());
-    const std::size_t samples = (run.run.batch + microbatches - 1) / microbatches;
     stage::BatchShape shape;
     for (std::size_t s = 0; s < samples; ++s) {
         shape.segments.push_back({.begin = shape.rows, .length = length});
@@ -109,10 +48,13 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
                           .plan = {},
                           .dtype = setup::to_dtype(run.precision.dtype),
                           .largest_microbatches = {},
+                          .steps = {},
                           .assumption = {}};
     inputs.plan = setup::plan_run(run, inputs.model, ranks);
     check_batch_is_enough(run.run.batch, inputs.plan, setup::make_plan_request(run));
-    inputs.largest_microbatches.push_back(make_assumed_microbatch(run, inputs.model, inputs.plan));
+    setup::check_batch_size(run);
+    inputs.largest_microbatches.push_back(make_assumed_microbatch(
+        run, inputs.model, setup::count_microbatch_samples(run.run.batch, inputs.plan)));
     inputs.assumption = describe_assumed_batch(inputs.model, inputs.largest_microbatches.front());
     inputs.plan = setup::fit_to_memory_limit(std::move(inputs.plan),
                                              {.config = run,
@@ -121,24 +63,30 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
                                               .ranks = ranks,
                                               .dtype = inputs.dtype,
                                               .largest_microbatches = inputs.largest_microbatches});
+    inputs.steps.emplace_back();
+    for (const std::vector<plan::SampleVisit>& samples :
+         cut_into_microbatches(std::vector<plan::SampleVisit>(run.run.batch),
+                               static_cast<std::size_t>(inputs.plan.microbatches())))
+        inputs.steps.front().push_back(
+            setup::count_shape(make_assumed_microbatch(run, inputs.model, samples.size())));
     return inputs;
 }
 
-ForecastInputs make_inputs_with_corpus(config::RunConfig run, int ranks) {
-    run.run.steps = 1;  // the number of steps does not change the forecast
+// `steps` is the number of steps to forecast.
+ForecastInputs make_inputs_with_corpus(config::RunConfig run, int ranks, std::size_t steps) {
+    run.run.steps = 1;  // the number of steps does not change the plan
     setup::Setup setup = setup::set_up(run, ranks);
-    return {.model = std::move(setup.job.model),
-            .plan = std::move(setup.current.plan),
-            .dtype = setup.job.dtype,
-            .largest_microbatches = std::move(setup.current.largest_microbatches),
-            .assumption = {}};
-}
-
-// Sets the members `profiles`, `costs` and `counted_costs` of the forecast.
-void add_costs(const config::RunConfig& run, const ForecastInputs& inputs, Forecast& forecast) {
-    if (setup::uses_profile(run.costs)) forecast.profiles = setup::read_fitting_profiles(run, inputs.model);
-    forecast.costs = setup::compute_costs(run, inputs.model, inputs.plan);
-    forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
+    ForecastInputs inputs{.model = setup.job.model,
+                          .plan = setup.current.plan,
+                          .dtype = setup.job.dtype,
+                          .largest_microbatches = setup.current.largest_microbatches,
+                          .steps = std::vector<std::vector<plan::MicrobatchShape>>(steps),
+                          .assumption = {}};
+    for (std::size_t step = 0; step < steps; ++step) {
+        for (const stage::BatchShape& shape : list_step_shapes(setup.job, inputs.plan, step))
+            inputs.steps[step].push_back(setup::count_shape(shape));
+    }
+    return inputs;
 }
 
 // Returns the number of ranks of the job: --ranks with --partition pipedream, otherwise the number of ranks
@@ -198,8 +146,7 @@ MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
 
 // Predicts one step. If steps overlap, predicts enough steps to show how the pipeline fills, runs full and
 // drains.
-schedule::Prediction predict_timeline(const plan::ProvedPrograms& training,
-                                      const std::vector<schedule::StageCost>& costs) {
+schedule::Prediction predict_timeline(const plan::ProvedPrograms& training, const schedule::StepCosts& costs) {
     schedule::PipelineShape shape = training.shape;
     // Enough micro-batches to fill the pipeline, to keep it full for a step, and to drain it.
     const int shown_microbatches = 2 * shape.stages() + shape.microbatches;
@@ -220,14 +167,13 @@ Forecast make_forecast(const PlanConfig& config) {
     std::optional<setup::SimulatedDevices> devices;
     if (!run.costs.cluster.empty()) devices = setup::read_cluster_devices(run, ranks);
     run.costs.cluster.clear();  // the plan does not depend on the cluster
-    ForecastInputs inputs =
-        run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks) : make_inputs_with_corpus(run, ranks);
+    const std::size_t steps = devices && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
+    ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
+                                                    : make_inputs_with_corpus(run, ranks, steps);
     Forecast forecast;
-    add_costs(run, inputs, forecast);
-    forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, forecast.costs);
-    forecast.timeline = predict_timeline(inputs.plan.training, forecast.costs);
-    for (const stage::BatchShape& shape : inputs.largest_microbatches)
-        forecast.max_rows = std::max(forecast.max_rows, shape.rows);
+    const schedule::StepCosts costs = add_costs(run, config.run.costs.cluster, ranks, inputs, forecast);
+    forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
+    forecast.timeline = predict_timeline(inputs.plan.training, costs);
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);
     forecast.total_parameters = count_parameters(inputs.model);
     forecast.memory = predict_memory(inputs, run, ranks);

@@ -18,8 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string describe_unit(const Forecast& forecast) { return forecast.profiles ? "s" : "cost units"; }
-
 // Returns the team index of each rank, or -1 for an idle rank.
 std::vector<int> find_teams_of_ranks(const Forecast& forecast) {
     return setup::find_teams_of_ranks(forecast.plan.teams, forecast.memory.size());
@@ -76,38 +74,8 @@ std::string format_recomputation(const plan::Plan& plan) {
     return fmt::format("recompute   {}\n", are_equal ? to_string(plan.recompute.front()) : recomputations);
 }
 
-// Describes the machines of the ranks 0 to rank_count - 1: "1 thread of Intel Xeon". If the ranks have several
-// kinds of machines, each kind is followed by its ranks: "1 thread of Intel Xeon (ranks 0-3) and ...".
-std::string describe_machines(const plan::RankProfiles& profiles, std::size_t rank_count) {
-    std::string text;
-    for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
-        std::vector<int> ranks;
-        for (int rank = 0; rank < static_cast<int>(rank_count); ++rank) {
-            if (profiles.find_kind(rank) == kind) ranks.push_back(rank);
-        }
-        if (ranks.empty()) continue;
-        const plan::Profile& profile = profiles.kinds[kind];
-        const std::string rank_list =
-            ranks.size() == rank_count ? "" : fmt::format(" ({})", layout::ranks_to_string(ranks));
-        text += fmt::format("{}{} thread{} of {}{}", text.empty() ? "" : " and ", profile.threads,
-                            profile.threads == 1 ? "" : "s", profile.machine, rank_list);
-    }
-    return text;
-}
-
-// Describes how the costs were measured. Warns if the measured micro-batch and the largest micro-batch of the
-// plan have different numbers of rows. Returns an empty text if the costs were not measured.
-std::string describe_costs(const Forecast& forecast) {
-    if (!forecast.profiles) return "";
-    const plan::Profile& profile =
-        forecast.profiles->kinds.front();  // all kinds were measured with the same micro-batch
-    const std::string warning =
-        profile.tokens == forecast.max_rows
-            ? ""
-            : fmt::format("; here there are up to {}: measure these", format_with_commas(forecast.max_rows));
-    return fmt::format("costs       measured with {} rows in a micro-batch of {}, {}, {}{}\n",
-                       format_with_commas(profile.tokens), profile.samples, profile.dtype,
-                       describe_machines(*forecast.profiles, forecast.memory.size()), warning);
+std::string describe_cost_source(const Forecast& forecast) {
+    return forecast.cost_source.empty() ? "" : fmt::format("costs       {}\n", forecast.cost_source);
 }
 
 std::string describe_assumption(const Forecast& forecast) {
@@ -120,6 +88,16 @@ std::string describe_decisions_file(const Forecast& forecast) {
     return fmt::format(
         "decisions   the plans of {} come later and are not shown; `trireme train --dry-run` tries them all\n",
         forecast.decisions_file);
+}
+
+// Returns the range of the predicted seconds if there are several steps.
+std::string format_steps(const Forecast& forecast) {
+    if (forecast.steps.size() < 2) return "";
+    double sum = 0;
+    for (const StepForecast& step : forecast.steps) sum += step.seconds;
+    const auto [shortest, longest] = std::ranges::minmax(forecast.steps, {}, &StepForecast::seconds);
+    return fmt::format("steps       1 to {}: {:g} s on average, {:g} to {:g} s\n", forecast.steps.size(),
+                       sum / static_cast<double>(forecast.steps.size()), shortest.seconds, longest.seconds);
 }
 
 std::string format_bubble(const Forecast& forecast) {
@@ -214,14 +192,41 @@ Json make_prediction_json(const Forecast& forecast) {
         idle.push_back(find_idle_time(forecast, team));
         activations.push_back(compute_peak_activations(forecast, team));
     }
-    return {{"unit", describe_unit(forecast)},
+    return {{"unit", forecast.unit},
             {"seconds", forecast.step.seconds},
             {"idle", idle},
             {"bubble", compute_bubble(forecast)},
             {"peak_activations", activations},
             {"peak_bytes", bytes},
             {"memory_bytes", make_memory_json(forecast)},
-            {"weight_versions", setup::max_weight_versions(forecast.plan)}};
+            {"weight_versions", setup::find_max_weight_versions(forecast.plan)}};
+}
+
+// Returns a list of the steps, with their micro-batches. `replicas` has the replica of each stage that executes
+// the micro-batch, and `seconds` the time of its passes in each stage.
+Json list_steps(const Forecast& forecast) {
+    const schedule::PipelineShape& shape = forecast.plan.training.shape;
+    Json steps = Json::array();
+    for (std::size_t k = 0; k < forecast.steps.size(); ++k) {
+        const StepForecast& step = forecast.steps[k];
+        Json microbatches = Json::array();
+        for (std::size_t m = 0; m < step.microbatches.size(); ++m) {
+            Json replicas = Json::array();
+            Json seconds = Json::array();
+            for (std::size_t s = 0; s < step.pass_seconds.size(); ++s) {
+                const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(m));
+                replicas.push_back(std::ranges::find(shape.holders[s], team) - shape.holders[s].begin());
+                seconds.push_back(step.pass_seconds[s][m]);
+            }
+            microbatches.push_back({{"samples", step.microbatches[m].samples},
+                                    {"rows", step.microbatches[m].rows},
+                                    {"replicas", std::move(replicas)},
+                                    {"seconds", std::move(seconds)}});
+        }
+        steps.push_back(
+            {{"step", k + 1}, {"seconds", step.seconds}, {"micro_batches", std::move(microbatches)}});
+    }
+    return steps;
 }
 
 }  // namespace
@@ -239,13 +244,13 @@ std::string make_title(const Forecast& forecast) {
 std::string to_string(const Forecast& forecast) {
     const plan::Plan& plan = forecast.plan;
     return make_title(forecast) + fmt::format(", plan {}\n\n", compute_hash(plan)) + to_string(plan.layout) +
-           '\n' + format_parameters(forecast) + format_recomputation(plan) + describe_costs(forecast) +
+           '\n' + format_parameters(forecast) + format_recomputation(plan) + describe_cost_source(forecast) +
            describe_assumption(forecast) + describe_decisions_file(forecast) + '\n' +
            draw_grid(forecast.timeline) +
-           fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, describe_unit(forecast),
+           fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, forecast.unit,
                        describe_costs(forecast.costs)) +
-           format_bubble(forecast) + format_warning(forecast) + format_memory_fit(forecast) +
-           format_ranks(forecast);
+           format_steps(forecast) + format_bubble(forecast) + format_warning(forecast) +
+           format_memory_fit(forecast) + format_ranks(forecast);
 }
 
 std::string to_json(const Forecast& forecast) {
@@ -260,6 +265,7 @@ std::string to_json(const Forecast& forecast) {
                {"prediction", make_prediction_json(forecast)}};
     if (forecast.memory_fit)
         value["fit"] = {{"fits", forecast.memory_fit->fits}, {"words", forecast.memory_fit->description}};
+    if (!forecast.steps.empty()) value["steps"] = list_steps(forecast);
     if (!forecast.warning.empty()) value["warning"] = forecast.warning;
     if (!plan.training.are_steps_independent())
         value["prologue"] = list_programs_of_ranks(forecast, plan.training.prologue);

@@ -94,7 +94,7 @@ protected:
     fs::path folder_;
     model::ModelConfig config_ = checkpoint::small_config();
     WholeState whole_{checkpoint::specs_of(config_), 2};
-    SavingPlan plan_;
+    SavingConfig plan_;
 };
 
 TEST_F(BackgroundSave, StoresTheStateFromBeforeLaterUpdates) {

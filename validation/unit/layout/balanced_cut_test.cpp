@@ -25,7 +25,7 @@ std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
     return layers;
 }
 
-BalanceRules stages(std::size_t count) { return {.stages = std::vector<StagePosition>(count)}; }
+BalanceRules stages(std::size_t count) { return {.stages = std::vector<StageProperties>(count)}; }
 
 template <class Loads>
 std::string refusal(const Loads& loads, const BalanceRules& rules) {
@@ -113,7 +113,7 @@ TEST(BalancedCuts, RejectMoreStagesThanLayers) {
 // Computes the seconds of a stage layer by layer, as the header defines them; `never` above the memory limit.
 double predict_seconds(const std::vector<LayerLoad>& layers, const BalanceRules& rules, std::size_t stage,
                        std::size_t begin, std::size_t end) {
-    const StagePosition& place = rules.stages[stage];
+    const StageProperties& place = rules.stages[stage];
     double seconds = 0;
     std::size_t held = 0;
     std::size_t kept = 0;

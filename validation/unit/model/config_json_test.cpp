@@ -220,8 +220,8 @@ TEST(ConfigJson, ReadsEveryFormOfRotarySettings) {
     EXPECT_EQ(rotary_of(unsaid_length), (RotaryConfig{.base = 7000,
                                                       .scaling = RotaryConfig::Scaling::llama3,
                                                       .factor = 8,
-                                                      .low_frequency = 2,
-                                                      .high_frequency = 3,
+                                                      .low_frequency_factor = 2,
+                                                      .high_frequency_factor = 3,
                                                       .original_positions = 24}));
 }
 

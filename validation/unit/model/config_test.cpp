@@ -147,7 +147,7 @@ TEST(Model, RejectsFractionsAndScalesOutOfRange) {
               "the epsilon of the norms is 0; it must be a number above 0");
     EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.rotary.base = -1; }),
               "the base of the rotary positions is -1; it must be a number above 0");
-    EXPECT_EQ(complaint("llama-1b", [](auto& m) { m.rotary.high_frequency = 1; }),
+    EXPECT_EQ(complaint("llama-1b", [](auto& m) { m.rotary.high_frequency_factor = 1; }),
               "the high frequency factor 1 of the rotary positions is not above the low one, 1");
 }
 

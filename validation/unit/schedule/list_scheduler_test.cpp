@@ -92,7 +92,7 @@ TEST(ListScheduler, DelaysWeightHalvesIfOtherWorkArrivesSoonEnough) {
 TEST(ListScheduler, KeepsBackwardsUnsplitWhereRequired) {
     const TeamRule rule{.max_activations = 3};
     ListRule first_unsplit = for_all(2, rule);
-    first_unsplit.teams[0].unsplit_backwards = true;
+    first_unsplit.teams[0].splits_no_backward = true;
     Case unsplit = two_stages;
     unsplit.may_split = false;
 

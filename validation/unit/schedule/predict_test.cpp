@@ -138,15 +138,14 @@ TEST(Predict, OverlapsReductionsWithComputeOfOtherStages) {
 
 TEST(Predict, UsesTheCostsOfEachMicrobatch) {
     const StepCosts costs(
-        {{{.forward = 1, .send = 2}, {.forward = 3, .send = 1}}, {{.forward = 5}, {.forward = 7}}});
-
+        CostTable{{{.forward = 1, .send = 2}, {.forward = 3, .send = 1}}, {{.forward = 5}, {.forward = 7}}});
     PipelineShape shape = make_grid_shape(2, 1, 1, 2, false);
     shape.slots = 2;  // no team waits for a buffer
 
     const Prediction prediction = predict(two_forwards(), shape, costs);
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 1-4");
-    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 8-15");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 9-16");  // posts its receive after 1F0
 }
 
 // Micro-batch 0 of step 1 is micro-batch 2 of the programs.
@@ -197,11 +196,11 @@ TEST(Predict, RequiresCostsOfEveryStageAndMicrobatch) {
     EXPECT_EQ(catch_message<BugError>(
                   [] { predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), make_costs(1, {})); }),
               "costs of 1 stages for 2");
-    EXPECT_EQ(
-        catch_message<BugError>([] {
-            predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), StepCosts(CostTable{{{}, {}}, {{}}}));
-        }),
-        "the costs are not those of 2 micro-batches");
+    EXPECT_EQ(catch_message<BugError>([] {
+                  predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false),
+                          StepCosts(CostTable{{{}, {.forward = 2}}, {{}}}));
+              }),
+              "the costs are not those of 2 micro-batches");
 }
 
 }  // namespace

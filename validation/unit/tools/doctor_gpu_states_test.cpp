@@ -106,10 +106,10 @@ TEST(GpuStates, SurviveConversionToJsonAndBack) {
 TEST(CudaFacts, FillInWhatTheSystemHides) {
     std::vector<Gpu> gpus{{"NVIDIA device", "0"}, second};
 
-    fill_in_from_cuda(gpus, {{.name = "H100", .bus_id = first_gpu}});
+    complete_from_cuda(gpus, {{.name = "H100", .bus_id = first_gpu}});
     EXPECT_EQ(gpus[0].bus_id, "");  // CUDA reports another number of GPUs
 
-    fill_in_from_cuda(gpus, {{.name = "H100", .bus_id = first_gpu}, {.name = "other", .bus_id = first_gpu}});
+    complete_from_cuda(gpus, {{.name = "H100", .bus_id = first_gpu}, {.name = "other", .bus_id = first_gpu}});
     EXPECT_EQ(gpus, (std::vector<Gpu>{{"H100", "0", first_gpu}, second}));
 }
 

@@ -1,0 +1,115 @@
+// The kernels of a stage's passes as functions of the shape of a micro-batch, and the time that they take.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/plan/kernel_times.hpp"
+
+namespace trireme::plan {
+
+// The counts of a micro-batch that determine the cost of its passes.
+struct MicrobatchShape {
+    std::size_t samples = 0;
+    std::size_t rows = 0;               // tokens, with padding
+    std::size_t tokens = 0;             // without padding
+    std::size_t square_length_sum = 0;  // sum over the samples of tokens^2, without padding
+    std::size_t predicted_rows = 0;     // rows with a target
+
+    friend auto operator<=>(const MicrobatchShape&, const MicrobatchShape&) = default;
+};
+
+// Returns the mean of each count, rounded down. `shapes` must not be empty.
+MicrobatchShape compute_mean_shape(const std::vector<MicrobatchShape>& shapes);
+
+// A quantity that is a linear function of the counts of a shape.
+struct LinearQuantity {
+    static constexpr std::size_t terms = 6;
+
+    // Factors of 1 and of the counts, in the order of the fields of MicrobatchShape.
+    std::array<double, terms> factors = {};
+
+    double evaluate(const MicrobatchShape& shape) const;
+    friend bool operator==(const LinearQuantity&, const LinearQuantity&) = default;
+};
+
+// A kernel that a pass calls for every micro-batch.
+struct KernelFormula {
+    std::string kernel;  // "linear"
+    std::size_t calls = 1;
+    LinearQuantity flops = {};
+    LinearQuantity bytes = {};
+    std::array<LinearQuantity, 3> matmul =
+        {};                        // rows, columns and depth; zeros if the kernel has no single matmul
+    bool is_block_matmul = false;  // a matmul with weights in a transformer block
+    bool is_in_tiles = false;      // the rows with a target are processed in tiles, with one call per tile
+    bool is_for_partial_targets = false;  // called only if some rows have no target
+
+    // True if the two formulas differ in the number of calls at most.
+    bool is_same_call(const KernelFormula& other) const;
+};
+
+// A pass of one micro-batch through a stage on one rank.
+struct PassFormula {
+    std::vector<KernelFormula> kernels = {};
+    LinearQuantity bytes_sent = {};     // to the other ranks of the tensor group
+    LinearQuantity messages_sent = {};  // for a single tile of rows with a target
+    double messages_sent_per_tile = 0;  // part of `messages_sent`; see KernelFormula::is_in_tiles
+};
+
+// The training passes of a stage, for shapes with at most `max_rows` rows. The halves of the backward pass have
+// no kernels with full recomputation, which does not split backward passes.
+struct TrainingFormulas {
+    std::size_t max_rows = std::numeric_limits<std::size_t>::max();
+    PassFormula forward = {};
+    PassFormula backward = {};
+    PassFormula backward_input = {};
+    PassFormula backward_weight = {};
+};
+
+// Returns the seconds of a kernel call.
+using KernelSeconds = std::function<double(std::string_view kernel, const KernelCall& call)>;
+
+// The cost of a pass. Times are whole numbers, whose sums do not depend on the order of the terms.
+struct PassCost {
+    std::int64_t matmul_nanoseconds = 0;  // matmuls with weights in transformer blocks
+    std::int64_t other_nanoseconds = 0;   // all other kernels
+    double bytes_sent = 0;                // to the other ranks of the tensor group
+    double messages_sent = 0;
+
+    std::int64_t kernel_nanoseconds() const { return matmul_nanoseconds + other_nanoseconds; }
+};
+
+struct TrainingCosts {
+    PassCost forward = {};
+    PassCost backward = {};
+    PassCost backward_input = {};
+    PassCost backward_weight = {};
+};
+
+// The work of a stage on one rank.
+class StageWork {
+public:
+    // `formulas` is sorted by max_rows, which is unlimited for the last entry. Layers with a vocabulary process
+    // at most `max_tile_rows` rows with a target at a time.
+    StageWork(std::vector<TrainingFormulas> formulas, std::size_t max_tile_rows)
+        : formulas_(std::move(formulas)), max_tile_rows_(max_tile_rows) {}
+
+    // Returns the costs of the passes of one micro-batch. They are 0 for an empty one.
+    TrainingCosts predict_costs(const MicrobatchShape& shape, const KernelSeconds& seconds) const;
+
+private:
+    PassCost predict_cost(const PassFormula& pass, const MicrobatchShape& shape,
+                          const KernelSeconds& seconds) const;
+
+    std::vector<TrainingFormulas> formulas_;
+    std::size_t max_tile_rows_;
+};
+
+}  // namespace trireme::plan

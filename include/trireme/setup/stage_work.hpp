@@ -1,0 +1,21 @@
+// Derives the kernels of a stage, as functions of the shape of a micro-batch, from passes with ghost tensors.
+#pragma once
+
+#include "trireme/model/config.hpp"
+#include "trireme/plan/stage_work.hpp"
+#include "trireme/stage/predict.hpp"
+
+namespace trireme::setup {
+
+// Returns the counts of a micro-batch.
+plan::MicrobatchShape count_shape(const stage::BatchShape& shape);
+
+// Returns `predict_seconds` at the highest clock, in the form that plan::StageWork calls.
+plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_seconds);
+
+// Returns the work of a stage. The costs of all kernels are linear in the counts of a shape, except for limits
+// that the shape reaches: the size of a table, and the size of a tile of logits. `variant.halves` is ignored.
+plan::StageWork derive_stage_work(const model::ModelConfig& model, const stage::StageSpec& spec,
+                                  const stage::PassVariant& variant);
+
+}  // namespace trireme::setup

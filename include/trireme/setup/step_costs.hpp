@@ -1,0 +1,102 @@
+// Predicts the costs of the steps of a plan on described devices, from the shapes of their micro-batches.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trireme/config/config.hpp"
+#include "trireme/layout/links.hpp"
+#include "trireme/model/config.hpp"
+#include "trireme/optim/config.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/plan/stage_work.hpp"
+#include "trireme/schedule/predict.hpp"
+#include "trireme/stage/gradient_exchange.hpp"
+#include "trireme/stage/stage.hpp"
+
+namespace trireme::setup {
+
+// The devices of all ranks and the links between them.
+struct Machine {
+    std::vector<plan::KernelSeconds> kernel_seconds;  // per kind of device
+    std::function<std::size_t(int rank)> find_kind;   // index into `kernel_seconds`
+    std::function<std::size_t(int rank)> find_node;
+    // The link between two ranks at a time when `leaving_messages` messages leave each node.
+    std::function<layout::Link(int a, int b, std::size_t leaving_messages)> find_link;
+    std::string description;  // "predicted for 4 x A100 of a100-1x4"
+};
+
+// Returns the machine of --cluster, which must be set. Kernels take the times of --profile where it has them,
+// and otherwise follow from the rates of the cluster. Throws ConfigError if a file cannot be used.
+Machine read_machine(const config::RunConfig& config, int ranks);
+
+// A plan, and the properties of its run on which the costs of its steps depend.
+struct PricedPlan {
+    const model::ModelConfig& model;
+    const plan::Plan& plan;
+    device::DType dtype;
+    const optim::OptimizerConfig& optimizer;
+    const stage::GradientPlan& gradients;
+};
+
+class StepCostPredictor {
+public:
+    // The arguments are kept by reference.
+    StepCostPredictor(const PricedPlan& priced, const Machine& machine);
+
+    // Returns the costs in seconds of a step with these micro-batches, in the order of the plan. The ranks of a
+    // team wait for each other in every layer, so that a pass takes the time of the slowest rank.
+    schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches) const;
+
+private:
+    // The work of one or several equal ranks of a replica.
+    struct RankWork {
+        const plan::StageWork* work;
+        std::size_t kind;       // of the device
+        double update_seconds;  // gradients cleared and summed, their norm, and the update of parameters
+
+        friend bool operator==(const RankWork&, const RankWork&) = default;
+    };
+    struct ReplicaWork {
+        std::vector<RankWork> ranks;  // equal ranks occur once
+        layout::Link link;            // the slowest link between the ranks
+        std::size_t size = 1;         // number of ranks
+
+        friend bool operator==(const ReplicaWork&, const ReplicaWork&) = default;
+    };
+
+    ReplicaWork make_replica_work(std::size_t stage, const layout::ReplicaLayout& replica);
+    // `first_rank` is the first rank of the team, to which the migrations belong.
+    const plan::StageWork& find_work(const stage::StageSpec& spec,
+                                     const std::vector<layout::Migration>& migrations, int first_rank);
+    double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
+    schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
+                                     const plan::MicrobatchShape& shape) const;
+    std::size_t count_leaving_messages(std::size_t stage) const;
+    double predict_send_seconds(std::size_t stage, std::size_t microbatch, std::size_t rows) const;
+    void add_gradient_exchanges();
+    double predict_exchange_seconds(const std::vector<int>& holders, double bytes) const;
+    int find_executing_rank(std::size_t stage, std::size_t microbatch) const;
+
+    const PricedPlan& priced_;
+    const Machine& machine_;
+    std::map<std::string, plan::StageWork> work_by_key_;
+    std::vector<std::vector<ReplicaWork>> work_;           // [stage]: one per kind of replica
+    std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in `work_`
+    std::vector<bool> splits_backward_;                    // per stage
+    // Per stage: the exchange of gradients with other holders, without overlap. Reduce-scatters of gradients
+    // that are complete after the stage's first layer begin when the backward pass ends; the others begin
+    // earlier.
+    struct ExchangeSeconds {
+        double early_reduce_scatter = 0;
+        double late_reduce_scatter = 0;
+        double all_gather = 0;  // of gradients or, if replicas shard the optimizer state, of values
+    };
+    std::vector<ExchangeSeconds> exchanges_;
+    // Per stage: the largest number of messages to the next stage that leave a node at the same time.
+    std::vector<std::size_t> leaving_messages_;
+};
+
+}  // namespace trireme::setup

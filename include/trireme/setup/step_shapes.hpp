@@ -1,0 +1,24 @@
+// The shapes of the micro-batches of training steps. They depend only on the lengths of the samples, so that no
+// sample is read.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trireme/plan/microbatch.hpp"
+#include "trireme/setup/setup.hpp"
+#include "trireme/stage/predict.hpp"
+
+namespace trireme::setup {
+
+// Returns the number of targets (terms of the loss) of `visits`, which are visits to training samples. If the
+// job has no corpus, every row of a sample has a target.
+std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& visits);
+
+// Returns the shape of `microbatch`, a micro-batch of training samples.
+stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& microbatch);
+
+// Returns the shapes of the micro-batches of a step, in the order of the plan. Steps are numbered from 0.
+std::vector<stage::BatchShape> list_step_shapes(const Job& job, const plan::Plan& plan, std::size_t step);
+
+}  // namespace trireme::setup

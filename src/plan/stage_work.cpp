@@ -1,0 +1,103 @@
+#include "trireme/plan/stage_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trireme::plan {
+namespace {
+
+KernelCall evaluate(const KernelFormula& formula, const MicrobatchShape& shape) {
+    KernelCall call{.flops = formula.flops.evaluate(shape), .bytes = formula.bytes.evaluate(shape)};
+    for (std::size_t i = 0; i < call.matmul.size(); ++i)
+        call.matmul[i] = static_cast<std::size_t>(std::llround(formula.matmul[i].evaluate(shape)));
+    return call;
+}
+
+// The tiles in which the rows with a target are processed. All tiles but the last have the size of the first.
+struct Tiles {
+    std::size_t count = 0;
+    MicrobatchShape first;  // the micro-batch with the targets of the first tile only
+    MicrobatchShape last;
+};
+
+// Cuts the rows as Head::compute_tile_rows() does: into the fewest tiles of almost equal size.
+Tiles cut_tiles(const MicrobatchShape& shape, std::size_t max_tile_rows) {
+    const std::size_t rows = shape.predicted_rows;
+    if (rows == 0) return {};
+    const std::size_t min_count = (rows - 1) / max_tile_rows + 1;
+    const std::size_t tile_rows = (rows - 1) / min_count + 1;
+    Tiles tiles{.count = (rows - 1) / tile_rows + 1, .first = shape, .last = shape};
+    tiles.first.predicted_rows = tile_rows;
+    tiles.last.predicted_rows = rows - (tiles.count - 1) * tile_rows;
+    return tiles;
+}
+
+// Returns at most a number of which two can be added.
+std::int64_t to_nanoseconds(double seconds) {
+    constexpr double max_nanoseconds = 1e18;
+    return std::llround(std::min(1e9 * seconds, max_nanoseconds));
+}
+
+}  // namespace
+
+MicrobatchShape compute_mean_shape(const std::vector<MicrobatchShape>& shapes) {
+    MicrobatchShape mean;
+    for (std::size_t MicrobatchShape::*count :
+         {&MicrobatchShape::samples, &MicrobatchShape::rows, &MicrobatchShape::tokens,
+          &MicrobatchShape::square_length_sum, &MicrobatchShape::predicted_rows}) {
+        for (const MicrobatchShape& shape : shapes) mean.*count += shape.*count;
+        mean.*count /= shapes.size();
+    }
+    return mean;
+}
+
+double LinearQuantity::evaluate(const MicrobatchShape& shape) const {
+    return factors[0] + factors[1] * static_cast<double>(shape.samples) +
+           factors[2] * static_cast<double>(shape.rows) + factors[3] * static_cast<double>(shape.tokens) +
+           factors[4] * static_cast<double>(shape.square_length_sum) +
+           factors[5] * static_cast<double>(shape.predicted_rows);
+}
+
+bool KernelFormula::is_same_call(const KernelFormula& other) const {
+    return kernel == other.kernel && flops == other.flops && bytes == other.bytes && matmul == other.matmul &&
+           is_block_matmul == other.is_block_matmul && is_in_tiles == other.is_in_tiles &&
+           is_for_partial_targets == other.is_for_partial_targets;
+}
+
+TrainingCosts StageWork::predict_costs(const MicrobatchShape& shape, const KernelSeconds& seconds) const {
+    if (shape.rows == 0) return {};
+    const auto formulas = std::ranges::find_if(
+        formulas_, [&](const TrainingFormulas& each) { return shape.rows <= each.max_rows; });
+    return {.forward = predict_cost(formulas->forward, shape, seconds),
+            .backward = predict_cost(formulas->backward, shape, seconds),
+            .backward_input = predict_cost(formulas->backward_input, shape, seconds),
+            .backward_weight = predict_cost(formulas->backward_weight, shape, seconds)};
+}
+
+PassCost StageWork::predict_cost(const PassFormula& pass, const MicrobatchShape& shape,
+                                 const KernelSeconds& seconds) const {
+    const Tiles tiles = cut_tiles(shape, max_tile_rows_);
+    double matmul_seconds = 0;
+    double other_seconds = 0;
+    for (const KernelFormula& formula : pass.kernels) {
+        if (formula.is_for_partial_targets && shape.predicted_rows == shape.rows) continue;
+        double call_seconds = 0;
+        if (!formula.is_in_tiles) {
+            call_seconds = seconds(formula.kernel, evaluate(formula, shape));
+        } else if (tiles.count > 0) {
+            call_seconds = seconds(formula.kernel, evaluate(formula, tiles.last));
+            if (tiles.count > 1)
+                call_seconds += static_cast<double>(tiles.count - 1) *
+                                seconds(formula.kernel, evaluate(formula, tiles.first));
+        }
+        (formula.is_block_matmul ? matmul_seconds : other_seconds) +=
+            static_cast<double>(formula.calls) * call_seconds;
+    }
+    return {.matmul_nanoseconds = to_nanoseconds(matmul_seconds),
+            .other_nanoseconds = to_nanoseconds(other_seconds),
+            .bytes_sent = pass.bytes_sent.evaluate(shape),
+            .messages_sent = pass.messages_sent.evaluate(shape) +
+                             pass.messages_sent_per_tile * (static_cast<double>(tiles.count) - 1)};
+}
+
+}  // namespace trireme::plan

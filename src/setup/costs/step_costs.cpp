@@ -1,0 +1,337 @@
+#include "trireme/setup/step_costs.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "trireme/base/error.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/plan/cluster.hpp"
+#include "trireme/setup/planning.hpp"
+#include "trireme/setup/profiled_kernels.hpp"
+#include "trireme/setup/setup.hpp"
+#include "trireme/setup/simulated_device.hpp"
+#include "trireme/setup/stage_work.hpp"
+
+namespace trireme::setup {
+namespace {
+
+bool has_split_backward(const plan::Plan& plan, int stage) {
+    return std::ranges::any_of(plan.training.programs, [&](const schedule::Program& program) {
+        return std::ranges::any_of(program, [&](const schedule::Instruction& each) {
+            return each.op == schedule::Op::backward_input && each.stage == stage;
+        });
+    });
+}
+
+// Returns a text that is equal for stages with equal work: the kinds of the layers, whether the stage is an end
+// of the model, the rank's part, and the plan's choices for the stage.
+std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
+                     const std::vector<layout::Migration>& migrations, int first_rank) {
+    std::string key;
+    for (const model::Layer& layer : build_layers(model, spec.part, spec.layers))
+        key += cat(find_kind(layer), ' ');
+    key += cat(spec.layers.begin == 0 ? "first " : "", "rank ", spec.part.rank, " of");
+    for (const std::size_t share : spec.part.shares) key += cat(' ', share);
+    return cat(key, ' ', to_string(spec.recompute),
+               migrations.empty() ? "" : cat(" team of rank ", first_rank));
+}
+
+}  // namespace
+
+Machine read_machine(const config::RunConfig& config, int ranks) {
+    const SimulatedDevices devices = read_cluster_devices(config, ranks);
+    const RankKernels kernels = read_profiled_kernels(config, ranks);
+    const auto cluster = std::make_shared<plan::Cluster>(read_cluster(config.costs.cluster, ranks));
+    const bool is_network_free = config.costs.network == config::NetworkKind::zero_time;
+    if (is_network_free) *cluster = remove_network_cost(std::move(*cluster));
+    Machine machine;
+    std::map<std::pair<std::size_t, const ProfiledKernels*>, std::size_t> kinds;
+    std::vector<std::size_t> kind_of_rank;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const ProfiledKernels* const profiled = kernels.find_kernels(rank);
+        const std::pair key{devices.find_kind(rank), profiled};
+        const auto [kind, is_new] = kinds.try_emplace(key, kinds.size());
+        if (is_new)
+            machine.kernel_seconds.push_back(adapt_kernel_seconds(
+                profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(std::optional(devices), rank)));
+        kind_of_rank.push_back(kind->second);
+    }
+    machine.find_kind = [kinds_by_rank = std::move(kind_of_rank)](int rank) {
+        return kinds_by_rank[static_cast<std::size_t>(rank)];
+    };
+    const std::string profiles = kernels.describe_source();
+    machine.description = cat("predicted for ", devices.list_counts(),
+                              profiles.empty() ? "" : ", with the kernel times of " + profiles,
+                              is_network_free ? ", whose messages take no time" : "");
+    machine.find_node = [cluster](int rank) { return cluster->find_node(static_cast<std::size_t>(rank)); };
+    machine.find_link = [cluster](int a, int b, std::size_t leaving_messages) {
+        return cluster->find_link(static_cast<std::size_t>(a), static_cast<std::size_t>(b), leaving_messages);
+    };
+    return machine;
+}
+
+StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine)
+    : priced_(priced), machine_(machine) {
+    const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        splits_backward_.push_back(has_split_backward(priced.plan, static_cast<int>(s)));
+        std::vector<ReplicaWork>& kinds = work_.emplace_back();
+        std::vector<std::size_t>& kind_of_replica = replica_kinds_.emplace_back();
+        for (const layout::ReplicaLayout& replica : stages[s].replicas) {
+            ReplicaWork work = make_replica_work(s, replica);
+            const auto known = std::ranges::find(kinds, work);
+            kind_of_replica.push_back(static_cast<std::size_t>(known - kinds.begin()));
+            if (known == kinds.end()) kinds.push_back(std::move(work));
+        }
+        leaving_messages_.push_back(s + 1 < stages.size() ? count_leaving_messages(s) : 0);
+    }
+    add_gradient_exchanges();
+}
+
+StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t s,
+                                                                    const layout::ReplicaLayout& replica) {
+    const layout::StageLayout& stage = priced_.plan.layout.stages[s];
+    const std::vector<layout::Migration> migrations =
+        find_team_migrations(priced_.plan.migrations, replica.ranks);
+    ReplicaWork team{.ranks = {}, .link = {}, .size = replica.ranks.size()};
+    for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
+        const stage::StageSpec spec{.layers = stage.layers,
+                                    .part = {.rank = static_cast<int>(r), .shares = replica.shares},
+                                    .recompute = priced_.plan.recompute[s]};
+        const std::size_t kind = machine_.find_kind(replica.ranks[r]);
+        const RankWork work{.work = &find_work(spec, migrations, replica.ranks.front()),
+                            .kind = kind,
+                            .update_seconds = predict_update_seconds(spec, stage.replicas.size(), kind)};
+        if (std::ranges::find(team.ranks, work) == team.ranks.end()) team.ranks.push_back(work);
+        if (r == 0) continue;
+        const layout::Link link = machine_.find_link(replica.ranks.front(), replica.ranks[r], team.size);
+        constexpr double typical_bytes = 1e6;
+        if (r == 1 || link.predict_seconds(typical_bytes) > team.link.predict_seconds(typical_bytes))
+            team.link = link;
+    }
+    return team;
+}
+
+const plan::StageWork& StepCostPredictor::find_work(const stage::StageSpec& spec,
+                                                    const std::vector<layout::Migration>& migrations,
+                                                    int first_rank) {
+    const std::string key = make_key(priced_.model, spec, migrations, first_rank);
+    const auto known = work_by_key_.find(key);
+    if (known != work_by_key_.end()) return known->second;
+    const stage::PassVariant variant{.dtype = priced_.dtype,
+                                     .cuts_rows = priced_.plan.cuts_rows,
+                                     .resizing_limit = priced_.plan.max_skipped_fraction,
+                                     .migrations = migrations,
+                                     .spread = priced_.plan.spread};
+    return work_by_key_.emplace(key, derive_stage_work(priced_.model, spec, variant)).first->second;
+}
+
+// Returns the time in which a rank clears its gradients, computes their norm and updates its parameters.
+// Replicas that shard the optimizer state divide the last two evenly.
+double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas,
+                                                 std::size_t kind) const {
+    const plan::KernelSeconds& kernel_seconds = machine_.kernel_seconds[kind];
+    const auto value_bytes = static_cast<double>(byte_size(priced_.dtype));
+    const auto state_bytes = static_cast<double>(byte_size(accumulator_type(priced_.dtype)));
+    // The update reads the gradient, reads and writes the state and the value, and rounds master weights.
+    const bool has_master_weights = optim::has_master_weights(priced_.dtype);
+    const double update_bytes =
+        state_bytes * (1 + 2 * static_cast<double>(1 + optim::count_moments(priced_.optimizer))) +
+        (has_master_weights ? value_bytes : 0);
+    const char* const update = priced_.optimizer.kind == optim::OptimizerKind::adamw ? "adamw" : "sgd";
+    const auto all_replicas = static_cast<double>(replicas);
+    const double updating_replicas = priced_.plan.shards_optimizer ? all_replicas : 1;
+    double seconds = 0;
+    double all_elements = 0;
+    for (const model::ParameterSpec& parameter :
+         model::list_unique_parameters(build_layers(priced_.model, spec.part, spec.layers))) {
+        const auto elements = static_cast<double>(parameter.size());
+        seconds += kernel_seconds(update, {.bytes = elements / updating_replicas * update_bytes}) +
+                   kernel_seconds("sum_of_squares", {.bytes = elements / all_replicas * state_bytes});
+        all_elements += static_cast<double>(parameter.size());
+    }
+    const double gradient_bytes = all_elements * state_bytes;
+    if (replicas > 1)  // a rank reads the values of all replicas for its shard, and writes the sum
+        seconds += kernel_seconds("copy", {.bytes = gradient_bytes * (all_replicas + 1) / all_replicas});
+    return seconds + kernel_seconds("fill", {.bytes = gradient_bytes});
+}
+
+// Sets the exchanges of all stages. A rank that holds several stages divides its time evenly over them.
+void StepCostPredictor::add_gradient_exchanges() {
+    const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
+    std::set<std::size_t> first_layers;
+    for (const layout::StageLayout& stage : stages) first_layers.insert(stage.layers.begin);
+    struct Elements {
+        double early = 0;
+        double late = 0;
+    };
+    std::map<std::vector<int>, Elements> elements_by_holders;
+    for (const layout::Bucket& bucket : priced_.gradients.buckets) {
+        if (bucket.holders.size() < 2) continue;
+        Elements& elements = elements_by_holders[bucket.holders];
+        (first_layers.contains(bucket.last_use) ? elements.late : elements.early) +=
+            static_cast<double>(bucket.elements);
+    }
+    const auto gradient_bytes = static_cast<double>(byte_size(accumulator_type(priced_.dtype)));
+    const double gathered_bytes =
+        priced_.plan.shards_optimizer ? static_cast<double>(byte_size(priced_.dtype)) : gradient_bytes;
+    std::map<int, ExchangeSeconds> exchange_by_rank;
+    for (const auto& [holders, elements] : elements_by_holders) {
+        const ExchangeSeconds seconds{
+            .early_reduce_scatter = predict_exchange_seconds(holders, gradient_bytes * elements.early),
+            .late_reduce_scatter = predict_exchange_seconds(holders, gradient_bytes * elements.late),
+            .all_gather = predict_exchange_seconds(holders, gathered_bytes * (elements.early + elements.late))};
+        for (const int rank : holders) {
+            ExchangeSeconds& sum = exchange_by_rank[rank];
+            sum.early_reduce_scatter += seconds.early_reduce_scatter;
+            sum.late_reduce_scatter += seconds.late_reduce_scatter;
+            sum.all_gather += seconds.all_gather;
+        }
+    }
+    exchanges_.resize(stages.size());
+    for (const layout::Team& team : priced_.plan.teams) {
+        const auto team_stages = static_cast<double>(team.stages.size());
+        for (const int rank : team.ranks) {
+            const ExchangeSeconds& seconds = exchange_by_rank[rank];
+            for (const int s : team.stages) {
+                ExchangeSeconds& slowest = exchanges_[static_cast<std::size_t>(s)];
+                for (double ExchangeSeconds::*part :
+                     {&ExchangeSeconds::early_reduce_scatter, &ExchangeSeconds::late_reduce_scatter,
+                      &ExchangeSeconds::all_gather})
+                    slowest.*part = std::max(slowest.*part, seconds.*part / team_stages);
+            }
+        }
+    }
+}
+
+// Returns the time in which every holder sends its part of `bytes` bytes to all others, or receives its own
+// part from all others. The other ranks of the holders' teams do the same at the same time.
+double StepCostPredictor::predict_exchange_seconds(const std::vector<int>& holders, double bytes) const {
+    if (bytes == 0) return 0;
+    const auto size = static_cast<double>(holders.size());
+    const auto team = static_cast<std::size_t>(priced_.plan.find_team(holders.front()));
+    const std::size_t team_ranks = priced_.plan.teams[team].ranks.size();
+    std::map<std::size_t, std::vector<int>> holders_by_node;
+    for (const int rank : holders) holders_by_node[machine_.find_node(rank)].push_back(rank);
+    double slowest = 0;
+    for (const auto& [node, ranks] : holders_by_node) {
+        const auto inside = static_cast<double>(ranks.size());
+        if (ranks.size() > 1) {
+            const layout::Link link = machine_.find_link(ranks[0], ranks[1], 1);
+            slowest = std::max(slowest, link.predict_seconds(bytes * (inside - 1) / size));
+        }
+        if (holders_by_node.size() == 1) continue;
+        const auto& other_node =
+            holders_by_node.begin()->first == node ? *holders_by_node.rbegin() : *holders_by_node.begin();
+        const layout::Link link =
+            machine_.find_link(ranks[0], other_node.second.front(), ranks.size() * team_ranks);
+        slowest = std::max(slowest, link.predict_seconds(bytes * (size - inside) / size));
+    }
+    return slowest;
+}
+
+schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::MicrobatchShape>& microbatches) const {
+    const schedule::PipelineShape& shape = priced_.plan.training.shape;
+    const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
+    std::vector<std::vector<schedule::StageCost>> costs(stages.size());
+    std::vector<bool> empty_microbatches;
+    for (const plan::MicrobatchShape& microbatch : microbatches)
+        empty_microbatches.push_back(microbatch.rows == 0);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        std::vector<std::map<plan::MicrobatchShape, schedule::StageCost>> known_costs(work_[s].size());
+        for (std::size_t m = 0; m < microbatches.size(); ++m) {
+            const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(m));
+            const auto replica = std::ranges::find(shape.holders[s], team) - shape.holders[s].begin();
+            const std::size_t kind = replica_kinds_[s][static_cast<std::size_t>(replica)];
+            const auto [cost, is_new] = known_costs[kind].try_emplace(microbatches[m]);
+            if (is_new) cost->second = predict_cost(s, work_[s][kind], microbatches[m]);
+            costs[s].push_back(cost->second);
+            costs[s].back().send = predict_send_seconds(s, m, microbatches[m].rows);
+        }
+    }
+    return schedule::StepCosts(std::move(costs), std::move(empty_microbatches));
+}
+
+schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const ReplicaWork& replica,
+                                                    const plan::MicrobatchShape& shape) const {
+    // The messages of a collective leave at the same time.
+    const double peers = static_cast<double>(std::max<std::size_t>(2, replica.size) - 1);
+    const auto predict_seconds = [&](const plan::PassCost& cost) {
+        constexpr double nanosecond = 1e-9;
+        const double exchange_seconds =
+            cost.messages_sent == 0
+                ? 0
+                : cost.messages_sent / peers * replica.link.latency + cost.bytes_sent / replica.link.bandwidth;
+        return nanosecond * static_cast<double>(cost.kernel_nanoseconds()) + exchange_seconds;
+    };
+    schedule::StageCost slowest{.forward = 0, .backward_input = 0, .backward_weight = 0};
+    double backward = 0;
+    for (const RankWork& rank : replica.ranks) {
+        const plan::TrainingCosts costs = rank.work->predict_costs(shape, machine_.kernel_seconds[rank.kind]);
+        slowest.forward = std::max(slowest.forward, predict_seconds(costs.forward));
+        slowest.backward_input = std::max(slowest.backward_input, predict_seconds(costs.backward_input));
+        slowest.backward_weight = std::max(slowest.backward_weight, predict_seconds(costs.backward_weight));
+        slowest.step = std::max(slowest.step, rank.update_seconds);
+        backward = std::max(backward, predict_seconds(costs.backward));
+    }
+    // Gradients are reduced while the earlier layers of the stage compute theirs.
+    const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);
+    const double overlap = (1 - last_layer) * (splits_backward_[stage] ? slowest.backward_weight : backward);
+    const ExchangeSeconds& exchange = exchanges_[stage];
+    slowest.reduce = exchange.late_reduce_scatter + std::max(0.0, exchange.early_reduce_scatter - overlap);
+    slowest.step += exchange.all_gather;
+    if (!splits_backward_[stage]) {
+        slowest.backward_input = backward;
+        slowest.backward_weight = 0;
+    }
+    return slowest;
+}
+
+// Returns the number of messages of all replicas of a stage to the next stage that leave a node at the same
+// time: the maximum over nodes.
+std::size_t StepCostPredictor::count_leaving_messages(std::size_t s) const {
+    const schedule::PipelineShape& shape = priced_.plan.training.shape;
+    std::map<std::size_t, std::set<int>> senders_by_node;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(shape.microbatches); ++m) {
+        const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(m));
+        const int receiver = find_executing_rank(s + 1, m);
+        for (const int rank : priced_.plan.teams[static_cast<std::size_t>(team)].ranks) {
+            const std::size_t node = machine_.find_node(rank);
+            if (node != machine_.find_node(receiver)) senders_by_node[node].insert(rank);
+        }
+    }
+    std::size_t count = 1;
+    for (const auto& [node, senders] : senders_by_node) count = std::max(count, senders.size());
+    return count;
+}
+
+// Returns the time of the longer one of the two messages of a micro-batch that a stage sends: the rows of its
+// output, and equally many of gradients of its input.
+double StepCostPredictor::predict_send_seconds(std::size_t s, std::size_t microbatch, std::size_t rows) const {
+    const int team =
+        priced_.plan.training.shape.find_executor(static_cast<int>(s), static_cast<int>(microbatch));
+    const std::size_t tensor_ranks = priced_.plan.teams[static_cast<std::size_t>(team)].ranks.size();
+    const std::size_t own_rows = priced_.plan.cuts_rows ? (rows + tensor_ranks - 1) / tensor_ranks : rows;
+    const auto bytes = static_cast<double>(own_rows * priced_.model.width * byte_size(priced_.dtype));
+    const auto predict_seconds = [&](std::size_t sender, std::size_t receiver) {
+        return machine_
+            .find_link(find_executing_rank(sender, microbatch), find_executing_rank(receiver, microbatch),
+                       leaving_messages_[std::min(sender, receiver)])
+            .predict_seconds(bytes);
+    };
+    double longest = 0;
+    if (s > 0) longest = predict_seconds(s, s - 1);
+    if (s + 1 < work_.size()) longest = std::max(longest, predict_seconds(s, s + 1));
+    return longest;
+}
+
+// Returns the first rank of the team that executes a micro-batch in a stage.
+int StepCostPredictor::find_executing_rank(std::size_t stage, std::size_t microbatch) const {
+    const int team =
+        priced_.plan.training.shape.find_executor(static_cast<int>(stage), static_cast<int>(microbatch));
+    return priced_.plan.teams[static_cast<std::size_t>(team)].ranks.front();
+}
+
+}  // namespace trireme::setup

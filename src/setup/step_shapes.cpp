@@ -1,0 +1,38 @@
+#include "trireme/setup/step_shapes.hpp"
+
+namespace trireme::setup {
+
+std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& visits) {
+    if (job.corpus) return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
+    std::size_t rows = 0;
+    for (const plan::SampleVisit& visit : visits) rows += job.samples.train[visit.sample].length;
+    return rows;
+}
+
+stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& microbatch) {
+    stage::BatchShape shape;
+    for (const plan::SampleVisit& visit : microbatch.samples) {
+        const bool is_packed = microbatch.padded_length == 0;
+        const std::size_t length = job.samples.train[visit.sample].length;
+        shape.segments.push_back({.begin = shape.rows, .length = length});
+        shape.rows += is_packed ? length : microbatch.padded_length;
+    }
+    const bool predicts_answers = job.corpus && job.model.task == Task::span;  // targets are answers, not rows
+    shape.predicted_rows = predicts_answers ? 0 : count_targets(job, microbatch.samples);
+    return shape;
+}
+
+std::vector<stage::BatchShape> list_step_shapes(const Job& job, const plan::Plan& plan, std::size_t step) {
+    const data::Sampler sampler(job.samples.train.size(), job.config.run.seed);
+    const std::size_t batch = job.config.run.batch;
+    std::vector<stage::BatchShape> shapes;
+    for (std::vector<plan::SampleVisit>& visits : cut_into_microbatches(
+             sampler.list_visits(step * batch, batch), static_cast<std::size_t>(plan.microbatches()))) {
+        shapes.push_back(
+            make_batch_shape(job, make_microbatch(std::move(visits), job.samples.train,
+                                                  job.config.schedule.length, job.samples.max_length)));
+    }
+    return shapes;
+}
+
+}  // namespace trireme::setup

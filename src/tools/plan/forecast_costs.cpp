@@ -1,0 +1,161 @@
+#include "tools/plan/forecast_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trireme/base/numbers.hpp"
+#include "trireme/layout/layout.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/setup/measured_layout.hpp"
+#include "trireme/setup/model_flops.hpp"
+#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/stage_costs.hpp"
+#include "trireme/setup/step_costs.hpp"
+
+namespace trireme::tools {
+namespace {
+
+// Returns the cost in GFLOP of a whole layer for one micro-batch. A matmul with weights costs the same in the
+// forward pass, for the gradient of its input, and for the gradient of its weights. Attention also has two
+// matmuls without weights per sample (Q by K, and scores by V). Each of them has two gradient matmuls, for its
+// two operands. Both operands are activations, so all four gradient matmuls belong to backward_input.
+schedule::StageCost count_layer_cost(const model::Layer& layer, const model::ModelConfig& model,
+                                     const stage::BatchShape& microbatch) {
+    constexpr double gflop_per_flop = 1e-9;
+    double square_length_sum = 0;
+    for (const kernels::Segment& segment : microbatch.segments)
+        square_length_sum += static_cast<double>(segment.length) * static_cast<double>(segment.length);
+    const double weight_gflop = gflop_per_flop * 2 *
+                                static_cast<double>(setup::count_matmul_parameters(layer, model)) *
+                                static_cast<double>(microbatch.rows);
+    const bool is_attention = std::holds_alternative<model::AttentionHalf>(layer);
+    const double attention_gflop =
+        is_attention ? gflop_per_flop * 4 * static_cast<double>(model.width) * square_length_sum : 0;
+    return {.forward = weight_gflop + attention_gflop,
+            .backward_input = weight_gflop + 2 * attention_gflop,
+            .backward_weight = weight_gflop};
+}
+
+// Returns, per stage, the GFLOP of one rank for one micro-batch. The rank belongs to the smallest replica of
+// the stage, and shares are assumed to be even. Messages and updates cost nothing. The cost of attention
+// includes the pairs of tokens that a causal mask hides, as the MFU does.
+std::vector<schedule::StageCost> count_costs(const model::ModelConfig& model, const layout::Layout& layout,
+                                             const stage::BatchShape& microbatch) {
+    const std::vector<model::Layer> layers = build_layers(model);
+    std::vector<schedule::StageCost> costs;
+    for (const layout::StageLayout& stage : layout.stages) {
+        std::size_t min_ranks = stage.replicas.front().ranks.size();
+        for (const layout::ReplicaLayout& replica : stage.replicas)
+            min_ranks = std::min(min_ranks, replica.ranks.size());
+        const double rank_fraction = 1 / static_cast<double>(min_ranks);
+        schedule::StageCost stage_cost{.forward = 0, .backward_input = 0, .backward_weight = 0};
+        for (std::size_t layer = stage.layers.begin; layer < stage.layers.end(); ++layer) {
+            const schedule::StageCost layer_cost = count_layer_cost(layers[layer], model, microbatch);
+            stage_cost.forward += rank_fraction * layer_cost.forward;
+            stage_cost.backward_input += rank_fraction * layer_cost.backward_input;
+            stage_cost.backward_weight += rank_fraction * layer_cost.backward_weight;
+        }
+        costs.push_back(stage_cost);
+    }
+    return costs;
+}
+
+// Describes the machines of the ranks 0 to rank_count - 1: "1 thread of Intel Xeon". If the ranks have several
+// kinds of machines, each kind is followed by its ranks: "1 thread of Intel Xeon (ranks 0-3) and ...".
+std::string describe_machines(const plan::RankProfiles& profiles, std::size_t rank_count) {
+    std::string text;
+    for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
+        std::vector<int> ranks;
+        for (int rank = 0; rank < static_cast<int>(rank_count); ++rank) {
+            if (profiles.find_kind(rank) == kind) ranks.push_back(rank);
+        }
+        if (ranks.empty()) continue;
+        const plan::Profile& profile = profiles.kinds[kind];
+        const std::string rank_list =
+            ranks.size() == rank_count ? "" : fmt::format(" ({})", layout::ranks_to_string(ranks));
+        text += fmt::format("{}{} thread{} of {}{}", text.empty() ? "" : " and ", profile.threads,
+                            profile.threads == 1 ? "" : "s", profile.machine, rank_list);
+    }
+    return text;
+}
+
+// Describes how the costs were measured. Warns if the measured micro-batch and the largest micro-batch of the
+// plan have different numbers of rows.
+std::string describe_profiles(const plan::RankProfiles& profiles, const ForecastInputs& inputs, int ranks) {
+    std::size_t max_rows = 0;
+    for (const stage::BatchShape& shape : inputs.largest_microbatches)
+        max_rows = std::max(max_rows, shape.rows);
+    const plan::Profile& profile = profiles.kinds.front();  // all kinds were measured with the same micro-batch
+    const std::string warning =
+        profile.tokens == max_rows
+            ? ""
+            : cat("; here there are up to ", format_with_commas(max_rows), ": measure these");
+    return cat("measured with ", format_with_commas(profile.tokens), " rows in a micro-batch of ",
+               profile.samples, ", ", profile.dtype, ", ",
+               describe_machines(profiles, static_cast<std::size_t>(ranks)), warning);
+}
+
+// Returns the mean over the micro-batches of a step, per stage.
+std::vector<schedule::StageCost> compute_mean_costs(const schedule::StepCosts& costs, int microbatches) {
+    std::vector<schedule::StageCost> means;
+    for (int stage = 0; stage < static_cast<int>(costs.stages()); ++stage) {
+        schedule::StageCost& mean = means.emplace_back(0, 0, 0);
+        for (int m = 0; m < microbatches; ++m) {
+            const schedule::StageCost& cost = costs.find(stage, m);
+            for (double schedule::StageCost::*field :
+                 {&schedule::StageCost::forward, &schedule::StageCost::backward_input,
+                  &schedule::StageCost::backward_weight, &schedule::StageCost::send,
+                  &schedule::StageCost::reduce, &schedule::StageCost::step})
+                mean.*field += cost.*field / microbatches;
+        }
+    }
+    return means;
+}
+
+StepForecast forecast_step(const plan::ProvedPrograms& training,
+                           std::vector<plan::MicrobatchShape> microbatches, const schedule::StepCosts& costs) {
+    StepForecast step{.microbatches = std::move(microbatches),
+                      .pass_seconds = std::vector<std::vector<double>>(costs.stages()),
+                      .seconds = predict_step(training.phases(), training.shape, costs).seconds};
+    for (std::size_t s = 0; s < costs.stages(); ++s) {
+        for (std::size_t m = 0; m < step.microbatches.size(); ++m) {
+            const schedule::StageCost& cost = costs.find(static_cast<int>(s), static_cast<int>(m));
+            step.pass_seconds[s].push_back(cost.compute_pass_time());
+        }
+    }
+    return step;
+}
+
+}  // namespace
+
+schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster, int ranks,
+                              const ForecastInputs& inputs, Forecast& forecast) {
+    forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
+    if (cluster.empty() || !run.costs.stages.empty()) {
+        if (setup::uses_profile(run.costs)) {
+            forecast.unit = "s";
+            forecast.cost_source =
+                describe_profiles(setup::read_fitting_profiles(run, inputs.model), inputs, ranks);
+        }
+        forecast.costs = setup::compute_costs(run, inputs.model, inputs.plan);
+        return forecast.costs;
+    }
+    run.costs.cluster = cluster;
+    const setup::Machine machine = setup::read_machine(run, ranks);
+    forecast.unit = "s";
+    forecast.cost_source = machine.description;
+    const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches);
+    const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
+    const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
+    const setup::StepCostPredictor predictor(priced, machine);
+    const schedule::StepCosts first_costs = predictor.predict(inputs.steps.front());
+    forecast.costs = compute_mean_costs(first_costs, inputs.plan.microbatches());
+    if (run.data.corpus.empty()) return first_costs;
+    for (const std::vector<plan::MicrobatchShape>& microbatches : inputs.steps)
+        forecast.steps.push_back(
+            forecast_step(inputs.plan.training, microbatches, predictor.predict(microbatches)));
+    return first_costs;
+}
+
+}  // namespace trireme::tools
