@@ -187,24 +187,36 @@ std::size_t count_packed_rows(const std::vector<plan::SampleVisit>& visits, std:
     return rows;
 }
 
+std::size_t find_longest(const std::vector<plan::SampleVisit>& visits, std::span<const Sample> samples) {
+    std::size_t longest = 0;
+    for (const plan::SampleVisit& visit : visits)
+        longest = std::max<std::size_t>(longest, samples[visit.sample].length);
+    return longest;
+}
+
 }  // namespace
 
-plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
-                                 plan::LengthPolicy policy, std::size_t fixed_length) {
-    std::size_t padded_length = 0;
+std::size_t find_common_length(const std::vector<plan::SampleVisit>& step_visits,
+                               std::span<const Sample> samples, plan::LengthPolicy policy,
+                               std::size_t longest_of_corpus) {
     switch (policy) {
         case plan::LengthPolicy::fixed:
-            padded_length = fixed_length;
-            break;
+            return longest_of_corpus;
+        case plan::LengthPolicy::step:
+            return find_longest(step_visits, samples);
         case plan::LengthPolicy::pad:
-            for (const plan::SampleVisit& visit : visits) {
-                padded_length = std::max<std::size_t>(padded_length, samples[visit.sample].length);
-            }
-            break;
         case plan::LengthPolicy::pack:
             break;
     }
-    return {.samples = std::move(visits), .padded_length = padded_length};
+    return 0;
+}
+
+plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
+                                 plan::LengthPolicy policy, std::size_t common_length) {
+    const std::size_t padded_length =
+        policy == plan::LengthPolicy::pad ? find_longest(visits, samples) : common_length;
+    return {.samples = std::move(visits),
+            .padded_length = policy == plan::LengthPolicy::pack ? 0 : padded_length};
 }
 
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,

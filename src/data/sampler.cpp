@@ -6,15 +6,16 @@
 
 namespace trireme::data {
 
-Sampler::Sampler(std::uint64_t samples, std::uint64_t seed)
-    : samples_(samples), key_(RandomKey{seed}.then("sampler")) {
+Sampler::Sampler(std::uint64_t samples, std::uint64_t seed, SampleOrder order)
+    : samples_(samples), key_(RandomKey{seed}.then("sampler")), order_(order) {
     if (samples == 0) throw BugError("a sampler of no samples");
     half_bits_ = std::max(1, (static_cast<int>(std::bit_width(samples - 1)) + 1) / 2);
 }
 
 plan::SampleVisit Sampler::find_visit(std::uint64_t ordinal) const {
     const std::uint64_t epoch = ordinal / samples_;
-    return {.epoch = epoch, .sample = permute(epoch, ordinal % samples_)};
+    const std::uint64_t position = ordinal % samples_;
+    return {.epoch = epoch, .sample = order_ == SampleOrder::corpus ? position : permute(epoch, position)};
 }
 
 std::vector<plan::SampleVisit> Sampler::list_visits(std::uint64_t first_ordinal, std::size_t count) const {

@@ -82,10 +82,14 @@ void evaluate_round(RankModel& model, device::Stream& stream, const setup::Job& 
     const std::vector<data::Sample>& samples = job.samples.validation;
     std::vector<data::Batch> batches(static_cast<std::size_t>(programs.shape.microbatches));
     std::vector<plan::Microbatch> microbatches(batches.size());
+    const plan::LengthPolicy policy = job.config.schedule.length;
+    std::vector<plan::SampleVisit> all_visits;
+    for (const std::vector<plan::SampleVisit>& visits : microbatch_visits)
+        all_visits.insert(all_visits.end(), visits.begin(), visits.end());
+    const std::size_t common_length = find_common_length(all_visits, samples, policy, job.samples.max_length);
     for (std::size_t m = 0; m < microbatch_visits.size(); ++m) {
         if (!model.executes_microbatch(programs.shape, static_cast<int>(m))) continue;
-        microbatches[m] =
-            make_microbatch(microbatch_visits[m], samples, job.config.schedule.length, job.samples.max_length);
+        microbatches[m] = make_microbatch(microbatch_visits[m], samples, policy, common_length);
         batches[m] = build_batch(*job.corpus, samples, job.validation_rules, microbatches[m]);
     }
     for (const auto& [m, outcome] : model.execute(stream, programs, batches).outcomes) {

@@ -65,7 +65,7 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       stream_(rank.stream),
       model_(job, current, rank.rank, std::move(groups), trace_),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
-      sampler_(job.samples.train.size(), job.config.run.seed),
+      sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order),
       record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)) {
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
@@ -154,15 +154,15 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t
 // Builds the micro-batches that this rank executes; the other micro-batches stay empty.
 void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
     const schedule::PipelineShape& shape = current_.plan.training.shape;
+    const std::vector<data::Sample>& samples = job_.samples.train;
+    const plan::LengthPolicy policy = job_.config.schedule.length;
+    const std::size_t common_length = find_common_length(visits, samples, policy, job_.samples.max_length);
     const auto microbatch_visits = cut_into_microbatches(visits, static_cast<std::size_t>(shape.microbatches));
     step.batches.resize(is_ghost_run() ? 0 : microbatch_visits.size());
     for (std::size_t m = 0; m < microbatch_visits.size(); ++m) {
-        const std::vector<data::Sample>& samples = job_.samples.train;
         plan::Microbatch microbatch;
         const bool is_needed = model_.executes_microbatch(shape, static_cast<int>(m));
-        if (is_needed)
-            microbatch = make_microbatch(microbatch_visits[m], samples, job_.config.schedule.length,
-                                         job_.samples.max_length);
+        if (is_needed) microbatch = make_microbatch(microbatch_visits[m], samples, policy, common_length);
         if (is_ghost_run()) {
             step.views.emplace_back(job_.model, make_batch_shape(job_, microbatch));
         } else {

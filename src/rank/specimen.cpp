@@ -25,9 +25,11 @@ Workload read_corpus_workload(config::RunConfig config) {
     const setup::Setup setup = setup::set_up(config, 1);
     const setup::Job& job = setup.job;
     const std::vector<data::Sample>& samples = job.samples.train;
-    const data::Sampler sampler(samples.size(), config.run.seed);
-    const plan::Microbatch microbatch = make_microbatch(sampler.list_visits(0, config.run.batch), samples,
-                                                        config.schedule.length, job.samples.max_length);
+    const data::Sampler sampler(samples.size(), config.run.seed, config.data.order);
+    const std::vector<plan::SampleVisit> visits = sampler.list_visits(0, config.run.batch);
+    const plan::LengthPolicy policy = config.schedule.length;
+    const plan::Microbatch microbatch = make_microbatch(
+        visits, samples, policy, find_common_length(visits, samples, policy, job.samples.max_length));
     return {.model = job.model, .batch = build_batch(*job.corpus, samples, job.train_rules, microbatch)};
 }
 

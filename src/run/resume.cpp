@@ -30,12 +30,14 @@ constexpr const char* steps_key = "--steps";  // key in "options"; set even if -
 struct FixedOption {
     std::string option;
     std::string value;
+    std::string value_if_missing = {};  // value of runs whose checkpoints were saved before the option existed
 };
 
 // Returns the options that must not change when a run is resumed: they determine which samples a step visits
 // and in which precision it computes.
 std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
+            {"--order", find_name(data::sample_orders, job.config.data.order), "shuffled"},
             {"--batch", cat(job.config.run.batch)},
             {"--optimizer", find_name(optim::optimizers, job.config.optimizer.kind)},
             {"--dtype", to_string(job.dtype)},
@@ -62,7 +64,8 @@ std::string read_text(const Json& object, const std::string& key) {
 void refuse_another_run(const setup::Job& job, const Json& facts) {
     const std::string& stored_path = job.stored_model->path();
     for (const FixedOption& fixed_option : list_fixed_options(job)) {
-        const std::string saved_value = read_text(facts.at("options"), fixed_option.option);
+        std::string saved_value = read_text(facts.at("options"), fixed_option.option);
+        if (saved_value.empty()) saved_value = fixed_option.value_if_missing;
         if (saved_value == fixed_option.value) continue;
         throw ConfigError(cat(stored_path, " was saved by a run with ", fixed_option.option, ' ', saved_value,
                               ", not ", fixed_option.value,

@@ -66,7 +66,7 @@ public:
           rule_(rule),
           stream_(rank::make_stream(job.config.precision.device, 1)),
           model_(job.model, job.dtype, device::MemorySpace::host, memory_for(job, state)),
-          sampler_(job.samples.train.size(), job.config.run.seed),
+          sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order),
           scratch_("norm", model_.parameters().size() * bytes_for_square, device::MemorySpace::host),
           shards_(shards_of_stages(job.model, state.plan.layout, model_.parameters())) {
         for (const Shards& shards : shards_) {

@@ -21,7 +21,7 @@ protected:
     static std::vector<Way> ways() {
         std::vector<Way> all;
         for (Way way : {Way{"--length pack", 1, 0, 8}, Way{"--microbatches 3", 2}, Way{"--length fixed", 3},
-                        Way{"--length pack --microbatches 2", 4},
+                        Way{"--length pack --microbatches 2", 4}, Way{"--length step --microbatches 2", 3},
                         Way{"", 8}}) {  // micro-batches of one and of two samples
             for (const std::size_t mpi : programs_for(way.ranks)) {
                 way.mpi = mpi;
@@ -38,6 +38,14 @@ TEST_F(Replicas, GiveTheSameLossesWithReferenceKernels) {
 
 TEST_F(Replicas, GiveTheSameLossesWithFastKernels) {
     expect_equal_losses(training("--dtype f32 --device cpu"), ways(), 1e-5);
+}
+
+TEST_F(Replicas, GiveTheSameLossesInTheOrderOfTheCorpus) {
+    const std::string shuffled = training("--dtype f64 --device reference");
+    const std::string in_order = shuffled + " --order corpus";
+
+    expect_equal_losses(in_order, {Way{"--microbatches 2", 2}}, 1e-10);
+    EXPECT_NE(losses_of(in_order, {}), losses_of(shuffled, {}));
 }
 
 TEST_F(Replicas, MatchBitForBitUnderEveryMpiLibrary) {

@@ -138,6 +138,8 @@ TEST_F(Resume, RejectsOptionsThatDoNotFitTheCheckpoint) {
         "use the same value, or start another run from it with --init first/checkpoints/step-4";
 
     expect_refusal(line(six + "--batch 4 --seed 2"), {"was saved by a run with --seed 1, not 2", init});
+    expect_refusal(line(six + "--batch 4 --order corpus"),
+                   {"was saved by a run with --order shuffled, not corpus"});
     expect_refusal(line(six + "--batch 5"), {"was saved by a run with --batch 4, not 5"});
     expect_refusal(line(six + "--batch 4 --optimizer sgd"), {"--optimizer adamw, not sgd"});
     expect_refusal(line(six + "--batch 4 --dtype f64"), {"--dtype f32, not f64"});

@@ -27,8 +27,9 @@ struct DataConfig {
     std::size_t max_length = 0;                        // in tokens; 0: the number of positions of the model
     data::LongRows long_rows = data::LongRows::split;  // treatment of samples that are longer than max_length
     double validation_fraction = 0.02;  // fraction of the rows of the corpus that are kept for validation
-    double epochs = 0;                  // 0: the run ends after RunOptions::steps steps
-    bool has_document_end = true;       // an end-of-text token is appended to each row (--document-end eos)
+    data::SampleOrder order = data::SampleOrder::shuffled;  // order of the samples within an epoch
+    double epochs = 0;                                      // 0: the run ends after RunOptions::steps steps
+    bool has_document_end = true;  // an end-of-text token is appended to each row (--document-end eos)
 };
 
 // A model, and individual settings that override those of the model.

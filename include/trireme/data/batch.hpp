@@ -52,10 +52,17 @@ struct Batch {
     std::size_t rows() const { return tokens.size(); }
 };
 
-// Makes a micro-batch of `visits`. Its padded length is `fixed_length` under LengthPolicy::fixed, the length of
-// the longest sample under pad, and 0 (packed samples) under pack.
+// Returns the length to which LengthPolicy::fixed and step pad all samples of a step with these visits: that of
+// the longest sample of the corpus, `longest_of_corpus`, or that of the longest sample of the step. Returns 0
+// for the other policies.
+std::size_t find_common_length(const std::vector<plan::SampleVisit>& step_visits,
+                               std::span<const Sample> samples, plan::LengthPolicy policy,
+                               std::size_t longest_of_corpus);
+
+// Makes a micro-batch of `visits`. Its padded length is `common_length` under LengthPolicy::fixed and step, see
+// find_common_length(); the length of its longest sample under pad; and 0 (packed samples) under pack.
 plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
-                                 plan::LengthPolicy policy, std::size_t fixed_length);
+                                 plan::LengthPolicy policy, std::size_t common_length);
 
 // Reads the samples of a micro-batch from the corpus and fills its tensors. plan::SampleVisit::sample is an
 // index into `samples`.

@@ -60,12 +60,21 @@ struct SampleIndex {
 // sample (with a validation fraction of 1: no validation sample).
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
-// The order in which training visits samples: each epoch visits all samples in a random order of its own. Visit
-// number `v` of a run belongs to epoch `v / samples`. A sampler has no state. A run can therefore resume at any
-// visit, and all ranks compute the same order.
+// The order in which training visits the samples of an epoch.
+//   shuffled  a random order, another one in each epoch
+//   corpus    the order of the rows in the corpus
+enum class SampleOrder : std::uint8_t { shuffled, corpus };
+inline constexpr NamedValue<SampleOrder> sample_orders[] = {
+    {"shuffled", SampleOrder::shuffled, "a random order, another one in each epoch"},
+    {"corpus", SampleOrder::corpus, "the order of the rows in the corpus"}};
+
+// The sequence of all visits of a run. Each epoch visits every sample once. Visit number `v` belongs to epoch
+// `v / samples`. A sampler has no state. A run can therefore resume at any visit, and all ranks compute the
+// same sequence.
 class Sampler {
 public:
-    Sampler(std::uint64_t samples, std::uint64_t seed);  // `samples`: number of samples, > 0
+    // `samples` is the number of samples, above 0. `seed` matters only if samples are shuffled.
+    Sampler(std::uint64_t samples, std::uint64_t seed, SampleOrder order = SampleOrder::shuffled);
 
     // `ordinal` is the number of a visit since the start of the run, from 0.
     plan::SampleVisit find_visit(std::uint64_t ordinal) const;
@@ -77,6 +86,7 @@ private:
 
     std::uint64_t samples_;
     RandomKey key_;
+    SampleOrder order_;
     int half_bits_;  // the permutation acts on 2 * half_bits_ bits
 };
 

@@ -9,8 +9,9 @@ namespace trireme::plan {
 // The arrangement of samples of unequal length in a micro-batch.
 //   fixed   every sample is padded to the length of the longest sample of the corpus
 //   pad     every sample is padded to the length of the longest sample of its micro-batch
+//   step    every sample is padded to the length of the longest sample of its step
 //   pack    samples follow each other without padding; tokens attend to tokens of their own sample only
-enum class LengthPolicy : std::uint8_t { fixed, pad, pack };
+enum class LengthPolicy : std::uint8_t { fixed, pad, step, pack };
 
 // A visit of a sample: the epoch, and the index of the sample in a list of data::SampleIndex.
 struct SampleVisit {

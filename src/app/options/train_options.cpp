@@ -22,6 +22,8 @@ OptionGroup make_data_options(config::DataConfig& data) {
             make_number_option(
                 {"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
                 data.validation_fraction, make_range_from_to_below(0, 1)),
+            make_table_option({"order", "", "order of the training samples within an epoch"}, data.order,
+                              data::sample_orders),
             make_number_option({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
                                data.epochs, make_range_from(0)),
         }};
@@ -173,6 +175,7 @@ Option make_length_option(config::ScheduleConfig& schedule) {
         {"length", "", "how to batch samples of different lengths"}, schedule.length,
         {{"fixed", plan::LengthPolicy::fixed, "pad to the longest sample of the corpus"},
          {"pad", plan::LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
+         {"step", plan::LengthPolicy::step, "pad to the longest sample of the step"},
          {"pack", plan::LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"}});
 }
 
@@ -332,7 +335,7 @@ std::vector<OptionGroup> make_profile_options(ProfileCommand& command) {
             make_switch_option({"quiet", "", "print no table"}, command.profile.quiet),
         }};
     return {command_options,
-            select_options(make_data_options(run.data), {"corpus", "max-length", "long"}),
+            select_options(make_data_options(run.data), {"corpus", "max-length", "long", "order"}),
             select_options(make_task_options(run.task), {"task"}),
             make_model_options(run.model, run.data),
             select_options(make_optimizer_options(run.optimizer), {"optimizer"}),

@@ -117,8 +117,8 @@ TEST_F(ThreeRows, PredictTheirLastTokenIfThereIsNoEndToken) {
 }
 
 TEST_F(ThreeRows, HaveOneEntryOfEachFieldPerBatchRow) {
-    for (const plan::LengthPolicy policy :
-         {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack}) {
+    for (const plan::LengthPolicy policy : {plan::LengthPolicy::fixed, plan::LengthPolicy::pad,
+                                            plan::LengthPolicy::step, plan::LengthPolicy::pack}) {
         const Batch batch = built(full_rows(), second_and_third, policy);
 
         EXPECT_EQ(batch.targets.size(), batch.rows());
@@ -149,14 +149,14 @@ TEST_F(ThreeRows, HaveTheSameVisitIdInEveryMicrobatchAndLengthPolicy) {
     const plan::SampleVisit visit{.epoch = 7, .sample = 2};
     const std::int64_t in_single_batch = built(full_rows(), {visit}, plan::LengthPolicy::pack).spans[0].visit;
 
-    for (const plan::LengthPolicy policy :
-         {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack})
+    for (const plan::LengthPolicy policy : {plan::LengthPolicy::fixed, plan::LengthPolicy::pad,
+                                            plan::LengthPolicy::step, plan::LengthPolicy::pack})
         EXPECT_EQ(built(full_rows(), {{7, 0}, visit}, policy).spans[1].visit, in_single_batch);
 }
 
 TEST_F(ThreeRows, GiveNoBatchRowsToAMicrobatchWithoutSamples) {
-    for (const plan::LengthPolicy policy :
-         {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack}) {
+    for (const plan::LengthPolicy policy : {plan::LengthPolicy::fixed, plan::LengthPolicy::pad,
+                                            plan::LengthPolicy::step, plan::LengthPolicy::pack}) {
         const Batch batch = built(full_rows(), {}, policy);
 
         EXPECT_EQ(batch.rows(), 0U);
@@ -179,6 +179,18 @@ TEST(Microbatch, HasThePaddedLengthOfItsPolicy) {
     EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pad, 9).padded_length, 3U);
     EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pack, 9).padded_length, 0U);
     EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pad, 9).samples, second_and_third);
+}
+
+TEST(Microbatch, IsPaddedToTheLongestSampleOfItsStep) {
+    const std::vector<Sample> samples{{0, 0, 4}, {1, 0, 2}, {2, 0, 3}, {3, 0, 9}};
+    const std::vector<plan::SampleVisit> step_visits{{0, 0}, {0, 1}, {0, 2}};
+    const auto find_length = [&](plan::LengthPolicy policy) {
+        return find_common_length(step_visits, samples, policy, 9);
+    };
+
+    EXPECT_EQ(find_length(plan::LengthPolicy::step), 4U);
+    EXPECT_EQ(find_length(plan::LengthPolicy::fixed), 9U);
+    EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::step, 4).padded_length, 4U);
 }
 
 TEST_F(ThreeRows, CountTheirTargetsWithoutBuildingABatch) {

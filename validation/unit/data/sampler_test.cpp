@@ -7,11 +7,12 @@
 namespace trireme::data {
 namespace {
 
-class SamplerWithCount : public ::testing::TestWithParam<std::uint64_t> {};
+// Parameters: number of samples, order.
+class SamplerWithCount : public ::testing::TestWithParam<std::tuple<std::uint64_t, SampleOrder>> {};
 
 TEST_P(SamplerWithCount, VisitsEverySampleOncePerEpoch) {
-    const std::uint64_t count = GetParam();
-    const Sampler sampler(count, 3);
+    const auto [count, order] = GetParam();
+    const Sampler sampler(count, 3, order);
 
     for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
         std::set<std::uint64_t> seen;
@@ -25,15 +26,25 @@ TEST_P(SamplerWithCount, VisitsEverySampleOncePerEpoch) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Counts, SamplerWithCount, ::testing::Values(1, 2, 3, 4, 5, 16, 17, 255, 1000, 4097));
+INSTANTIATE_TEST_SUITE_P(Counts, SamplerWithCount,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 5, 16, 17, 255, 1000, 4097),
+                                            ::testing::Values(SampleOrder::shuffled, SampleOrder::corpus)));
+
+TEST(Sampler, VisitsSamplesInTheOrderOfTheCorpusAcrossTheEndOfAnEpoch) {
+    const Sampler sampler(5, 3, SampleOrder::corpus);
+
+    EXPECT_EQ(sampler.list_visits(3, 4), (std::vector<plan::SampleVisit>{{0, 3}, {0, 4}, {1, 0}, {1, 1}}));
+}
 
 TEST(Sampler, ContinuesFromAnyOrdinal) {
-    const Sampler sampler(100, 7);
+    for (const SampleOrder order : {SampleOrder::shuffled, SampleOrder::corpus}) {
+        const Sampler sampler(100, 7, order);
 
-    const auto all = sampler.list_visits(0, 250);
-    const auto rest = Sampler(100, 7).list_visits(130, 120);
+        const auto all = sampler.list_visits(0, 250);
+        const auto rest = Sampler(100, 7, order).list_visits(130, 120);
 
-    EXPECT_EQ(std::vector<plan::SampleVisit>(all.begin() + 130, all.end()), rest);
+        EXPECT_EQ(std::vector<plan::SampleVisit>(all.begin() + 130, all.end()), rest);
+    }
 }
 
 TEST(Sampler, ShufflesDifferentlyForEachEpochAndSeed) {
