@@ -282,9 +282,10 @@ schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const Rep
     const ExchangeSeconds& exchange = exchanges_[stage];
     slowest.reduce = exchange.late_reduce_scatter + std::max(0.0, exchange.early_reduce_scatter - overlap);
     slowest.step += exchange.all_gather;
-    if (!splits_backward_[stage]) {
-        slowest.backward_input = backward;
-        slowest.backward_weight = 0;
+    if (!splits_backward_[stage]) {  // the halves of the whole pass, in proportion to separate ones
+        const double halves = slowest.backward_input + slowest.backward_weight;
+        slowest.backward_weight *= halves > 0 ? backward / halves : 0;
+        slowest.backward_input = backward - slowest.backward_weight;
     }
     return slowest;
 }
