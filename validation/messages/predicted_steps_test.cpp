@@ -278,11 +278,14 @@ protected:
 
 TEST_F(PlansOnClusters, AgreeWithSimulatedStepsWithoutNetwork) {
     const std::string cluster = TRIREME_SOURCE_DIR "/perf/clusters/v100-2x8.json";
-    for (const std::string schedule : {"1f1b", "gpipe"}) {
+    for (const std::string schedule : {"1f1b", "gpipe", "zb-h1"}) {
+        // The norm of speculative updates is reduced between layers. The plan assumes that it takes no time.
+        const double tolerance = schedule == "zb-h1" ? 0.05 : 0.01;
         for (const std::string length : {"pad", "pack"}) {
             const std::string options = "--network free --schedule " + schedule + " --length " + length;
-            expect_agreement(cluster, 4, options + " --pipe 4 --microbatches 4 --batch 16", 0.01);
-            expect_agreement(cluster, 16, options + " --pipe 4 --data 4 --microbatches 4 --batch 64", 0.01);
+            expect_agreement(cluster, 4, options + " --pipe 4 --microbatches 4 --batch 16", tolerance);
+            expect_agreement(cluster, 16, options + " --pipe 4 --data 4 --microbatches 4 --batch 64",
+                             tolerance);
         }
     }
     expect_agreement(cluster, 4,
@@ -317,7 +320,7 @@ TEST_F(PlansOnClusters, AcceptLargeVocabularies) {
 TEST_F(PlansOnClusters, AgreeWithSimulatedStepsOnDescribedNetworks) {
     const std::string node = TRIREME_SOURCE_DIR "/perf/clusters/v100-x8.json";
     const std::string pcie = TRIREME_SOURCE_DIR "/perf/clusters/rtx3090-x4.json";
-    for (const std::string schedule : {"1f1b", "gpipe"}) {
+    for (const std::string schedule : {"1f1b", "gpipe", "zb-h1"}) {
         const std::string options = "--length pad --schedule " + schedule;
         expect_agreement(node, 8, options + " --pipe 4 --data 2 --microbatches 4 --batch 64", 0.05);
         expect_agreement(pcie, 4, options + " --pipe 2 --data 2 --microbatches 4 --batch 32", 0.05);

@@ -30,17 +30,18 @@ class StepCosts {
 public:
     // All micro-batches of a stage have equal costs. `stages` has one entry per stage.
     StepCosts(const std::vector<StageCost>& stages);
-    // `costs` is indexed by [stage][micro-batch of the step]. The REDUCE and the STEP of a team have the costs
-    // of its last micro-batch in the stage. `empty_microbatches` is indexed by the micro-batch: no team
-    // executes or sends a micro-batch without samples, so it costs nothing. It may be omitted if there is none.
+    // `costs` is indexed by [stage][micro-batch], with the micro-batches of one step, whose costs all steps
+    // have, or of all steps. The REDUCE and the STEP of a team have the costs of its last micro-batch in the
+    // stage and step. `empty_microbatches` is indexed by the micro-batch: no team executes or sends a
+    // micro-batch without samples, so it costs nothing. It may be omitted if there is none.
     explicit StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches = {});
 
     std::size_t stages() const { return costs_.size(); }
     bool are_equal_for_all_microbatches() const { return costs_.front().size() == 1; }
-    // True if every stage has costs for this number of micro-batches.
-    bool fit_microbatches(int microbatches) const;
+    // True if every stage has costs for the micro-batches of one step, or of `steps` steps.
+    bool fit_microbatches(int microbatches, int steps) const;
     bool has_empty_microbatches() const;
-    // Micro-batches are numbered over all steps, which have equal costs.
+    // Micro-batches are numbered over all steps.
     bool is_empty(int microbatch) const;
     const StageCost& find(int stage, int microbatch) const;
 
@@ -60,6 +61,9 @@ struct Prediction {
     double makespan = 0;             // from the first instruction to the end of the last one, over all teams
     std::vector<double> busy_times;  // per team: time in compute instructions and STEPs
     std::vector<std::vector<Span>> spans;  // per team, in the order of execution
+    // Per step: the time at which the last team has done its STEPs and VALIDATEs; empty for forward-only
+    // programs.
+    std::vector<double> step_ends = {};
 
     double compute_idle_time(std::size_t team) const { return makespan - busy_times[team]; }
     double compute_bubble() const;  // 1 - mean of busy_times / makespan
@@ -78,6 +82,13 @@ struct StepTime {
 // Predicts the time of a step; `shape` describes one step. verify_programs() must accept the programs of
 // `phases`. Throws BugError if they deadlock, or if the costs do not fit the shape.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs);
+
+// Predicts the time of each of several consecutive steps with different costs: from the end of the previous
+// step, as Prediction::step_ends defines it, to its own. If steps overlap, the first step also fills the
+// pipeline, and a step like the last one follows. `shape` describes one step. Throws BugError for the reasons
+// of predict_step().
+std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
+                                  const std::vector<StepCosts>& steps);
 
 // Predicts the execution of programs that cover shape.steps steps, including the fill and drain of the
 // pipeline. verify_programs() must accept the programs. Throws BugError if they deadlock, or if the costs do

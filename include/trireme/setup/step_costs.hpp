@@ -72,6 +72,7 @@ private:
     const plan::StageWork& find_work(const stage::StageSpec& spec,
                                      const std::vector<layout::Migration>& migrations, int first_rank);
     double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
+    double predict_backup_seconds(double elements, std::size_t kind) const;
     schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
                                      const plan::MicrobatchShape& shape) const;
     std::size_t count_leaving_messages(std::size_t stage) const;

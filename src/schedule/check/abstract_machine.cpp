@@ -51,6 +51,7 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
       channels_(messages.channels().size()),
       runnable_teams_(programs.size()),
       steps_(static_cast<std::size_t>(shape.steps)),
+      step_ends_(shape.is_training ? steps_ : 0),
       updates_stages_independently_(shape.updates_stages_independently),
       has_speculative_updates_(shape.has_speculative_updates),
       tied_stage_(shape.has_tied_embeddings ? shape.stages() - 1 : 0),
@@ -173,7 +174,8 @@ void AbstractMachine::execute(int team, const Instruction& instruction, const Sp
 void AbstractMachine::validate(Team& team, const Instruction& instruction) {
     for (const Reduction* reduction : list_needed_reductions(team, instruction))
         team.clock = std::max(team.clock, reduction->end_time);
-    ++find_stage_collectives(team.stages, instruction.stage).validations;
+    double& step_end = step_ends_[find_stage_collectives(team.stages, instruction.stage).validations++];
+    step_end = std::max(step_end, team.clock);
 }
 
 // Executes a compute instruction or a STEP.
@@ -194,6 +196,10 @@ void AbstractMachine::compute(int team, const Instruction& instruction, const Sp
         ++channel.outputs;
     }
     state.clock = begin + find_cost(team, instruction);
+    if (instruction.op == Op::step) {
+        double& step_end = step_ends_[find_stage_collectives(state.stages, instruction.stage).updates - 1];
+        step_end = std::max(step_end, state.clock);
+    }
     report_span(team, {instruction, begin, state.clock});
 }
 
@@ -227,7 +233,7 @@ void AbstractMachine::record_arrival(const MessageIndex& message, const Instruct
 void AbstractMachine::reduce(int team, int stage) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     const std::size_t step = find_stage_collectives(state.stages, stage).reduces++;
-    const double end_time = state.clock + find_step_cost(team, stage).reduce;
+    const double end_time = state.clock + find_step_cost(team, stage, step).reduce;
     for (Reduction* reduction : {&find_reduction(stage, step), &global_reductions_[step]}) {
         reduction->end_time = std::max(reduction->end_time, end_time);
         if (--reduction->pending_reduces == 0) make_all_runnable();
@@ -260,18 +266,20 @@ AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size
     return reductions_[(reductions_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
-// Returns the costs of the last micro-batch that the team executes in the stage, or of micro-batch 0 if the
-// team executes none.
-const StageCost& AbstractMachine::find_step_cost(int team, int stage) const {
+// Returns the costs of the last micro-batch of the step that the team executes in the stage, or of the first
+// one if the team executes none.
+const StageCost& AbstractMachine::find_step_cost(int team, int stage, std::size_t step) const {
     const std::vector<int>& executors = shape_.executor[static_cast<std::size_t>(stage)];
     const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();
     const auto count = static_cast<int>(after_last - executors.begin());
-    return costs_.find(stage, std::max(0, count - 1));
+    return costs_.find(stage, static_cast<int>(step) * shape_.microbatches + std::max(0, count - 1));
 }
 
 double AbstractMachine::find_cost(int team, const Instruction& instruction) const {
     const auto& [op, stage, microbatch, age] = instruction;
-    return compute_time(op, op == Op::step ? find_step_cost(team, stage) : costs_.find(stage, microbatch));
+    if (op != Op::step) return compute_time(op, costs_.find(stage, microbatch));
+    const std::size_t step = find_stage_collectives(team_state(team).stages, stage).updates - 1;
+    return compute_time(op, find_step_cost(team, stage, step));
 }
 
 std::string AbstractMachine::describe_obstacle(int team) const {

@@ -34,6 +34,7 @@ public:
     std::size_t position(int team) const { return team_state(team).position; }  // of the next instruction
     bool is_finished(int team) const;
     double clock(int team) const { return team_state(team).clock; }
+    const std::vector<double>& step_ends() const { return step_ends_; }  // see Prediction
     std::string describe_obstacle(int team) const;  // of an unfinished team: "waits for 1SEND_B0 of team 1"
 
 private:
@@ -82,7 +83,7 @@ private:
     std::vector<const Reduction*> list_needed_reductions(const Team& team, const Instruction& collective) const;
     const Reduction& find_reduction(int stage, std::size_t step) const;
     Reduction& find_reduction(int stage, std::size_t step);
-    const StageCost& find_step_cost(int team, int stage) const;
+    const StageCost& find_step_cost(int team, int stage, std::size_t step) const;
     double find_cost(int team, const Instruction& instruction) const;
 
     const std::vector<Program>& programs_;
@@ -94,6 +95,7 @@ private:
     std::vector<ChannelState> channels_;
     std::vector<int> runnable_teams_;  // a stack of teams that may be able to continue
     std::size_t steps_;
+    std::vector<double> step_ends_;
     bool updates_stages_independently_;
     bool has_speculative_updates_;
     int tied_stage_;  // the stage that shares a tensor with stage 0; 0 if no stage does

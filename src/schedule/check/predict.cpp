@@ -25,7 +25,7 @@ double compute_idle_fraction(double seconds, const std::vector<double>& busy_tim
 void check_costs(const StepCosts& costs, const PipelineShape& shape) {
     if (costs.stages() != shape.holders.size())
         throw BugError(cat("costs of ", costs.stages(), " stages for ", shape.holders.size()));
-    if (!costs.fit_microbatches(shape.microbatches))
+    if (!costs.fit_microbatches(shape.microbatches, shape.steps))
         throw BugError(cat("the costs are not those of ", shape.microbatches, " micro-batches"));
 }
 
@@ -56,6 +56,7 @@ Prediction execute_programs(const std::vector<Program>& programs, const Pipeline
             throw BugError(cat("these programs cannot run: team ", team, " ", machine.describe_obstacle(team)));
         prediction.makespan = std::max(prediction.makespan, machine.clock(team));
     }
+    prediction.step_ends = machine.step_ends();
     return prediction;
 }
 
@@ -64,6 +65,7 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCos
     const Prediction first_prediction = execute_programs(first_replica.programs, first_replica.shape, costs);
     Prediction prediction;
     prediction.makespan = first_prediction.makespan;
+    prediction.step_ends = first_prediction.step_ends;
     for (int replica = 0; replica < first_replica.replicas; ++replica) {
         prediction.busy_times.insert(prediction.busy_times.end(), first_prediction.busy_times.begin(),
                                      first_prediction.busy_times.end());
@@ -74,6 +76,20 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCos
         }
     }
     return prediction;
+}
+
+// Returns the costs of consecutive steps, each with `microbatches` micro-batches, as those of one sequence.
+StepCosts join_costs(const std::vector<StepCosts>& steps, int microbatches) {
+    std::vector<std::vector<StageCost>> costs(steps.front().stages());
+    std::vector<bool> empty_microbatches;
+    for (const StepCosts& step : steps) {
+        for (int m = 0; m < microbatches; ++m) {
+            empty_microbatches.push_back(step.is_empty(m));
+            for (std::size_t s = 0; s < costs.size(); ++s)
+                costs[s].push_back(step.find(static_cast<int>(s), m));
+        }
+    }
+    return StepCosts(std::move(costs), std::move(empty_microbatches));
 }
 
 }  // namespace
@@ -94,13 +110,15 @@ StepCosts::StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool
     for (std::vector<StageCost>& stage : costs_) stage.resize(1);
 }
 
-bool StepCosts::fit_microbatches(int microbatches) const {
-    const auto count = static_cast<std::size_t>(microbatches);
-    const auto have_size = [&](std::size_t size) {
-        return std::ranges::all_of(costs_, [&](const auto& stage) { return stage.size() == size; });
+bool StepCosts::fit_microbatches(int microbatches, int steps) const {
+    const auto have_size = [&](int size) {
+        const auto count = static_cast<std::size_t>(size);
+        return std::ranges::all_of(costs_, [&](const auto& stage) { return stage.size() == count; });
     };
-    return (empty_microbatches_.empty() || empty_microbatches_.size() == count) &&
-           (have_size(1) || have_size(count));
+    const std::size_t empty_size = empty_microbatches_.size();
+    return (have_size(1) || have_size(microbatches) || have_size(steps * microbatches)) &&
+           (empty_size == 0 || empty_size == static_cast<std::size_t>(microbatches) ||
+            empty_size == static_cast<std::size_t>(steps * microbatches));
 }
 
 bool StepCosts::has_empty_microbatches() const {
@@ -137,6 +155,24 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const St
                                   extra_steps);
     }
     return step;
+}
+
+std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
+                                  const std::vector<StepCosts>& steps) {
+    std::vector<double> seconds;
+    if (count_representative_steps(phases, shape.microbatches) == 1) {  // steps do not overlap
+        for (const StepCosts& costs : steps) seconds.push_back(predict_step(phases, shape, costs).seconds);
+        return seconds;
+    }
+    std::vector<StepCosts> sequence = steps;
+    sequence.push_back(steps.back());  // work of this step begins in the last one of `steps`
+    PipelineShape shape_of_sequence = shape;
+    shape_of_sequence.steps = static_cast<int>(sequence.size());
+    const Prediction prediction = predict(unroll(phases, shape, shape_of_sequence.steps), shape_of_sequence,
+                                          join_costs(sequence, shape.microbatches));
+    for (std::size_t step = 0; step < steps.size(); ++step)
+        seconds.push_back(prediction.step_ends[step] - (step == 0 ? 0 : prediction.step_ends[step - 1]));
+    return seconds;
 }
 
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape, const StepCosts& costs) {

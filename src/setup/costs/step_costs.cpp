@@ -150,12 +150,25 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
         const auto elements = static_cast<double>(parameter.size());
         seconds += kernel_seconds(update, {.bytes = elements / updating_replicas * update_bytes}) +
                    kernel_seconds("sum_of_squares", {.bytes = elements / all_replicas * state_bytes});
-        all_elements += static_cast<double>(parameter.size());
+        if (priced_.plan.training.shape.has_speculative_updates)
+            seconds += predict_backup_seconds(elements / updating_replicas, kind);
+        all_elements += elements;
     }
     const double gradient_bytes = all_elements * state_bytes;
     if (replicas > 1)  // a rank reads the values of all replicas for its shard, and writes the sum
         seconds += kernel_seconds("copy", {.bytes = gradient_bytes * (all_replicas + 1) / all_replicas});
     return seconds + kernel_seconds("fill", {.bytes = gradient_bytes});
+}
+
+// Returns the time in which a rank copies values and optimizer state of `elements` parameters before a
+// speculative update.
+double StepCostPredictor::predict_backup_seconds(double elements, std::size_t kind) const {
+    const auto copy_seconds = [&](device::DType dtype) {
+        return machine_.kernel_seconds[kind]("copy",
+                                             {.bytes = 2 * elements * static_cast<double>(byte_size(dtype))});
+    };
+    const auto state_values = static_cast<double>(optim::count_state_values(priced_.optimizer, priced_.dtype));
+    return copy_seconds(priced_.dtype) + state_values * copy_seconds(accumulator_type(priced_.dtype));
 }
 
 // Sets the exchanges of all stages. A rank that holds several stages divides its time evenly over them.

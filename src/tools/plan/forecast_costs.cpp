@@ -113,18 +113,21 @@ std::vector<schedule::StageCost> compute_mean_costs(const schedule::StepCosts& c
     return means;
 }
 
-StepForecast forecast_step(const plan::ProvedPrograms& training,
-                           std::vector<plan::MicrobatchShape> microbatches, const schedule::StepCosts& costs) {
-    StepForecast step{.microbatches = std::move(microbatches),
-                      .pass_seconds = std::vector<std::vector<double>>(costs.stages()),
-                      .seconds = predict_step(training.phases(), training.shape, costs).seconds};
-    for (std::size_t s = 0; s < costs.stages(); ++s) {
-        for (std::size_t m = 0; m < step.microbatches.size(); ++m) {
-            const schedule::StageCost& cost = costs.find(static_cast<int>(s), static_cast<int>(m));
-            step.pass_seconds[s].push_back(cost.compute_pass_time());
+std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
+                                         const std::vector<schedule::StepCosts>& costs) {
+    const plan::ProvedPrograms& training = inputs.plan.training;
+    const std::vector<double> seconds = predict_steps(training.phases(), training.shape, costs);
+    std::vector<StepForecast> steps;
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+        StepForecast& step = steps.emplace_back(inputs.steps[k]);
+        step.seconds = seconds[k];
+        for (int s = 0; s < static_cast<int>(costs[k].stages()); ++s) {
+            std::vector<double>& pass_seconds = step.pass_seconds.emplace_back();
+            for (int m = 0; m < training.shape.microbatches; ++m)
+                pass_seconds.push_back(costs[k].find(s, m).compute_pass_time());
         }
     }
-    return step;
+    return steps;
 }
 
 }  // namespace
@@ -149,13 +152,12 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
     const setup::StepCostPredictor predictor(priced, machine);
-    const schedule::StepCosts first_costs = predictor.predict(inputs.steps.front());
-    forecast.costs = compute_mean_costs(first_costs, inputs.plan.microbatches());
-    if (run.data.corpus.empty()) return first_costs;
+    std::vector<schedule::StepCosts> costs;
     for (const std::vector<plan::MicrobatchShape>& microbatches : inputs.steps)
-        forecast.steps.push_back(
-            forecast_step(inputs.plan.training, microbatches, predictor.predict(microbatches)));
-    return first_costs;
+        costs.push_back(predictor.predict(microbatches));
+    forecast.costs = compute_mean_costs(costs.front(), inputs.plan.microbatches());
+    if (!run.data.corpus.empty()) forecast.steps = forecast_steps(inputs, costs);
+    return costs.front();
 }
 
 }  // namespace trireme::tools

@@ -4,6 +4,9 @@
 
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/catalog.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
 namespace trireme::schedule {
@@ -181,6 +184,38 @@ TEST(Predict, SkipsEmptyMicrobatches) {
 
     EXPECT_EQ(to_string(prediction.spans[0]), "0F1 0-1");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F1 2-3");
+}
+
+// The second step has forwards of 5 instead of 1.
+TEST(Predict, PredictsStepsOfDifferentCostsOneByOne) {
+    const PipelineShape shape = make_grid_shape(2, 1, 1, 2);
+    const Phases phases = lower_phases(generate_phases(require_schedule("1f1b"), shape), shape);
+    const std::vector<StepCosts> steps{StepCosts(make_costs(2, {})), StepCosts(make_costs(2, {.forward = 5}))};
+
+    EXPECT_EQ(predict_steps(phases, shape, steps),
+              (std::vector<double>{predict_step(phases, shape, steps[0]).seconds,
+                                   predict_step(phases, shape, steps[1]).seconds}));
+}
+
+// Steps with work in flight: each step takes its own share of a sequence, and equal steps take equal times
+// after the first one.
+TEST(Predict, PredictsOverlappingStepsAsOneSequence) {
+    const PipelineShape shape = apply_update_rule(require_schedule("zb-h1"), make_grid_shape(3, 1, 1, 6));
+    const Phases phases = lower_phases(generate_phases(require_schedule("zb-h1"), shape), shape);
+    const StepCosts equal(make_costs(3, {}));
+    const StepCosts longer(make_costs(3, {.forward = 2}));
+
+    const std::vector<double> equal_steps = predict_steps(phases, shape, {equal, equal, equal});
+    const std::vector<double> mixed_steps = predict_steps(phases, shape, {equal, longer, equal});
+
+    EXPECT_GT(equal_steps[0], equal_steps[1]);  // it also fills the pipeline
+    EXPECT_EQ(equal_steps[1], predict_step(phases, shape, equal).seconds);
+    EXPECT_GT(mixed_steps[1], equal_steps[1]);
+    // Each stage executes six longer forwards. Some of the three stages wait for each other.
+    const double more_seconds =
+        mixed_steps[0] + mixed_steps[1] + mixed_steps[2] - equal_steps[0] - equal_steps[1] - equal_steps[2];
+    EXPECT_GE(more_seconds, 6);
+    EXPECT_LE(more_seconds, 6 + 3);
 }
 
 TEST(Predict, RejectsProgramsThatCannotRun) {
