@@ -299,7 +299,8 @@ std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
         }};
     OptionGroup data = make_data_options(run.data);
     std::erase_if(data.options, [](const Option& o) {
-        return o.description.name == "corpus" || o.description.name == "epochs";
+        return o.description.name == "corpus" || o.description.name == "epochs" ||
+               o.description.name == "order";
     });
     data.options.push_back(make_document_end_option(run.data));
     OptionGroup task = make_task_options(run.task);
