@@ -38,14 +38,6 @@ double compute_largest_share(const layout::StageLayout& stage) {
     return largest;
 }
 
-bool has_split_backward(const Plan& plan, int stage) {
-    return std::ranges::any_of(plan.training.programs, [&](const schedule::Program& program) {
-        return std::ranges::any_of(program, [&](const schedule::Instruction& each) {
-            return each.op == schedule::Op::backward_input && each.stage == stage;
-        });
-    });
-}
-
 // Returns the seconds of a message of `row_bytes` bytes over the slowest link between a replica of `from` and a
 // replica of `to`. The link between two replicas is the one between their first ranks.
 double predict_slowest_message(const RankProfiles& profiles, const layout::StageLayout& from,

@@ -318,4 +318,12 @@ Plan make_plan(const PlanWish& wish) {
     return plan;
 }
 
+bool has_split_backward(const Plan& plan, int stage) {
+    return std::ranges::any_of(plan.training.programs, [&](const schedule::Program& program) {
+        return std::ranges::any_of(program, [&](const schedule::Instruction& each) {
+            return each.op == schedule::Op::backward_input && each.stage == stage;
+        });
+    });
+}
+
 }  // namespace trireme::plan

@@ -124,4 +124,7 @@ std::string to_json(const Plan& plan);
 // Returns the hash of a plan: the first 16 hexadecimal digits of the SHA-256 of to_json(plan).
 std::string compute_hash(const Plan& plan);
 
+// True if a training program splits a backward pass of the stage.
+bool has_split_backward(const Plan& plan, int stage);
+
 }  // namespace trireme::plan

@@ -51,23 +51,27 @@ public:
     schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches) const;
 
 private:
-    // The work of one or several equal ranks of a replica.
+    // The properties of a replica that determine the time of its passes.
+    struct ReplicaKind {
+        std::vector<std::size_t> shares;        // per rank
+        std::vector<std::size_t> device_kinds;  // per rank
+        layout::Link link;                      // the slowest link between the first rank and another one
+        std::vector<layout::Migration> migrations;
+
+        friend bool operator==(const ReplicaKind&, const ReplicaKind&) = default;
+    };
     struct RankWork {
         const plan::StageWork* work;
         std::size_t kind;       // of the device
         double update_seconds;  // gradients cleared and summed, their norm, and the update of parameters
-
-        friend bool operator==(const RankWork&, const RankWork&) = default;
     };
     struct ReplicaWork {
-        std::vector<RankWork> ranks;  // equal ranks occur once
-        layout::Link link;            // the slowest link between the ranks
-        std::size_t size = 1;         // number of ranks
-
-        friend bool operator==(const ReplicaWork&, const ReplicaWork&) = default;
+        std::vector<RankWork> ranks;
+        layout::Link link;  // see ReplicaKind
     };
 
-    ReplicaWork make_replica_work(std::size_t stage, const layout::ReplicaLayout& replica);
+    ReplicaKind find_kind(const layout::ReplicaLayout& replica) const;
+    ReplicaWork make_replica_work(std::size_t stage, const ReplicaKind& kind, int first_rank);
     // `first_rank` is the first rank of the team, to which the migrations belong.
     const plan::StageWork& find_work(const stage::StageSpec& spec,
                                      const std::vector<layout::Migration>& migrations, int first_rank);

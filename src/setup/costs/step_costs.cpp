@@ -17,14 +17,6 @@
 namespace trireme::setup {
 namespace {
 
-bool has_split_backward(const plan::Plan& plan, int stage) {
-    return std::ranges::any_of(plan.training.programs, [&](const schedule::Program& program) {
-        return std::ranges::any_of(program, [&](const schedule::Instruction& each) {
-            return each.op == schedule::Op::backward_input && each.stage == stage;
-        });
-    });
-}
-
 // Returns a text that is equal for stages with equal work: the kinds of the layers, whether the stage is an end
 // of the model, the rank's part, and the plan's choices for the stage.
 std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
@@ -77,41 +69,53 @@ StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& ma
     const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         splits_backward_.push_back(has_split_backward(priced.plan, static_cast<int>(s)));
-        std::vector<ReplicaWork>& kinds = work_.emplace_back();
+        std::vector<ReplicaKind> kinds;
+        work_.emplace_back();
         std::vector<std::size_t>& kind_of_replica = replica_kinds_.emplace_back();
         for (const layout::ReplicaLayout& replica : stages[s].replicas) {
-            ReplicaWork work = make_replica_work(s, replica);
-            const auto known = std::ranges::find(kinds, work);
+            const ReplicaKind kind = find_kind(replica);
+            const auto known = std::ranges::find(kinds, kind);
             kind_of_replica.push_back(static_cast<std::size_t>(known - kinds.begin()));
-            if (known == kinds.end()) kinds.push_back(std::move(work));
+            if (known != kinds.end()) continue;
+            kinds.push_back(kind);
+            work_.back().push_back(make_replica_work(s, kind, replica.ranks.front()));
         }
         leaving_messages_.push_back(s + 1 < stages.size() ? count_leaving_messages(s) : 0);
     }
     add_gradient_exchanges();
 }
 
-StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t s,
-                                                                    const layout::ReplicaLayout& replica) {
-    const layout::StageLayout& stage = priced_.plan.layout.stages[s];
-    const std::vector<layout::Migration> migrations =
-        find_team_migrations(priced_.plan.migrations, replica.ranks);
-    ReplicaWork team{.ranks = {}, .link = {}, .size = replica.ranks.size()};
+StepCostPredictor::ReplicaKind StepCostPredictor::find_kind(const layout::ReplicaLayout& replica) const {
+    ReplicaKind kind{.shares = replica.shares,
+                     .device_kinds = {},
+                     .link = {},
+                     .migrations = find_team_migrations(priced_.plan.migrations, replica.ranks)};
     for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
-        const stage::StageSpec spec{.layers = stage.layers,
-                                    .part = {.rank = static_cast<int>(r), .shares = replica.shares},
-                                    .recompute = priced_.plan.recompute[s]};
-        const std::size_t kind = machine_.find_kind(replica.ranks[r]);
-        const RankWork work{.work = &find_work(spec, migrations, replica.ranks.front()),
-                            .kind = kind,
-                            .update_seconds = predict_update_seconds(spec, stage.replicas.size(), kind)};
-        if (std::ranges::find(team.ranks, work) == team.ranks.end()) team.ranks.push_back(work);
+        kind.device_kinds.push_back(machine_.find_kind(replica.ranks[r]));
         if (r == 0) continue;
-        const layout::Link link = machine_.find_link(replica.ranks.front(), replica.ranks[r], team.size);
+        const layout::Link link =
+            machine_.find_link(replica.ranks.front(), replica.ranks[r], replica.ranks.size());
         constexpr double typical_bytes = 1e6;
-        if (r == 1 || link.predict_seconds(typical_bytes) > team.link.predict_seconds(typical_bytes))
-            team.link = link;
+        if (r == 1 || link.predict_seconds(typical_bytes) > kind.link.predict_seconds(typical_bytes))
+            kind.link = link;
     }
-    return team;
+    return kind;
+}
+
+StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t s, const ReplicaKind& kind,
+                                                                    int first_rank) {
+    const layout::StageLayout& stage = priced_.plan.layout.stages[s];
+    ReplicaWork work{.ranks = {}, .link = kind.link};
+    for (std::size_t r = 0; r < kind.shares.size(); ++r) {
+        const stage::StageSpec spec{.layers = stage.layers,
+                                    .part = {.rank = static_cast<int>(r), .shares = kind.shares},
+                                    .recompute = priced_.plan.recompute[s]};
+        const std::size_t device = kind.device_kinds[r];
+        work.ranks.push_back({.work = &find_work(spec, kind.migrations, first_rank),
+                              .kind = device,
+                              .update_seconds = predict_update_seconds(spec, stage.replicas.size(), device)});
+    }
+    return work;
 }
 
 const plan::StageWork& StepCostPredictor::find_work(const stage::StageSpec& spec,
@@ -128,8 +132,9 @@ const plan::StageWork& StepCostPredictor::find_work(const stage::StageSpec& spec
     return work_by_key_.emplace(key, derive_stage_work(priced_.model, spec, variant)).first->second;
 }
 
-// Returns the time in which a rank clears its gradients, computes their norm and updates its parameters.
-// Replicas that shard the optimizer state divide the last two evenly.
+// Returns the time in which a rank clears its gradients, adds those of the other replicas, computes the norm
+// and updates its parameters. Replicas divide the norm evenly and, if they shard the optimizer state, the
+// update.
 double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas,
                                                  std::size_t kind) const {
     const plan::KernelSeconds& kernel_seconds = machine_.kernel_seconds[kind];
@@ -270,7 +275,7 @@ schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::Microbatc
 schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const ReplicaWork& replica,
                                                     const plan::MicrobatchShape& shape) const {
     // The messages of a collective leave at the same time.
-    const double peers = static_cast<double>(std::max<std::size_t>(2, replica.size) - 1);
+    const double peers = static_cast<double>(std::max<std::size_t>(2, replica.ranks.size()) - 1);
     const auto predict_seconds = [&](const plan::PassCost& cost) {
         constexpr double nanosecond = 1e-9;
         const double exchange_seconds =
