@@ -14,8 +14,8 @@
 
 namespace trireme::comm {
 
-// Bytes that this rank has sent in a group, and seconds that it has waited for messages of the group. The number
-// of messages is counted by make_ghost_group() only.
+// Messages and bytes that this rank has sent in a group, and seconds that it has waited for messages of the
+// group.
 struct Traffic {
     double wait_seconds = 0;
     std::uint64_t bytes_sent = 0;

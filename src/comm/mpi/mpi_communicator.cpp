@@ -100,6 +100,7 @@ Communicator::RequestId MpiCommunicator::start_send(device::ConstTensor tensor, 
                   "MPI_Isend");
     });
     traffic_.bytes_sent += slot.bytes;
+    ++traffic_.messages_sent;
     return slot.id;
 }
 

@@ -189,6 +189,7 @@ NcclGroup::Messages::iterator NcclGroup::add(bool is_send, int peer, Label label
 Communicator::RequestId NcclGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
+    ++traffic_.messages_sent;
     if (tensor.memory_space != device::MemorySpace::gpu) {
         const RequestId mpi_request = mpi_group_->start_send(tensor, peer, label);
         const auto added = add(true, peer, label);

@@ -23,6 +23,7 @@ public:
 
     RequestId start_send(device::ConstTensor tensor, int peer, Label label) override {
         traffic_.bytes_sent += tensor.bytes();
+        ++traffic_.messages_sent;
         if (merges_messages_ && peer != (rank() + 1) % size()) return no_message;
         return group_->start_send(make_valueless_message(tensor), peer, label);
     }

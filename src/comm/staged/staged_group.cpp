@@ -125,6 +125,7 @@ Communicator::RequestId StagedGroup::add(StagedMessage message) {
 Communicator::RequestId StagedGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
+    ++traffic_.messages_sent;
     StagedMessage message{.is_send = true, .peer = peer, .label = label};
     if (tensor.memory_space != device::MemorySpace::gpu && pending_sends_.empty()) {
         message.host_request = host_group_->start_send(tensor, peer, label);
