@@ -89,6 +89,25 @@ TEST(ClusterJson, MayHaveGroupsOfNodes) {
     EXPECT_EQ(cluster.sources[0].figure, "groups[1].nodes");
 }
 
+TEST(Cluster, FindsTheLinkBetweenTwoRanks) {
+    Cluster cluster = read(of_two_kinds());
+    const layout::Link inside{.latency = 1, .bandwidth = 30};
+    const layout::Link between{.latency = 2, .bandwidth = 10};
+
+    EXPECT_EQ(cluster.find_link(4, 7), inside);
+    EXPECT_EQ(cluster.find_link(3, 4), between);
+    EXPECT_EQ(cluster.find_link(9, 10), between);  // two nodes with one device each
+    EXPECT_EQ(cluster.find_link(4, 7, 4), inside);
+    EXPECT_EQ(cluster.find_link(3, 4, 4), (layout::Link{.latency = 2, .bandwidth = 2.5}));
+
+    cluster.rails = 5;
+    EXPECT_EQ(cluster.find_link(3, 4, 4), (layout::Link{.latency = 2, .bandwidth = 2}));
+
+    cluster.fat_tree = {.leaf_nodes = 2, .spines = 1, .up = {.latency = 0.5, .bandwidth = 10}};
+    EXPECT_EQ(cluster.find_link(3, 4).latency, 2);    // nodes 0 and 1 share a leaf switch
+    EXPECT_EQ(cluster.find_link(3, 8).latency, 2.5);  // node 2 has another one
+}
+
 TEST(ClusterJson, MayHaveAFatTreeAndRails) {
     Json json = described();
     json["between"]["rails"] = 4;
