@@ -195,16 +195,8 @@ setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& bef
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "its layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
     check_change(config, next.plan);
-    check_batch_is_enough(config.run.batch, next.plan, request);
-    next.microbatch_samples = setup::count_microbatch_samples(config.run.batch, next.plan);
-    next.largest_microbatches = find_largest_microbatches(job, next.microbatch_samples);
-    next.plan =
-        setup::fit_to_memory_limit(std::move(next.plan), {.config = config,
-                                                          .model = job.model,
-                                                          .request = request,
-                                                          .ranks = ranks,
-                                                          .dtype = job.dtype,
-                                                          .largest_microbatches = next.largest_microbatches});
+    check_batch_is_enough(config, next.plan, request);
+    size_microbatches(job, request, ranks, /*trains=*/true, next);
     set_migrations(decision.migrations, ranks, next.plan);
     if (!decision.migrations.empty() && next.plan.max_skipped_fraction > 0)
         check_resized_migration(config.policy.resize);

@@ -206,6 +206,8 @@ std::size_t find_common_length(const std::vector<plan::SampleVisit>& step_visits
             return find_longest(step_visits, samples);
         case plan::LengthPolicy::pad:
         case plan::LengthPolicy::pack:
+        case plan::LengthPolicy::dynapipe:
+        case plan::LengthPolicy::balanced:
             break;
     }
     return 0;
@@ -213,10 +215,9 @@ std::size_t find_common_length(const std::vector<plan::SampleVisit>& step_visits
 
 plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
                                  plan::LengthPolicy policy, std::size_t common_length) {
-    const std::size_t padded_length =
-        policy == plan::LengthPolicy::pad ? find_longest(visits, samples) : common_length;
-    return {.samples = std::move(visits),
-            .padded_length = policy == plan::LengthPolicy::pack ? 0 : padded_length};
+    const bool has_common_length = policy == plan::LengthPolicy::fixed || policy == plan::LengthPolicy::step;
+    const std::size_t length = has_common_length ? common_length : find_longest(visits, samples);
+    return {.samples = std::move(visits), .padded_length = is_packed(policy) ? 0 : length};
 }
 
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,

@@ -9,7 +9,7 @@ namespace {
 KernelCall evaluate(const KernelFormula& formula, const MicrobatchShape& shape) {
     KernelCall call{.flops = formula.flops.evaluate(shape), .bytes = formula.bytes.evaluate(shape)};
     for (std::size_t i = 0; i < call.matmul.size(); ++i)
-        call.matmul[i] = static_cast<std::size_t>(std::llround(formula.matmul[i].evaluate(shape)));
+        call.matmul[i] = static_cast<std::size_t>(formula.matmul[i].evaluate(shape) + 0.5);
     return call;
 }
 
@@ -74,30 +74,31 @@ TrainingCosts StageWork::predict_costs(const MicrobatchShape& shape, const Kerne
             .backward_weight = predict_cost(formulas->backward_weight, shape, seconds)};
 }
 
+double StageWork::predict_kernel(const KernelFormula& kernel, const MicrobatchShape& shape,
+                                 const KernelSeconds& seconds) const {
+    if (kernel.is_for_partial_targets && shape.predicted_rows == shape.rows) return 0;
+    const auto calls = static_cast<double>(kernel.calls);
+    if (!kernel.is_in_tiles) return calls * seconds(kernel.kernel, evaluate(kernel, shape));
+    const Tiles tiles = cut_tiles(shape, max_tile_rows_);
+    if (tiles.count == 0) return 0;
+    double tile_seconds = seconds(kernel.kernel, evaluate(kernel, tiles.last));
+    if (tiles.count > 1)
+        tile_seconds +=
+            static_cast<double>(tiles.count - 1) * seconds(kernel.kernel, evaluate(kernel, tiles.first));
+    return calls * tile_seconds;
+}
+
 PassCost StageWork::predict_cost(const PassFormula& pass, const MicrobatchShape& shape,
                                  const KernelSeconds& seconds) const {
-    const Tiles tiles = cut_tiles(shape, max_tile_rows_);
     double matmul_seconds = 0;
     double other_seconds = 0;
-    for (const KernelFormula& formula : pass.kernels) {
-        if (formula.is_for_partial_targets && shape.predicted_rows == shape.rows) continue;
-        double call_seconds = 0;
-        if (!formula.is_in_tiles) {
-            call_seconds = seconds(formula.kernel, evaluate(formula, shape));
-        } else if (tiles.count > 0) {
-            call_seconds = seconds(formula.kernel, evaluate(formula, tiles.last));
-            if (tiles.count > 1)
-                call_seconds += static_cast<double>(tiles.count - 1) *
-                                seconds(formula.kernel, evaluate(formula, tiles.first));
-        }
-        (formula.is_block_matmul ? matmul_seconds : other_seconds) +=
-            static_cast<double>(formula.calls) * call_seconds;
-    }
+    for (const KernelFormula& kernel : pass.kernels)
+        (kernel.is_block_matmul ? matmul_seconds : other_seconds) += predict_kernel(kernel, shape, seconds);
+    const auto tiles = static_cast<double>(cut_tiles(shape, max_tile_rows_).count);
     return {.matmul_nanoseconds = to_nanoseconds(matmul_seconds),
             .other_nanoseconds = to_nanoseconds(other_seconds),
             .bytes_sent = pass.bytes_sent.evaluate(shape),
-            .messages_sent = pass.messages_sent.evaluate(shape) +
-                             pass.messages_sent_per_tile * (static_cast<double>(tiles.count) - 1)};
+            .messages_sent = pass.messages_sent.evaluate(shape) + pass.messages_sent_per_tile * (tiles - 1)};
 }
 
 }  // namespace trireme::plan

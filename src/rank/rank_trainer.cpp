@@ -65,7 +65,7 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       stream_(rank.stream),
       model_(job, current, rank.rank, std::move(groups), trace_),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
-      sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order),
+      planner_(job, current),
       record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)) {
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
@@ -136,37 +136,30 @@ void RankTrainer::prepare_next_step() {
 }
 
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t step) {
-    const auto visits = sampler_.list_visits(step * job_.config.run.batch, job_.config.run.batch);
+    const setup::PlannedStep& planned = planner_.plan_step(step);
     auto step_in_flight = std::make_unique<StepInFlight>();
     records::StepOutcome& outcome = step_in_flight->outcome;
     outcome.step = step;
+    outcome.coming_step = step + setup::count_steps_to_compare(current_.plan);
     outcome.learning_rate = compute_learning_rate(job_.config.optimizer, step, job_.steps);
-    for (const plan::SampleVisit& visit : visits) {
-        const std::size_t length = job_.samples.train[visit.sample].length;
-        outcome.size.tokens += length;
-        outcome.size.square_length_sum += std::pow(length, 2);
-    }
-    outcome.size.targets = count_targets(job_, visits);
-    add_batches(*step_in_flight, visits);
+    outcome.size = planned.size;
+    outcome.microbatches = planned.count_filled();
+    add_batches(*step_in_flight, planned.microbatches);
     return step_in_flight;
 }
 
-// Builds the micro-batches that this rank executes; the other micro-batches stay empty.
-void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
-    const schedule::PipelineShape& shape = current_.plan.training.shape;
-    const std::vector<data::Sample>& samples = job_.samples.train;
-    const plan::LengthPolicy policy = job_.config.schedule.length;
-    const std::size_t common_length = find_common_length(visits, samples, policy, job_.samples.max_length);
-    const auto microbatch_visits = cut_into_microbatches(visits, static_cast<std::size_t>(shape.microbatches));
-    step.batches.resize(is_ghost_run() ? 0 : microbatch_visits.size());
-    for (std::size_t m = 0; m < microbatch_visits.size(); ++m) {
-        plan::Microbatch microbatch;
-        const bool is_needed = model_.executes_microbatch(shape, static_cast<int>(m));
-        if (is_needed) microbatch = make_microbatch(microbatch_visits[m], samples, policy, common_length);
+// Builds the batches of the micro-batches that this rank executes; the other batches stay empty.
+void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::Microbatch>& microbatches) {
+    step.batches.resize(is_ghost_run() ? 0 : microbatches.size());
+    for (std::size_t m = 0; m < microbatches.size(); ++m) {
+        const bool is_needed = model_.executes_microbatch(current_.plan.training.shape, static_cast<int>(m));
         if (is_ghost_run()) {
-            step.views.emplace_back(job_.model, make_batch_shape(job_, microbatch));
+            step.views.emplace_back(job_.model,
+                                    make_batch_shape(job_, is_needed ? microbatches[m] : plan::Microbatch{}));
         } else {
-            if (is_needed) step.batches[m] = build_batch(*job_.corpus, samples, job_.train_rules, microbatch);
+            if (is_needed)
+                step.batches[m] =
+                    build_batch(*job_.corpus, job_.samples.train, job_.train_rules, microbatches[m]);
             step.views.emplace_back(step.batches[m], model_.get_uploader(stream_));
         }
     }
@@ -209,6 +202,9 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record[records::RecordFields::joules] = step_energy_.take();
     if (job_.memory_space == device::MemorySpace::gpu) record_gpu_state(job_.gpu.get(), record);
     record[records::RecordFields::stop] = static_cast<double>(request_stop());
+    const StepInFlight& step = *unsettled_steps_[static_cast<std::size_t>(executed_steps_ - settled_steps_)];
+    record[records::RecordFields::coming_step] =
+        static_cast<double>(planner_.find_hash(step.outcome.coming_step));
     record[records::RecordFields::seconds] = device::now_seconds() - begin;
     record_gather_.post(record);
 }

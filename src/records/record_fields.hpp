@@ -76,6 +76,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit("loss", line.loss);
     visit.count("tokens", line.tokens);
     visit.count("padded_tokens", line.padded_tokens);
+    visit.count("microbatches", line.microbatches);
     visit("seconds", line.seconds);
     visit("clock", line.clock);
     visit("tokens_per_s", line.tokens_per_s);

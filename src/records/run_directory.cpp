@@ -73,6 +73,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.loss = omit_non_finite(outcome.loss);
     line.tokens = to_figure(outcome.size.tokens);
     line.padded_tokens = to_figure(outcome.padded_tokens);
+    line.microbatches = to_figure(outcome.microbatches);
     line.seconds = outcome.seconds;
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;

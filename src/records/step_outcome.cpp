@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+
+#include "trireme/base/error.hpp"
 
 namespace trireme::records {
 namespace {
@@ -58,6 +61,18 @@ std::vector<int> find_non_finite_ranks(const comm::GatheredNumbers& all) {
     return ranks;
 }
 
+// Throws ConfigError if the ranks have planned different micro-batches for a step that comes after `outcome`.
+void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outcome) {
+    const std::vector<double> hashes = all.list_per_rank(RecordFields::coming_step);
+    std::string other_ranks;
+    for (std::size_t rank = 1; rank < hashes.size(); ++rank)
+        if (hashes[rank] != hashes.front()) other_ranks += cat(other_ranks.empty() ? "" : ", ", rank);
+    if (other_ranks.empty()) return;
+    throw ConfigError(cat("for step ", outcome.coming_step + 1,
+                          ", rank 0 has planned other micro-batches than rank ", other_ranks,
+                          "; all ranks must run the same program with the same corpus"));
+}
+
 }  // namespace
 
 std::size_t count_record_fields(device::MemorySpace memory_space) {
@@ -80,6 +95,7 @@ void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome) {
     outcome.peak_bytes = static_cast<std::size_t>(all.max(RecordFields::peak_bytes));
     outcome.joules_of_ranks = list_reported_values(all, RecordFields::joules);
     outcome.stop = find_stop(all);
+    check_coming_step(all, outcome);
     if (all.width() == RecordFields::count_on_gpus) outcome.gpus = make_gpu_states(all);
 }
 

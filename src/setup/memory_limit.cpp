@@ -155,6 +155,14 @@ Trial search_fitting_plan(Trial trial, const PlannedRun& run) {
     return best;
 }
 
+// Returns the plan itself or, with schedule auto, the best plan of its layout. The result may exceed the limit.
+Trial search_trial(plan::Plan plan, const PlannedRun& run) {
+    Trial trial = make_trial(std::move(plan), run);
+    if (trial.plan.schedule == schedule::searched_schedule_name)
+        trial = search_fitting_plan(std::move(trial), run);
+    return trial;
+}
+
 [[noreturn]] void throw_limit_exceeded(const Trial& trial, const PlannedRun& run) {
     const std::size_t rank = find_neediest_rank(trial.needs);
     const auto team = static_cast<std::size_t>(trial.plan.find_team(static_cast<int>(rank)));
@@ -173,10 +181,15 @@ Trial search_fitting_plan(Trial trial, const PlannedRun& run) {
 
 plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run) {
     if (run.config.layout.memory_limit == 0) return plan;
-    Trial trial = make_trial(std::move(plan), run);
-    if (trial.plan.schedule == schedule::searched_schedule_name)
-        trial = search_fitting_plan(std::move(trial), run);
+    Trial trial = search_trial(std::move(plan), run);
     if (!trial.fits(run.config.layout.memory_limit)) throw_limit_exceeded(trial, run);
+    return std::move(trial.plan);
+}
+
+std::optional<plan::Plan> find_plan_within_limit(plan::Plan plan, const PlannedRun& run) {
+    if (run.config.layout.memory_limit == 0) return plan;
+    Trial trial = search_trial(std::move(plan), run);
+    if (!trial.fits(run.config.layout.memory_limit)) return std::nullopt;
     return std::move(trial.plan);
 }
 

@@ -5,17 +5,15 @@
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/setup/stage_work.hpp"
-#include "trireme/setup/step_shapes.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::setup {
 namespace {
 
-// Returns a function that predicts kernel times in an arbitrary unit, for a device with unknown rates. Only the
-// ratio of the FLOP rate to the memory bandwidth matters. The chosen ratio is typical of a CPU core.
+// Returns the kernel times of a CPU core with typical rates.
 device::KernelTimePredictor make_typical_kernel_seconds() {
-    constexpr double flops_per_byte = 16;
     return [](const device::Cost& cost, double clock) {
-        return device::DeviceRates{.flops = flops_per_byte, .bandwidth = 1}.seconds(cost, clock);
+        return device::DeviceRates{.flops = 160e9, .bandwidth = 10e9}.seconds(cost, clock);
     };
 }
 
@@ -27,12 +25,12 @@ model::TensorPart make_even_part(const plan::Plan& plan) {
 }
 
 // Returns the mean shape of the micro-batches of the first steps.
-plan::MicrobatchShape compute_typical_shape(const Job& job, const plan::Plan& plan) {
+plan::MicrobatchShape compute_typical_shape(const Job& job, const PlanState& current) {
     constexpr std::size_t steps = 8;
+    StepPlanner planner(job, current);
     std::vector<plan::MicrobatchShape> shapes;
     for (std::size_t step = 0; step < steps; ++step) {
-        for (const stage::BatchShape& shape : list_step_shapes(job, plan, step))
-            shapes.push_back(count_shape(shape));
+        for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
     }
     return plan::compute_mean_shape(shapes);
 }
@@ -44,10 +42,8 @@ public:
         : job_(job),
           current_(current),
           part_(make_even_part(current.plan)),
-          shape_(compute_typical_shape(job, current.plan)) {
-        device::KernelTimePredictor predict_seconds = make_kernel_seconds(job, 0);
-        seconds_ =
-            adapt_kernel_seconds(predict_seconds ? std::move(predict_seconds) : make_typical_kernel_seconds());
+          shape_(compute_typical_shape(job, current)),
+          seconds_(make_relative_kernel_seconds(job, 0)) {
         // Number of replicas that share the optimizer state of a parameter, in the stage with the fewest.
         const double updating_replicas =
             current.plan.shards_optimizer ? find_min_replicas(current.plan.layout) : 1;
@@ -66,7 +62,8 @@ public:
         const plan::TrainingCosts costs =
             derive_stage_work(job_.model, spec, variant).predict_costs(shape_, seconds_);
         constexpr double nanosecond = 1e-9;
-        return {.matmuls = nanosecond * static_cast<double>(costs.forward.matmul_nanoseconds + costs.backward.matmul_nanoseconds),
+        return {.matmuls = nanosecond * static_cast<double>(costs.forward.matmul_nanoseconds +
+                                                            costs.backward.matmul_nanoseconds),
                 .other_kernels = nanosecond * static_cast<double>(costs.forward.other_nanoseconds +
                                                                   costs.backward.other_nanoseconds),
                 .state_bytes = static_cast<std::size_t>(bytes_per_parameter_ * count_parameters(layer)),
@@ -120,6 +117,11 @@ std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanStat
 device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank) {
     const ProfiledKernels* const profiled = job.kernels.find_kernels(rank);
     return profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(job.devices, rank);
+}
+
+plan::KernelSeconds make_relative_kernel_seconds(const Job& job, int rank) {
+    device::KernelTimePredictor predict_seconds = make_kernel_seconds(job, rank);
+    return adapt_kernel_seconds(predict_seconds ? std::move(predict_seconds) : make_typical_kernel_seconds());
 }
 
 }  // namespace trireme::setup

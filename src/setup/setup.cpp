@@ -13,6 +13,7 @@
 #include "trireme/setup/model_choice.hpp"
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::setup {
 namespace {
@@ -48,26 +49,6 @@ std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
                               " a step, are ", steps, " steps; set --steps or --epochs to what can be done"));
     }
     return static_cast<std::size_t>(steps);
-}
-
-// Returns the shape of the largest possible micro-batch of `count` samples. With the policy `pack` it has the
-// longest samples, each at most `max_visits` times. With `pad`, every sample has the length of the longest
-// sample; with `fixed`, every sample has the length `fixed_length`.
-stage::BatchShape find_largest_microbatch(std::span<const data::Sample> samples, std::size_t count,
-                                          std::size_t max_visits, plan::LengthPolicy policy,
-                                          std::size_t fixed_length) {
-    std::vector<std::size_t> lengths;
-    for (const data::Sample& sample : samples) lengths.push_back(sample.length);
-    std::sort(lengths.rbegin(), lengths.rend());
-    stage::BatchShape shape;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t packed_length = lengths[std::min(i / max_visits, lengths.size() - 1)];
-        const std::size_t padded_length = policy == plan::LengthPolicy::fixed ? fixed_length : lengths.front();
-        const std::size_t length = policy == plan::LengthPolicy::pack ? packed_length : padded_length;
-        shape.segments.push_back({.begin = shape.rows, .length = length});
-        shape.rows += length;
-    }
-    return shape;
 }
 
 void check_evaluation(const config::RunConfig& config, const data::SampleIndex& samples) {
@@ -137,15 +118,7 @@ Job make_synthetic_job(const config::RunConfig& config, const std::string& init)
 
 PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     PlanState state{.plan = plan_run(job.config, job.model, ranks)};
-    state.microbatch_samples = count_microbatch_samples(job.config.run.batch, state.plan);
-    state.largest_microbatches = find_largest_microbatches(job, state.microbatch_samples);
-    state.plan = fit_to_memory_limit(std::move(state.plan), {.config = job.config,
-                                                             .model = job.model,
-                                                             .request = make_plan_request(job.config),
-                                                             .ranks = ranks,
-                                                             .dtype = job.dtype,
-                                                             .largest_microbatches = state.largest_microbatches,
-                                                             .trains = trains});
+    size_microbatches(job, make_plan_request(job.config), ranks, trains, state);
     state.gradients = make_gradient_plan({job, state}, job.buckets);
     return state;
 }
@@ -163,6 +136,18 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     setup.current = make_first_plan(job, ranks, trains);
     if (!is_ghost_run(config)) check_validation_targets(job);
     return setup;
+}
+
+// Returns the hash of the micro-batches of the first steps, which no record of a step compares. Empty
+// for an evaluation.
+std::string hash_first_steps(const Setup& setup) {
+    const Job& job = setup.job;
+    if (job.steps == 0) return "";
+    StepPlanner planner(job, setup.current);
+    std::string hashes;
+    for (std::size_t s = 0; s < count_steps_to_compare(setup.current.plan); ++s)
+        hashes += cat(s == 0 ? "" : " ", planner.find_hash(job.completed_steps + s));
+    return hashes;
 }
 
 }  // namespace
@@ -189,26 +174,11 @@ std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan) 
     return (batch + microbatches - 1) / microbatches;
 }
 
-// A training micro-batch of `count` samples may span several epochs, and contains a sample at most once per
-// epoch. An evaluation visits every validation sample once.
-std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t count) {
-    const data::SampleIndex& index = job.samples;
-    const plan::LengthPolicy policy = job.config.schedule.length;
-    std::vector<stage::BatchShape> shapes;
-    if (!index.train.empty()) {
-        const std::size_t max_epochs = 1 + (count + index.train.size() - 2) / index.train.size();
-        shapes.push_back(find_largest_microbatch(index.train, count, max_epochs, policy, index.max_length));
-    }
-    if (!index.validation.empty()) {
-        const std::size_t max_samples = std::min(count, index.validation.size());
-        shapes.push_back(find_largest_microbatch(index.validation, max_samples, 1, policy, index.max_length));
-    }
-    return shapes;
-}
-
-void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request) {
+void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan,
+                           const PlanRequest& request) {
     const auto microbatches = static_cast<std::size_t>(plan.microbatches());
-    if (batch >= microbatches) return;
+    const std::size_t batch = config.run.batch;
+    if (batch >= microbatches || forms_by_time(config.schedule.length)) return;
     const std::string factors = request.is_per_replica
                                     ? cat(" (", format_count(microbatches / request.microbatches, "replica"),
                                           " x --microbatches ", request.microbatches, ")")
@@ -241,9 +211,10 @@ Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std
     Job& job = setup.job;
     job.devices = devices;
     job.kernels = read_profiled_kernels(config, ranks);
-    check_batch_is_enough(config.run.batch, plan, make_plan_request(config));
+    check_batch_is_enough(config, plan, make_plan_request(config));
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
+    check_coming_steps(job, setup.current);
     return setup;
 }
 
@@ -282,7 +253,8 @@ void require_same_setup(comm::Communicator& control, const Setup& setup) {
     require_same(control,
                  {{"the corpus (SHA-256)", job.corpus ? job.corpus->info().checksum : ""},
                   {"the checkpoint (its save)", has_checkpoint ? job.stored_model->state()->save_id : ""},
-                  {"the plan (hash)", compute_hash(setup.current.plan)}});
+                  {"the plan (hash)", compute_hash(setup.current.plan)},
+                  {"the micro-batches of the first steps (hashes)", hash_first_steps(setup)}});
 }
 
 }  // namespace trireme::setup

@@ -22,20 +22,4 @@ stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& micro
     return shape;
 }
 
-std::vector<stage::BatchShape> list_step_shapes(const Job& job, const plan::Plan& plan, std::size_t step) {
-    const data::SampleIndex& index = job.samples;
-    const std::size_t batch = job.config.run.batch;
-    const plan::LengthPolicy policy = job.config.schedule.length;
-    const std::vector<plan::SampleVisit> step_visits =
-        data::Sampler(index.train.size(), job.config.run.seed, job.config.data.order)
-            .list_visits(step * batch, batch);
-    const std::size_t common_length = find_common_length(step_visits, index.train, policy, index.max_length);
-    std::vector<stage::BatchShape> shapes;
-    for (std::vector<plan::SampleVisit>& visits :
-         cut_into_microbatches(step_visits, static_cast<std::size_t>(plan.microbatches())))
-        shapes.push_back(
-            make_batch_shape(job, make_microbatch(std::move(visits), index.train, policy, common_length)));
-    return shapes;
-}
-
 }  // namespace trireme::setup

@@ -60,7 +60,8 @@ std::size_t find_common_length(const std::vector<plan::SampleVisit>& step_visits
                                std::size_t longest_of_corpus);
 
 // Makes a micro-batch of `visits`. Its padded length is `common_length` under LengthPolicy::fixed and step, see
-// find_common_length(); the length of its longest sample under pad; and 0 (packed samples) under pack.
+// find_common_length(); the length of its longest sample under pad and dynapipe; and 0 (packed samples) under
+// pack and balanced.
 plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
                                  plan::LengthPolicy policy, std::size_t common_length);
 

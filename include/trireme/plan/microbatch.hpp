@@ -11,7 +11,17 @@ namespace trireme::plan {
 //   pad     every sample is padded to the length of the longest sample of its micro-batch
 //   step    every sample is padded to the length of the longest sample of its step
 //   pack    samples follow each other without padding; tokens attend to tokens of their own sample only
-enum class LengthPolicy : std::uint8_t { fixed, pad, step, pack };
+//   dynapipe, balanced   like pad and pack, for micro-batches that are formed by predicted time (policy/steps.hpp);
+//                        with all other values, micro-batches have equal numbers of samples
+enum class LengthPolicy : std::uint8_t { fixed, pad, step, pack, dynapipe, balanced };
+
+// True if the number of samples per micro-batch follows from predicted times.
+inline bool forms_by_time(LengthPolicy policy) {
+    return policy == LengthPolicy::dynapipe || policy == LengthPolicy::balanced;
+}
+inline bool is_packed(LengthPolicy policy) {
+    return policy == LengthPolicy::pack || policy == LengthPolicy::balanced;
+}
 
 // A visit of a sample: the epoch, and the index of the sample in a list of data::SampleIndex.
 struct SampleVisit {

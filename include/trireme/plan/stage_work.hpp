@@ -104,6 +104,12 @@ public:
     // Returns the costs of the passes of one micro-batch. They are 0 for an empty one.
     TrainingCosts predict_costs(const MicrobatchShape& shape, const KernelSeconds& seconds) const;
 
+    // Returns the seconds of all calls of one kernel for one micro-batch.
+    double predict_kernel(const KernelFormula& kernel, const MicrobatchShape& shape,
+                          const KernelSeconds& seconds) const;
+
+    const std::vector<TrainingFormulas>& formulas() const { return formulas_; }
+
 private:
     PassCost predict_cost(const PassFormula& pass, const MicrobatchShape& shape,
                           const KernelSeconds& seconds) const;

@@ -10,7 +10,6 @@
 #include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/step_gather.hpp"
-#include "trireme/data/sample_index.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -21,6 +20,7 @@
 #include "trireme/rank/stopping.hpp"
 #include "trireme/records/evaluation.hpp"
 #include "trireme/records/step_outcome.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::rank {
 
@@ -109,7 +109,7 @@ private:
     void prepare_next_step();
     std::unique_ptr<StepInFlight> prepare_step(std::size_t step);
     void add_step(std::size_t step);
-    void add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits);
+    void add_batches(StepInFlight& step, const std::vector<plan::Microbatch>& microbatches);
     bool is_ghost_run() const { return job_.memory_space == device::MemorySpace::ghost; }
     void after_layer() override;
     void update(int step) override;
@@ -128,7 +128,7 @@ private:
     device::Stream stream_;
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
-    data::Sampler sampler_;
+    setup::StepPlanner planner_;
     // Pruned channels were restored from a checkpoint, and the other ranks of the team do not know them yet.
     bool has_restored_channels_ = false;
     comm::StepGather record_gather_;

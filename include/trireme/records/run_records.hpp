@@ -63,6 +63,7 @@ struct StepLine {
     Figure step;
     Figure loss;
     Figure tokens, padded_tokens;
+    Figure microbatches;  // with samples, over all replicas
     Figure seconds;
     std::string clock;  // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;

@@ -35,8 +35,9 @@ struct GpuStates {
 
 // The outcome of a step. Equal on all ranks.
 struct StepOutcome {
-    std::size_t step = 0;  // counts from 0
-    double loss = 0;       // mean per target
+    std::size_t step = 0;         // counts from 0
+    std::size_t coming_step = 0;  // the step whose micro-batches the ranks have compared; counts from 0
+    double loss = 0;              // mean per target
     double gradient_norm = 0;
     double learning_rate = 0;
     bool is_skipped = false;  // the update of some stage was skipped because a value was not finite
@@ -47,6 +48,7 @@ struct StepOutcome {
     // True if the speculative update, which was applied before the gradient norm was known, was rolled back and
     // redone. Empty if updates wait for the gradient norm.
     std::optional<bool> is_rolled_back = {};
+    std::size_t microbatches = 0;             // with samples, over all replicas
     std::size_t padded_tokens = 0;            // computed tokens over all replicas, including padding
     double seconds = 0;                       // duration on the slowest rank
     double compute_seconds = 0;               // in kernels; mean over the ranks
@@ -81,6 +83,7 @@ struct RecordFields {
         peak_bytes,     // peak memory since the start
         joules,         // energy of the device; NaN if not measured
         stop,           // a StopReason
+        coming_step,    // PlannedStep::hash of the step that is planned next after all ranks have this record
         count,          // number of the fields above
         // Runs on GPUs append these fields: the state of the rank's GPU, NaN if not reported.
         watts = count,
@@ -96,7 +99,8 @@ struct RecordFields {
 std::size_t count_record_fields(device::MemorySpace memory_space);
 
 // Sets those members of `outcome` that follow from the numbers in `all`, where the numbers of each rank have
-// the RecordFields as indices. `outcome.size` must be set.
+// the RecordFields as indices. `outcome.step` and `outcome.size` must be set. Throws ConfigError if the ranks
+// have planned different micro-batches for a coming step.
 void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome);
 
 }  // namespace trireme::records

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
@@ -89,6 +90,20 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const St
 // of predict_step().
 std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
                                   const std::vector<StepCosts>& steps);
+
+// Predicts the time of a single step, which begins and ends with an empty pipeline, for many different costs. No
+// message waits for a buffer. Its REDUCEs and STEPs have the costs of the first micro-batch.
+class StepClock {
+public:
+    StepClock(const Phases& phases, const PipelineShape& shape);  // `shape` describes one step
+    ~StepClock();
+
+    double predict_seconds(StepCosts costs);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
 
 // Predicts the execution of programs that cover shape.steps steps, including the fill and drain of the
 // pipeline. verify_programs() must accept the programs. Throws BugError if they deadlock, or if the costs do

@@ -1,6 +1,7 @@
 // Plans that respect --memory-limit.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "trireme/config/config.hpp"
@@ -30,5 +31,7 @@ struct PlannedRun {
 //   be split in all, some or no stages. The fastest plan that fits is returned.
 // Throws ConfigError with the needed and the allowed bytes if no plan fits.
 plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run);
+// Returns the same plan, or nothing if no plan fits.
+std::optional<plan::Plan> find_plan_within_limit(plan::Plan plan, const PlannedRun& run);
 
 }  // namespace trireme::setup

@@ -78,8 +78,11 @@ struct Job {
 // The current plan and the values that follow from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
-    std::size_t microbatch_samples = 1;  // number of samples of the micro-batch with the most samples
-    std::vector<stage::BatchShape> largest_microbatches = {};  // see find_largest_microbatches()
+    // Number of samples of the micro-batch with the most samples, if micro-batches have equal numbers of
+    // samples.
+    std::size_t microbatch_samples = 1;
+    std::size_t max_microbatch_rows = 0;  // if micro-batches are formed by time: what memory allows; else 0
+    std::vector<stage::BatchShape> largest_microbatches = {};  // of training, then of evaluation, if they occur
     stage::GradientPlan gradients = {};                        // see make_gradient_plan()
 };
 
@@ -103,13 +106,18 @@ void check_batch_size(const config::RunConfig& config);
 // Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
 std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
 
-// Returns the shapes of the largest possible micro-batches of up to `count` samples: one for training, then one
-// for evaluation. A shape is missing if job.samples has no samples for it.
-std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, std::size_t count);
+// Sets the sizes of micro-batches in `state`, whose plan was made for `request`, and fits the plan into the
+// memory limit. If micro-batches are formed by time, the plan needs as much memory as with LengthPolicy::pad,
+// or less if the limit is lower. `trains` is false for an evaluation. Throws ConfigError if no plan fits.
+void size_microbatches(const Job& job, const PlanRequest& request, int ranks, bool trains, PlanState& state);
 
-// Throws ConfigError if a step of `batch` samples has fewer samples than micro-batches. The message explains
-// the number of micro-batches by `request`, for which `plan` was made.
-void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request);
+// Throws ConfigError if --length forms micro-batches by time, and the model or the schedule does not suit it.
+void check_forming_by_time(const config::RunConfig& config, const model::ModelConfig& model,
+                           const plan::Plan& plan);
+
+// Throws ConfigError if a step has fewer samples than micro-batches, unless they are formed by time. The
+// message explains the number of micro-batches by `request`, for which `plan` was made.
+void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request);
 
 // Sets up training on `ranks` ranks. Parameters come from the checkpoint at path `checkpoint` if set, otherwise
 // from --init. Throws ConfigError if options cannot be used. Not collective.

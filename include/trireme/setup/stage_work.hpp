@@ -1,7 +1,13 @@
 // Derives the kernels of a stage, as functions of the shape of a micro-batch, from passes with ghost tensors.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trireme/layout/migration.hpp"
 #include "trireme/model/config.hpp"
+#include "trireme/plan/plan.hpp"
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/stage/predict.hpp"
 
@@ -17,5 +23,23 @@ plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_sec
 // that the shape reaches: the size of a table, and the size of a tile of logits. `variant.halves` is ignored.
 plan::StageWork derive_stage_work(const model::ModelConfig& model, const stage::StageSpec& spec,
                                   const stage::PassVariant& variant);
+
+// The work of all stages of a plan. Stages and ranks with equal work share it.
+class StageWorks {
+public:
+    // The arguments are kept by reference.
+    StageWorks(const model::ModelConfig& model, const plan::Plan& plan, device::DType dtype)
+        : model_(model), plan_(plan), dtype_(dtype) {}
+
+    // Returns the work of a rank of a team whose first rank is `first_rank`. The reference stays valid.
+    const plan::StageWork& find(const stage::StageSpec& spec, const std::vector<layout::Migration>& migrations,
+                                int first_rank);
+
+private:
+    const model::ModelConfig& model_;
+    const plan::Plan& plan_;
+    device::DType dtype_;
+    std::map<std::string, plan::StageWork> work_by_key_;
+};
 
 }  // namespace trireme::setup

@@ -13,6 +13,7 @@
 #include "trireme/plan/plan.hpp"
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/setup/stage_work.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -72,9 +73,6 @@ private:
 
     ReplicaKind find_kind(const layout::ReplicaLayout& replica) const;
     ReplicaWork make_replica_work(std::size_t stage, const ReplicaKind& kind, int first_rank);
-    // `first_rank` is the first rank of the team, to which the migrations belong.
-    const plan::StageWork& find_work(const stage::StageSpec& spec,
-                                     const std::vector<layout::Migration>& migrations, int first_rank);
     double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
     double predict_backup_seconds(double elements, std::size_t kind) const;
     schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
@@ -87,7 +85,7 @@ private:
 
     const PricedPlan& priced_;
     const Machine& machine_;
-    std::map<std::string, plan::StageWork> work_by_key_;
+    StageWorks works_;
     std::vector<std::vector<ReplicaWork>> work_;           // [stage]: one per kind of replica
     std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in `work_`
     std::vector<bool> splits_backward_;                    // per stage

@@ -18,7 +18,4 @@ std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& 
 // Returns the shape of `microbatch`, a micro-batch of training samples.
 stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& microbatch);
 
-// Returns the shapes of the micro-batches of a step, in the order of the plan. Steps are numbered from 0.
-std::vector<stage::BatchShape> list_step_shapes(const Job& job, const plan::Plan& plan, std::size_t step);
-
 }  // namespace trireme::setup

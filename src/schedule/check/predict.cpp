@@ -1,12 +1,14 @@
 #include "trireme/schedule/predict.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "schedule/check/abstract_machine.hpp"
 #include "schedule/check/message_table.hpp"
+#include "schedule/check/program_clock.hpp"
 #include "schedule/programs/equal_replicas.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
@@ -132,7 +134,7 @@ bool StepCosts::is_empty(int microbatch) const {
 
 const StageCost& StepCosts::find(int stage, int microbatch) const {
     const std::vector<StageCost>& costs = costs_[static_cast<std::size_t>(stage)];
-    return costs[static_cast<std::size_t>(microbatch) % costs.size()];
+    return costs.size() == 1 ? costs.front() : costs[static_cast<std::size_t>(microbatch) % costs.size()];
 }
 
 // The difference between two unrollings, both with enough steps to fill the pipeline, is the time of the extra
@@ -184,6 +186,36 @@ Prediction predict(const std::vector<Program>& programs, const PipelineShape& sh
             return predict_all_replicas(*first_replica, costs);
     }
     return execute_programs(programs, shape, costs);
+}
+
+struct StepClock::State {
+    State(const Phases& phases, const PipelineShape& one_step)
+        : shape(one_step),
+          holdings(shape),
+          clock(shape, holdings, std::vector<StageCost>(shape.holders.size())) {
+        for (const Program& program : unroll(phases, shape, 1)) {
+            Program& computation = programs.emplace_back();
+            std::ranges::copy_if(program, std::back_inserter(computation),
+                                 [](const Instruction& each) { return is_compute(each.op); });
+        }
+    }
+
+    PipelineShape shape;
+    StageHoldings holdings;
+    std::vector<Program> programs;
+    ProgramClock clock;
+};
+
+StepClock::StepClock(const Phases& phases, const PipelineShape& shape)
+    : state_(std::make_unique<State>(phases, shape)) {}
+StepClock::~StepClock() = default;
+
+double StepClock::predict_seconds(StepCosts costs) {
+    const bool skips_some = costs.has_empty_microbatches();
+    const std::vector<Program> programs =
+        skips_some ? skip_empty_microbatches(state_->programs, costs) : state_->programs;
+    state_->clock.set_costs(std::move(costs));
+    return compute_duration(programs, state_->clock);
 }
 
 }  // namespace trireme::schedule

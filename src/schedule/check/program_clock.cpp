@@ -13,8 +13,8 @@ bool is_backward(const Instruction& work) { return work.op != Op::forward; }
 }  // namespace
 
 ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
-                           const std::vector<StageCost>& costs)
-    : shape_(shape), holdings_(holdings), costs_(costs), channel_of_input_(2 * holdings.count_passes()) {
+                           StepCosts costs)
+    : shape_(shape), holdings_(holdings), costs_(std::move(costs)), channel_of_input_(2 * holdings.count_passes()) {
     std::map<std::tuple<int, int, bool>, std::size_t> channels;  // by (source, destination, is_gradient)
     const auto find_or_add_channel = [&](int source, int destination, bool is_gradient) {
         return channels.try_emplace({source, destination, is_gradient}, channels.size()).first->second;
@@ -61,7 +61,7 @@ Delivery ProgramClock::execute(int team, const Instruction& instruction) {
 }
 
 double ProgramClock::find_cost(const Instruction& instruction) const {
-    const StageCost& cost = costs_[static_cast<std::size_t>(instruction.stage)];
+    const StageCost& cost = costs_.find(instruction.stage, instruction.microbatch);
     if (instruction.op == Op::forward) return cost.forward;
     if (instruction.op == Op::backward_input) return cost.backward_input;
     if (instruction.op == Op::backward_weight) return cost.backward_weight;
@@ -95,7 +95,7 @@ double ProgramClock::compute_arrival_time(int team, int stage, const Instruction
     if (holdings_.find_team(pass) == team) return computed_time;
     double& last_arrival_time = last_arrival_times_[channel_of_input_[2 * pass + (is_backward(work) ? 1 : 0)]];
     last_arrival_time =
-        std::max(last_arrival_time, computed_time + costs_[static_cast<std::size_t>(stage)].send);
+        std::max(last_arrival_time, computed_time + costs_.find(stage, work.microbatch).send);
     return last_arrival_time;
 }
 
@@ -106,7 +106,7 @@ double ProgramClock::compute_end() const {
     for (int team = 0; team < shape_.teams; ++team) {
         double time = find_free_time(team);
         for (const Holding& holding : holdings_.find_team_holdings(team)) {
-            time = std::max(time, reductions_end) + costs_[static_cast<std::size_t>(holding.stage)].step;
+            time = std::max(time, reductions_end) + costs_.find(holding.stage, 0).step;
         }
         end = std::max(end, time);
     }
@@ -122,9 +122,9 @@ double ProgramClock::compute_reductions_end() const {
         for (std::size_t end_index = holdings_.end_index(team); end_index > holdings_.first_index(team);
              --end_index) {
             const std::size_t holding = end_index - 1;
-            const auto stage = static_cast<std::size_t>(holdings_.all_holdings()[holding].stage);
+            const int stage = holdings_.all_holdings()[holding].stage;
             begin = std::max(begin, backward_end_times_[holding]);
-            end = std::max(end, begin + costs_[stage].reduce);
+            end = std::max(end, begin + costs_.find(stage, 0).reduce);
         }
     }
     return end;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "schedule/programs/stage_holdings.hpp"
@@ -29,9 +30,10 @@ struct Delivery {
 // which an instruction that computes an input precedes the instruction that reads it.
 class ProgramClock {
 public:
-    // All arguments are kept by reference. `shape` describes one step. `costs` has one entry per stage.
-    ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
-                 const std::vector<StageCost>& costs);
+    // `shape`, which describes one step, and `holdings` are kept by reference.
+    ProgramClock(const PipelineShape& shape, const StageHoldings& holdings, StepCosts costs);
+
+    void set_costs(StepCosts costs) { costs_ = std::move(costs); }
 
     void reset();  // sets all times to 0 and forgets all executed instructions
 
@@ -60,7 +62,7 @@ private:
 
     const PipelineShape& shape_;
     const StageHoldings& holdings_;
-    const std::vector<StageCost>& costs_;
+    StepCosts costs_;
     std::vector<double> free_times_;            // per team: see find_free_time()
     std::vector<double> forward_ready_times_;   // per pass: arrival of the activation, or `never`
     std::vector<double> backward_ready_times_;  // per pass: arrival of the gradient, or `never`

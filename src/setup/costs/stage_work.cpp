@@ -267,6 +267,19 @@ private:
     stage::TrainingWork two_tiles_;      // of a micro-batch with two tiles of logits
 };
 
+// Returns a text that is equal for stages with equal work: the kinds of the layers, whether the stage is an end
+// of the model, the rank's part, and the plan's choices for the stage.
+std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
+                     const std::vector<layout::Migration>& migrations, int first_rank) {
+    std::string key;
+    for (const model::Layer& layer : build_layers(model, spec.part, spec.layers))
+        key += cat(find_kind(layer), ' ');
+    key += cat(spec.layers.begin == 0 ? "first " : "", "rank ", spec.part.rank, " of");
+    for (const std::size_t share : spec.part.shares) key += cat(' ', share);
+    return cat(key, ' ', to_string(spec.recompute),
+               migrations.empty() ? "" : cat(" team of rank ", first_rank));
+}
+
 }  // namespace
 
 plan::MicrobatchShape count_shape(const stage::BatchShape& shape) {
@@ -289,6 +302,19 @@ plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_sec
 plan::StageWork derive_stage_work(const model::ModelConfig& model, const stage::StageSpec& spec,
                                   const stage::PassVariant& variant) {
     return FormulaFinder(model, spec, variant).find();
+}
+
+const plan::StageWork& StageWorks::find(const stage::StageSpec& spec,
+                                        const std::vector<layout::Migration>& migrations, int first_rank) {
+    const std::string key = make_key(model_, spec, migrations, first_rank);
+    const auto known = work_by_key_.find(key);
+    if (known != work_by_key_.end()) return known->second;
+    const stage::PassVariant variant{.dtype = dtype_,
+                                     .cuts_rows = plan_.cuts_rows,
+                                     .resizing_limit = plan_.max_skipped_fraction,
+                                     .migrations = migrations,
+                                     .spread = plan_.spread};
+    return work_by_key_.emplace(key, derive_stage_work(model_, spec, variant)).first->second;
 }
 
 }  // namespace trireme::setup

@@ -15,23 +15,6 @@
 #include "trireme/setup/stage_work.hpp"
 
 namespace trireme::setup {
-namespace {
-
-// Returns a text that is equal for stages with equal work: the kinds of the layers, whether the stage is an end
-// of the model, the rank's part, and the plan's choices for the stage.
-std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
-                     const std::vector<layout::Migration>& migrations, int first_rank) {
-    std::string key;
-    for (const model::Layer& layer : build_layers(model, spec.part, spec.layers))
-        key += cat(find_kind(layer), ' ');
-    key += cat(spec.layers.begin == 0 ? "first " : "", "rank ", spec.part.rank, " of");
-    for (const std::size_t share : spec.part.shares) key += cat(' ', share);
-    return cat(key, ' ', to_string(spec.recompute),
-               migrations.empty() ? "" : cat(" team of rank ", first_rank));
-}
-
-}  // namespace
-
 Machine read_machine(const config::RunConfig& config, int ranks) {
     const SimulatedDevices devices = read_cluster_devices(config, ranks);
     const RankKernels kernels = read_profiled_kernels(config, ranks);
@@ -65,7 +48,7 @@ Machine read_machine(const config::RunConfig& config, int ranks) {
 }
 
 StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine)
-    : priced_(priced), machine_(machine) {
+    : priced_(priced), machine_(machine), works_(priced.model, priced.plan, priced.dtype) {
     const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         splits_backward_.push_back(has_split_backward(priced.plan, static_cast<int>(s)));
@@ -111,25 +94,11 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
                                     .part = {.rank = static_cast<int>(r), .shares = kind.shares},
                                     .recompute = priced_.plan.recompute[s]};
         const std::size_t device = kind.device_kinds[r];
-        work.ranks.push_back({.work = &find_work(spec, kind.migrations, first_rank),
+        work.ranks.push_back({.work = &works_.find(spec, kind.migrations, first_rank),
                               .kind = device,
                               .update_seconds = predict_update_seconds(spec, stage.replicas.size(), device)});
     }
     return work;
-}
-
-const plan::StageWork& StepCostPredictor::find_work(const stage::StageSpec& spec,
-                                                    const std::vector<layout::Migration>& migrations,
-                                                    int first_rank) {
-    const std::string key = make_key(priced_.model, spec, migrations, first_rank);
-    const auto known = work_by_key_.find(key);
-    if (known != work_by_key_.end()) return known->second;
-    const stage::PassVariant variant{.dtype = priced_.dtype,
-                                     .cuts_rows = priced_.plan.cuts_rows,
-                                     .resizing_limit = priced_.plan.max_skipped_fraction,
-                                     .migrations = migrations,
-                                     .spread = priced_.plan.spread};
-    return work_by_key_.emplace(key, derive_stage_work(priced_.model, spec, variant)).first->second;
 }
 
 // Returns the time in which a rank clears its gradients, adds those of the other replicas, computes the norm

@@ -11,10 +11,11 @@
 #include "trireme/setup/model_choice.hpp"
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
+#include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/simulated_device.hpp"
 #include "trireme/setup/stage_work.hpp"
-#include "trireme/setup/step_shapes.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::tools {
 namespace {
@@ -51,8 +52,9 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
                           .steps = {},
                           .assumption = {}};
     inputs.plan = setup::plan_run(run, inputs.model, ranks);
-    check_batch_is_enough(run.run.batch, inputs.plan, setup::make_plan_request(run));
+    check_batch_is_enough(run, inputs.plan, setup::make_plan_request(run));
     setup::check_batch_size(run);
+    setup::check_forming_by_time(run, inputs.model, inputs.plan);
     inputs.largest_microbatches.push_back(make_assumed_microbatch(
         run, inputs.model, setup::count_microbatch_samples(run.run.batch, inputs.plan)));
     inputs.assumption = describe_assumed_batch(inputs.model, inputs.largest_microbatches.front());
@@ -72,18 +74,29 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
     return inputs;
 }
 
-// `steps` is the number of steps to forecast.
-ForecastInputs make_inputs_with_corpus(config::RunConfig run, int ranks, std::size_t steps) {
+// The devices of a run, and their measured kernels.
+struct DeviceRates {
+    std::optional<setup::SimulatedDevices> devices;
+    setup::RankKernels kernels;
+};
+
+// `steps` is the number of steps to forecast. The plan does not depend on `rates`, but micro-batches that are
+// formed by time do.
+ForecastInputs make_inputs_with_corpus(config::RunConfig run, const DeviceRates& rates, int ranks,
+                                       std::size_t steps) {
     run.run.steps = 1;  // the number of steps does not change the plan
     setup::Setup setup = setup::set_up(run, ranks);
+    setup.job.devices = rates.devices;
+    setup.job.kernels = rates.kernels;
     ForecastInputs inputs{.model = setup.job.model,
                           .plan = setup.current.plan,
                           .dtype = setup.job.dtype,
                           .largest_microbatches = setup.current.largest_microbatches,
                           .steps = std::vector<std::vector<plan::MicrobatchShape>>(steps),
                           .assumption = {}};
+    setup::StepPlanner planner(setup.job, setup.current);
     for (std::size_t step = 0; step < steps; ++step) {
-        for (const stage::BatchShape& shape : list_step_shapes(setup.job, inputs.plan, step))
+        for (const stage::BatchShape& shape : planner.list_shapes(step))
             inputs.steps[step].push_back(setup::count_shape(shape));
     }
     return inputs;
@@ -164,12 +177,14 @@ Forecast make_forecast(const PlanConfig& config) {
     if (needs_gpus && run.precision.device == config::DeviceKind::automatic)
         run.precision.device = config::DeviceKind::cuda;
     setup::fit_default_batch(run, ranks);
-    std::optional<setup::SimulatedDevices> devices;
-    if (!run.costs.cluster.empty()) devices = setup::read_cluster_devices(run, ranks);
+    DeviceRates rates;
+    if (!run.costs.cluster.empty())
+        rates = {setup::read_cluster_devices(run, ranks), setup::read_profiled_kernels(run, ranks)};
     run.costs.cluster.clear();  // the plan does not depend on the cluster
-    const std::size_t steps = devices && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
+    const std::size_t steps =
+        rates.devices && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
     ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
-                                                    : make_inputs_with_corpus(run, ranks, steps);
+                                                    : make_inputs_with_corpus(run, rates, ranks, steps);
     Forecast forecast;
     const schedule::StepCosts costs = add_costs(run, config.run.costs.cluster, ranks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
@@ -177,7 +192,7 @@ Forecast make_forecast(const PlanConfig& config) {
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);
     forecast.total_parameters = count_parameters(inputs.model);
     forecast.memory = predict_memory(inputs, run, ranks);
-    if (devices) forecast.memory_fit = compare_with_devices(*devices, forecast.memory);
+    if (rates.devices) forecast.memory_fit = compare_with_devices(*rates.devices, forecast.memory);
     forecast.warning = setup::make_idle_warning(run, inputs.plan, ranks);
     forecast.assumption = std::move(inputs.assumption);
     forecast.decisions_file = run.policy.decisions;

@@ -225,7 +225,7 @@ TEST(TrainOptions, RejectInvalidRealNumbers) {
 
 TEST(TrainOptions, RejectInvalidWordsAndListTheValidOnes) {
     EXPECT_EQ(train_complaint("--length packed"),
-              "--length expects one of fixed, pad, step, pack, not 'packed'; did you mean pack?");
+              "--length expects one of fixed, pad, step, pack, dynapipe, balanced, not 'packed'; did you mean pack?");
     EXPECT_EQ(train_complaint("--task mask"),
               "--task expects one of language, masked, span, classify, not 'mask'; did you mean masked?");
     EXPECT_EQ(train_complaint("--tied yes"), "--tied expects one of on, off, not 'yes'");

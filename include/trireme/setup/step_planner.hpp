@@ -1,0 +1,62 @@
+// Plans the micro-batches of training steps from the lengths of their samples, which are known ahead.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "trireme/data/sample_index.hpp"
+#include "trireme/plan/microbatch.hpp"
+#include "trireme/policy/steps.hpp"
+#include "trireme/setup/model_flops.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme::setup {
+
+// The micro-batches of a step, in the order of the plan. Some may be empty.
+struct PlannedStep {
+    std::size_t step = 0;  // from 0
+    StepSize size = {};
+    std::vector<plan::Microbatch> microbatches;
+    std::uint64_t hash = 0;  // of `microbatches`, below 2^53, so that a double holds it exactly
+
+    std::size_t count_filled() const;  // micro-batches with samples
+};
+
+// The record of step k carries the hash of step k + count_steps_to_compare(): the first step that is planned
+// after the record has arrived. Ranks with different hashes therefore never form micro-batches of this step.
+std::size_t count_steps_to_compare(const plan::Plan& plan);
+
+// All ranks plan the same steps, which are therefore never sent.
+class StepPlanner {
+public:
+    StepPlanner(const Job& job, const PlanState& current);  // kept by reference
+    ~StepPlanner();
+
+    // Returns the plan of a step, which stays valid for 8 further calls. Throws ConfigError if --length forms
+    // micro-batches by time, and the plan has too few for this step.
+    const PlannedStep& plan_step(std::size_t step);
+
+    // Returns PlannedStep::hash; 0 after the last step of the run.
+    std::uint64_t find_hash(std::size_t step);
+    // Returns the shapes of the micro-batches of a step.
+    std::vector<stage::BatchShape> list_shapes(std::size_t step);
+
+private:
+    struct Work;
+
+    std::vector<std::vector<plan::SampleVisit>> form_microbatches(const std::vector<plan::SampleVisit>& visits);
+
+    const Job& job_;
+    const PlanState& current_;
+    data::Sampler sampler_;
+    std::deque<PlannedStep> recent_steps_;
+    std::unique_ptr<Work> work_;  // null if micro-batches have equal numbers of samples
+};
+
+// Throws ConfigError if --length forms micro-batches by time, and one of the steps needs more micro-batches
+// than the plan has.
+void check_coming_steps(const Job& job, const PlanState& current);
+
+}  // namespace trireme::setup

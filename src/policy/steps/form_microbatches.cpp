@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "policy/steps/cut_samples.hpp"
+#include "policy/steps/share_evenly.hpp"
+#include "trireme/policy/steps.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme::policy {
+namespace {
+
+constexpr std::size_t no_range = static_cast<std::size_t>(-1);  // of an empty micro-batch
+
+// The micro-batches of a step that the same team executes in each stage.
+struct Replica {
+    std::vector<std::size_t> turns;  // numbers of the micro-batches
+};
+
+std::vector<Replica> find_replicas(const schedule::PipelineShape& shape) {
+    std::map<std::vector<int>, std::size_t> index_by_teams;
+    std::vector<Replica> replicas;
+    for (int m = 0; m < shape.microbatches; ++m) {
+        std::vector<int> teams;
+        for (int stage = 0; stage < shape.stages(); ++stage) teams.push_back(shape.find_executor(stage, m));
+        const auto [entry, is_new] = index_by_teams.try_emplace(std::move(teams), replicas.size());
+        if (is_new) replicas.emplace_back();
+        replicas[entry->second].turns.push_back(static_cast<std::size_t>(m));
+    }
+    return replicas;
+}
+
+// Returns the class of each micro-batch, numbered from 0: classes are cut at the largest gaps between sorted
+// times.
+std::vector<std::size_t> classify_times(const std::vector<std::int64_t>& times) {
+    constexpr std::size_t max_classes = 4;
+    std::vector<std::int64_t> sorted = times;
+    std::ranges::sort(sorted);
+    std::vector<std::pair<std::int64_t, std::int64_t>> gaps;  // size, and the time after the gap
+    for (std::size_t i = 1; i < sorted.size(); ++i)
+        if (sorted[i] > sorted[i - 1]) gaps.emplace_back(sorted[i] - sorted[i - 1], sorted[i]);
+    std::ranges::sort(gaps, std::greater{});
+    gaps.resize(std::min(gaps.size(), max_classes - 1));
+    std::vector<std::size_t> classes;
+    for (const std::int64_t time : times)
+        classes.push_back(static_cast<std::size_t>(
+            std::ranges::count_if(gaps, [&](const auto& gap) { return gap.second <= time; })));
+    return classes;
+}
+
+}  // namespace
+
+struct StepFormer::State {
+    State(const plan::ProvedPrograms& programs, MicrobatchRules microbatch_rules, StageSums stages)
+        : shape(programs.shape),
+          stage_sums(std::move(stages)),
+          timer(shape, stage_sums),
+          clock(programs.phases(), shape),
+          replicas(find_replicas(shape)),
+          limits{.rules = microbatch_rules,
+                 .max_microbatches = static_cast<std::size_t>(shape.microbatches),
+                 .stages = shape.stages()} {}
+
+    std::vector<std::vector<std::size_t>> share(const std::vector<std::int64_t>& loads) const;
+    std::int64_t find_work(const std::vector<std::int64_t>& loads) const;
+    schedule::StepCosts make_costs(const std::vector<plan::MicrobatchShape>& shapes,
+                                   const std::vector<std::size_t>& arrangement);
+
+    schedule::PipelineShape shape;
+    StageSums stage_sums;
+    MicrobatchTimer timer;
+    schedule::StepClock clock;
+    std::vector<Replica> replicas;
+    CutLimits limits;
+};
+
+// Returns the ranges of each replica. Each part of share_evenly() goes to a replica, and replicas with more
+// turns get more parts: the heaviest parts first, each to the replica with the least work per turn.
+std::vector<std::vector<std::size_t>> StepFormer::State::share(const std::vector<std::int64_t>& loads) const {
+    std::size_t turns_per_part = 0;
+    for (const Replica& replica : replicas) turns_per_part = std::gcd(turns_per_part, replica.turns.size());
+    std::vector<Part> parts = share_evenly(loads, limits.max_microbatches / turns_per_part, turns_per_part);
+    std::ranges::stable_sort(parts, std::greater{}, &Part::sum);
+    std::vector<std::vector<std::size_t>> ranges_of_replicas(replicas.size());
+    std::vector<std::int64_t> sums(replicas.size());
+    std::vector<std::size_t> free_turns;
+    for (const Replica& replica : replicas) free_turns.push_back(replica.turns.size());
+    for (const Part& part : parts) {
+        std::size_t best = replicas.size();
+        double best_work = 0;
+        for (std::size_t r = 0; r < replicas.size(); ++r) {
+            const double work =
+                static_cast<double>(sums[r] + part.sum) / static_cast<double>(replicas[r].turns.size());
+            if (free_turns[r] == 0 || (best < replicas.size() && work >= best_work)) continue;
+            best = r;
+            best_work = work;
+        }
+        sums[best] += part.sum;
+        free_turns[best] -= turns_per_part;
+        ranges_of_replicas[best].insert(ranges_of_replicas[best].end(), part.items.begin(), part.items.end());
+    }
+    for (std::vector<std::size_t>& ranges : ranges_of_replicas) std::ranges::sort(ranges);
+    return ranges_of_replicas;
+}
+
+// Returns the sum of the loads that the replica with the most work per turn would have if it had all turns.
+std::int64_t StepFormer::State::find_work(const std::vector<std::int64_t>& loads) const {
+    const std::vector<std::vector<std::size_t>> ranges_of_replicas = share(loads);
+    double most = 0;
+    for (std::size_t r = 0; r < replicas.size(); ++r) {
+        double load = 0;
+        for (const std::size_t range : ranges_of_replicas[r]) load += static_cast<double>(loads[range]);
+        most = std::max(most, load / static_cast<double>(replicas[r].turns.size()));
+    }
+    return std::llround(most * static_cast<double>(limits.max_microbatches));
+}
+
+// Returns the costs of a step. `arrangement` has the range of each micro-batch, or no_range.
+schedule::StepCosts StepFormer::State::make_costs(const std::vector<plan::MicrobatchShape>& shapes,
+                                                  const std::vector<std::size_t>& arrangement) {
+    std::vector<std::vector<schedule::StageCost>> costs(static_cast<std::size_t>(shape.stages()));
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (const std::size_t range : arrangement) {
+            const plan::PassTimes times =
+                range == no_range ? plan::PassTimes{} : timer.find_stage(stage, shapes[range]);
+            const double half_backward = static_cast<double>(times.backward) / 2;
+            costs[static_cast<std::size_t>(stage)].push_back({.forward = static_cast<double>(times.forward),
+                                                              .backward_input = half_backward,
+                                                              .backward_weight = half_backward});
+        }
+    }
+    std::vector<bool> empty_microbatches;
+    for (const std::size_t range : arrangement) empty_microbatches.push_back(range == no_range);
+    return schedule::StepCosts(std::move(costs), std::move(empty_microbatches));
+}
+
+StepFormer::StepFormer(const plan::ProvedPrograms& programs, MicrobatchRules rules, StageSums stages)
+    : state_(std::make_unique<State>(programs, rules, std::move(stages))) {}
+StepFormer::~StepFormer() = default;
+
+std::vector<std::vector<plan::SampleVisit>> StepFormer::form(std::vector<StepSample> samples) {
+    std::ranges::sort(samples, {}, [](const StepSample& each) {
+        return std::tuple(each.length, each.visit.epoch, each.visit.sample);
+    });
+    const std::vector<SampleRange> ranges =
+        cut_samples(samples, state_->limits, state_->timer,
+                    [&](const std::vector<std::int64_t>& loads) { return state_->find_work(loads); });
+    const RangeShapes range_shapes(samples, state_->limits.rules.is_packed);
+    std::vector<plan::MicrobatchShape> shapes;
+    std::vector<std::int64_t> times;
+    std::vector<std::int64_t> loads;
+    for (const SampleRange& range : ranges) {
+        shapes.push_back(range_shapes.find(range));
+        const MicrobatchTime time = state_->timer.find(shapes.back());
+        times.push_back(time.slowest_stage);
+        loads.push_back(time.load);
+    }
+    const std::vector<std::vector<std::size_t>> ranges_of_replicas = state_->share(loads);
+    const std::vector<std::size_t> classes = classify_times(times);
+
+    // Try all orders of the classes; entry c of `ranks` is the position of class c.
+    std::vector<std::size_t> ranks(1 + *std::ranges::max_element(classes));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    std::vector<std::size_t> best_arrangement;
+    double best_seconds = 0;
+    do {
+        std::vector<std::size_t> arrangement(state_->limits.max_microbatches, no_range);
+        for (std::size_t r = 0; r < ranges_of_replicas.size(); ++r) {
+            std::vector<std::size_t> order = ranges_of_replicas[r];
+            std::ranges::stable_sort(order, {}, [&](std::size_t range) { return ranks[classes[range]]; });
+            for (std::size_t i = 0; i < order.size(); ++i) arrangement[state_->replicas[r].turns[i]] = order[i];
+        }
+        const double seconds = state_->clock.predict_seconds(state_->make_costs(shapes, arrangement));
+        if (!best_arrangement.empty() && seconds >= best_seconds) continue;
+        best_seconds = seconds;
+        best_arrangement = std::move(arrangement);
+    } while (std::ranges::next_permutation(ranks).found);
+
+    std::vector<std::vector<plan::SampleVisit>> microbatches(best_arrangement.size());
+    for (std::size_t m = 0; m < microbatches.size(); ++m) {
+        if (best_arrangement[m] == no_range) continue;
+        const SampleRange& range = ranges[best_arrangement[m]];
+        for (std::size_t s = range.begin; s < range.end; ++s) microbatches[m].push_back(samples[s].visit);
+    }
+    return microbatches;
+}
+
+}  // namespace trireme::policy

@@ -1,0 +1,207 @@
+#include "trireme/setup/step_planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/setup/model_work.hpp"
+#include "trireme/setup/planning.hpp"
+#include "trireme/setup/stage_work.hpp"
+#include "trireme/setup/step_shapes.hpp"
+
+namespace trireme::setup {
+namespace {
+
+constexpr std::size_t recent_steps = 8;
+
+std::uint64_t compute_step_hash(const std::vector<plan::Microbatch>& microbatches) {
+    RandomKey hash;
+    for (const plan::Microbatch& microbatch : microbatches) {
+        hash = hash.then(microbatch.padded_length).then(microbatch.samples.size());
+        for (const plan::SampleVisit& visit : microbatch.samples)
+            hash = hash.then(visit.epoch).then(visit.sample);
+    }
+    return hash.bits >> 11;
+}
+
+// Finds the kernel times of the slowest rank of each stage.
+class SlowestRanks {
+public:
+    SlowestRanks(const Job& job, const PlanState& current, StageWorks& works)
+        : job_(job), plan_(current.plan), works_(works) {
+        shape_ = count_shape(current.largest_microbatches.front());
+    }
+
+    policy::StageSums find_sums() {
+        policy::StageSums stages;
+        std::vector<Candidate> slowest_ranks;  // per entry of stages.sums
+        for (std::size_t stage = 0; stage < plan_.layout.stages.size(); ++stage) {
+            const Candidate slowest = find_slowest(stage);
+            const auto same = std::ranges::find_if(slowest_ranks, [&](const Candidate& each) {
+                return each.work == slowest.work && each.device == slowest.device &&
+                       each.splits_backward == slowest.splits_backward;
+            });
+            stages.index_of_stage.push_back(static_cast<std::size_t>(same - slowest_ranks.begin()));
+            if (same != slowest_ranks.end()) continue;
+            slowest_ranks.push_back(slowest);
+            stages.sums.emplace_back(*slowest.work, slowest.splits_backward,
+                                     make_relative_kernel_seconds(job_, slowest.rank));
+        }
+        return stages;
+    }
+
+private:
+    // The kind of a rank's device, by the cluster and by the profile.
+    using DeviceKind = std::pair<std::size_t, const ProfiledKernels*>;
+
+    struct Candidate {
+        const plan::StageWork* work = nullptr;
+        int rank = 0;
+        DeviceKind device;
+        bool splits_backward = false;
+        std::int64_t nanoseconds = -1;
+    };
+
+    Candidate find_slowest(std::size_t s) {
+        const layout::StageLayout& stage = plan_.layout.stages[s];
+        Candidate slowest;
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
+            for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
+                const stage::StageSpec spec{.layers = stage.layers,
+                                            .part = {.rank = static_cast<int>(r), .shares = replica.shares},
+                                            .recompute = plan_.recompute[s]};
+                const int rank = replica.ranks[r];
+                Candidate candidate{.work = &works_.find(spec, {}, replica.ranks.front()),
+                                    .rank = rank,
+                                    .device = find_device_kind(rank),
+                                    .splits_backward = has_split_backward(plan_, static_cast<int>(s))};
+                candidate.nanoseconds = find_time(candidate);
+                if (candidate.nanoseconds > slowest.nanoseconds) slowest = candidate;
+            }
+        }
+        return slowest;
+    }
+
+    DeviceKind find_device_kind(int rank) const {
+        return {job_.devices ? job_.devices->find_kind(rank) : 0, job_.kernels.find_kernels(rank)};
+    }
+
+    std::int64_t find_time(const Candidate& candidate) {
+        const auto [entry, is_new] = known_times_.try_emplace({candidate.work, candidate.device});
+        if (is_new) {
+            const plan::TrainingCosts costs =
+                candidate.work->predict_costs(shape_, make_relative_kernel_seconds(job_, candidate.rank));
+            entry->second = costs.forward.kernel_nanoseconds() + costs.backward.kernel_nanoseconds();
+        }
+        return entry->second;
+    }
+
+    const Job& job_;
+    const plan::Plan& plan_;
+    StageWorks& works_;
+    plan::MicrobatchShape shape_;  // of a large micro-batch
+    std::map<std::pair<const plan::StageWork*, DeviceKind>, std::int64_t> known_times_;
+};
+
+}  // namespace
+
+std::size_t PlannedStep::count_filled() const {
+    return microbatches.size() -
+           static_cast<std::size_t>(std::ranges::count_if(
+               microbatches, [](const plan::Microbatch& each) { return each.samples.empty(); }));
+}
+
+// If steps overlap, a record arrives `ahead` + 1 steps later, when `ahead` more steps have been planned.
+std::size_t count_steps_to_compare(const plan::Plan& plan) {
+    const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
+    return ahead == 0 ? 1 : 2 * ahead + 2;
+}
+
+// The works outlive the former, which refers to them.
+struct StepPlanner::Work {
+    Work(const Job& job, const PlanState& current)
+        : works(job.model, current.plan, job.dtype),
+          former(current.plan.training,
+                 {.is_packed = is_packed(job.config.schedule.length), .max_rows = current.max_microbatch_rows},
+                 SlowestRanks(job, current, works).find_sums()) {}
+
+    StageWorks works;
+    policy::StepFormer former;
+};
+
+StepPlanner::StepPlanner(const Job& job, const PlanState& current)
+    : job_(job),
+      current_(current),
+      sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order) {
+    if (forms_by_time(job.config.schedule.length)) work_ = std::make_unique<Work>(job, current);
+}
+
+StepPlanner::~StepPlanner() = default;
+
+const PlannedStep& StepPlanner::plan_step(std::size_t step) {
+    const auto known = std::ranges::find(recent_steps_, step, &PlannedStep::step);
+    if (known != recent_steps_.end()) return *known;
+    if (recent_steps_.size() == recent_steps) recent_steps_.pop_front();
+    const std::size_t batch = job_.config.run.batch;
+    const plan::LengthPolicy policy = job_.config.schedule.length;
+    const std::vector<data::Sample>& samples = job_.samples.train;
+    const std::vector<plan::SampleVisit> visits = sampler_.list_visits(step * batch, batch);
+    PlannedStep planned{.step = step, .microbatches = {}};
+    for (const plan::SampleVisit& visit : visits) {
+        const std::size_t length = samples[visit.sample].length;
+        planned.size.tokens += length;
+        planned.size.square_length_sum += std::pow(length, 2);
+    }
+    planned.size.targets = count_targets(job_, visits);
+    const std::size_t common_length = find_common_length(visits, samples, policy, job_.samples.max_length);
+    for (std::vector<plan::SampleVisit>& microbatch_visits : form_microbatches(visits))
+        planned.microbatches.push_back(
+            make_microbatch(std::move(microbatch_visits), samples, policy, common_length));
+    planned.hash = compute_step_hash(planned.microbatches);
+    return recent_steps_.emplace_back(std::move(planned));
+}
+
+std::vector<std::vector<plan::SampleVisit>> StepPlanner::form_microbatches(
+    const std::vector<plan::SampleVisit>& visits) {
+    if (!work_) return cut_into_microbatches(visits, static_cast<std::size_t>(current_.plan.microbatches()));
+    const bool predicts_answers =
+        job_.corpus && job_.model.task == Task::span;  // targets are answers, not rows
+    std::vector<policy::StepSample> samples;
+    for (const plan::SampleVisit& visit : visits)
+        samples.push_back({.visit = visit,
+                           .length = job_.samples.train[visit.sample].length,
+                           .predicted_rows = predicts_answers ? 0 : count_targets(job_, {visit})});
+    return work_->former.form(std::move(samples));
+}
+
+std::uint64_t StepPlanner::find_hash(std::size_t step) { return step < job_.steps ? plan_step(step).hash : 0; }
+
+std::vector<stage::BatchShape> StepPlanner::list_shapes(std::size_t step) {
+    std::vector<stage::BatchShape> shapes;
+    for (const plan::Microbatch& microbatch : plan_step(step).microbatches)
+        shapes.push_back(make_batch_shape(job_, microbatch));
+    return shapes;
+}
+
+void check_coming_steps(const Job& job, const PlanState& current) {
+    const std::size_t max_rows = current.max_microbatch_rows;
+    if (max_rows == 0) return;
+    const auto microbatches = static_cast<std::size_t>(current.plan.microbatches());
+    const std::size_t batch = job.config.run.batch;
+    if (max_rows / job.samples.max_length * microbatches >= batch) return;  // enough for the longest samples
+    const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
+    for (std::size_t step = job.completed_steps; step < job.steps; ++step) {
+        std::vector<std::size_t> lengths;
+        for (const plan::SampleVisit& visit : sampler.list_visits(step * batch, batch))
+            lengths.push_back(job.samples.train[visit.sample].length);
+        const std::size_t needed = policy::count_fewest_microbatches(
+            std::move(lengths), {.is_packed = is_packed(job.config.schedule.length), .max_rows = max_rows});
+        if (needed <= microbatches) continue;
+        throw ConfigError(cat("step ", step + 1, " needs ", needed, " micro-batches to keep each one within ",
+                              format_with_commas(max_rows), " tokens, which --memory-limit allows, but has ",
+                              microbatches, "; raise --microbatches"));
+    }
+}
+
+}  // namespace trireme::setup

@@ -1,0 +1,48 @@
+// Values of --length that do not suit a run are refused before the first step.
+#include <algorithm>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class Lengths : public Workplace {
+protected:
+    void SetUp() override {
+        const Outcome outcome = run("prepare --synthetic csn --count 60 --quiet --output corpus.h5");
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+    }
+
+    void expect_refusal(const std::string& options, const std::string& text) {
+        const Outcome outcome = run("plan " + options);
+        EXPECT_EQ(outcome.code, 2);
+        EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+    }
+
+    static std::string small_model(const std::string& options) {
+        return "--corpus corpus.h5 --batch 12 --layers 4 --width 24 --heads 3 --positions 48 " + options;
+    }
+};
+
+TEST_F(Lengths, NeedTextsAndOneVersionOfTheWeights) {
+    expect_refusal("--model vit-tiny --length balanced", "--length balanced is for texts of different lengths");
+    expect_refusal(
+        small_model("--length dynapipe --pipe 2 --tied off --schedule pipedream-2bw"),
+        "--length dynapipe needs a schedule that computes all micro-batches of a step with the same weights");
+}
+
+TEST_F(Lengths, NeedMemoryForTheLongestSample) {
+    expect_refusal(small_model("--length balanced --microbatches 12 --memory-limit 800000"),
+                   "which exceeds the memory limit even alone: rank 0 needs ");
+}
+
+TEST_F(Lengths, NeedEnoughMicrobatchesForEachStepOfTheRun) {
+    const std::string limited = small_model("--length balanced --memory-limit 2700000 --microbatches ");
+
+    expect_refusal(limited + "1", "step 1 needs 3 micro-batches to keep each one within ");
+    EXPECT_EQ(run("plan " + limited + "12").code, 0);
+}
+
+}  // namespace
+}  // namespace trireme::messages
