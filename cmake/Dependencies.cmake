@@ -130,7 +130,7 @@ if(NCCL_INCLUDE_DIR AND CUDA_RUNTIME_INCLUDE_DIR)
   endif()
 endif()
 if(NOT TRIREME_WITH_NCCL)
-  message(STATUS "nccl.h of NCCL 2.18 or later was not found: messages of GPUs go by the machine's memory (NVIDIA's package repository has libnccl-dev; Debian has none)")
+  message(STATUS "nccl.h of NCCL 2.18 or later was not found: messages between GPUs are staged through host memory (NVIDIA's package repository has libnccl-dev; Debian has none)")
 endif()
 
 # --- message passing --------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ case "${1:-}" in
         # Without a browser, the test that opens a report in one is skipped.
         if apt-cache show chromium-headless-shell > /dev/null 2>&1; then wanted+=(chromium-headless-shell); fi
         ;;
-    *) echo "jobs/install.sh: unknown option '$1'; it knows --validation" >&2; exit 2 ;;
+    *) echo "jobs/install.sh: unknown option '$1'; the only option is --validation" >&2; exit 2 ;;
 esac
 
 say() { echo "install: $*" >&2; }
@@ -49,7 +49,7 @@ become_root() {
 # Installs the packages in its arguments. All output of apt goes to stderr.
 apt_install() {
     local root
-    root=$(become_root) || { say "no root and no sudo, so apt cannot install: $*"; return 1; }
+    root=$(become_root) || { say "you are not root and cannot use sudo, so apt cannot install: $*"; return 1; }
     say "installing $*"
     "$root" apt-get update >&2 || { say "apt-get update failed: is there a network?"; return 1; }
     "$root" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@" >&2 ||
@@ -64,7 +64,7 @@ if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
     if apt_install "${missing[@]}"; then
         exit 0
     fi
-    say "looking for the same things among loaded modules and Spack packages"
+    say "searching loaded modules and Spack packages instead"
 fi
 
 # --- modules and Spack ----------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ need_header() { # header, Debian, Spack
 }
 
 need_package() { # pkg-config name, header, Debian, Spack
-    pkg-config --exists "$1" 2>/dev/null || has_header "$2" || lack "$1 (pkg-config) or the header <$2>" "$3" "$4"
+    pkg-config --exists "$1" 2>/dev/null || has_header "$2" || lack "the pkg-config package $1 or the header <$2>" "$3" "$4"
 }
 
 if has_header span; then
@@ -123,10 +123,11 @@ need_command ninja ninja-build ninja
 need_command pkg-config pkg-config pkgconf
 need_command mpicc libopenmpi-dev openmpi
 command -v mpirun >/dev/null || command -v srun >/dev/null || lack "the command mpirun or srun" openmpi-bin openmpi
-command -v smpirun >/dev/null || say "without the command smpirun, nothing is simulated    (Debian: libsimgrid-dev;" \
+command -v smpirun >/dev/null || say "without the command smpirun, nothing can be simulated    (Debian: libsimgrid-dev;" \
     "Spack: simgrid +smpi)"
 
 if [ "$lacks" -gt 0 ]; then
-    say "load or install the $lacks above (module load, spack load, or apt-get install as root), then run this again"
+    say "missing items: $lacks; load or install them (module load, spack load, or apt-get install as root)," \
+        "then run jobs/install.sh again"
     exit 3
 fi

@@ -14,7 +14,7 @@ while [ "$#" -gt 0 ] && [ "$1" != -- ]; do
     shift
 done
 if [ "$#" -eq 0 ]; then
-    echo "jobs/interactive.sh: there is no -- between salloc's options and the program's" >&2
+    echo "jobs/interactive.sh: write -- between the options of salloc and the options of trireme train" >&2
     exit 2
 fi
 shift

@@ -15,7 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/site.sh"
 say() { echo "launch: $*" >&2; }
 
 kinds=${SLURM_HET_SIZE:-1}  # number of kinds of nodes; each is a component of the job
-job=${SLURM_HET_JOB_ID:-${SLURM_JOB_ID:?"not in a Slurm job: jobs/train.sbatch and jobs/interactive.sh start one"}}
+job=${SLURM_HET_JOB_ID:-${SLURM_JOB_ID:?"launch.sh runs only in a Slurm job; submit jobs/train.sbatch"}}
 
 # Prints Slurm's variable NAME for a component; it is called NAME_HET_GROUP_1 if there are several components.
 of_kind() { # component, name
@@ -54,7 +54,7 @@ nodes_answer() {
 # fix.
 leave_silent_nodes() { # reason
     if [ -n "${SLURMD_NODENAME:-}" ] && ! knock 0 1 --nodelist="$SLURMD_NODENAME"; then
-        say "$1: srun starts nothing on $SLURMD_NODENAME either, where this runs"
+        say "$1: srun also fails on $SLURMD_NODENAME, the node of this script, so job $job is not requeued"
     else
         put_back "$1"
     fi
@@ -66,12 +66,12 @@ put_back() { # reason
     elif scontrol requeue "$job"; then
         say "$1; job $job is back in the queue"
     else
-        say "$1; job $job cannot be put back into the queue: submit it again, and it goes on"
+        say "$1; job $job cannot be put back into the queue; submit it again to resume"
     fi
 }
 
-# The program stops in time if it knows when the job ends. Slurm sets the variable since 23.02; older versions
-# must be asked.
+# The program reads from SLURM_JOB_END_TIME when it must stop. Slurm sets the variable since version 23.02; in
+# older versions squeue reports the time.
 know_end() {
     local end
     end=$(squeue --noheader --jobs "$job" --format %e)
@@ -153,7 +153,7 @@ else
 fi
 case $code in
     0 | 2 | 70) ;;
-    75) put_back "stopped on request, and can go on" ;;
-    *) nodes_answer || leave_silent_nodes "ended with code $code, and not all nodes answer" ;;
+    75) put_back "the run stopped on request and can resume" ;;
+    *) nodes_answer || leave_silent_nodes "the program ended with exit code $code, and not all nodes answer" ;;
 esac
 exit "$code"

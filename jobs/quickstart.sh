@@ -38,7 +38,7 @@ say "preparing the embedded sample"
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 if ! command -v "$mpirun" >/dev/null; then
     say "no mpirun was found beside the MPI library (CMake's MPIEXEC_EXECUTABLE is '$mpirun');" \
-        "load the MPI module that brings one and run this again"
+        "load the MPI module that provides mpirun and run jobs/quickstart.sh again"
     exit 3
 fi
 
@@ -56,7 +56,7 @@ run=$folder/$(date +%Y-%m-%d-%H%M%S)
 if [ -e "$run" ]; then
     run+=-$$
 fi
-say "training on $ranks ranks, $threads thread(s) each; the records go to $run"
+say "training on $ranks ranks, threads per rank: $threads; the records go to $run"
 # Options on the command line override those in the file.
 cat > "$folder/quickstart.ini" <<END
 model = gpt2-tiny

@@ -8,7 +8,7 @@ namespace trireme::perf {
 
 std::ifstream open(const std::filesystem::path& path) {
     std::ifstream file(path);
-    if (!file) throw ConfigError(cat(path.string(), " cannot be read; start the study again"));
+    if (!file) throw ConfigError(cat(path.string(), " cannot be read; run the study again"));
     return file;
 }
 
@@ -30,7 +30,7 @@ double median(std::vector<double> values) {
 }
 
 Json Calibration::json() const {
-    return {{"what", "f32 products of 256 x 768 x 3,072, GFLOP/s of a process"},
+    return {{"what", "f32 matmuls of 256 x 768 x 3,072: GFLOP/s per process"},
             {"one_process", alone.json()},
             {"two_processes", both.json()},
             {"ratio", ratio.json()},
@@ -52,12 +52,15 @@ Calibration calibrate(const Records& records) {
 
 std::string complaint(const Records& records, const Calibration& calibration) {
     if (records.rounds() < min_rounds) {
-        return cat("rounds: ", records.rounds(), " of the ", min_rounds, " that are needed");
+        return cat("a valid result needs at least ", min_rounds, " rounds, but this one has ",
+                   records.rounds());
     }
     const double ratio = calibration.ratio.middle();
     if (ratio < min_calibration) {
-        return cat("two processes at once reached ", ratio, " of what one does alone, and ", min_calibration,
-                   " is needed: the two cores are threads of one, or had other work");
+        return cat(
+            "with two processes at once, each reached only ", ratio,
+            " of the matmul rate of one alone, but a valid result needs ", min_calibration,
+            ": the two cores are hardware threads of one core, or ran other work; set CORES to two idle cores");
     }
     return {};
 }

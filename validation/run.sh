@@ -24,10 +24,10 @@ sanitizers=yes
 case "${1:-}" in
     "") ;;
     --fast) sanitizers=no ;;
-    *) echo "validation/run.sh: unknown option '$1'; it knows --fast" >&2; exit 2 ;;
+    *) echo "validation/run.sh: unknown option '$1'; the only option is --fast" >&2; exit 2 ;;
 esac
 if [ -z "${TRIREME_TEST_DATA:-}" ]; then
-    say "TRIREME_TEST_DATA names no folder, so tests of real corpora skip"
+    say "TRIREME_TEST_DATA is not set, so tests of real corpora are skipped"
 fi
 cores=$(nproc)
 

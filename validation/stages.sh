@@ -68,10 +68,10 @@ try_tests() { # preset, further arguments of ctest
     printf '%s\n' "${names[@]}" >> $stages/second_tries
     tries=$(wc -l < $stages/second_tries)
     if [ "$tries" -gt $max_second_tries ]; then
-        say "$tries tests failed, and at most $max_second_tries may be tried again: ${names[*]}"
+        say "$tries tests failed in all, and at most $max_second_tries may be retried; the last ones: ${names[*]}"
         return 1
     fi
-    say "these tests failed and are tried again, alone: ${names[*]}"
+    say "these tests failed and are retried, one at a time: ${names[*]}"
     ctest --preset "$preset" --rerun-failed | tee -a $stages/log
 }
 
@@ -99,15 +99,16 @@ report_times() {
     longest_tests 20
     echo "=== seconds of the stages"
     cat $stages/seconds
-    echo "tests: $here s, which are $reference s of at most $max_test_seconds s on the reference machine" \
-         "(calibration $machine_seconds s here, $reference_seconds s there)"
-    sed 's/^/passed only on the second try: /' $stages/second_tries
+    echo "tests: $here s here, equivalent to $reference s on the reference machine, whose limit is $max_test_seconds s" \
+         "(calibration: $machine_seconds s here, $reference_seconds s on the reference machine)"
+    sed 's/^/retried: /' $stages/second_tries
     if [ -s $stages/failed ]; then
-        say "failed: $(paste -sd ' ' $stages/failed)"
+        say "failed stages: $(paste -sd ' ' $stages/failed)"
         exit 1
     fi
     if [ "$reference" -gt "$max_test_seconds" ]; then
-        say "the tests took $reference s of the reference machine, and $max_test_seconds s are the limit; see the longest ones above"
+        say "the tests are equivalent to $reference s on the reference machine, whose limit is $max_test_seconds s;" \
+            "the longest tests are listed above"
         exit 1
     fi
 }

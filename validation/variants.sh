@@ -49,7 +49,7 @@ test_variant() { # name
     local build=build/variant-$1 commit
     commit=$(git describe --always --dirty)
     if [ "$(cat "$build.passed" 2> /dev/null)" = "$commit" ]; then
-        say "$1 has passed at $commit"
+        say "$1 has already passed at $commit"
         return 0
     fi
     configure "$1"
@@ -70,7 +70,7 @@ case "${1:-}" in
     *) variants=("$@") ;;
 esac
 for variant in "${variants[@]}"; do
-    [ -n "${options[$variant]:-}" ] || { say "there is no variant '$variant'; there are ${!options[*]}"; exit 2; }
+    [ -n "${options[$variant]:-}" ] || { say "there is no variant '$variant'; the variants are ${!options[*]}"; exit 2; }
 done
 failed=()
 for variant in "${variants[@]}"; do

@@ -21,9 +21,9 @@
 #                         waits for a core, so scripts with other ways can run in parallel
 set -euo pipefail
 
-build=$(realpath "${1:?the build directory, such as build/release}")
-runs=$(mkdir -p "${2:?a folder for the run directories}" && realpath "$2")
-results=$(mkdir -p "${3:?a folder for the results}" && realpath "$3")
+build=$(realpath "${1:?BUILD is missing: the build directory, such as build/release}")
+runs=$(mkdir -p "${2:?RUNS is missing: a folder for the run directories}" && realpath "$2")
+results=$(mkdir -p "${3:?RESULTS is missing: a folder for the results}" && realpath "$3")
 shift 3
 chosen=("$@")
 [[ ${#chosen[@]} -gt 0 ]] || chosen=({gpt2,mnist,gpt2-longer,cifar}/{dense,priority,random}
@@ -33,7 +33,7 @@ part=${PART:-0.5}
 cluster=${CLUSTER:+$(realpath "$CLUSTER")}
 program=$build/bin/trireme
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-data=$(realpath "${TRIREME_TEST_DATA:?the folder with images and text}")
+data=$(realpath "${TRIREME_TEST_DATA:?set it to the folder with images and text}")
 
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 # The same settings as in perf/parallel/run.sh.
@@ -54,7 +54,7 @@ corpus() {
         gpt2*) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer train:1024 ;;
         mnist) set -- "$data"/images/t10k-{images-idx3,labels-idx1}-ubyte.gz ;;
         cifar | vit-tiny) set -- "$data"/images/cifar10_{train_2000,test_500}.bin ;;
-        *) say "no model is called $1; there are gpt2, gpt2-longer, mnist, cifar, gpt2-124m and vit-tiny"; exit 2 ;;
+        *) say "there is no model $1; the models are gpt2, gpt2-longer, mnist, cifar, gpt2-124m and vit-tiny"; exit 2 ;;
     esac
     "$program" prepare "$@" --quiet --output "$output"
 }
@@ -101,7 +101,7 @@ way_options() {
     case $2 in
         priority | priority-*) echo --resize-select priority ;;
         random | random-*) echo --resize-select random ;;
-        *) say "no way is called $2"; exit 2 ;;
+        *) say "there is no way $2; the ways are dense, priority[-long|-average] and random[-long|-average]"; exit 2 ;;
     esac
     [[ $2 != *-average ]] || echo --resize-fill average
 }
@@ -117,7 +117,7 @@ launch() {
 train() {
     local model=$1 way=$2 seed=$3 folder=$runs/$1/$2-$3
     if [[ -e $folder/summary.json ]] || grep -qs "^$model,$way,$seed," "$results/runs.csv"; then
-        say "$model, $way, seed $seed: done before"
+        say "$model, $way, seed $seed: already done"
         return
     fi
     say "$model, $way, seed $seed"

@@ -74,7 +74,7 @@ def cell(own, dense, field):
 def table(runs):
     head = ["model", "way", "seeds"]
     for name in COLUMNS.values():
-        head += [name, "beside dense"]
+        head += [name, "difference from dense"]
     rows = [head, ["---"] * len(head)]
     groups = {}
     for r in runs:

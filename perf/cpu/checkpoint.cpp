@@ -1,4 +1,4 @@
-// Measures the saving and the loading of a checkpoint of GPT-2 (124M) with its moments, all in one run:
+// Measures how fast a checkpoint of GPT-2 (124M) with its moments is saved and loaded:
 //   perf_checkpoint FOLDER > checkpoint.json
 // The time for which a save stalls training is compared with a step of 4 x 64 tokens and a step of 4 x 512
 // tokens. The speed of loading is compared with the speed of the disk. FOLDER is on the disk to be measured and
@@ -245,7 +245,7 @@ nlohmann::ordered_json measure(const fs::path& folder, const nlohmann::ordered_j
 
 int main(int argc, char** argv) {
     if (argc != 2) {
-        std::cerr << "perf_checkpoint FOLDER > checkpoint.json\n";
+        std::cerr << "usage: perf_checkpoint FOLDER > checkpoint.json\n";
         return 2;
     }
     std::cout << trireme::measure(argv[1], trireme::perf::provenance(argc, argv)).dump(2) << '\n';

@@ -8,8 +8,8 @@
 # PYTHON is an interpreter with torch and transformers (pip install torch transformers).
 set -euo pipefail
 
-build=${1:?the build directory, such as build/release}
-python=${2:?a Python with torch and transformers}
+build=${1:?BUILD_DIR is missing: the build directory, such as build/release}
+python=${2:?PYTHON is missing: a Python with torch and transformers}
 rounds=${3:-3}
 results=${4:-$(mktemp -d)}
 model=${5:-gpt2}
@@ -37,6 +37,7 @@ for length in (64, 512):
     p = statistics.median(r["step_seconds"] for r in theirs)
     share = statistics.median(r["share_of_floor"] for r in ours)
     memory = statistics.median(r["grown_bytes"] / r["predicted_bytes"] for r in ours)
-    print(f"4 x {length}: Trireme {1e3 * t:.0f} ms, PyTorch {theirs[0]['torch']} {1e3 * p:.0f} ms: "
-          f"{p / t:.2f} times its speed; {100 * share:.0f} % of the summed floor; memory {memory:.3f} of predicted")
+    print(f"4 x {length} tokens: Trireme {1e3 * t:.0f} ms per step, PyTorch {theirs[0]['torch']} {1e3 * p:.0f} ms; "
+          f"Trireme is {p / t:.2f} x as fast; its floors sum to {100 * share:.0f} % of its step; "
+          f"its memory growth is {memory:.3f} of the prediction")
 END

@@ -69,7 +69,7 @@ Programs prove(const schedule::Schedule& schedule, int microbatches) {
         programs.all = lower(generate(schedule, programs.shape), programs.shape);
         if (verify_programs(programs.all, programs.shape).is_proved()) return programs;
     }
-    throw BugError(cat(schedule.name, " of two stages needs more than 4 slots"));
+    throw BugError(cat("schedule ", schedule.name, " needs more than 4 slots for 2 stages"));
 }
 
 struct Timing {
@@ -140,12 +140,14 @@ nlohmann::ordered_json to_json(const Timing& timing) {
 }
 
 void print(const char* name, const char* unit, const Timing& timing) {
-    std::printf("%-12s median %6.2f us, least %6.2f us for each %s\n", name, timing.median_us, timing.min_us,
+    std::printf("%-12s median %6.2f us, minimum %6.2f us per %s\n", name, timing.median_us, timing.min_us,
                 unit);
 }
 
 void run(const Size& size, const comm::Session& session, const nlohmann::ordered_json& origin) {
-    if (session.size() != ranks) throw ConfigError("this benchmark needs two ranks: mpiexec -n 2");
+    if (session.size() != ranks)
+        throw ConfigError(cat("this benchmark needs 2 ranks, but the job has ", session.size(),
+                              "; start it with mpiexec -n 2"));
     const auto control = session.make_group_of_all_ranks("control", {});
     const Timing message = measure_message(session, *control, size);
     nlohmann::ordered_json result{{"provenance", origin},
@@ -154,7 +156,7 @@ void run(const Size& size, const comm::Session& session, const nlohmann::ordered
                                   {"micro_batches", size.microbatches},
                                   {"repeats", size.repeats},
                                   {"message", to_json(message)}};
-    if (session.rank() == 0) print("to and fro", "message", message);
+    if (session.rank() == 0) print("ping-pong", "message", message);
     for (const char* const schedule : {"1f1b", "gpipe"}) {
         const Programs programs = prove(schedule::require_schedule(schedule), size.microbatches);
         const Timing timing = measure_schedule(session, *control, programs, size.repeats);

@@ -45,7 +45,7 @@ nlohmann::json make_row(const Case& work, const Limits& limits) {
     const double floor = floor_seconds(work, limits);
     const Seconds after = measure(repeats, run);
     const Seconds seconds{std::min(before.least, after.least), std::min(before.median, after.median)};
-    std::printf("%-26s %-30s %10.3f %10.3f %10.3f %7.2f\n", work.kernel.c_str(), work.shape.c_str(),
+    std::printf("%-26s %-30s %10.3f %10.3f %10.3f %9.2f\n", work.kernel.c_str(), work.shape.c_str(),
                 seconds.median * 1e3, seconds.least * 1e3, floor * 1e3, floor / seconds.least);
     std::fflush(stdout);
     return {{"kernel", work.kernel},    {"shape", work.shape}, {"median_s", seconds.median},
@@ -62,10 +62,10 @@ Limits measure_limits() {
 
 void measure_all(const char* json_path, const nlohmann::ordered_json& origin) {
     const Limits limits = measure_limits();
-    std::printf("512^3 product %.1f GFLOP/s, copy bandwidth %.2f GB/s\n", limits.flops_per_s * 1e-9,
+    std::printf("512^3 matmul: %.1f GFLOP/s; copy bandwidth: %.2f GB/s\n", limits.flops_per_s * 1e-9,
                 limits.bytes_per_s * 1e-9);
-    std::printf("%-26s %-30s %10s %10s %10s %7s\n", "kernel", "shape", "median ms", "least ms", "floor ms",
-                "ratio");
+    std::printf("%-26s %-30s %10s %10s %10s %9s\n", "kernel", "shape", "median ms", "min ms", "floor ms",
+                "floor/min");
     nlohmann::json rows = nlohmann::json::array();
     const auto add = [&](const Case& work) { rows.push_back(make_row(work, limits)); };
     for (const std::size_t length : {64, 512}) for_each_case(4, length, add);

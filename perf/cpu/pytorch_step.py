@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the same training step in PyTorch: a Hugging Face model, f32, one thread, gradient clipping and AdamW.
+"""Measures the step of perf_cpu_step in PyTorch: a Hugging Face model, f32, one thread, gradient clipping and AdamW.
 
     pytorch_step.py [MODEL [SAMPLES [LENGTH [REPEATS [RESULT.json]]]]]      gpt2 or llama-160m
 
@@ -66,8 +66,8 @@ def main():
     result = {"samples": samples, "length": length, "step_seconds": seconds[best], "optimizer_form": best,
               "tokens_per_s": samples * length / seconds[best], "torch": torch.__version__,
               "transformers": transformers.__version__, "blas": torch.__config__.show().replace("\n", " ")}
-    print(f"PyTorch {torch.__version__}, {samples} x {length}: {1e3 * seconds[best]:.1f} ms a step ({best} AdamW), "
-          f"{result['tokens_per_s']:.1f} tokens/s")
+    print(f"PyTorch {torch.__version__}, {samples} x {length} tokens: {1e3 * seconds[best]:.1f} ms per step "
+          f"({best} AdamW), {result['tokens_per_s']:.1f} tokens/s")
     print(result["blas"])
     if words[4]:
         with open(words[4], "w", encoding="utf-8") as file:

@@ -51,8 +51,8 @@ std::vector<schedule::StageCost> blocks_and_head(int stages) {
 std::vector<Case> cases() {
     return {{"16 stages x 128 micro-batches", 16, 128, blocks(16)},
             {"16 x 128, memory of 1F1B", 16, 128, blocks(16), 16},
-            {"16 x 128, dear head", 16, 128, blocks_and_head(16)},
-            {"16 x 128, dear head, memory of 1F1B", 16, 128, blocks_and_head(16), 16},
+            {"16 x 128, costly head", 16, 128, blocks_and_head(16)},
+            {"16 x 128, costly head, memory of 1F1B", 16, 128, blocks_and_head(16), 16},
             {"16 x 128, little memory", 16, 128, blocks(16), 12},
             {"8 x 2 chunks x 128", 8, 128, blocks(16), 0, 1, 2},
             {"16 x 8 replicas x 32", 16, 32, blocks(16), 0, 8}};
@@ -136,7 +136,10 @@ nlohmann::ordered_json measured(const Case& search_case, int repeats) {
 void run(int repeats, const std::string& result, const nlohmann::ordered_json& origin) {
     nlohmann::ordered_json all{
         {"provenance", origin}, {"processor", device::read_processor_name()}, {"repeats", repeats}};
-    std::printf("%-38s %9s %9s %9s %9s %9s\n", "", "search s", "plan s", "step", "fixed", "limit");
+    std::printf(
+        "Step times are in units of the time of one message: of the searched schedule, of the shortest fixed\n"
+        "schedule, and the limit.\n");
+    std::printf("%-38s %9s %9s %9s %9s %9s\n", "case", "search s", "plan s", "searched", "fixed", "limit");
     for (const Case& search_case : cases()) {
         const nlohmann::ordered_json row = measured(search_case, repeats);
         std::printf("%-38s %9.2f %9.2f %9g %9g %9g\n", search_case.name.c_str(),

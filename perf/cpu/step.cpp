@@ -206,7 +206,7 @@ std::vector<Line> compare_with_floors(const MeasuredSteps& measured, std::size_t
 }
 
 void print(const Line& line) {
-    std::printf("%-24s %-22s %5zu %10.2f %10.2f %7.2f\n", line.kernel.c_str(), line.shape.c_str(), line.calls,
+    std::printf("%-24s %-22s %5zu %10.2f %10.2f %10.2f\n", line.kernel.c_str(), line.shape.c_str(), line.calls,
                 1e3 * line.seconds, 1e3 * line.floor, line.floor / line.seconds);
 }
 
@@ -226,7 +226,8 @@ void write_json(const Shape& shape, const std::vector<Line>& lines, const nlohma
 void report(const Shape& shape, const MeasuredSteps& measured, const std::vector<Line>& lines,
             std::size_t predicted, std::size_t grown) {
     double floor = 0;
-    std::printf("%-24s %-22s %5s %10s %10s %7s\n", "kernel", "product", "calls", "ms", "floor ms", "ratio");
+    std::printf("%-24s %-22s %5s %10s %10s %10s\n", "kernel", "matmul", "calls", "ms", "floor ms",
+                "floor/time");
     for (const Line& line : lines) {
         print(line);
         floor += line.floor;
@@ -234,10 +235,10 @@ void report(const Shape& shape, const MeasuredSteps& measured, const std::vector
     const double tokens_per_second = static_cast<double>(shape.rows()) / measured.step_seconds;
     const double memory_ratio = static_cast<double>(grown) / static_cast<double>(predicted);
     std::printf(
-        "step of %zu x %zu tokens: %.1f ms, floors %.1f ms: %.1f %% of the summed floor; %.1f tokens/s\n",
+        "step of %zu x %zu tokens: %.1f ms; sum of the floors: %.1f ms, %.1f %% of the step; %.1f tokens/s\n",
         shape.samples, shape.length, 1e3 * measured.step_seconds, 1e3 * floor,
         100 * floor / measured.step_seconds, tokens_per_second);
-    std::printf("memory: predicted %.1f MB, grew by %.1f MB: %.3f of it\n",
+    std::printf("memory: predicted %.1f MB; the process grew by %.1f MB, %.3f of the prediction\n",
                 1e-6 * static_cast<double>(predicted), 1e-6 * static_cast<double>(grown), memory_ratio);
     if (shape.result.empty()) return;
     write_json(shape, lines,

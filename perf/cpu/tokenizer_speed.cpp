@@ -39,7 +39,7 @@ Rates measure(std::size_t text_bytes, Work work) {
 
 std::string read_text(const char* path) {
     std::ifstream file(path, std::ios::binary);
-    if (!file.is_open()) throw ConfigError(cat("cannot read ", path, "; name a text file"));
+    if (!file.is_open()) throw ConfigError(cat(path, " cannot be read; name a text file"));
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -50,7 +50,7 @@ data::Tokenizer make_tokenizer(const std::string& option, const std::string& tex
 }
 
 void print(const data::Tokenizer& tokenizer, const char* what, std::size_t tokens, Rates rates) {
-    std::printf("%-10s %-14s %10zu tokens   median %7.1f MB/s   (7 runs, %.1f to %.1f)\n",
+    std::printf("%-10s %-14s %10zu tokens   median %7.1f MB/s   (7 runs: %.1f to %.1f MB/s)\n",
                 tokenizer.name().c_str(), what, tokens, rates.median, rates.least, rates.most);
 }
 
@@ -75,7 +75,7 @@ void report(const std::string& text, const data::Tokenizer& tokenizer) {
 
     std::string back;
     const Rates decoding = measure(text.size(), [&] { back = tokenizer.decode(ids); });
-    if (back != text) throw BugError("decoding did not give the text back");
+    if (back != text) throw BugError("decoding the tokens did not return the original text");
     print(tokenizer, "decode", ids.size(), decoding);
 }
 

@@ -30,14 +30,14 @@ python=${PYTHON:-python3}
 archive=$here/bundle/bundle.tar.xz
 case $stage in
     test | measure | peer) ;;
-    *) fail "'$stage' is no stage; say perf/gpu/check.sh test, measure or peer" ;;
+    *) fail "'$stage' is not a stage; the stages are test, measure and peer" ;;
 esac
 
 PATH=$PATH:/usr/local/nvidia/bin:/usr/local/cuda/bin
 if ! device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | sed -n 1p) || [[ -z $device ]]; then
-    fail "there is no GPU here: nvidia-smi is missing or sees none; start $stage on a machine that has one"
+    fail "this machine has no GPU: nvidia-smi is missing or finds none; run stage $stage on a machine with a GPU"
 fi
-command -v "$python" > /dev/null || fail "there is no $python; name a Python 3.9 or later with PYTHON=..."
+command -v "$python" > /dev/null || fail "$python was not found; set PYTHON to a Python 3.9 or later"
 
 short=$(sed 's/^NVIDIA //; s/[ -].*//' <<< "$device" | tr '[:upper:]' '[:lower:]')
 kept=$here/../results/gpu-$short
@@ -47,17 +47,17 @@ export LIMIT=${LIMIT:-460} MODELS=${MODELS:-gpt2 gpt2-medium llama-1b} SCRATCH=$
 
 bundle=none
 if [[ $stage != peer ]]; then
-    [[ -f $archive ]] || fail "$archive is missing; make it with perf/gpu/pack.sh where Trireme is built"
+    [[ -f $archive ]] || fail "$archive is missing; make it with perf/gpu/pack.sh on the machine where Trireme is built"
     unpacked=${TMPDIR:-/tmp}/trireme-$(cksum < "$archive" | tr ' ' '-')
     bundle=$unpacked/bundle
     if [[ ! -f $unpacked/whole ]]; then
         rm -rf "$unpacked"
         mkdir -p "$unpacked"
         "$python" -m tarfile -e "$archive" "$unpacked" > /dev/null 2>&1 || tar -C "$unpacked" -xf "$archive" ||
-            fail "$archive cannot be unpacked: this Python has no lzma, and tar no xz"
+            fail "$archive cannot be unpacked: $python has no module lzma, and tar finds no xz"
         touch "$unpacked/whole"
     fi
     said=$(LD_LIBRARY_PATH=$bundle/lib "$bundle/bin/trireme" --version 2>&1) ||
-        fail "the bundle does not start here; pack it on a machine with a C library as old as this one's: ${said%%$'\n'*}"
+        fail "the bundle does not start; run perf/gpu/pack.sh where the C library is not newer than here: ${said%%$'\n'*}"
 fi
 exec "$python" "$here/stage.py" "$stage" --device "$device" --bundle "$bundle" --output "$output" --kept "$kept"

@@ -15,7 +15,7 @@ fail() { echo "machine_code.sh: $*" >&2; exit 2; }
 PATH=$PATH:/usr/local/cuda/bin
 cuobjdump=${CUOBJDUMP:-cuobjdump}
 command -v "$cuobjdump" > /dev/null ||
-    fail "there is no $cuobjdump; install that of CUDA's toolkit, or name one with CUOBJDUMP=..."
+    fail "$cuobjdump was not found; install the CUDA toolkit, or set CUOBJDUMP to the path of cuobjdump"
 
 objects=("$@")
 if [[ $# == 0 ]]; then

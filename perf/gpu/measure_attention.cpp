@@ -89,9 +89,9 @@ void print(const AttentionCase& one, const Json& passes) {
     std::printf("%-12s %2zu x %4zu tokens, %2zu heads of %3zu:", one.name.c_str(), one.samples, one.length,
                 one.heads, one.head_size);
     for (const char* pass : {"forward", "backward"})
-        std::printf(" %s %.1f TFLOP/s, %.1f %%;", pass, 1e-12 * passes[pass]["flops_per_s"].get<double>(),
+        std::printf(" %s %.1f TFLOP/s (%.1f %%)", pass, 1e-12 * passes[pass]["flops_per_s"].get<double>(),
                     100 * passes[pass]["share"].get<double>());
-    std::printf("\n");
+    std::printf(" of the matmul rate\n");
     std::fflush(stdout);
 }
 
@@ -120,10 +120,11 @@ std::vector<AttentionCase> usual_attention_cases() {
 
 Json measure_attention(device::Stream& stream, const AttentionWork& work) {
     const MatmulRate reference = measure_matmul_rate(stream, work.rounds, work.side);
-    Json result{{"rounds", work.rounds.count},
-                {"flops_counted", "causal pairs alone: 4 x pairs x channels forward, 10 backward"},
-                {"gemm", to_json(reference)},
-                {"cases", Json::array()}};
+    Json result{
+        {"rounds", work.rounds.count},
+        {"flops_counted", "only causal pairs: 4 x pairs x channels forward, 10 x pairs x channels backward"},
+        {"gemm", to_json(reference)},
+        {"cases", Json::array()}};
     for (const AttentionCase& one : work.cases)
         result["cases"].push_back(case_json(stream, work.rounds, one, reference.flops_per_s()));
     return result;

@@ -29,7 +29,7 @@ def train(parts, bundle, model, settings):
         run = runs.Run(parts, bundle, options, seconds=150)
     result = {"model": model, "batch": batch, "length": settings["length"]}
     result |= runs.figures(run, settings["warm_up_steps"]) | watch.seen()
-    parts.say(f"  {model}, {batch} x {settings['length']}: {result['tokens_per_s']:.0f} tokens/s")
+    parts.say(f"  {model}, {batch} x {settings['length']} tokens: {result['tokens_per_s']:.0f} tokens/s")
     return result
 
 

@@ -76,9 +76,9 @@ Json matmul_json(device::Stream& stream, const Rounds& rounds, const Projection&
                  double reference_flops_per_s) {
     const Timing timing = time_matmul(stream, rounds, projection, pass);
     const double flops_per_s = rate(projection.flops(), timing);
-    std::printf("%-12s %-30s %-24s %6zu x %5zu x %6zu %8.1f TFLOP/s, %5.1f %%\n", projection.model.c_str(),
-                projection.layer.c_str(), to_string(pass), projection.rows, projection.in, projection.out,
-                flops_per_s * 1e-12, 100 * flops_per_s / reference_flops_per_s);
+    std::printf("%-12s %-30s %-24s %6zu x %5zu x %6zu %8.1f TFLOP/s, %5.1f %% of the reference\n",
+                projection.model.c_str(), projection.layer.c_str(), to_string(pass), projection.rows,
+                projection.in, projection.out, flops_per_s * 1e-12, 100 * flops_per_s / reference_flops_per_s);
     std::fflush(stdout);
     Json json{{"model", projection.model},  {"layer", projection.layer},
               {"half", to_string(pass)},    {"rows", projection.rows},
@@ -96,9 +96,11 @@ Json measure_rates(device::Stream& stream, const RatesWork& work) {
     result["gemm"] = to_json(reference);
     result["copies"] = copies_json(stream, work);
     result["starts"] = measure_kernel_starts(stream, work.rounds);
-    std::printf("%zu^3 product in bf16: %.1f TFLOP/s; copies within the GPU: %.0f GB/s read and written\n",
-                reference.side, reference.flops_per_s() * 1e-12,
-                result["copies"]["within_the_gpu"]["bytes_per_s"].get<double>() * 1e-9);
+    std::printf(
+        "reference, a %zu^3 matmul in bf16: %.1f TFLOP/s; copies within the GPU: %.0f GB/s, "
+        "reads plus writes\n",
+        reference.side, reference.flops_per_s() * 1e-12,
+        result["copies"]["within_the_gpu"]["bytes_per_s"].get<double>() * 1e-9);
     result["products"] = Json::array();
     for (const Projection& projection : work.projections) {
         for (const MatmulPass pass : matmul_passes)

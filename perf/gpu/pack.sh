@@ -19,7 +19,7 @@ programs=(trireme gpu_kernels_on_device gpu_model_on_device perf_gpu_rates perf_
 say() { echo "pack: $*" >&2; }
 
 for tool in cmake ninja mpicc.mpich mpiexec.hydra hydra_pmi_proxy python3 strip ldd xz; do
-    command -v "$tool" > /dev/null || { say "$tool was not found; on Debian: jobs/install.sh --validation"; exit 2; }
+    command -v "$tool" > /dev/null || { say "$tool was not found; on Debian, run jobs/install.sh --validation"; exit 2; }
 done
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIREME_CPU_ARCH=x86-64-v3 -DTRIREME_WITH_SIMGRID=OFF \
     -DTRIREME_CUDA_ARCHITECTURES="80-virtual;90a-real" \
@@ -65,7 +65,7 @@ alone=(env -i "LD_LIBRARY_PATH=$work/bundle/lib" "PATH=$work/bundle/bin:/usr/bin
     "UCX_TLS=sysv,posix,self" UCX_POSIX_USE_PROC_LINK=n)
 for program in "$work"/bundle/bin/*; do
     if "${alone[@]}" ldd "$program" | grep -v "$work" | grep -Ev "$of_every_machine"; then
-        say "$(basename "$program") takes these from this machine"
+        say "$(basename "$program") loads the libraries above from this machine, but the bundle must contain them"
         exit 3
     fi
 done
@@ -73,7 +73,7 @@ for time in 1 2 3 4 5; do # failures between ranks are intermittent
     "${alone[@]}" timeout 60 "$work/bundle/bin/mpiexec.hydra" -launcher fork -n 4 trireme train --model gpt2-tiny \
         --steps 2 --batch 4 --pipe 2 --data 2 --threads 1 --device cpu --corpus "$work/bundle/text.h5" --quiet \
         --run-dir "$work/run-$time" > "$work/said" 2>&1 < /dev/null ||
-        { cat "$work/said" >&2; say "four ranks of the bundle do not train, or do not end"; exit 3; }
+        { cat "$work/said" >&2; say "training on four ranks of the bundle failed, or did not end within 60 s"; exit 3; }
 done
 
 mkdir -p "$bundle"

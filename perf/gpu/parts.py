@@ -54,7 +54,7 @@ class Parts:
     def run(self, name, work):
         """Records the dictionary that work() returns, unless the part already has a result."""
         if name in self.record["parts"]:
-            self.say(f"{name}: known already")
+            self.say(f"{name}: already done")
             return
         if self.seconds_left() < 5:
             self.finish(name, {"status": "no time left"})
@@ -94,9 +94,9 @@ class Parts:
                 text = end(process)
         print(text, file=self.log, flush=True)
         if is_late:
-            raise Late(f"took longer than {seconds:.0f} s: {last_line(text)}", text)
+            raise Late(f"time limit of {seconds:.0f} s exceeded: {last_line(text)}", text)
         if process.returncode not in codes:
-            raise CommandFailure(f"ended with {process.returncode}: {last_line(text)}", text)
+            raise CommandFailure(f"exit code {process.returncode}: {last_line(text)}", text)
         return text
 
 
@@ -114,4 +114,4 @@ def last_line(text):
     """Returns the last line that a program printed; Trireme's own messages come before a launcher's."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("trireme:")]
-    return (own or lines or ["nothing was said"])[-1][:300]
+    return (own or lines or ["no output"])[-1][:300]

@@ -80,11 +80,11 @@ void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axe
 // Projections of a block of GPT-2, and of the head with two sizes of the vocabulary.
 std::vector<Projection> make_gpt2_projections(const std::string& model, std::size_t rows, std::size_t width) {
     return {{model, "query, key, value", rows, width, 3 * width},
-            {model, "attention's output", rows, width, width},
+            {model, "attention output", rows, width, width},
             {model, "mlp, up", rows, width, 4 * width},
             {model, "mlp, down", rows, 4 * width, width},
             {model, "head", rows, width, 50257, kernels::WeightAxes::out_in},
-            {model, "head, as if of 50,304 tokens", rows, width, 50304, kernels::WeightAxes::out_in}};
+            {model, "head, padded to 50,304 tokens", rows, width, 50304, kernels::WeightAxes::out_in}};
 }
 
 // Projections of llama-1b. Its 32 heads share 8 groups of keys and values; each group has 64 channels.
@@ -93,7 +93,7 @@ std::vector<Projection> make_llama_projections(std::size_t rows) {
     constexpr std::size_t width = 2048, key_channels = 8 * 64, mlp_width = 8192;
     constexpr kernels::WeightAxes axes = kernels::WeightAxes::out_in;
     return {{model, "query, key, value", rows, width, width + 2 * key_channels, axes},
-            {model, "attention's output", rows, width, width, axes},
+            {model, "attention output", rows, width, width, axes},
             {model, "mlp, gate and up", rows, width, 2 * mlp_width, axes},
             {model, "mlp, down", rows, mlp_width, width, axes},
             {model, "head", rows, width, 128256, axes}};
@@ -110,11 +110,11 @@ const char* to_string(MatmulPass pass) {
         case MatmulPass::forward:
             return "forward";
         case MatmulPass::backward_input:
-            return "backward, of the input";
+            return "backward, input half";
         case MatmulPass::backward_weight:
-            return "backward, of the weight";
+            return "backward, weight half";
     }
-    throw BugError("a half of a pass without a name");
+    throw BugError("a matmul pass has no name");
 }
 
 Timing time_matmul(device::Stream& stream, const Rounds& rounds, const Projection& projection,

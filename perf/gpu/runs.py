@@ -68,7 +68,7 @@ class Run:
         if self.complaint:
             raise Failure(self.complaint)
         if len(self.steps) < steps or any("loss" not in step for step in self.steps):
-            raise Failure(f"{len(self.steps)} of {steps} steps have a loss")
+            raise Failure(f"only {sum('loss' in step for step in self.steps)} of {steps} steps have a loss")
         return [step["loss"] for step in self.steps]
 
 

@@ -67,7 +67,7 @@ def main():
     parts = Parts(chosen.stage, facts, chosen.output, chosen.kept, float(os.environ.get("LIMIT", 460)))
     STAGES[chosen.stage](parts, chosen.bundle, chosen.output)
     table.write(chosen.output, chosen.kept)
-    parts.say(f"written to {chosen.output}")
+    parts.say(f"the results are in {chosen.output}")
     sys.exit(0 if parts.is_good else 1)
 
 

@@ -1,5 +1,5 @@
-"""Writes the results of perf/gpu/check.sh to OUTPUT/table.md: Trireme's figures beside PyTorch's and beside their
-required and desired values. The table contains only results that are in one of the two folders.
+"""Writes the results of perf/gpu/check.sh to OUTPUT/table.md: Trireme's figures beside PyTorch's, with required and
+desired values. The table contains only results that are in one of the two folders.
 
     python3 perf/gpu/table.py OUTPUT [KEPT]
 """
@@ -40,7 +40,7 @@ def ratio(a, b):
 def held_to(value, least=None, goal=None, form=".2f", scale=1.0, unit=""):
     """Formats a figure with its required and its desired value."""
     words = []
-    for name, bar in (("must", least), ("goal", goal)):
+    for name, bar in (("required", least), ("goal", goal)):
         if bar is not None and value is not None:
             words.append(f"{name} {bar * scale:g}{unit}: {'yes' if value >= bar else '**no**'}")
     text = number(value, form, scale, unit)
@@ -63,15 +63,15 @@ def rates_table(measured, peer):
     ours, theirs = product_rate(measured, peer)
     rates = measured.get("rates", {})
     lines = head("", "Trireme", "PyTorch")
-    lines.append(row("8,192^3 product in bf16", number(ours, ".0f", 1e-12, " TFLOP/s"),
+    lines.append(row("8,192^3 matmul in bf16", number(ours, ".0f", 1e-12, " TFLOP/s"),
                      number(theirs, ".0f", 1e-12, " TFLOP/s")))
-    lines.append(row("copy within the GPU, read and written",
+    lines.append(row("copy within the GPU, reads plus writes",
                      number(get(rates, "copies", "within_the_gpu", "bytes_per_s"), ".0f", 1e-9, " GB/s"),
                      number(get(peer, "rates", "copy_within", "bytes_per_s"), ".0f", 1e-9, " GB/s")))
     for name, text in (("to_the_gpu", "copy to the GPU"), ("from_the_gpu", "copy from the GPU")):
         lines.append(row(text, number(get(rates, "copies", name, "bytes_per_s"), ".1f", 1e-9, " GB/s"), NONE))
     for name, text in (("one_behind_the_other", "an empty kernel, queued after another"),
-                       ("waited_for", "an empty kernel, waited for")):
+                       ("waited_for", "an empty kernel, with a wait after it")):
         lines.append(row(text, number(get(rates, "starts", name, "median_s"), ".1f", 1e6, " us"), NONE))
     return lines
 
@@ -129,16 +129,16 @@ def models_of(measured, peer):
 
 def training_table(measured, peer):
     ours, theirs = product_rate(measured, peer)
-    lines = head("model", "", "tokens/s", "of PyTorch, the fastest compiled", "MFU as recorded",
-                 "of the 8,192^3 product's rate", "peak GB, own / nvidia-smi", "mJ a token")
+    lines = head("model", "program", "tokens/s", "relative to the fastest compiled PyTorch", "recorded MFU",
+                 "relative to the 8,192^3 matmul", "peak GB, own / nvidia-smi", "mJ per token")
     for model in models_of(measured, peer):
         lines += training_rows(model, measured, peer, ours or theirs)
     return lines
 
 
 def attention_table(measured, peer):
-    lines = head("attention", "pass", "Trireme TFLOP/s", "of the product's rate", "PyTorch flash", "of flash",
-                 "PyTorch cuDNN")
+    lines = head("attention", "pass", "Trireme TFLOP/s", "relative to the 8,192^3 matmul", "PyTorch flash TFLOP/s",
+                 "relative to flash", "PyTorch cuDNN TFLOP/s")
     others = {case["name"]: case for case in get(peer, "rates", "cases") or []}
     for case in get(measured, "attention", "cases") or []:
         text = f"{case['name']}: {case['samples']} x {case['length']:,}, {case['heads']} heads of {case['head_size']}"
@@ -155,7 +155,7 @@ def attention_table(measured, peer):
 
 
 def products_table(measured):
-    lines = head("model", "product", "rows x in x out", "forward", "of the input", "of the weight")
+    lines = head("model", "matmul", "rows x in x out", "forward", "backward, input half", "backward, weight half")
     found = {}
     for one in get(measured, "rates", "products") or []:
         key = (one["model"], one["layer"], f"{one['rows']:,} x {one['in']:,} x {one['out']:,}")
@@ -164,7 +164,7 @@ def products_table(measured):
 
 
 def joined_table(measured):
-    lines = head("model", "what a product does as well", "without it", "along with it", "in a kernel of its own")
+    lines = head("model", "fused operation", "matmul alone", "fused", "in a separate kernel")
     for one in get(measured, "rates", "joined") or []:
         times = (number(one[way], ".1f", 1e6, " us") for way in ("plain_s", "joined_s", "apart_s"))
         lines.append(row(one["model"], one["joined"], *times))
@@ -172,12 +172,12 @@ def joined_table(measured):
 
 
 def test_table(tested):
-    lines = head("test", "", "")
+    lines = head("test", "status", "result")
     for name, part in tested.items():
         if "differences" in part:
             what = f"losses differ by at most {max(part['differences'].values()):.2g}, limit {part['tolerance']:g}"
         elif "passed" in part:
-            what = f"{part['passed']} tests passed" + ("" if part.get("is_whole", True) else ", then its time was up")
+            what = f"tests passed: {part['passed']}" + ("" if part.get("is_whole", True) else ", until the time limit")
         else:
             what = part.get("why") or part.get("left_out") or ""
         lines.append(row(name, part["status"], what.replace("|", "/")))
@@ -206,8 +206,8 @@ def text_of(folders):
     lines += titled("Training", training_table(measured, peer))
     lines += titled("Attention, causal, bf16", attention_table(measured, peer))
     lines += titled("Rates", rates_table(measured, peer) if measured or peer else [])
-    lines += titled("Products", products_table(measured))
-    lines += titled("Fused with products", joined_table(measured))
+    lines += titled("Matmuls", products_table(measured))
+    lines += titled("Operations fused with matmuls", joined_table(measured))
     return "\n".join(lines)
 
 

@@ -34,15 +34,19 @@ def tallied(text):
     return {"passed": good, "failed": bad}
 
 
+def described(tally):
+    return f"tests passed: {tally['passed']}; tests failed: {', '.join(tally['failed']) or 'none'}"
+
+
 def device_tests(parts, bundle, program, seconds):
     environment = {**runs.environment(bundle), "TRIREME_RECORDS": str(RECORDS)}
     try:
         text = parts.command([bundle / "bin" / program], seconds, environment, codes=(0, 1))
     except CommandFailure as failure:
-        raise Failure(f"{failure}; {tallied(failure.text)}") from None
+        raise Failure(f"{failure}; {described(tallied(failure.text))}") from None
     result = tallied(text)
     if result["failed"] or not result["passed"]:
-        raise Failure(f"{result['passed']} tests passed, and not {', '.join(result['failed']) or 'one more'}")
+        raise Failure(described(result))
     return result
 
 
@@ -56,7 +60,7 @@ def sanitize(parts, bundle, tool, tests, seconds):
     """Runs tests under a sanitizer tool. A timeout is not a failure of the kernels: tests that ran until then count."""
     program = machine.sanitizer()
     if program is None:
-        return {"left_out": "compute-sanitizer is not here"}
+        return {"left_out": "compute-sanitizer was not found"}
     words = [program, "--tool", tool, "--error-exitcode", 9, "--print-limit", 20, "--report-api-errors", "no",
              bundle / "bin/gpu_kernels_on_device", f"--gtest_filter={tests}"]
     failure = None
@@ -69,7 +73,7 @@ def sanitize(parts, bundle, tool, tests, seconds):
     found = [line for line in re.findall(FINDING, text, re.MULTILINE) if not re.search(OF_THE_PROCESS, line)]
     result = tallied(text) | {"is_whole": failure is None}
     if found or result["failed"]:
-        raise Failure(f"{tool} says: {(found or result['failed'])[0]}")
+        raise Failure(f"{tool} reports: {(found or result['failed'])[0]}")
     if failure is not None and not isinstance(failure, Late):
         raise failure
     if not result["passed"]:
@@ -100,7 +104,7 @@ def share_gpu(parts, bundle, model, dtype):
             differences[f"{ranks} ranks, {name}" if ranks > 1 else "1 rank, again"] = difference(run.losses(STEPS), one)
     wrong = [f"{name}: {value:.2g}" for name, value in differences.items() if not value <= TOLERANCES[dtype]]
     if differences["1 rank, again"] != 0:
-        wrong.append("a second run of one rank has other losses")
+        wrong.append("a second run of one rank has different losses")
     if wrong:
         raise Failure(f"losses differ by more than {TOLERANCES[dtype]:g}: {'; '.join(wrong)}")
     return {"steps": STEPS, "first_loss": one[0], "last_loss": one[-1], "differences": differences,

@@ -8,12 +8,12 @@
 # report` draws them. A NAME with a summary is skipped, so the script can be stopped and started again.
 set -euo pipefail
 
-program=$(realpath "${1:?the trireme program}")
-results=$(mkdir -p "${2:?a folder for the results}" && realpath "$2")
+program=$(realpath "${1:?PROGRAM is missing: the trireme program}")
+results=$(mkdir -p "${2:?RESULTS is missing: a folder for the results}" && realpath "$2")
 shift 2
 names=("$@")
 [[ ${#names[@]} -gt 0 ]] || names=(vit bert llama)
-data=$(realpath "${TRIREME_TEST_DATA:?the folder with images, squad and text}")
+data=$(realpath "${TRIREME_TEST_DATA:?set it to the folder with images, squad and text}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -67,7 +67,7 @@ keep() {
 
 for name in "${names[@]}"; do
     if [[ -e $results/$name/summary.json ]]; then
-        echo "$name: done before, see $results/$name"
+        echo "$name: already done; see $results/$name"
         continue
     fi
     rm -rf run corpus.h5 unseen.h5 evaluation-*.json

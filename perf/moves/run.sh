@@ -12,8 +12,8 @@
 #   RUNS=DIR              folder for runs and their checkpoints, with enough space; /tmp if unset
 set -euo pipefail
 
-build=${1:?the build directory, such as build/release}
-output=${2:?the file for the result}
+build=${1:?BUILD is missing: the build directory, such as build/release}
+output=${2:?OUTPUT.json is missing: the file for the result}
 rounds=${3:-3}
 program=$build/bin/trireme
 layers=${LAYERS:-12}

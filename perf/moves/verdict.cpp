@@ -31,7 +31,7 @@ constexpr std::array ways{"stop", "overlap", "twins", "restart"};  // the values
 
 std::ifstream open(const fs::path& path) {
     std::ifstream file(path);
-    if (!file) throw ConfigError(cat(path.string(), " cannot be read; start perf/moves/run.sh again"));
+    if (!file) throw ConfigError(cat(path.string(), " cannot be read; run perf/moves/run.sh again"));
     return file;
 }
 
@@ -113,7 +113,7 @@ Json verdict(const fs::path& records, int rounds) {
     std::ifstream settings = open(records / "settings.json");
     std::ifstream manifest = open(records / "manifest.json");
     const double copy = measure_copy_rate();
-    Json result{{"what", "seconds that a change of plan costs, by --move"},
+    Json result{{"what", "seconds that a plan change costs, for each value of --move"},
                 {"settings", Json::parse(settings)},
                 {"processor", device::read_processor_name()},
                 {"mpi", Json::parse(manifest).at("mpi")},
@@ -132,7 +132,8 @@ Json verdict(const fs::path& records, int rounds) {
 void print(const Json& result) {
     for (const auto& [way, costs] : result.at("ways").items()) {
         std::printf(
-            "%-8s  all wait %6.3f s, the next step takes %6.3f s more; %4.2f of stop; %4.2f of a copy\n",
+            "%-8s all ranks wait %6.3f s and the next step takes %6.3f s more: %4.2f x the time of stop, "
+            "at %4.2f x the rate of a memory copy\n",
             way.c_str(), costs.at("stall_s").at("median").get<double>(),
             costs.at("step_behind_s").at("median").get<double>(), costs.at("of_stop").get<double>(),
             costs.at("of_copy").get<double>());
@@ -144,7 +145,7 @@ void print(const Json& result) {
 
 int main(int argc, char** argv) {
     if (argc != 4) {
-        std::cerr << "perf_moves_verdict RECORDS ROUNDS OUTPUT.json\n";
+        std::cerr << "usage: perf_moves_verdict RECORDS ROUNDS OUTPUT.json\n";
         return 2;
     }
     try {
@@ -152,7 +153,8 @@ int main(int argc, char** argv) {
         trireme::perf::print(result);
         std::ofstream file(argv[3]);
         file << result.dump(2) << '\n';
-        if (!file.flush()) throw trireme::ResourceError(trireme::cat(argv[3], " could not be written"));
+        if (!file.flush())
+            throw trireme::ResourceError(trireme::cat(argv[3], " could not be written; is the disk full?"));
     } catch (const std::exception& error) {
         std::cerr << "perf_moves_verdict: " << error.what() << '\n';
         return 2;

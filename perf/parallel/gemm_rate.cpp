@@ -35,7 +35,7 @@ private:
     static constexpr std::size_t values = rows * inputs + inputs * outputs + rows * outputs;
 
     device::Stream stream_{.backend = device::CpuStream{.threads = 1}};
-    device::Arena memory_{"product", values * sizeof(float), device::MemorySpace::host};
+    device::Arena memory_{"matmul", values * sizeof(float), device::MemorySpace::host};
     device::Tensor input_ = memory_.tensor(device::DType::f32, rows, inputs);
     device::Tensor weight_ = memory_.tensor(device::DType::f32, inputs, outputs);
     device::Tensor output_ = memory_.tensor(device::DType::f32, rows, outputs);

@@ -17,8 +17,8 @@
 #   STEPS=2               measured steps of every start, after one warm-up step
 set -euo pipefail
 
-build=${1:?the build directory, such as build/release}
-output=${2:?the file for the result}
+build=${1:?BUILD is missing: the build directory, such as build/release}
+output=${2:?OUTPUT.json is missing: the file for the result}
 rounds=${3:-7}
 python=${PYTHON:-}
 program=${TRIREME:-$build/bin/trireme}
@@ -48,12 +48,12 @@ export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=${GLOO_SOCKET_IFNAME:-lo}
 say() { echo "parallel: $*" >&2; }
 
 for tool in "$program" "$build/bin/perf_gemm_rate" "$build/bin/perf_parallel_verdict" "${mpirun:-mpirun}" taskset; do
-    command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library"; exit 3; }
+    command -v "$tool" > /dev/null || { say "$tool was not found; build all targets with an MPI library"; exit 3; }
 done
 if [[ -z $python ]]; then
-    say "PYTHON is not set; PyTorch is left out"
+    say "PYTHON is not set, so PyTorch is not measured"
 elif ! "$python" -c 'import torch, transformers'; then
-    say "$python has no torch or no transformers; PyTorch is left out"
+    say "$python has no torch or no transformers, so PyTorch is not measured"
     python=
 fi
 

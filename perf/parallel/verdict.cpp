@@ -124,12 +124,13 @@ double middle_of(const Json& figure) { return figure.at("median"); }
 const char* describe_verdict(bool is_met) { return is_met ? "met" : "NOT met"; }
 
 void print(const Json& result) {
-    std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n",
-                middle_of(result["calibration"]["ratio"]), min_calibration);
+    std::printf(
+        "with two processes at once, each reaches %.3f of the matmul rate of one alone (minimum %.2f)\n",
+        middle_of(result["calibration"]["ratio"]), min_calibration);
     for (const auto& [program, w] : result["weak_scaling"].items()) {
         std::printf(
-            "weak scaling  %-8s 1 rank %.3f s, 2 ranks %.3f s: efficiency %.3f after calibration (least "
-            "%.2f: %s)\n",
+            "weak scaling  %-8s step of 1 rank %.3f s, of 2 ranks %.3f s: efficiency %.3f after calibration "
+            "(minimum %.2f: %s)\n",
             program.c_str(), middle_of(w["one_rank_s"]), middle_of(w["two_ranks_s"]),
             middle_of(w["efficiency"]), min_efficiency, describe_verdict(w["is_met"]));
     }

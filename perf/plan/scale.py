@@ -47,7 +47,8 @@ def main():
                    "wall_seconds": summary([run[1] for run in runs]), "peak_bytes": max(run[2] for run in runs)}
             rows.append(row)
             print(f"{row['ranks']:6} ranks  {form:4}  {row['cpu_seconds']['min']:7.2f} s of processor time, "
-                  f"{row['wall_seconds']['min']:7.2f} s, {row['peak_bytes'] / 1e6:7.0f} MB", flush=True)
+                  f"{row['wall_seconds']['min']:7.2f} s of wall time, {row['peak_bytes'] / 1e6:7.0f} MB at peak",
+                  flush=True)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     revision = version.splitlines()[0].partition("(")[2].rstrip(")")
     origin = {"commit": revision.removesuffix(" with changes"),

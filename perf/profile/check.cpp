@@ -169,14 +169,15 @@ Json compare(const Measured& measured, const Case& wanted) {
 void print(const Json& result) {
     const auto line = [](const std::string& name, const Json& sum) {
         std::printf(
-            "%-28s %4d shapes  %+6.1f %% in all  %5.1f %% of the time within %.0f %%  worst %+6.1f %%\n",
+            "%-28s shapes %4d  error of the sum %+6.1f %%  largest error %+6.1f %%  error of at most %.0f %%: "
+            "%5.1f %% of the time\n",
             name.c_str(), sum["shapes"].get<int>(), 100 * sum["difference"].get<double>(),
-            100 * sum["share_of_time_within_bound"].get<double>(), 100 * bound,
-            100 * sum["worst"].get<double>());
+            100 * sum["worst"].get<double>(), 100 * bound,
+            100 * sum["share_of_time_within_bound"].get<double>());
     };
     for (const auto& [kernel, sum] : result["kernels"].items()) line(kernel, sum);
     line("all", result["all"]);
-    line("by the other rounds", result["half_of_the_rounds_by_the_other"]);
+    line("even rounds by odd rounds", result["half_of_the_rounds_by_the_other"]);
 }
 
 }  // namespace
@@ -197,7 +198,7 @@ int main(int argc, char** argv) {
         const std::string text = argv[word];
         const std::size_t sign = text.find(':');
         if (sign == std::string::npos) {
-            std::fprintf(stderr, "%s is no MODEL:LENGTH\n", argv[word]);
+            std::fprintf(stderr, "%s: '%s' must be MODEL:LENGTH, such as gpt2:256\n", argv[0], argv[word]);
             return 2;
         }
         const perf::Case wanted{.model = text.substr(0, sign),

@@ -37,7 +37,7 @@ bool CsvTable::has_column(const std::string& name) const {
 
 const std::string& CsvTable::cell(const std::vector<std::string>& row, const std::string& column) const {
     const auto found = std::ranges::find(columns, column);
-    if (found == columns.end()) throw ConfigError(cat("the table has no column ", column));
+    if (found == columns.end()) throw ConfigError(cat("the CSV file has no column ", column));
     return row[static_cast<std::size_t>(found - columns.begin())];
 }
 
@@ -60,8 +60,9 @@ CsvTable read_csv(const std::filesystem::path& path) {
         } else {
             table.rows.push_back(split_cells(line));
             if (table.rows.back().size() != table.columns.size())
-                throw ConfigError(cat(path.string(), " has a row of ", table.rows.back().size(), " cells and ",
-                                      table.columns.size(), " columns: ", line));
+                throw ConfigError(cat(path.string(), " has a row whose number of cells is ",
+                                      table.rows.back().size(), " instead of ", table.columns.size(), ": ",
+                                      line));
         }
     }
     return table;

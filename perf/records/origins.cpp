@@ -61,10 +61,10 @@ std::vector<std::string> find_unnamed_origins(const fs::path& records) {
         const bool is_named = names_origin(entry.path());
         if (!is_named && !is_listed) wrong.push_back(cat(name, " does not name its commit, tree and command"));
         if (is_named && is_listed)
-            wrong.push_back(cat(name, " names its commit; take it out of without-origin.txt"));
+            wrong.push_back(cat(name, " names its commit; remove its line from without-origin.txt"));
     }
     for (const std::string& name : known)
-        wrong.push_back(cat("without-origin.txt lists ", name, ", which is not there"));
+        wrong.push_back(cat("without-origin.txt lists ", name, ", which does not exist"));
     return wrong;
 }
 

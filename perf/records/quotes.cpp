@@ -51,7 +51,7 @@ std::vector<Block> parse_blocks(const std::string& document) {
     std::size_t begin = 0;
     for (std::size_t at = document.find(opening); at != std::string::npos; at = document.find(opening, begin)) {
         const std::size_t end = document.find(closing, at);
-        if (end == std::string::npos) throw ConfigError("a comment of figures does not end with -->");
+        if (end == std::string::npos) throw ConfigError("a comment <!-- figures does not end with -->");
         Block block{.text = join_lines(document.substr(begin, at - begin)), .lines = {}};
         for (const std::string& line : parted(document.substr(at, end - at), "\n"))
             if (line.find(" = ") != std::string::npos) block.lines.push_back(line);
@@ -64,7 +64,7 @@ std::vector<Block> parse_blocks(const std::string& document) {
 Value read_json_value(const fs::path& file, const std::string& pointer) {
     const auto json = nlohmann::json::parse(read_text(file));
     const nlohmann::json::json_pointer place(pointer);
-    if (!json.contains(place)) throw ConfigError(cat(file.string(), " has no ", pointer));
+    if (!json.contains(place)) throw ConfigError(cat(file.string(), " has no value at ", pointer));
     const auto& value = json.at(place);
     if (value.is_string()) return value.get<std::string>();
     return value.get<double>();
@@ -74,7 +74,8 @@ Value read_json_value(const fs::path& file, const std::string& pointer) {
 // "case~precision=f64" searches within it.
 bool is_selected(const CsvTable& table, const std::vector<std::string>& row, const std::string& word) {
     const std::size_t sign = word.find_first_of("=~");
-    if (sign == std::string::npos) throw ConfigError(cat(word, " selects no cell"));
+    if (sign == std::string::npos)
+        throw ConfigError(cat("\"", word, "\" does not select rows; write COLUMN=VALUE or COLUMN~TEXT"));
     const std::string& cell = table.cell(row, word.substr(0, sign));
     const std::string value = word.substr(sign + 1);
     return word[sign] == '=' ? cell == value : cell.find(value) != std::string::npos;
@@ -85,7 +86,7 @@ bool is_selected(const CsvTable& table, const std::vector<std::string>& row, con
 Value read_csv_value(const fs::path& file, std::vector<std::string> words) {
     const bool is_largest = words.front() == "max";
     if (is_largest) words.erase(words.begin());
-    if (words.empty()) throw ConfigError("no column is named");
+    if (words.empty()) throw ConfigError("no column follows the word max");
     const CsvTable table = read_csv(file);
     std::string column = words.front();
     if (!table.has_column(column)) std::ranges::replace(column, '_', ' ');
@@ -95,8 +96,9 @@ Value read_csv_value(const fs::path& file, std::vector<std::string> words) {
                         [&](const std::string& word) { return is_selected(table, row, word); }))
             found.push_back(number_in(table.cell(row, column)));
     }
-    if (found.empty()) throw ConfigError("no row has these cells");
-    if (found.size() > 1 && !is_largest) throw ConfigError("several rows have these cells");
+    if (found.empty()) throw ConfigError("no row of the CSV file has these values");
+    if (found.size() > 1 && !is_largest)
+        throw ConfigError("several rows of the CSV file have these values; select one row, or write max");
     return std::ranges::max(found);
 }
 
@@ -104,7 +106,7 @@ Value value_of(const std::string& reference, const fs::path& records) {
     std::istringstream in(reference);
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
-    if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" names no file and value"));
+    if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" does not name a file and a value"));
     const fs::path file = records / words[0];
     const bool is_pointer = words[1].starts_with("/");  // a JSON pointer; names in it may contain blanks
     return is_pointer ? read_json_value(file, reference.substr(reference.find(" /") + 1))

@@ -42,9 +42,10 @@ int check(const fs::path& records, const std::vector<std::string>& documents) {
         wrong += complain(document, find_wrong_quotes(text, records));
         figures += count_quotes(text);
         if (update_tables(text, records) == text) continue;
-        wrong += complain(document, {"a table is not that of its file; perf_records write makes it again"});
+        wrong += complain(document,
+                          {"a table differs from its recorded file; perf_records write updates the table"});
     }
-    fmt::print("{} quoted figures; {} differences\n", figures, wrong);
+    fmt::print("figures quoted: {}; differences found: {}\n", figures, wrong);
     return wrong == 0 ? 0 : 1;
 }
 
@@ -78,7 +79,7 @@ int compare(const fs::path& file, const fs::path& recorded) {
         for (const std::string& cell : cells) fmt::print(stderr, " {}", cell);
         fmt::print(stderr, "\n");
     }
-    fmt::print("{} of {} rows are those of {}\n", ours.rows.size() - static_cast<std::size_t>(differing),
+    fmt::print("{} of {} rows equal a row of {}\n", ours.rows.size() - static_cast<std::size_t>(differing),
                ours.rows.size(), recorded.string());
     return differing == 0 && !ours.rows.empty() ? 0 : 1;
 }

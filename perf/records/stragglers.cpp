@@ -105,7 +105,7 @@ std::string stragglers_table(const fs::path& folder) {
 std::string half_stragglers_table(const fs::path& folder) {
     const Steps steps = steps_in(folder / "stragglers.csv");
     std::string text =
-        "| at most half left out | `resize` | `semi` | `migrate`, for comparison |\n|---|---|---|---|\n";
+        "| at most half skipped | `resize` | `semi` | `migrate`, for comparison |\n|---|---|---|---|\n";
     for (const auto& [setting, seconds] : steps_in(folder / "half-stragglers.csv")) {
         const auto& [model, ranks, factor] = setting;
         const double healthy = healthy_seconds(steps, model, ranks);

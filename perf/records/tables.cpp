@@ -76,7 +76,8 @@ std::string table_of(const std::string& kind, const fs::path& source) {
         {"half-stragglers", half_stragglers_table}};
     const auto found = kinds.find(kind);
     if (found == kinds.end())
-        throw ConfigError(cat("no table is called ", kind, "; there are scaling, stragglers, half-stragglers"));
+        throw ConfigError(
+            cat("there is no table \"", kind, "\"; the tables are scaling, stragglers and half-stragglers"));
     return found->second(source);
 }
 

@@ -46,7 +46,7 @@ Json read_json(const fs::path& path) { return Json::parse(read_text(path)); }
 
 void write_cluster(const std::string& path, const std::string& output) {
     const plan::Profile profile = plan::parse_profile(read_text(path), path);
-    if (profile.links.empty()) throw ConfigError(cat(path, " has no link; measure it with two ranks"));
+    if (profile.links.empty()) throw ConfigError(cat(path, " has no link; run trireme profile on two ranks"));
     const plan::BestRates best = plan::KernelTimes(profile.kernels).best_rates();
     const layout::Link& link = profile.links.front().link;
     const Json cluster{
@@ -166,7 +166,8 @@ Json links_of(const Records& records, const std::string& model) {
 
 // Returns why the result is not valid, or an empty string if it is.
 std::string complaint(int rounds, double calibration, const Json& rows) {
-    if (rounds < min_rounds) return cat("rounds: ", rounds, " of the ", min_rounds, " that are needed");
+    if (rounds < min_rounds)
+        return cat("a valid result needs at least ", min_rounds, " rounds, but this one has ", rounds);
     std::string beyond;
     std::size_t count = 0;
     for (const Json& row : rows) {
@@ -179,8 +180,10 @@ std::string complaint(int rounds, double calibration, const Json& rows) {
     if (count > 0)
         return cat(count, " of ", rows.size(), " rows differ from the calibrated wall time by more than ",
                    bound, ": ", beyond);
-    return cat("two processes at once reached ", calibration, " of what one does alone, and ", min_calibration,
-               " is needed: the two cores are threads of one, or had other work");
+    return cat(
+        "with two processes at once, each reached only ", calibration,
+        " of the matmul rate of one alone, but a valid result needs ", min_calibration,
+        ": the two cores are hardware threads of one core, or ran other work; set CORES to two idle cores");
 }
 
 void give_verdict(Json& result, int rounds) {
@@ -196,10 +199,11 @@ Json judge(const Records& records) {
     Json result{{"verdict", ""}, {"reason", ""}};
     result["version"] = records.version();
     result["settings"] = settings;
-    result["calibration"] = {{"what", "f32 products of two processes at once, of one alone"},
-                             {"median", compute_median(calibration)},
-                             {"by_round", calibration},
-                             {"least", min_calibration}};
+    result["calibration"] = {
+        {"what", "rate of f32 matmuls: each of two processes at once, relative to one alone"},
+        {"median", compute_median(calibration)},
+        {"by_round", calibration},
+        {"least", min_calibration}};
     result["bound"] = bound;
     for (const std::string model : settings.at("models")) {
         result["links"][model] = links_of(records, model);
@@ -225,17 +229,19 @@ Json rejudge(const Json& before) {
 
 void print(const Json& result) {
     for (const Json& step : result.at("steps")) {
-        std::printf("%-10s %-9s wall %.4f s  simulated %.4f s  ratio %.3f, to calibrated wall %.3f (%s)\n",
-                    step.at("model").get<std::string>().c_str(), step.at("layout").get<std::string>().c_str(),
-                    step.at("wall_s").get<double>(), step.at("simulated_s").get<double>(),
-                    step.at("simulated_to_wall").get<double>(),
-                    step.at("simulated_to_calibrated_wall").get<double>(),
-                    step.at("is_within_bound").get<bool>() ? "within a tenth" : "NOT within a tenth");
+        std::printf(
+            "%-10s %-9s wall %.4f s  simulated %.4f s  simulated/wall %.3f  simulated/calibrated wall %.3f "
+            "(%s)\n",
+            step.at("model").get<std::string>().c_str(), step.at("layout").get<std::string>().c_str(),
+            step.at("wall_s").get<double>(), step.at("simulated_s").get<double>(),
+            step.at("simulated_to_wall").get<double>(), step.at("simulated_to_calibrated_wall").get<double>(),
+            step.at("is_within_bound").get<bool>() ? "within 10 %" : "NOT within 10 %");
     }
-    std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n%s%s\n",
-                result.at("calibration").at("median").get<double>(), min_calibration,
-                result.at("verdict").get<std::string>().c_str(),
-                result.at("reason") == "" ? "" : cat(": ", result.at("reason").get<std::string>()).c_str());
+    std::printf(
+        "with two processes at once, each reaches %.3f of the matmul rate of one alone (minimum %.2f)\n%s%s\n",
+        result.at("calibration").at("median").get<double>(), min_calibration,
+        result.at("verdict").get<std::string>().c_str(),
+        result.at("reason") == "" ? "" : cat(": ", result.at("reason").get<std::string>()).c_str());
 }
 
 int act(const std::vector<std::string>& words) {

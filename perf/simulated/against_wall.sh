@@ -19,8 +19,8 @@
 #   LAUNCHER, PROGRAM     mpirun and trireme; those of BUILD if unset
 set -euo pipefail
 
-build=${1:?the build directory, such as build/release}
-output=${2:?the file for the result}
+build=${1:?BUILD is missing: the build directory, such as build/release}
+output=${2:?OUTPUT.json is missing: the file for the result}
 rounds=${3:-7}
 read -ra models <<< "${MODELS:-gpt2-tiny gpt2}"
 read -ra cores <<< "${CORES:-0 1}"
@@ -42,7 +42,7 @@ export OMP_NUM_THREADS=1 CORES="${cores[*]}"
 say() { echo "against wall: $*" >&2; }
 for tool in "$program" "$build/bin/trireme-sim" "$build/bin/perf_gemm_rate" "$build/bin/perf_against_wall" smpirun \
     "${launcher:-mpirun}" taskset; do
-    command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library and SimGrid"; exit 3; }
+    command -v "$tool" > /dev/null || { say "$tool was not found; build all targets with an MPI library and SimGrid"; exit 3; }
 done
 
 # Runs a command and shows its output if it fails.
@@ -79,7 +79,7 @@ keep() {
 }
 
 by_the_wall() {
-    say "round $(basename "$round") of $rounds: $1 by the wall, $2 2"
+    say "round $(basename "$round") of $rounds: $1, --$2 2, by wall clock"
     of_model "$1"
     options_of "$2"
     on_both "$program" train "${options[@]}"
@@ -106,7 +106,7 @@ both_multiply() {
 }
 
 measure_machine() {
-    say "round $(basename "$round") of $rounds: the machine with $1"
+    say "round $(basename "$round") of $rounds: $1, profile of both cores"
     of_model "$1"
     on_both "$program" profile "${sizes[@]}" --batch "$samples" --repeat 4 --quiet --output "$round/$1-profile.json"
     "$build/bin/perf_against_wall" cluster "$round/$1-profile.json" "$round/$1-cluster.json"

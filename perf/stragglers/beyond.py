@@ -25,7 +25,7 @@ def factors_of(slow, ranks=8):
 
 
 def last_decision(folder, row):
-    """Returns the last decision of the run in that row: the study made a folder for it, which holds the decisions."""
+    """Returns the last decision of the row's run, from the folder that the study made for the run."""
 
     for path in folder.glob("*/decisions.jsonl"):
         words = (path.parent / "config.ini").read_text().splitlines()
@@ -40,7 +40,7 @@ def main(folder):
     with open(folder / "beyond-teams.csv", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     seconds = {(layout_of(r), r["slow"], r["straggler"]): float(r["step_s/last"]) for r in rows}
-    print("| | `off` | `uneven` | formula | `uneven`, beside what was predicted |\n|---|---|---|---|---|")
+    print("| | `off` | `uneven` | formula | `uneven`, compared with its prediction |\n|---|---|---|---|---|")
     for row in rows:
         layout, slow = layout_of(row), row["slow"]
         factors = factors_of(slow)
@@ -51,7 +51,7 @@ def main(folder):
         formula = len(factors) / sum(1 / factor for factor in factors)
         decision = last_decision(folder / "beyond-teams", row)
         predicted = decision["terms"]["predicted_step_s"] if decision else None
-        off = f"{100 * (seconds[layout, slow, 'uneven'] / predicted - 1):+.1f} %" if predicted else "no change"
+        off = f"{100 * (seconds[layout, slow, 'uneven'] / predicted - 1):+.1f} %" if predicted else "no plan change"
         slow_ranks = ", ".join(f"{factor:.0f} x" for factor in sorted(factors, reverse=True) if factor > 1)
         print(f"| {layout}: {slow_ranks} | {ways[0]:.2f} x | {ways[1]:.2f} x | {formula:.2f} x | {off} |")
 

@@ -13,8 +13,8 @@
 #   STEPS=7               measured steps after the plan change
 set -euo pipefail
 
-build=${1:?the build directory, such as build/release}
-output=${2:?the file for the result}
+build=${1:?BUILD is missing: the build directory, such as build/release}
+output=${2:?OUTPUT.json is missing: the file for the result}
 rounds=${3:-7}
 read -ra cores <<< "${CORES:-0 1}"
 factor=${FACTOR:-3}
@@ -37,7 +37,7 @@ export OMP_NUM_THREADS=1
 
 say() { echo "stragglers: $*" >&2; }
 for tool in "$program" "$build/bin/perf_gemm_rate" "$build/bin/perf_stragglers_verdict" "${mpirun:-mpirun}" taskset; do
-    command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library"; exit 3; }
+    command -v "$tool" > /dev/null || { say "$tool was not found; build all targets with an MPI library"; exit 3; }
 done
 
 # Measures the matmul rate of the first core alone, and of each core while the other one also computes.

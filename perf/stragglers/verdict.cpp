@@ -64,7 +64,8 @@ Json judge(const Records& records) {
     result["gain"]["least"] = min_gain;
     result["gain"]["is_met"] = gain.middle() >= min_gain;
     result["gain"]["limit"] = factor * (1 + 1 / factor) / 2;
-    result["gain"]["limit_is"] = "of products alone, shared out: factor (ranks - 1 + 1 / factor) / ranks";
+    result["gain"]["limit_is"] =
+        "for matmuls alone, in shares proportional to speed: factor (ranks - 1 + 1 / factor) / ranks";
     result["off_to_healthy"] = combine(ratio, off, healthy).json();
     result["uneven_to_healthy"] = combine(ratio, uneven, healthy).json();
     result["step_s"] = {{"healthy", healthy.json()}, {"off", off.json()}, {"uneven", uneven.json()}};
@@ -75,15 +76,17 @@ Json judge(const Records& records) {
 double middle_of(const Json& figure) { return figure.at("median"); }
 
 void print(const Json& result) {
-    std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n",
-                middle_of(result["calibration"]["ratio"]), min_calibration);
     std::printf(
-        "a step: healthy %.3f s, with a slow rank %.3f s (%.2f x), with uneven shares %.3f s (%.2f x)\n",
+        "with two processes at once, each reaches %.3f of the matmul rate of one alone (minimum %.2f)\n",
+        middle_of(result["calibration"]["ratio"]), min_calibration);
+    std::printf(
+        "step time: %.3f s on healthy ranks, %.3f s (%.2f x) with a slow rank, %.3f s (%.2f x) with a slow "
+        "rank and uneven shares\n",
         middle_of(result["step_s"]["healthy"]), middle_of(result["step_s"]["off"]),
         middle_of(result["off_to_healthy"]), middle_of(result["step_s"]["uneven"]),
         middle_of(result["uneven_to_healthy"]));
-    std::printf("uneven shares are %.2f x faster (least %.2f: %s; limit %.2f)\n", middle_of(result["gain"]),
-                min_gain, result["gain"]["is_met"].get<bool>() ? "met" : "NOT met",
+    std::printf("uneven shares: %.2f x as fast as equal shares (minimum %.2f: %s; upper limit %.2f)\n",
+                middle_of(result["gain"]), min_gain, result["gain"]["is_met"].get<bool>() ? "met" : "NOT met",
                 result["gain"]["limit"].get<double>());
     std::printf("%s%s\n", result["verdict"].get<std::string>().c_str(),
                 result.contains("reason") ? cat(": ", result["reason"].get<std::string>()).c_str() : "");

@@ -25,7 +25,7 @@ struct Run {
 // Runs a command and returns its exit code; its output goes to `log`.
 int run(std::vector<std::string> words, const fs::path& log) {
     const pid_t child = ::fork();
-    if (child < 0) throw ResourceError("no process can be started");
+    if (child < 0) throw ResourceError(cat("no process can be started for ", words.front()));
     if (child == 0) {
         const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666);
         ::dup2(out, STDOUT_FILENO);

@@ -41,16 +41,16 @@ was stopped can be continued. OUTPUT is `studies` by default.
   perf/study --points FILE                 prints the number of points
   perf/study --point NUMBER FILE [OUTPUT]  runs one point, counted from 0; several may run at the same time
   perf/study --join FILE [OUTPUT]          makes the table of the points that have finished; exit code 3 if some have not
-  --program PATH                           runs another program than the trireme of the build
+  --program PATH                           runs the program PATH instead of the trireme of the build
 
 A study file is JSON:
 
   {
     "schema": 1,
     "name": "schedules",
-    "source": "what is asked, and why",
+    "source": "what the study asks, and why",
     "command": "train",                          the subcommand: train or simulate
-    "launch": ["mpirun", "-n", "{ranks}"],       what starts it; optional
+    "launch": ["mpirun", "-n", "{ranks}"],       the command that starts the ranks; optional
     "options": {"model": "gpt2-tiny", "steps": 20},
     "axes": [[{"schedule": "gpipe"}, {"schedule": "1f1b"}],
              [{"ranks": 2, "pipe": 2}, {"ranks": 4, "pipe": 4}]],
@@ -59,13 +59,13 @@ A study file is JSON:
     "charts": [{"title": "...", "x": "ranks", "y": "mfu", "lines": ["schedule"]}]
   }
 
-  options   of every run, by name and without the dashes; true and false are on and off
-  axes      lists of points; a run takes one point of each axis. A point sets options; null removes one
+  options   options of every run, by name without the dashes; true and false stand for on and off
+  axes      lists of points; a run takes one point of each axis. A point sets options; null removes an option
   {name}    in a word of "launch", or in the value of an option, stands for the value of the option `name`
   figures   columns of the table, from summary.json; "/" goes down one level
-  beside    optional: a second run of each point with these options. "saved" gives the share of a figure that they save:
+  beside    optional: a second run of each point with these options. "saved" gives the fraction of a figure saved:
             exposed_comm is 1 - seconds of the second run / seconds
-  charts    optional: one line for each combination of the values of "lines"
+  charts    optional: a chart has one line for each combination of the values of the options in "lines"
 
 perf/studies holds examples.
 )";
@@ -79,7 +79,7 @@ struct CommandLine {
 };
 
 [[noreturn]] void refuse(const std::string& why) {
-    throw ConfigError(cat(why, "; it is perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]"));
+    throw ConfigError(cat(why, "; usage: perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]"));
 }
 
 // Removes the first word and returns it. `what` describes it in the error message if it is missing.
@@ -120,7 +120,7 @@ CommandLine parsed(std::vector<std::string> words) {
     for (const std::string& word : words) {
         if (word.starts_with("--")) refuse(cat("unknown option ", word));
     }
-    line.file = next(words, "the study, such as perf/studies/stragglers.json,");
+    line.file = next(words, "the study file, such as perf/studies/stragglers.json,");
     if (!words.empty() && line.action != Action::points) line.output = next(words, "OUTPUT");
     if (!words.empty()) refuse(cat("unexpected argument ", words.front()));
     if (line.program.empty())
@@ -133,8 +133,8 @@ const Point& point_of(const CommandLine& line, const std::string& name, const st
     const char* end = line.number.data() + line.number.size();
     const auto [last, error] = std::from_chars(line.number.data(), end, number);
     if (error != std::errc() || last != end || number >= points.size())
-        throw ConfigError(cat(name, " has ", points.size(), " points, numbered from 0, so there is no point ",
-                              line.number, "; perf/study --points prints their number"));
+        throw ConfigError(cat("study ", name, " has no point ", line.number,
+                              "; its points are numbered from 0 to ", points.size() - 1));
     return points[number];
 }
 
@@ -205,9 +205,10 @@ int join(const Study& study, const std::vector<Point>& points, const CommandLine
     }
     if (!rows.empty()) write_table(study, points, rows, line.output);
     if (!missing.empty())
-        throw ResourceError(cat(rows.size(), " of ", points.size(), " points of ", study.name,
-                                " have run; run these with --point, then join again:", missing));
-    fmt::print("{}  {} points\n", (line.output / (study.name + ".csv")).string(), rows.size());
+        throw ResourceError(cat(
+            "study ", study.name, " lacks the results of ", points.size() - rows.size(), " of its ",
+            points.size(), " points; run each of these with --point NUMBER, then run --join again:", missing));
+    fmt::print("{}  points: {}\n", (line.output / (study.name + ".csv")).string(), rows.size());
     return 0;
 }
 

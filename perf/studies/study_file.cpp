@@ -23,27 +23,27 @@ Json parsed(const std::filesystem::path& file) {
     text << in.rdbuf();
     if (!in) throw ConfigError(cat(file.string(), " cannot be read"));
     Json json = Json::parse(text.str(), nullptr, false);
-    if (!json.is_object()) refuse(file.string(), "a study, as JSON");
+    if (!json.is_object()) refuse(file.string(), "a JSON object; perf/study --help describes a study file");
     return json;
 }
 
 std::string text_in(const Json& json, const char* key, const std::string& place) {
-    if (!json.contains(key) || !json[key].is_string()) refuse(cat(place, ": ", key), "a text");
+    if (!json.contains(key) || !json[key].is_string()) refuse(cat(place, ": ", key), "a string");
     return json[key];
 }
 
 std::vector<std::string> texts_in(const Json& json, const char* key, const std::string& place) {
     std::vector<std::string> texts;
     if (!json.contains(key)) return texts;
-    if (!json[key].is_array()) refuse(cat(place, ": ", key), "a list of texts");
+    if (!json[key].is_array()) refuse(cat(place, ": ", key), "a list of strings");
     for (const Json& text : json[key]) {
-        if (!text.is_string()) refuse(cat(place, ": ", key), "a list of texts");
+        if (!text.is_string()) refuse(cat(place, ": ", key), "a list of strings");
         texts.push_back(text);
     }
     return texts;
 }
 
-// Values are texts, numbers, or booleans (on and off). Null becomes an empty text: see make_points().
+// Values are strings, numbers, or booleans (on and off). Null becomes an empty string: see make_points().
 Options parse_options(const Json& json, const std::string& place) {
     if (!json.is_object()) refuse(place, "an object of options");
     Options options;
@@ -57,7 +57,7 @@ Options parse_options(const Json& json, const std::string& place) {
         } else if (value.is_null()) {
             options[name] = "";
         } else {
-            refuse(cat(place, ".", name), "a text that is not empty, a number, true, false or null");
+            refuse(cat(place, ": ", name), "a string that is not empty, a number, true, false or null");
         }
     }
     return options;
@@ -68,9 +68,9 @@ std::vector<std::vector<Options>> parse_axes(const Json& json, const std::string
     const std::string where = cat(place, ": axes");
     if (!json.contains("axes") || !json["axes"].is_array()) refuse(where, "a list of lists of points");
     for (const Json& axis : json["axes"]) {
-        if (!axis.is_array() || axis.empty()) refuse(where, "a list of lists of points");
+        if (!axis.is_array() || axis.empty()) refuse(where, "a list of lists with at least one point each");
         auto& points = axes.emplace_back();
-        for (const Json& point : axis) points.push_back(parse_options(point, where));
+        for (const Json& point : axis) points.push_back(parse_options(point, cat(place, ": a point of axes")));
     }
     return axes;
 }
@@ -139,7 +139,7 @@ Study read_study(const std::filesystem::path& file) {
                 .figures = texts_in(json, "figures", place),
                 .beside = parse_comparison(json, place),
                 .charts = parse_charts(json, place)};
-    if (study.figures.empty()) refuse(cat(place, ": figures"), "a list of figures of summary.json");
+    if (study.figures.empty()) refuse(cat(place, ": figures"), "a list of at least one figure of summary.json");
     return study;
 }
 
@@ -165,7 +165,8 @@ std::vector<Point> make_points(const Study& study) {
             std::erase_if(*options, [](const auto& option) { return option.second.empty(); });
         const std::string folder = folder_of(own);
         if (!names.insert(folder).second)
-            throw ConfigError(cat("two runs of ", study.name, " are both ", folder, "; let points differ"));
+            throw ConfigError(cat("two points of study ", study.name, " have the name ", folder,
+                                  "; give each point different options"));
         points.push_back({.own = std::move(own), .all = std::move(all), .folder = folder});
     }
     return points;

@@ -1,6 +1,6 @@
 // A study runs every combination of points, one from each axis, with the options that they set.
 //
-//   {"schema": 1, "name": "schedules", "source": "what is asked, and why",
+//   {"schema": 1, "name": "schedules", "source": "what the study asks, and why",
 //    "launch": ["mpirun", "-n", "{ranks}"], "command": "train",
 //    "options": {"model": "gpt2-tiny", "steps": 20},
 //    "axes": [[{"schedule": "gpipe"}, {"schedule": "1f1b"}],

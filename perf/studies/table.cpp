@@ -73,7 +73,8 @@ double parse_number(const std::string& option, const std::string& text) {
     double value = 0;
     const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc() && last == text.data() + text.size() && value > 0) return value;
-    throw ConfigError(cat("a chart over ", option, " needs numbers above 0, and one is ", text));
+    throw ConfigError(
+        cat("a chart over ", option, " needs numbers above 0, but one value of ", option, " is ", text));
 }
 
 std::string chart_of(const ChartSpec& chart, const std::vector<TableRow>& rows) {

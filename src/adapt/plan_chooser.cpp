@@ -72,8 +72,9 @@ bool PlanChooser::pays_off(const plan::Decision& decision, const PlanTransition&
     const double gain = decision.terms.at(policy::gain_term) * static_cast<double>(steps);
     const double cost = predict_seconds(transition);
     if (gain > cost) return true;
-    note_refusal(fmt::format("the best plan saves {:.2g} s in {}, the move costs {:.2g} s", gain,
-                             format_count(steps, "step"), cost));
+    note_refusal(
+        fmt::format("the best plan would save {:.2g} s in {}, but moving the state would take {:.2g} s", gain,
+                    format_count(steps, "step"), cost));
     return false;
 }
 
@@ -97,7 +98,7 @@ std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Obs
         .skipped = trial_->skipped,
         .policy = "migrate",
         .reason = fmt::format(
-            "the migration is undone: the same work took {:.3g} s per step before it and {:.3g} s with it",
+            "the migration is undone: the same work took {:.3g} s per step without it and {:.3g} s with it",
             before, observed.step_seconds),
         .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
 }
@@ -110,8 +111,8 @@ std::optional<plan::Decision> PlanChooser::ask_policy(const plan::Observation& o
     const bool is_slowness_unchanged = observed.steady_steps >= observed.step - *migration_end_step_;
     if (!is_slowness_unchanged) migration_end_step_.reset();
     if (!is_slowness_unchanged || !decision || decision->migrations.empty()) return decision;
-    note_refusal(
-        cat("the migration that was undone after step ", *migration_end_step_, " would not be faster now"));
+    note_refusal(cat("a migration was undone after step ", *migration_end_step_,
+                     ", and no rank's slowness has changed since then"));
     return std::nullopt;
 }
 
@@ -126,7 +127,7 @@ void PlanChooser::report_idle_policy(const plan::Observation& observed) {
     const bool is_plan_of_options = plan.layout == origin_.layout && plan.migrations.empty() && !skips_channels;
     if (unreported_refusal_.empty() && is_slow && is_steady && is_plan_of_options)
         note_refusal(cat("rank ", slowest - observed.slowness.begin(),
-                         " is slow, and the policy knows no plan that shortens the steps"));
+                         " is slow, but the policy finds no plan that shortens the steps"));
     if (unreported_refusal_.empty()) last_refusal_.clear();
 }
 
@@ -222,9 +223,8 @@ void check_equal_plans(comm::Communicator& control, const Choice* choice, std::s
     const std::vector<std::string> plans =
         all_gather(control, choice ? compute_hash(choice->transition.to.plan) : "none");
     if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
-    throw ConfigError(cat("after step ", step,
-                          " ranks want different plans; give all nodes the same files of "
-                          "--schedule and --profile, and the same program"));
+    throw ConfigError(cat("the ranks have chosen different plans after step ", step,
+                          "; use the same --schedule file, --profile files and trireme program on all nodes"));
 }
 
 }  // namespace trireme::adapt

@@ -28,8 +28,8 @@ std::string describe_source(const config::RunConfig& config, const plan::Decisio
 void check_move(const config::RunConfig& config, const plan::Plan& plan) {
     if (config.policy.move != config::MoveMethod::overlap || plan.training.are_steps_independent()) return;
     throw ConfigError(cat("schedule ", plan.schedule,
-                          " keeps micro-batches in flight across steps, so moments cannot follow during a "
-                          "step; use --move stop"));
+                          " keeps micro-batches in flight across steps, so --move overlap cannot move the "
+                          "optimizer state during a step; use --move stop"));
 }
 
 // Checks `fractions` and stores them in `plan`. They are, per rank, the fraction of its matmuls that the rank
@@ -38,8 +38,9 @@ void check_move(const config::RunConfig& config, const plan::Plan& plan) {
 void set_skipped_fractions(const std::vector<double>& fractions, int ranks, plan::Plan& plan) {
     if (fractions.empty()) return;
     if (fractions.size() != static_cast<std::size_t>(ranks)) {
-        throw ConfigError(cat("\"left_out\" has ", fractions.size(), " values, and the job has ", ranks,
-                              " ranks; give one value per rank"));
+        throw ConfigError(cat("\"left_out\" has ", format_count(fractions.size(), "value"),
+                              ", but the job has ", format_count(static_cast<std::uint64_t>(ranks), "rank"),
+                              "; give one value per rank"));
     }
     double max_fraction = 0;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -50,9 +51,9 @@ void set_skipped_fractions(const std::vector<double>& fractions, int ranks, plan
     }
     constexpr double rounding = 1e-5;
     if (max_fraction > plan.max_skipped_fraction + rounding) {
-        throw ConfigError(cat("a rank skips ", max_fraction, " of its matmuls, and the limit is ",
-                              plan.max_skipped_fraction,
-                              "; use --straggler resize or semi, and --resize-limit"));
+        throw ConfigError(cat("a rank would skip the fraction ", max_fraction,
+                              " of a matmul, but the limit is ", plan.max_skipped_fraction,
+                              "; use --straggler resize or semi with a larger --resize-limit"));
     }
     plan.skipped = fractions;
 }
@@ -69,24 +70,25 @@ void check_migration(const layout::Migration& migration, const std::vector<layou
     const auto& [from, to, fractions] = migration;
     const std::string between = cat("rank ", to, " cannot compute a part of rank ", from, "'s matmuls");
     if (from == to || plan.find_team(from) < 0 || plan.find_team(from) != plan.find_team(to)) {
-        throw ConfigError(
-            cat(between,
-                ": they are not two ranks of one tensor-parallel group; name ranks that share their layers"));
+        throw ConfigError(cat(between,
+                              ", because a migration needs two ranks of one tensor-parallel group; name two "
+                              "ranks that share their layers"));
     }
     const auto is_between_both = [&](const layout::Migration& other) {
         return other.from == from && other.to == to;
     };
     if (std::ranges::count_if(all, is_between_both) > 1)
-        throw ConfigError(cat(between, " in two entries; write one entry with the sum of the parts"));
+        throw ConfigError(cat("\"migrations\" has several entries from rank ", from, " to rank ", to,
+                              "; write one entry with the sum of their parts"));
     const auto is_from_helper = [&](const layout::Migration& other) { return other.from == to; };
     if (std::ranges::any_of(all, is_from_helper))
-        throw ConfigError(cat(
-            between,
-            ", because a part of its own matmuls goes to another rank; a rank may either give or take work"));
+        throw ConfigError(cat(between, ", because rank ", to,
+                              " offloads a part of its own matmuls; a rank may either offload work or be a "
+                              "helper rank"));
     for (std::size_t matmul = 0; matmul < layout::block_matmul_count; ++matmul) {
         if (const double sum = sum_fractions(all, from, matmul); sum >= 1)
-            throw ConfigError(cat("other ranks would compute ", sum, " of a matmul of rank ", from,
-                                  ", which must keep a part of it; make the parts smaller"));
+            throw ConfigError(cat("helper ranks would compute the fraction ", sum, " of a matmul of rank ",
+                                  from, ", but the sum of its parts must be below 1; make the parts smaller"));
     }
 }
 
@@ -97,20 +99,19 @@ void set_migrations(const std::vector<layout::Migration>& migrations, int ranks,
             check_migration(each, migrations, plan);
             continue;
         }
-        throw ConfigError(cat("rank ", std::max(each.from, each.to),
-                              " is named in \"migrations\", and the job has ", ranks,
-                              " ranks; name one of them"));
+        throw ConfigError(cat("\"migrations\" names rank ", std::max(each.from, each.to),
+                              ", but the job has ranks 0 to ", ranks - 1, "; name one of them"));
     }
     plan.migrations = migrations;
 }
 
 // Throws ConfigError if `plan` does not have `recorded_hash`; an empty hash is not checked. `which` says for
-// the message which plan it is: "before it" or "after it", where "it" is the decision.
+// the message which plan it is: "before" or "after" the change.
 void check_hash(const std::string& recorded_hash, const plan::Plan& plan, const char* which) {
     if (recorded_hash.empty() || recorded_hash == compute_hash(plan)) return;
-    throw ConfigError(
-        cat("the plan ", which, " is ", compute_hash(plan), ", and was ", recorded_hash,
-            " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\""));
+    throw ConfigError(cat("the plan ", which, " the change is ", compute_hash(plan), ", but was ",
+                          recorded_hash,
+                          " in the recorded run; use the options of that run, or remove \"from\" and \"to\""));
 }
 
 // With --on-nan skip, stages that update independently may skip different updates. Their states then belong to
@@ -118,8 +119,8 @@ void check_hash(const std::string& recorded_hash, const plan::Plan& plan, const 
 void check_updates(const config::RunConfig& config, const plan::Plan& plan) {
     if (config.run.on_nan == config::OnNan::stop || !plan.training.shape.updates_stages_independently) return;
     throw ConfigError(
-        cat("schedule ", plan.schedule,
-            " may skip updates of single stages with --on-nan skip, and such a state cannot be moved; use "
+        cat("with --on-nan skip, schedule ", plan.schedule,
+            " may skip updates of single stages, so the state cannot be moved to another plan; use "
             "--on-nan stop"));
 }
 
@@ -159,7 +160,7 @@ std::size_t compute_elements_in_flight(const PlanTransition& transition, const s
             throw ConfigError(cat("rank ", rank, " needs ", format_with_commas(bytes + min_bytes_in_flight),
                                   " bytes during the change to this plan, but --memory-limit is ",
                                   format_with_commas(limit),
-                                  "; raise it, or change to an intermediate plan first"));
+                                  " bytes; raise the limit, or change to an intermediate plan first"));
         }
         max_moving_bytes = std::max(max_moving_bytes, bytes);
     }
@@ -178,7 +179,8 @@ void check_memory_of_migrations(const setup::Job& job, const setup::PlanState& n
             if (bytes > limit)
                 throw ConfigError(cat("rank ", rank, " needs ", format_with_commas(bytes),
                                       " bytes with these migrations, but --memory-limit is ",
-                                      format_with_commas(limit), "; raise it, or use --straggler resize"));
+                                      format_with_commas(limit),
+                                      " bytes; raise the limit, or use --straggler resize"));
         }
     }
 }
@@ -192,7 +194,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& bef
         .schedule = decision.schedule.value_or(config.schedule.schedule),
         .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(before.microbatches()))};
     setup::check_schedule_name(request.schedule);
-    check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "its layout");
+    check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
     check_change(config, next.plan);
     check_batch_is_enough(config, next.plan, request);
@@ -208,10 +210,10 @@ PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanS
                                        const std::vector<int>& nodes, const plan::Decision& decision) {
     const auto ranks = static_cast<int>(nodes.size());
     check_updates(job.config, from.plan);
-    check_hash(decision.from, from.plan, "before it");
+    check_hash(decision.from, from.plan, "before");
     PlanTransition transition{.from = from, .to = make_decided_state(job, from.plan, ranks, decision)};
     setup::PlanState& to = transition.to;
-    check_hash(decision.to, to.plan, "after it");
+    check_hash(decision.to, to.plan, "after");
     transition.moves_state = !have_equal_placement(from.plan, to.plan);
     to.gradients = transition.moves_state ? setup::make_gradient_plan({job, to}, job.buckets) : from.gradients;
     check_memory_of_migrations(job, to);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
@@ -41,11 +42,15 @@ std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::stri
 // empty string if there is no such difference.
 std::string describe_difference(const SavedOrigin& saved, const setup::Setup& setup, std::size_t ranks) {
     if (saved.slowness.size() != ranks)
-        return cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks);
-    if (saved.straggler != find_name(config::straggler_policies, setup.job.config.policy.straggler))
-        return cat("--straggler was ", saved.straggler);
+        return cat("the checkpoint was saved with ", format_count(saved.slowness.size(), "rank"),
+                   ", but this job has ", ranks);
+    const std::string straggler = find_name(config::straggler_policies, setup.job.config.policy.straggler);
+    if (saved.straggler != straggler)
+        return cat("the checkpoint was saved with --straggler ", saved.straggler,
+                   ", but this run has --straggler ", straggler);
     if (saved.hash != setup.origin.hash)
-        return cat("its options gave plan ", saved.hash, ", and these give ", setup.origin.hash);
+        return cat("the options of the saved run gave plan ", saved.hash, ", but those of this run give ",
+                   setup.origin.hash);
     return {};
 }
 
@@ -61,7 +66,7 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     apply(*transition, setup.current);
     const std::string reason = decision.reason.empty() ? "" : cat(" (", decision.reason, ")");
     setup.origin.explanation =
-        cat("continues with ", decision.to, ", chosen after step ", decision.step, reason);
+        cat("this run continues with plan ", decision.to, ", chosen after step ", decision.step, reason);
     setup.origin.slowness = std::move(saved.slowness);
     setup.origin.steady_steps = saved.steady_steps;
     setup.origin.decision = std::move(saved.decision);
@@ -75,12 +80,13 @@ void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
     const Json run = Json::parse(stored.state()->run);
     if (!run.contains(origin_key)) return;
     auto saved = parse_saved_origin(run.at(origin_key), stored.path());
-    std::string why = saved
-                          ? describe_difference(*saved, setup, nodes.size())
-                          : cat("its entry in ", stored.path(), " is not in the form that this program writes");
+    std::string why = saved ? describe_difference(*saved, setup, nodes.size())
+                            : cat("the entry \"", origin_key, "\" in ", stored.path(),
+                                  " is not in the form that this program writes");
     if (why.empty()) why = apply_saved_decision(std::move(*saved), setup, nodes);
     if (!why.empty())
-        setup.origin.explanation = cat("begins in that of the options, and not in the checkpoint's: ", why);
+        setup.origin.explanation =
+            cat("this run begins with the plan of its options, not with that of the checkpoint: ", why);
 }
 
 // True if the plan and the rule for choosing pruned channels are those of the checkpoint.
@@ -103,9 +109,9 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
     setup::PlanState next_state;  // plan after the last of the remaining decisions so far
     for (plan::Decision& decision : read_decisions(job.config.policy.decisions)) {
         if (decision.step >= job.steps) {
-            throw ConfigError(cat("--decisions ", job.config.policy.decisions, ", step ", decision.step,
-                                  ": the run has ", job.steps,
-                                  " steps, and none after this one; remove the line, or train longer"));
+            throw ConfigError(cat("--decisions ", job.config.policy.decisions, " changes the plan after step ",
+                                  decision.step, ", but the run ends after step ", job.steps,
+                                  "; remove this decision, or train longer"));
         }
         const setup::PlanState& from = remaining_changes.decisions.empty() ? setup.current : next_state;
         PlanTransition transition = plan_transition(job, from, nodes, decision);

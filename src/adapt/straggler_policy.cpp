@@ -182,15 +182,16 @@ void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
     check_change(config, plan);
     if (config.policy.bridge > 0 && !has_tensor_parallel_team(plan))
         throw ConfigError(
-            "--bridge needs ranks that share layers, and here each rank has its own; use --tensor, or remove "
-            "it");
+            "--bridge needs ranks that share layers, but here each rank has its own layers; use --tensor, or "
+            "remove --bridge");
     if (has_tensor_parallel_team(plan) || may_move_stage_boundaries(plan) || may_take_uneven_turns(plan))
         return;
-    throw ConfigError(cat("--straggler uneven cannot move work here: no two ranks share a layer, ",
+    throw ConfigError(cat("--straggler uneven cannot move work: ",
                           plan.teams.size() == 1
-                              ? "and there is one rank"
-                              : cat("and --schedule ", plan.schedule,
-                                    " cannot execute other stage boundaries or numbers of micro-batches"),
+                              ? "only one rank computes"
+                              : cat("no two ranks share a layer, and schedule ", plan.schedule,
+                                    " allows neither other stage boundaries nor unequal numbers of "
+                                    "micro-batches"),
                           "; use --tensor, --pipe or --data with --schedule 1f1b, or --straggler off"));
 }
 
@@ -201,10 +202,11 @@ void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
 // do not have the weights of the slow rank.
 void check_resized_migration(const config::ResizeConfig& resize) {
     if (resize.filling != model::Filling::zero)
-        throw ConfigError("ranks with helpers replace pruned channels by zeros only; use --resize-fill zero");
+        throw ConfigError(
+            "with helper ranks, pruned channels can only be filled with zeros; use --resize-fill zero");
     if (resize.adapts_to_variation)
         throw ConfigError(
-            "ranks with helpers prune the same fraction of each layer; use --resize-layers alike");
+            "with helper ranks, the same fraction of every layer must be pruned; use --resize-layers alike");
 }
 
 void check_straggler(const config::RunConfig& config, const plan::Plan& plan) {
@@ -212,18 +214,17 @@ void check_straggler(const config::RunConfig& config, const plan::Plan& plan) {
     if (policy.straggler == config::StragglerPolicy::off) return;
     if (policy.straggler == config::StragglerPolicy::uneven) return check_uneven(config, plan);
     if (!has_tensor_parallel_team(plan)) {
-        throw ConfigError(
-            "this --straggler policy needs ranks that share layers, and here each rank has its own; use "
-            "--tensor, "
-            "or --straggler uneven, which also moves layers and micro-batches");
+        throw ConfigError(cat("--straggler ", find_name(config::straggler_policies, policy.straggler),
+                              " needs ranks that share layers, but here each rank has its own layers; use "
+                              "--tensor, or --straggler uneven, which also moves layers and micro-batches"));
     }
     if (policy.straggler == config::StragglerPolicy::migrate) return;
     if (policy.straggler == config::StragglerPolicy::semi) check_resized_migration(policy.resize);
     const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
     if (!policy.resize.decays_skipped_weights && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(
-            "with --resize-decay kept replicas would diverge, because each prunes other channels; use "
-            "--resize-decay all, or --data 1");
+            "with --resize-decay kept, replicas would diverge, because each replica prunes different "
+            "channels; use --resize-decay all, or --data 1");
     }
 }
 

@@ -108,7 +108,7 @@ StateMover make_state_mover(PlanTransition& transition, const RunningPlan& runni
         case config::MoveMethod::restart:
             return make_checkpoint_mover(transition, running);
     }
-    throw BugError("unknown way to move");
+    throw BugError("unknown method of moving the state");
 }
 
 // Frees the memory and groups of the old plan and returns its state; with --move restart the state is empty,

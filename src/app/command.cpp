@@ -47,12 +47,13 @@ po::options_description make_boost_descriptions(const std::vector<OptionGroup>& 
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
     const std::string name = word.substr(dashes, word.find('=') - dashes);
     const std::string suggestion = suggest_word(name, list_names(groups), "--");
-    const std::string hint = suggestion.empty() ? cat("; trireme ", command, " --help lists all") : suggestion;
+    const std::string hint =
+        suggestion.empty() ? cat("; trireme help ", command, " --all lists all options") : suggestion;
     throw ConfigError(cat("unknown option ", make_printable(word.substr(0, word.find('='))), hint));
 }
 
 [[noreturn]] void refuse_missing_value(const std::string& command, const std::string& option) {
-    throw ConfigError(cat(option, " needs a value; see trireme ", command, " --help"));
+    throw ConfigError(cat(option, " needs a value; see trireme help ", command, " --all"));
 }
 
 // Appends "=on" to switches without a value. Otherwise Boost would read the next word as the value: --skip-bad
@@ -174,12 +175,12 @@ void refuse_init_beside_resume(const SplitCommandLine& line, const config::RunCo
     const bool has_init = std::ranges::find(line.settings, "init", &Setting::name) != line.settings.end();
     if (!has_init || config.model.init == "random" || config.run.resume == "auto") return;
     throw ConfigError(cat("--init ", config.model.init, " has no effect, because --resume ", config.run.resume,
-                          " brings the weights; omit one of them"));
+                          " loads the weights; drop one of them"));
 }
 
-// Does what apply_all_sources() does. If a checkpoint is resumed, then applies its saved options, and applies
-// all sources again, because they override the saved options. The first time is needed to find the checkpoint:
-// --resume is one of the options.
+// Applies all sources, which is needed to find the checkpoint: --resume is one of their options. If a
+// checkpoint is resumed, then applies its saved options, and applies all sources again, because they override
+// the saved options.
 void apply_all_sources_and_checkpoint(const SplitCommandLine& line, const std::vector<OptionGroup>& groups,
                                       config::RunConfig& config) {
     const std::vector<std::vector<Setting>> sources = apply_all_sources(line, groups);
@@ -297,8 +298,8 @@ Command parse_help_command(Arguments arguments) {
     if (arguments.empty()) return ShowText{format_general_help()};
     const std::string first = arguments.front();
     if (arguments.size() > 2)
-        throw ConfigError(cat("help takes a command and a group of options, but ", quote_text(arguments[2]),
-                              " follows; see trireme help help"));
+        throw ConfigError(cat("help takes one command and one group of options, but ", quote_text(arguments[2]),
+                              " follows them; see trireme help help"));
     if (arguments.size() == 1 && first == "--markdown") return ShowText{format_markdown_reference()};
     if (arguments.size() == 1 && first == "--man") return ShowText{format_man_page()};
     if (arguments.size() == 1 && first == "--completion") return ShowText{format_bash_completion()};

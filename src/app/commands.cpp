@@ -164,8 +164,9 @@ CommandHelp describe_profile_command() {
                        "mpirun -n RANKS trireme profile ...     measures links, too"},
             .description =
                 "Measures what each layer of a model costs on this machine: seconds of its forward and "
-                "backward passes and of its update, and bytes. `train`, `plan` and `simulate` use the "
-                "profile. Without --corpus, samples are generated and have the maximum length.",
+                "backward passes and of its update, and bytes that it stores and sends. `train`, `plan` and "
+                "`simulate` use the profile. Without --corpus, samples are generated and have the maximum "
+                "length.",
             .groups = describe_groups(make_profile_options(command))};
 }
 
@@ -213,14 +214,15 @@ CommandHelp describe_inspect_command() {
 
 CommandHelp describe_doctor_command() {
     tools::DoctorConfig config;
-    return {.name = "doctor",
-            .summary = "check what works on this machine and what is missing",
-            .usages = {"doctor [options]", "mpirun -n RANKS trireme doctor ...     or srun, in a job"},
-            .description =
-                "Checks MPI, ranks and hosts, cores, memory, GPUs, HDF5, the speed of a folder, and "
-                "messages between hosts, and says how to get what is missing. The exit code is 0 if "
-                "training works here, and 3 otherwise.",
-            .groups = describe_groups(make_doctor_options(config))};
+    return {
+        .name = "doctor",
+        .summary = "check what works on this machine and what is missing",
+        .usages = {"doctor [options]", "mpirun -n RANKS trireme doctor ...     or srun, in a job"},
+        .description =
+            "Checks MPI, ranks and hosts, cores, memory, GPUs, HDF5, the speed of the --scratch folder, and "
+            "messages between hosts, and says how to get what is missing. The exit code is 0 if "
+            "training works here, and 3 otherwise.",
+        .groups = describe_groups(make_doctor_options(config))};
 }
 
 CommandHelp describe_help_command() {
@@ -229,8 +231,8 @@ CommandHelp describe_help_command() {
             .usages = {"help [COMMAND [GROUP|--all]]", "help --markdown", "help --man", "help --completion"},
             .description =
                 "Shows the commands, or the options of one command: those that most runs need, all of "
-                "them, or those of a group. It also prints the reference of all options as Markdown, as "
-                "a man page, and as completion for bash.",
+                "them, or those of a group. It also prints the reference of all options, as Markdown or as "
+                "a man page, and a completion script for bash.",
             .groups = {}};
 }
 

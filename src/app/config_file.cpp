@@ -47,6 +47,12 @@ std::string add_quotes(const std::string& value) {
     return has_mark || has_outer_blanks ? cat('"', value, '"') : value;
 }
 
+// Returns "; did you mean NAME?", or advice if no known name is similar.
+std::string suggest_name(const std::string& name, const std::vector<std::string>& known) {
+    const std::string suggestion = suggest_word(name, known);
+    return suggestion.empty() ? "; trireme train --dump-config lists all sections and options" : suggestion;
+}
+
 class ConfigFileReader {
 public:
     ConfigFileReader(std::string file, const std::vector<OptionGroup>& groups)
@@ -75,15 +81,16 @@ private:
         for (const std::string& name : known) {
             if (line.back() == ']' && name == section_) return;
         }
+        if (line.back() != ']')
+            throw ConfigError(cat(describe_place(), ": the section ", quote_text(line), " has no closing ']'"));
         throw ConfigError(
-            cat(describe_place(), ": unknown section ", make_printable(line), suggest_word(section_, known)));
+            cat(describe_place(), ": unknown section ", make_printable(line), suggest_name(section_, known)));
     }
 
     void add_setting(std::string_view line) {
         const std::size_t equals_sign = line.find('=');
         if (equals_sign == std::string_view::npos) {
-            throw ConfigError(
-                cat(describe_place(), ": ", quote_text(line), " is no setting; write name = value"));
+            throw ConfigError(cat(describe_place(), ": ", quote_text(line), " has no '='; write name = value"));
         }
         Setting setting{std::string(trim(line.substr(0, equals_sign))),
                         parse_value(trim(line.substr(equals_sign + 1))), describe_place()};
@@ -99,7 +106,7 @@ private:
     void check_name(const Setting& setting) const {
         if (find_option(groups_, setting.name) == nullptr) {
             throw ConfigError(cat(describe_place(), ": unknown option ", make_printable(setting.name),
-                                  suggest_word(setting.name, list_names(groups_))));
+                                  suggest_name(setting.name, list_names(groups_))));
         }
         for (const OptionGroup& group : groups_) {
             const bool has_option = find_option({group}, setting.name) != nullptr;

@@ -14,8 +14,8 @@ constexpr std::size_t line_width = 100;
 constexpr std::size_t meaning_column = 27;  // where the meanings of options begin
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 done; 2 an error that you can fix; 3 the machine refused; 70 a bug of Trireme;\n"
-    "75 stopped on request with a checkpoint: run it again to continue.\n";
+    "Exit codes: 0 done; 2 an error that you can fix; 3 the machine failed (MPI, GPU, memory, disk);\n"
+    "70 a bug of Trireme; 75 stopped early with a checkpoint: continue with --resume auto.\n";
 constexpr const char* option_form =
     "\nWrite an option as --name value or --name=value, a switch as --name, --name=on or --name=off.\n";
 
@@ -128,8 +128,8 @@ std::string explain_other_options(const CommandHelp& command, const std::vector<
     std::string text = "\n";
     append_wrapped(text,
                    cat("These are the options that most runs need. `trireme help ", command.name,
-                       " --all` shows all ", count_options(all), ", `trireme help ", command.name,
-                       " GROUP` those of a group: ", join_group_names(all), "."),
+                       " --all` shows all ", count_options(all), " options, `trireme help ", command.name,
+                       " GROUP` shows those of one group: ", join_group_names(all), "."),
                    0, 0);
     return text;
 }
@@ -163,7 +163,7 @@ std::string format_command_help(const std::string& name, const std::string& sele
 std::string format_version(const std::string& mpi) {
     const BuildFacts facts = make_build_facts();
     return cat("trireme ", describe_version(), "\n", "compiler   ", facts.compiler, "\n", "MPI        ", mpi,
-               "\n", "HDF5       ", facts.hdf5, "\n", "matrices   ", facts.matmul_library, "\n");
+               "\n", "HDF5       ", facts.hdf5, "\n", "matmuls    ", facts.matmul_library, "\n");
 }
 
 }  // namespace trireme::app

@@ -39,7 +39,8 @@ std::string format_markdown_section(const CommandHelp& command) {
                     "\n\n| option | meaning | default |\n|---|---|---|\n");
         for (const OptionHelp& option : group.options) text += format_markdown_row(option);
     }
-    if (command.takes_train_options) text += "\nIt also takes the [options of `train`](#trireme-train).\n";
+    if (command.takes_train_options)
+        text += cat("\n`trireme ", command.name, "` also takes the [options of `train`](#trireme-train).\n");
     return text;
 }
 
@@ -74,7 +75,8 @@ std::string format_man_section(const CommandHelp& command) {
         text += cat(".SS ", command.name, ": ", group.name, "\n");
         for (const OptionHelp& option : group.options) text += format_man_option(option);
     }
-    if (command.takes_train_options) text += ".PP\nIt also takes the options of train.\n";
+    if (command.takes_train_options)
+        text += cat(".PP\ntrireme ", command.name, " also takes the options of trireme train.\n");
     return text;
 }
 
@@ -119,7 +121,7 @@ std::string format_markdown_reference() {
         "# Options\n\n"
         "This page is printed by `trireme help --markdown`. [Options](../guide/options.md) explains config "
         "files and\n"
-        "the order in which options count.\n";
+        "their order of precedence.\n";
     for (const CommandHelp& command : describe_commands()) text += format_markdown_section(command);
     return text;
 }
@@ -132,8 +134,8 @@ std::string format_man_page() {
     for (const CommandHelp& command : describe_commands()) text += format_man_section(command);
     return text +
            ".SH EXIT STATUS\n"
-           "0: done. 2: an error that the user can fix. 3: the machine refused. 70: a bug of Trireme.\n"
-           "75: stopped on request with a checkpoint; run it again to continue.\n";
+           "0: done. 2: an error that the user can fix. 3: the machine failed (MPI, GPU, memory, disk).\n"
+           "70: a bug of Trireme. 75: stopped early with a checkpoint; continue with \\-\\-resume auto.\n";
 }
 
 std::string format_bash_completion() {

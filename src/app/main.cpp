@@ -64,7 +64,7 @@ void run_command(const ReportConfig& config) {
     std::cout << "the report is " << config.output << '\n';
 }
 [[noreturn]] void throw_needs_session() {
-    throw BugError("a command of all ranks was started outside of an MPI session");
+    throw BugError("a command that needs an MPI session was started without one");
 }
 void run_command(const TrainCommand&) { throw_needs_session(); }
 void run_command(const config::EvaluateConfig&) { throw_needs_session(); }
@@ -220,9 +220,9 @@ std::chrono::system_clock::time_point find_next_exit_time() {
 // ranks hang as well.
 [[noreturn]] void exit_without_mpi(int rank, const std::string& library, int code) {
     if (rank == 0) {
-        std::cerr << "trireme: " << library
-                  << " does not finalize, although all ranks are done; they exit without it, "
-                  << "and nothing is lost (MPICH 4.0 may wait forever if ranks communicate over TCP)\n";
+        std::cerr << "trireme: MPI_Finalize of " << library
+                  << " does not return, although all ranks are done; the ranks exit without it, and no result "
+                     "is lost (MPICH 4.0 may wait forever in MPI_Finalize if ranks communicate over TCP)\n";
     }
     std::cout.flush();
     std::fflush(nullptr);

@@ -57,7 +57,7 @@ NamedOptions list_options(ProfileCommand& command) { return {"profile", make_pro
 NamedOptions list_options(tools::DoctorConfig& config) { return {"doctor", make_doctor_options(config)}; }
 template <class OtherCommand>
 NamedOptions list_options(OtherCommand&) {
-    throw BugError("a command that one process runs has no facts to compare");
+    throw BugError("a command of a single process has no settings to compare");
 }
 
 bool may_differ_between_ranks(const std::string& option) { return option == "run-dir" || option == "threads"; }
@@ -68,8 +68,8 @@ constexpr double max_seconds = 1e6;        // keeps the deadline within the rang
 [[noreturn]] void report_and_exit(double seconds) {
     const Failure failure{ExitCode::resource,
                           cat("MPI has not started within ", seconds,
-                              " s (ten times --stall-timeout): a process of this job has not joined it; start "
-                              "every rank with the same command line")};
+                              " s (ten times --stall-timeout), probably because a process of this job has not "
+                              "called MPI_Init; start every rank with the same command line")};
     std::cerr << format_failure(failure) << std::flush;
     std::_Exit(static_cast<int>(failure.code));
 }
@@ -118,7 +118,7 @@ void check_features(const BuildFacts& build, const std::string& available, const
     throw ResourceError(
         cat(host, " lacks ", missing_features, ", which this build of Trireme uses (-march=", build.cpu,
             "); build with -DTRIREME_CPU_ARCH=x86-64-v3, or with the name of the oldest processor "
-            "that is to run it"));
+            "that will run Trireme"));
 }
 
 void check_processor(const BuildFacts& build) {
@@ -181,7 +181,7 @@ Failure describe_failure(const std::exception_ptr& error, std::string_view memor
     } catch (const std::exception& foreign_error) {
         return {ExitCode::bug, cat(foreign_error.what(), bug_report_request)};
     } catch (...) {
-        return {ExitCode::bug, cat("an error without words", bug_report_request)};
+        return {ExitCode::bug, cat("an exception of an unknown type", bug_report_request)};
     }
 }
 

@@ -77,8 +77,9 @@ struct Failure {
 };
 
 // Converts an exception to a failure. `memory_advice` says what to do if memory is exhausted (std::bad_alloc).
-Failure describe_failure(const std::exception_ptr& error,
-                         std::string_view memory_advice = "end other programs, or use a machine with more");
+Failure describe_failure(
+    const std::exception_ptr& error,
+    std::string_view memory_advice = "end other programs, or use a machine with more memory");
 
 // Formats a failure as one block of lines for standard error. `process` names the process that failed, such as
 // "rank 3 (node7)"; empty if there is only one process.

@@ -27,15 +27,15 @@ std::string format_plan(const tools::Forecast& forecast, tools::PlanFormat forma
         case tools::PlanFormat::svg:
             return report::draw_schedule(forecast.timeline, make_title(forecast));
     }
-    throw BugError(cat("a plan in a format without a name: ", static_cast<int>(format)));
+    throw BugError(cat("unknown plan format ", static_cast<int>(format)));
 }
 
 // Returns the title of a schedule in a figure. If micro-batches are in flight across steps, the figure shows
 // several steps, of which the first ones fill the pipeline.
 std::string make_title(const tools::ComparedSchedule& one) {
     if (one.forecast->plan.training.look_ahead == 0) return one.name;
-    return fmt::format("{}, some steps, each {:g} once the pipeline is full", one.name,
-                       one.forecast->step.seconds);
+    return fmt::format("{}, several steps; each takes {:g} {} once the pipeline is full", one.name,
+                       one.forecast->step.seconds, one.unit);
 }
 
 std::string draw_schedules(const std::vector<tools::ComparedSchedule>& schedules) {
@@ -57,7 +57,7 @@ std::string format_plan(const std::vector<tools::ComparedSchedule>& schedules, t
         case tools::PlanFormat::svg:
             return draw_schedules(schedules);
     }
-    throw BugError(cat("a comparison in a format without a name: ", static_cast<int>(format)));
+    throw BugError(cat("unknown comparison format ", static_cast<int>(format)));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void show_plan(const tools::PlanConfig& config, std::ostream& out) {
     }
     std::ofstream file(config.output, std::ios::binary);
     if (!file) {
-        throw ConfigError(cat("the plan ", config.output, " cannot be written: ", std::strerror(errno),
+        throw ConfigError(cat("the plan cannot be written to ", config.output, ": ", std::strerror(errno),
                               "; choose another --output"));
     }
     file << text << std::flush;

@@ -33,12 +33,13 @@ const char* find_remedy(int code) {
         case EDQUOT:
             return "; free some space or name another folder";
         case EFBIG:
-            return "; raise the limit (ulimit -f), or name a folder whose file system takes files of that size";
+            return "; raise the limit on file sizes (ulimit -f), or name a folder whose file system allows "
+                   "larger files";
         case EIO:
-            return "; check the health of its disk";
+            return "; check the health of the disk";
         case EMFILE:
         case ENFILE:
-            return "; raise the limit of open files (ulimit -n), or end other programs";
+            return "; raise the limit on open files (ulimit -n), or end other programs";
         case ENOMEM:
             return "; end other programs, or use a machine with more memory";
         default:
@@ -77,7 +78,7 @@ fs::path find_final_path(const fs::path& path) {
 void throw_write_error(const std::filesystem::path& path, int code, SourcePosition where) {
     const std::string what = cat(find_final_path(path).string(), " cannot be written: ", std::strerror(code));
     if (const char* remedy = find_remedy(code)) throw ResourceError(what + remedy, where);
-    throw ConfigError(cat(what, "; name another folder, or change its permissions"), where);
+    throw ConfigError(cat(what, "; name another folder, or change the folder's permissions"), where);
 }
 
 void sync_to_disk(const std::filesystem::path& path) {

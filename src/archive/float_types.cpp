@@ -109,7 +109,7 @@ void visit_format(StoredType type, Visitor&& visitor) {
     if (type == StoredType::f32) return visitor(F32{});
     if (type == StoredType::f16) return visitor(F16{});
     if (type == StoredType::bf16) return visitor(Bf16{});
-    throw BugError(cat("a conversion of ", to_string(type), ", which is no floating-point type"));
+    throw BugError(cat("cannot convert ", to_string(type), ", which is not a floating-point type"));
 }
 
 }  // namespace
@@ -127,8 +127,8 @@ const char* torch_type_name(StoredType type) {
 
 void convert_floats(StoredType from, std::span<const std::byte> in, StoredType to, std::span<std::byte> out) {
     if (in.size() % byte_size(from) != 0 || in.size() / byte_size(from) * byte_size(to) != out.size())
-        throw BugError(cat(in.size(), " bytes of ", to_string(from), " do not become ", out.size(),
-                           " bytes of ", to_string(to)));
+        throw BugError(cat("cannot convert ", in.size(), " bytes of ", to_string(from), " to ", out.size(),
+                           " bytes of ", to_string(to), ": the numbers of elements differ"));
     visit_format(from, [&]<class From>(From) {
         visit_format(to, [&]<class To>(To) {
             if constexpr (std::is_same_v<From, To>) {

@@ -14,7 +14,7 @@ hid_t find_file_type(StoredType type) {
     if (type == StoredType::f32) return H5T_IEEE_F32LE;
     if (type == StoredType::f64) return H5T_IEEE_F64LE;
     if (type == StoredType::u8) return H5T_STD_U8LE;
-    throw BugError(cat("an array of ", to_string(type)));
+    throw BugError(cat("cannot store an array of type ", to_string(type)));
 }
 
 Handle make_dataspace(const std::vector<std::uint64_t>& shape, const std::string& what) {
@@ -47,7 +47,7 @@ public:
     Array read() && {
         Array array{.type = read_type(), .shape = read_shape()};
         const haddr_t offset = H5Dget_offset(dataset_.get());
-        if (offset == HADDR_UNDEF && array.count_bytes() > 0) refuse("is not in one piece of the file");
+        if (offset == HADDR_UNDEF && array.count_bytes() > 0) refuse("is not stored contiguously");
         array.offset = array.count_bytes() > 0 ? offset : 0;  // an array without elements has no offset
         array.dataset = std::move(dataset_);
         return array;
@@ -67,7 +67,7 @@ private:
         const Handle type(check(H5Dget_type(dataset_.get())), H5Tclose);
         for (const StoredType candidate : {StoredType::f32, StoredType::f64, StoredType::u8})
             if (H5Tequal(type.get(), find_file_type(candidate)) > 0) return candidate;
-        refuse("holds neither floating-point numbers nor bytes");
+        refuse("has an element type other than F32, F64 and U8");
     }
 
     std::vector<std::uint64_t> read_shape() const {
@@ -77,7 +77,7 @@ private:
         std::uint64_t bytes = sizeof(double);  // upper bound: the array's size with the largest element type
         for (int axis = 0; axis < axes; ++axis)
             if (__builtin_mul_overflow(bytes, extents[static_cast<std::size_t>(axis)], &bytes))
-                refuse("has more elements than can be counted");
+                refuse("has more elements than 64 bits can count");
         return {extents.begin(), extents.begin() + axes};
     }
 
@@ -104,7 +104,7 @@ Array create_array(Id file, const std::string& name, StoredType type, const std:
     array.dataset = create_dataset(file, name, type, make_dataspace(shape, what), properties);
     const haddr_t offset = H5Dget_offset(array.dataset.get());
     if (offset == HADDR_UNDEF && array.count_bytes() > 0)
-        throw BugError(cat(name, " has no place in its file"));
+        throw BugError(cat("HDF5 gave no file offset for the array ", name));
     array.offset = array.count_bytes() > 0 ? offset : 0;
     return array;
 }

@@ -26,7 +26,7 @@ hid_t find_file_type(std::size_t element_bytes) {
         case 8:
             return H5T_STD_U64LE;
         default:
-            throw BugError(cat("a dataset of ", element_bytes, "-byte elements"));
+            throw BugError(cat("cannot store a dataset of ", element_bytes, "-byte elements"));
     }
 }
 
@@ -97,7 +97,7 @@ void DatasetWriter::write_pending() {
 
 DatasetReader::DatasetReader(hid_t file, const std::filesystem::path& path, const std::string& name)
     : what_(cat(name, " of ", path.string())) {
-    const std::string what = cat("cannot find ", what_);
+    const std::string what = cat("cannot open ", what_);
     dataset_ = Handle(check_hdf5<ConfigError>(H5Dopen2(file, name.c_str(), H5P_DEFAULT), what, repair_advice),
                       H5Dclose);
     const Handle space(check_hdf5<ConfigError>(H5Dget_space(dataset_.get()), what, repair_advice), H5Sclose);

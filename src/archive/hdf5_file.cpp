@@ -17,7 +17,7 @@ namespace {
 // which has a checksum. It stores texts of variable length in its global heap, which has no checksum: one
 // flipped bit there crashes the library.
 Handle make_text_type(std::size_t length) {
-    constexpr std::string_view what = "cannot make a text type";
+    constexpr std::string_view what = "cannot create the HDF5 type of a text";
     Handle type(check_hdf5(H5Tcopy(H5T_C_S1), what, check_space_advice), H5Tclose);
     check_hdf5(H5Tset_size(type.get(), std::max<std::size_t>(length, 1)), what, check_space_advice);
     check_hdf5(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), what, check_space_advice);
@@ -84,7 +84,7 @@ std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_cla
 Handle open_read_only(const std::filesystem::path& path, std::string_view advice) {
     silence_errors();
     const PositionedFile regular_file(path);  // rejects pipes, at which HDF5 would block
-    const std::string what = cat(path.string(), " cannot be opened: it is cut short or damaged");
+    const std::string what = cat(path.string(), " is cut short, damaged or not an HDF5 file");
     const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, advice), H5Pclose);
     check_hdf5<ConfigError>(disable_locks(access.get()), what, advice);
     return Handle(check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, advice),
@@ -118,7 +118,7 @@ Handle open_for_changes(const std::filesystem::path& path) {
 }
 
 std::uint64_t flush(const Handle& file) {
-    constexpr std::string_view what = "cannot write the file";
+    constexpr std::string_view what = "cannot write the HDF5 file";
     check_hdf5(H5Fflush(file.get(), H5F_SCOPE_LOCAL), what, check_space_advice);
     hsize_t size = 0;
     check_hdf5(H5Fget_filesize(file.get(), &size), what, check_space_advice);

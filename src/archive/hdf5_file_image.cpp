@@ -29,8 +29,8 @@ public:
             descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
             if (descriptor_ >= 0) return;
         }
-        throw ResourceError(cat(path_, " cannot be made: ", std::strerror(errno),
-                                "; free some space there, or raise the limit of open files (ulimit -n)"));
+        throw ResourceError(cat("cannot create a temporary file in /dev/shm or /tmp: ", std::strerror(errno),
+                                "; free some space in /tmp, or raise the limit on open files (ulimit -n)"));
     }
     MemoryFile(const MemoryFile&) = delete;
     MemoryFile& operator=(const MemoryFile&) = delete;
@@ -65,7 +65,8 @@ private:
     std::string read(off_t begin, off_t end) const {
         std::string bytes(static_cast<std::size_t>(end - begin), '\0');
         const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), begin);
-        if (count != static_cast<ssize_t>(bytes.size())) throw BugError("a file in memory was not read");
+        if (count != static_cast<ssize_t>(bytes.size()))
+            throw BugError("cannot read the whole temporary file in memory");
         return bytes;
     }
 
@@ -89,7 +90,7 @@ Imprint::Imprint(const std::function<void(Id file)>& fill, std::size_t datasets,
     fill(created.file.get());
     memory.remove_name();
     size_ = flush(created.file);
-    check_hdf5(created.file.close(), "cannot close a file in memory", check_space_advice);
+    check_hdf5(created.file.close(), "cannot close the temporary file in memory", check_space_advice);
     ranges_ = memory.read_written_ranges();
 }
 

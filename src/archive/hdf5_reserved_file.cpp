@@ -40,7 +40,7 @@ void ReservedFile::close() {
     flush(file_);
     if (file_.close() < 0)
         throw ResourceError(cat(find_final_path(path_).string(), " could not be closed: HDF5 says \"",
-                                find_error_reason(), "\"; check the free space and health of its disk"));
+                                find_error_reason(), "\"; check the free space and the health of its disk"));
 }
 
 }  // namespace trireme::archive::hdf5

@@ -20,7 +20,7 @@ constexpr std::size_t checksum_bytes = 4;
 template <class Number>
 Number read_number(std::string_view bytes, std::size_t at) {
     if (at > bytes.size() || bytes.size() - at < sizeof(Number))
-        throw BugError("an HDF5 file ends within what it says of itself");
+        throw BugError("an HDF5 file ends inside its metadata");
     Number number;
     std::memcpy(&number, bytes.data() + at, sizeof number);
     return number;
@@ -82,7 +82,7 @@ std::size_t rename_in_object(std::span<char> bytes, std::string_view before, std
     if (all.find(before) == all.npos) return 0;
     const std::string_view covered_bytes = all.substr(0, all.size() - checksum_bytes);
     if (compute_checksum(covered_bytes) != read_number<std::uint32_t>(all, covered_bytes.size()))
-        throw BugError("what HDF5 says of a virtual dataset does not fit its checksum");
+        throw BugError("the description of a virtual dataset in an HDF5 file does not match its checksum");
     const std::size_t count = replace_all(bytes.first(covered_bytes.size()), before, after);
     const std::uint32_t sum = compute_checksum(covered_bytes);  // a view, which sees the new names
     std::memcpy(bytes.data() + covered_bytes.size(), &sum, checksum_bytes);
@@ -97,7 +97,8 @@ std::size_t rename_in_heap(std::span<char> heap, std::string_view before, std::s
         if (read_number<std::uint16_t>(all, at) == 0) break;  // the rest is free
         const auto size = read_number<std::uint64_t>(all, at + 8);
         at += object_header_bytes;
-        if (size < checksum_bytes || size > heap.size() - at) throw BugError("an object leaves its HDF5 heap");
+        if (size < checksum_bytes || size > heap.size() - at)
+            throw BugError("an object extends beyond its HDF5 heap");
         count += rename_in_object(heap.subspan(at, size), before, after);
         at += (size + 7) / 8 * 8;  // objects begin at multiples of 8 bytes
     }
@@ -107,18 +108,22 @@ std::size_t rename_in_heap(std::span<char> heap, std::string_view before, std::s
 }  // namespace
 
 void rename_source_files(std::string& bytes, std::string_view before, std::string_view after) {
-    if (before.size() != after.size() || before.empty()) throw BugError("names of unlike length are exchanged");
+    if (before.size() != after.size() || before.empty())
+        throw BugError(cat("cannot rename the source file \"", before, "\" of virtual datasets to \"", after,
+                           "\": the names must have the same length"));
     std::string scratch_copy = bytes;  // only to count all occurrences
     const std::size_t total_count = replace_all(scratch_copy, before, after);
     std::size_t count = 0;
     for (std::size_t at = 0; (at = bytes.find(heap_signature, at)) != bytes.npos;) {
         const auto size = read_number<std::uint64_t>(bytes, at + heap_signature.size());
-        if (size < heap_header_bytes || size > bytes.size() - at) throw BugError("a heap leaves its HDF5 file");
+        if (size < heap_header_bytes || size > bytes.size() - at)
+            throw BugError("a heap extends beyond its HDF5 file");
         count += rename_in_heap(std::span(bytes).subspan(at, size), before, after);
         at += size;
     }
     if (count != total_count)
-        throw BugError(cat("of ", total_count, " names ", count, " are of virtual datasets"));
+        throw BugError(cat("only ", count, " of the ", total_count, " occurrences of \"", before,
+                           "\" in an HDF5 file belong to virtual datasets"));
 }
 
 }  // namespace trireme::archive::hdf5

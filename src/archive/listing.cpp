@@ -35,9 +35,10 @@ void require_empty_folder(const fs::path& folder) {
     }
     const std::vector<std::string> names = list_names(folder);
     if (names.empty()) return;
-    throw ConfigError(cat("the output ", folder.string(), " already holds ", names.front(),
-                          is_partial(names.front()) ? ", of a command that still runs or was ended" : "",
-                          "; empty it or name another folder"));
+    throw ConfigError(
+        cat("the output folder ", folder.string(), " already holds ", names.front(),
+            is_partial(names.front()) ? ", the partial output of a running or interrupted command" : "",
+            "; empty that folder or name another folder"));
 }
 
 std::string make_random_digits(int count) {

@@ -56,8 +56,8 @@ void PositionedFile::read(std::uint64_t first, std::span<std::byte> out) const {
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) refuse(path_, errno);
         if (count == 0)
-            throw ConfigError(cat(path_.string(), " is cut short: it ends at byte ", first, ", byte ", end - 1,
-                                  " was wanted; copy it again"));
+            throw ConfigError(cat(path_.string(), " is cut short: it ends at byte ", first, ", but byte ",
+                                  end - 1, " is needed; copy the file again"));
         first += static_cast<std::uint64_t>(count);
         out = out.subspan(static_cast<std::size_t>(count));
     }

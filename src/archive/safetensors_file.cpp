@@ -17,7 +17,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
     std::array<std::byte, 8> first{};
     if (file.size() < first.size())
         throw ConfigError(cat(path.string(), " has ", file.size(),
-                              " bytes, too few for a safetensors file; copy or download it again"));
+                              " bytes, too few for a safetensors file; copy or download the file again"));
     file.read(0, first);
     const std::uint64_t length = parse_safetensors_header_bytes(first, file.size(), path.string());
     std::string text(length, '\0');
@@ -36,8 +36,8 @@ const SafetensorsHeader& SafetensorsFile::header() const { return storage_->head
 
 void SafetensorsFile::read(const StoredTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     if (first > tensor.count_bytes() || out.size() > tensor.count_bytes() - first)
-        throw BugError(cat("bytes ", first, " to ", first + out.size(), " of ", tensor.name, ", which has ",
-                           tensor.count_bytes()));
+        throw BugError(cat("cannot read bytes ", first, " to ", first + out.size(), " of the tensor ",
+                           tensor.name, ", which has ", tensor.count_bytes(), " bytes"));
     storage_->file.read(storage_->data_begin + tensor.begin + first, out);
 }
 

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t max_header_bytes = 100'000'000;  // bytes; the format's own limit
 constexpr std::string_view metadata_name = "__metadata__";
-constexpr std::string_view repair_advice = "copy or download it again";
+constexpr std::string_view repair_advice = "copy or download the file again";
 
 // Collects the header from the events of the JSON parser. Depth 1 is the header, 2 a tensor or the metadata, 3
 // a list.
@@ -56,7 +56,7 @@ public:
             if (!type)
                 throw ConfigError(cat("the header of ", source_, " stores ", quote_text(tensor_.name), " as ",
                                       quote_text(value),
-                                      ", a type that Trireme does not read; save it as BF16"));
+                                      ", a type that Trireme does not read; save the tensor as BF16"));
             tensor_.type = *type;
         }
         return true;
@@ -78,10 +78,10 @@ public:
             offset_count_ = 0;
         } else {
             if (!seen_keys_.insert(name).second)
-                refuse(cat("says ", quote_text(name), " twice of ", quote_text(owner_name())));
+                refuse(cat("gives ", quote_text(name), " twice for ", quote_text(owner_name())));
             if (!is_in_metadata_ && name != "dtype" && name != "shape" && name != "data_offsets")
-                refuse(cat("says ", quote_text(name), " of ", quote_text(tensor_.name),
-                           ", which the format does not know"));
+                refuse(cat("gives ", quote_text(name), " for ", quote_text(tensor_.name),
+                           ", but the safetensors format has no such key"));
         }
         key_ = name;
         return true;
@@ -104,7 +104,7 @@ public:
     }
 
     bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-        refuse(cat("is no JSON from its byte ", position, " on"));
+        refuse(cat("is not valid JSON from byte ", position, " on"));
     }
 
 private:
@@ -113,7 +113,8 @@ private:
     }
     [[noreturn]] void refuse_value(const std::string& found) const {
         if (depth_ == 0) refuse(cat("is ", found, ", not an object"));
-        refuse(cat("says ", found, " where ", quote_text(owner_name()), " has another kind of value"));
+        refuse(
+            cat("gives ", found, " for ", quote_text(owner_name()), " where the format requires another type"));
     }
 
     std::string_view owner_name() const {
@@ -123,7 +124,7 @@ private:
     void finish_tensor() {
         for (const char* required_key : {"dtype", "shape", "data_offsets"})
             if (!seen_keys_.contains(required_key))
-                refuse(cat("says no ", required_key, " of ", quote_text(tensor_.name)));
+                refuse(cat("gives no ", required_key, " for ", quote_text(tensor_.name)));
         if (offset_count_ != 2)
             refuse(cat("gives ", quote_text(tensor_.name), " ", offset_count_, " data_offsets, not two"));
         header_.tensors.push_back(std::move(tensor_));
@@ -152,19 +153,21 @@ void check_tensor(const StoredTensor& tensor, std::uint64_t expected_begin, std:
     const std::string what = cat("the header of ", source, " gives ", quote_text(tensor.name), " the bytes [",
                                  tensor.begin, ", ", tensor.end, ")");
     if (tensor.begin > tensor.end || tensor.end > data_bytes)
-        throw ConfigError(cat(what, " of ", data_bytes, "; it is cut short or damaged: ", repair_advice));
+        throw ConfigError(cat(what, ", but ", data_bytes,
+                              " bytes follow the header; the file is cut short or damaged: ", repair_advice));
     if (tensor.begin != expected_begin)
-        throw ConfigError(cat(what, ", but the tensor before ends at ", expected_begin,
-                              tensor.begin < expected_begin ? ": they overlap; " : ": there is a hole; ",
+        throw ConfigError(cat(what, ", but the previous tensor ends at byte ", expected_begin,
+                              tensor.begin < expected_begin ? ": the two overlap; " : ": there is a gap; ",
                               repair_advice));
     std::uint64_t bytes = byte_size(tensor.type);
     bool is_countable = true;  // false if `bytes` overflows
     for (const std::uint64_t extent : tensor.shape)
         is_countable = is_countable && multiply_checked(bytes, extent);
     if (!is_countable || bytes != tensor.count_bytes())
-        throw ConfigError(cat(what, ", but ", to_string(tensor.type), " of shape ", format_shape(tensor.shape),
-                              is_countable ? cat(" is ", bytes, " bytes; ") : " is more than can be counted; ",
-                              repair_advice));
+        throw ConfigError(
+            cat(what, ", but ", to_string(tensor.type), " of shape ", format_shape(tensor.shape),
+                is_countable ? cat(" needs ", bytes, " bytes; ") : " needs more bytes than 64 bits can count; ",
+                repair_advice));
 }
 
 // Returns the position of a type in the sort order of Hugging Face's library.
@@ -209,10 +212,12 @@ std::uint64_t parse_safetensors_header_bytes(std::span<const std::byte, 8> first
         length = length << 8 | std::to_integer<std::uint64_t>(first[i]);
     if (file_bytes < first.size() || length > file_bytes - first.size())
         throw ConfigError(cat(source, " says that its header has ", length, " bytes, but the file has ",
-                              file_bytes, " in all; it is cut short, or no safetensors file: ", repair_advice));
+                              file_bytes,
+                              " in all; it is cut short or is not a safetensors file: ", repair_advice));
     if (length > max_header_bytes)
-        throw ConfigError(cat(source, " says that its header has ", length, " bytes; the format allows ",
-                              max_header_bytes, ". It is damaged, or no safetensors file: ", repair_advice));
+        throw ConfigError(cat(source, " says that its header has ", length, " bytes, but the format allows ",
+                              max_header_bytes,
+                              "; it is damaged or is not a safetensors file: ", repair_advice));
     return length;
 }
 
@@ -221,8 +226,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
     // This check is needed because the JSON library stops at a zero byte, and accepts leading spaces and byte
     // order marks.
     if (!text.starts_with('{') || text.find('\0') != std::string_view::npos)
-        throw ConfigError(cat("the header of ", source, " is no JSON object; it is damaged, or no safetensors ",
-                              "file: ", repair_advice));
+        throw ConfigError(cat("the header of ", source,
+                              " is not a JSON object; the file is damaged or is not a ",
+                              "safetensors file: ", repair_advice));
     HeaderReader reader(source);
     json::sax_parse(text.begin(), text.end(), &reader);
     SafetensorsHeader header = reader.take_header();
@@ -236,8 +242,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
         end = tensor.end;
     }
     if (end != data_bytes)
-        throw ConfigError(cat("the tensors of ", source, " end at byte ", end, " of the ", data_bytes,
-                              " after its header; it is damaged: ", repair_advice));
+        throw ConfigError(cat("the tensors of ", source, " end at byte ", end, ", but ", data_bytes,
+                              " bytes follow its header; the file is damaged: ", repair_advice));
     return header;
 }
 
@@ -256,7 +262,7 @@ std::string make_safetensors_header(SafetensorsHeader& header) {
             is_countable = is_countable && multiply_checked(bytes, extent);
         if (!is_countable || text.contains(tensor.name))
             throw BugError(
-                cat("the tensor ", tensor.name, " comes twice, or has more bytes than can be counted"));
+                cat("the tensor ", tensor.name, " is listed twice, or has more bytes than 64 bits can count"));
         tensor.begin = std::exchange(end, end + bytes);
         tensor.end = end;
         text[tensor.name] = {

@@ -65,8 +65,8 @@ std::uint64_t SafetensorsWriter::count_tensor_bytes() const {
 
 void SafetensorsWriter::write(std::span<const std::byte> bytes) {
     if (bytes.size() > storage_->file_bytes - storage_->written_bytes)
-        throw BugError(cat(storage_->partial.final_path().string(), " was given more than its ",
-                           count_tensor_bytes(), " bytes of tensors"));
+        throw BugError(cat(storage_->partial.final_path().string(), " received more than the ",
+                           count_tensor_bytes(), " bytes of its tensors"));
     storage_->append(bytes);
 }
 

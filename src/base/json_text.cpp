@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {
@@ -28,12 +29,14 @@ Json parse_json(std::string_view text, std::string_view source) {
         return parse_up_to_depth<Json>(text);
     } catch (const NestingTooDeep&) {
         throw ConfigError(cat(source, " is nested deeper than ", max_json_depth,
-                              " levels, as no input of Trireme is; check that it is the right file"));
+                              " levels, the limit for inputs of Trireme; check that it is the right file"));
     } catch (const typename Json::parse_error& error) {
-        throw ConfigError(cat(source, " is not complete JSON: it breaks off at byte ", error.byte, " of ",
-                              text.size(), "; correct it there, or copy it again"));
+        const bool is_cut_off = error.byte > text.size();
+        const std::string fault = is_cut_off ? cat("ends too early, after ", format_count(text.size(), "byte"))
+                                             : cat("has an error at byte ", error.byte, " of ", text.size());
+        throw ConfigError(cat(source, " is not valid JSON: it ", fault, "; correct it, or copy it again"));
     } catch (const typename Json::out_of_range&) {
-        throw ConfigError(cat(source, " is not JSON that can be read: a number in it is too large"));
+        throw ConfigError(cat(source, " contains a number that is too large for a double; correct the number"));
     }
 }
 

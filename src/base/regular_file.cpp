@@ -33,7 +33,7 @@ void require_regular(const struct stat& status, const std::string& subject) {
     };
     if (S_ISREG(status.st_mode)) return;
     if (S_ISDIR(status.st_mode)) refuse_kind("a directory", "name a file");
-    if (S_ISFIFO(status.st_mode)) refuse_kind("a FIFO", "write what it carries to a file, and name that file");
+    if (S_ISFIFO(status.st_mode)) refuse_kind("a FIFO", "write its contents to a file, and name that file");
     if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) refuse_kind("a device", "name a file");
     refuse_kind("a socket", "name a file");
 }
@@ -60,8 +60,8 @@ std::string read_all(int descriptor, const std::string& subject, std::uint64_t m
     for (std::size_t end = 0;; end = bytes.size()) {
         if (std::max<std::uint64_t>(size, end) > max_bytes)
             throw ConfigError(cat(subject, " has ", std::max<std::uint64_t>(size, end),
-                                  " bytes; no file of its kind has more than ", max_bytes,
-                                  ": check that it is the right file"));
+                                  " bytes, but no file of its kind has more than ", max_bytes,
+                                  "; check that it is the right file"));
         bytes.resize(std::max<std::size_t>(size + 1, end + min_read_bytes));
         const ssize_t count = ::read(descriptor, bytes.data() + end, bytes.size() - end);
         const int code = errno;
@@ -94,8 +94,9 @@ std::string read_regular_file(const fs::path& path, std::string_view label, std:
     const std::string subject = describe_subject(path, label);
     const Descriptor file(open_regular_file(path, label));
     const auto throw_too_large = [&] {
-        throw ResourceError(cat(subject, " does not fit into the memory of this machine (", fs::file_size(path),
-                                " bytes); check that it is the right file, or use a machine with more memory"));
+        throw ResourceError(cat(subject, " has ", fs::file_size(path),
+                                " bytes and does not fit into the memory of this machine; check that it is the "
+                                "right file, or use a machine with more memory"));
     };
     try {
         return read_all(file.get(), subject, max_bytes);

@@ -18,9 +18,8 @@ std::string read_verified_file(const fs::path& path, const std::string& sha256) 
     std::string bytes = read_small_file(path);
     const std::string checksum = sha256_hex(bytes);
     if (checksum != sha256)
-        throw ConfigError(cat(path.string(),
-                              " is not the one that the checkpoint was written with: its SHA-256 ", "is ",
-                              checksum, ", recorded is ", sha256, "; ", repair_hint));
+        throw ConfigError(cat(path.string(), " does not belong to this checkpoint: its SHA-256 is ", checksum,
+                              ", but ", state_file, " records ", sha256, "; ", repair_hint));
     return bytes;
 }
 
@@ -35,8 +34,8 @@ void check_part_files(const fs::path& folder, const CheckpointState& state) {
     if (found_names == expected_names) return;
     for (const std::string& name : expected_names)
         if (!std::binary_search(found_names.begin(), found_names.end(), name))
-            throw ConfigError(cat(folder.string(), " lacks ", name, ", one of its ", expected_names.size(),
-                                  " parts; ", repair_hint));
+            throw ConfigError(
+                cat(folder.string(), " lacks ", name, ", which its ", state_file, " lists; ", repair_hint));
     for (const std::string& name : found_names)
         if (!std::binary_search(expected_names.begin(), expected_names.end(), name))
             throw ConfigError(cat(folder.string(), " holds parts of several saves, ", expected_names.front(),

@@ -34,14 +34,16 @@ Json make_part_json(const CheckpointPart& part) {
 
 archive::StoredType parse_weight_type(const Json& name) {
     const auto type = archive::parse_stored_type(name.get<std::string>());
-    if (!type || !is_float_type(*type)) throw ConfigError("names a type that holds no weights");
+    if (!type || !is_float_type(*type))
+        throw ConfigError("gives a tensor a type other than F64, F32, F16 and BF16");
     return *type;
 }
 
 // Throws unless `number` is an unsigned integer. Without this check the JSON library would convert any number
 // to the requested type: -1 and 1.5 would become counts, and 1e30 is undefined behaviour.
 std::uint64_t parse_count(const Json& number) {
-    if (!number.is_number_unsigned()) throw ConfigError("has something else where a whole number must be");
+    if (!number.is_number_unsigned())
+        throw ConfigError("has another value where a non-negative integer is required");
     return number.get<std::uint64_t>();
 }
 
@@ -62,13 +64,16 @@ CheckpointTensor parse_tensor(const Json& json) {
     // does.
     std::uint64_t bytes = sizeof(double);
     for (const std::uint64_t extent : tensor.shape)
-        if (__builtin_mul_overflow(bytes, extent, &bytes)) throw ConfigError("holds more than can be counted");
+        if (__builtin_mul_overflow(bytes, extent, &bytes))
+            throw ConfigError(cat("describes ", tensor.name, " with more bytes than 64 bits can count"));
     std::size_t size = 0;
     const bool matches_shape =
         !__builtin_mul_overflow(tensor.rows, tensor.columns, &size) && size == bytes / sizeof(double);
     const bool is_checkpoint_type =
         tensor.type == archive::StoredType::f32 || tensor.type == archive::StoredType::f64;
-    if (!matches_shape || !is_checkpoint_type) throw ConfigError(cat("contradicts itself about ", tensor.name));
+    if (!matches_shape || !is_checkpoint_type)
+        throw ConfigError(
+            cat("describes ", tensor.name, " with a shape, rows, columns or type that do not match"));
     return tensor;
 }
 
@@ -84,7 +89,7 @@ CheckpointPart parse_part(const Json& json, const std::vector<CheckpointTensor>&
         if (tensor_box.tensor >= tensors.size() ||
             !is_within(tensor_box.box.rows, tensors[tensor_box.tensor].rows) ||
             !is_within(tensor_box.box.columns, tensors[tensor_box.tensor].columns))
-            throw ConfigError(cat("puts what no tensor has into part ", part.rank));
+            throw ConfigError(cat("lists a box of part ", part.rank, " that no tensor contains"));
         part.boxes.push_back(tensor_box);
     }
     return part;
@@ -99,21 +104,23 @@ void require_all_elements(const CheckpointState& state) {
     for (std::size_t t = 0; t < element_counts.size(); ++t) {
         const CheckpointTensor& tensor = state.tensors[t];
         if (element_counts[t] == tensor.rows * tensor.columns) continue;
-        throw ConfigError(cat("has ", element_counts[t], " of the ", tensor.rows * tensor.columns,
-                              " elements of ", tensor.name, " in its parts"));
+        throw ConfigError(cat("lists parts with ", element_counts[t], " elements of ", tensor.name,
+                              ", which has ", tensor.rows * tensor.columns));
     }
 }
 
 CheckpointState parse_state(const Json& json) {
-    if (json.at("format").get<std::string>() != format) throw ConfigError("is of no checkpoint");
+    if (json.at("format").get<std::string>() != format) throw ConfigError("is not the state of a checkpoint");
     const std::uint64_t file_version = parse_count(json.at("schema_version"));
     if (file_version > version)
         throw ConfigError(cat("was written by a newer Trireme (checkpoint schema ", file_version,
-                              ", this program reads ", version, ")"));
+                              "; this program reads up to ", version, ")"));
     CheckpointState state{.save_id = json.at("save"),
                           .step = parse_count(json.at("step")),
                           .moments = parse_count(json.at("moments"))};
-    if (state.moments > max_moments) throw ConfigError("has more moments than any optimizer");
+    if (state.moments > max_moments)
+        throw ConfigError(cat("lists ", state.moments,
+                              " moments per parameter, but no optimizer has more than ", max_moments));
     for (const Json& tensor : json.at("tensors")) state.tensors.push_back(parse_tensor(tensor));
     for (const Json& part : json.at("parts")) state.parts.push_back(parse_part(part, state.tensors));
     state.config_sha256 = json.at("config_sha256");
@@ -135,7 +142,7 @@ const char* to_string(StateField field) {
         case StateField::moment2:
             return "moment2";
     }
-    throw BugError("unknown field of a state");
+    throw BugError("unknown StateField");
 }
 
 CheckpointTensor make_checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
@@ -171,9 +178,9 @@ CheckpointState parse_checkpoint_state(std::string_view text, const std::string&
     } catch (const ConfigError& error) {
         refuse(error.what());
     } catch (const Json::exception&) {
-        refuse("is damaged: it is not what a checkpoint's state is");
+        refuse("is damaged: a field is missing or has the wrong type");
     }
-    throw BugError("a refusal came back");
+    throw BugError("the error of parse_checkpoint_state() was not thrown");
 }
 
 }  // namespace trireme::checkpoint

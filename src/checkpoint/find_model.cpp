@@ -1,4 +1,4 @@
-// Finds the folder or file of a model from a path of the user.
+// Finds the folder or file of a model from a path that the user gave.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -32,11 +32,13 @@ bool is_checkpoint(const fs::path& folder) {
 fs::path find_latest_folder(const fs::path& latest) {
     const std::string name = read_latest_name(latest);
     if (!parse_step(name))
-        throw ConfigError(
-            cat(latest.string(), " is damaged: it does not name a folder step-N; name the folder ", "itself"));
+        throw ConfigError(cat(latest.string(),
+                              " is damaged: it does not name a folder step-N; give the path of that ",
+                              "folder instead"));
     const fs::path folder = latest.parent_path() / name;
     if (!path_exists(folder))
-        throw ConfigError(cat(latest.string(), " names ", name, ", which does not exist; name another step-N"));
+        throw ConfigError(
+            cat(latest.string(), " names ", name, ", which does not exist; name another folder step-N"));
     return folder;
 }
 
@@ -115,7 +117,7 @@ ModelLocation find_model(const fs::path& path) {
                               "; ", path_hint));
     if (!fs::is_directory(status)) {
         if (path.extension() != ".safetensors")
-            throw ConfigError(cat(path.string(), " is no model; ", path_hint));
+            throw ConfigError(cat(path.string(), " is not a model; ", path_hint));
         return {.path = path};
     }
     if (is_checkpoint(path)) return {.path = path, .is_checkpoint = true};
@@ -135,8 +137,8 @@ fs::path find_checkpoint(const fs::path& path) {
     const ModelLocation location = find_model(path);
     if (location.is_checkpoint) return location.path;
     throw ConfigError(cat(path.string(),
-                          " is a model of Hugging Face's, which no run has left; start one from it ",
-                          "with --init ", path.string()));
+                          " is a Hugging Face model, not a checkpoint of a run; to start a run from it, use ",
+                          "--init ", path.string()));
 }
 
 }  // namespace trireme::checkpoint

@@ -24,7 +24,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
     if (!index.is_object() || map == index.end() || !map->is_object())
         throw ConfigError(
-            cat(path.string(), " is no index of safetensors files: it has no weight_map; ", download_hint));
+            cat(path.string(), " is not an index of safetensors files: it has no weight_map; ", download_hint));
     std::map<std::string, std::string> shards;
     for (const auto& [tensor, shard] : map->items()) {
         const std::string name = shard.is_string() ? shard.get<std::string>() : "";
@@ -32,9 +32,9 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
         if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
             name.find('\0') != std::string::npos)
             throw ConfigError(
-                cat(path.string(), " puts ", quote_text(tensor), " into ",
-                    shard.is_string() ? quote_text(name) : cat("a value that is ", shard.type_name()),
-                    ", which is not the name of a file in its folder; ", download_hint));
+                cat(path.string(), " assigns the tensor ", quote_text(tensor), " to ",
+                    shard.is_string() ? quote_text(name) : cat("a value of type ", shard.type_name()),
+                    ", which is not the name of a file in the index's folder; ", download_hint));
         shards.emplace(tensor, name);
     }
     return shards;
@@ -82,8 +82,8 @@ void open_shards(ModelFiles& model, const fs::path& folder) {
         }
         if (!tensors.empty())
             throw ConfigError(cat((folder / shard).string(), " has no tensor ",
-                                  quote_text(tensors.begin()->first), ", which ", index_file, " puts into it; ",
-                                  download_hint));
+                                  quote_text(tensors.begin()->first), ", which ", index_file,
+                                  " assigns to it; ", download_hint));
     }
 }
 
@@ -97,7 +97,7 @@ ModelFiles open_huggingface(const fs::path& path) {
     if (!path_exists(config))
         throw ConfigError(cat("there is no config.json next to ",
                               (is_folder ? path / single_file : path).string(),
-                              ", which says what kind of model it is; copy it there"));
+                              "; copy the config.json of the model into that folder"));
     ModelFiles model;
     model.path = path.string();
     model.config_text = read_small_file(config);

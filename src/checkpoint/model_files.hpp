@@ -73,7 +73,7 @@ ModelFiles open_huggingface(const std::filesystem::path& folder_or_file);
 // Throws ConfigError if the checkpoint's file model.h5 cannot be opened.
 void verify_model_file(const std::filesystem::path& folder);
 
-// Throws ConfigError if one of the checkpoint's files resizing-*.h5 is damaged or of another save.
+// Throws ConfigError if one of the checkpoint's files resizing-*.h5 is damaged or from another save.
 void verify_resizing_files(const std::filesystem::path& folder, const std::string& save_id);
 
 // Path and format of a stored model.

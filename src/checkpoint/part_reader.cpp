@@ -24,12 +24,12 @@ PartReader::PartReader(const fs::path& path, const CheckpointState& state, const
                        const std::string& state_sha256)
     : path_(path), state_(state), file_(archive::hdf5::open_read_only(path, repair_hint)), bytes_(path) {
     const std::string kind = read_text("format");
-    if (kind != format) refuse(cat("is of the kind '", kind, "', not '", format, "'"));
+    if (kind != format) refuse(cat("has the format '", kind, "', not '", format, "'"));
     if (read_number("schema_version") != version)
         refuse(cat("has the checkpoint schema ", read_number("schema_version"), ", not ", version));
     if (read_text(save_attribute) != state.save_id || read_number("part") != part.rank ||
         read_text(state_checksum_attribute) != state_sha256)
-        refuse(cat("is of another save than its name and ", state_file, " say"));
+        refuse(cat("is from another save than its name and ", state_file, " say"));
     updates_ = read_number(updates_attribute);
     read_checksums();
     bytes_.advise_sequential();
@@ -56,7 +56,8 @@ void PartReader::read_checksums() {
         archive::hdf5::open_array(file_.get(), path_, checksums_array, repair_hint);
     const bool fits =
         array.type == archive::StoredType::u8 && array.shape.size() == 2 && array.shape[1] == checksum_digits;
-    if (!fits || array.count_bytes() > bytes_.size()) refuse("is damaged: it has no list of checksums");
+    if (!fits || array.count_bytes() > bytes_.size())
+        refuse("is damaged: its list of checksums has the wrong size or type");
     checksums_.resize(array.count_bytes());
     bytes_.read(array.offset, std::as_writable_bytes(std::span(checksums_)));
 }
@@ -75,11 +76,11 @@ PartReader::BoxExtent PartReader::find_extent(const StateBox& box) const {
         position == std::vector<std::uint64_t>{rows.begin, rows.count, columns.begin, columns.count} &&
         checksum_numbers.size() == 2 && checksum_numbers[1] > 0 &&
         checksum_numbers[1] <= std::max<std::size_t>(rows.count, block_bytes);
-    if (!fits) refuse(cat("is damaged: ", name, " is not what its name and ", state_file, " say"));
+    if (!fits) refuse(cat("is damaged: the array ", name, " does not match its name and ", state_file));
     const std::uint64_t count = (rows.count + checksum_numbers[1] - 1) / checksum_numbers[1];
     if (count > checksums_.size() / checksum_digits ||
         checksum_numbers[0] > checksums_.size() / checksum_digits - count)
-        refuse(cat("is damaged: ", name, " has no checksums"));
+        refuse(cat("is damaged: the checksums of the array ", name, " are missing"));
     return {.offset = array.offset,
             .first_checksum = checksum_numbers[0],
             .block_rows = checksum_numbers[1],
@@ -90,8 +91,8 @@ void PartReader::check_block(const BlockRead& read, const std::string& checksum)
     const auto recorded =
         std::string_view(checksums_).substr(read.checksum_index * checksum_digits, checksum_digits);
     if (checksum != recorded)
-        refuse(cat("is damaged: the SHA-256 of ", to_string(state_, read.box), " is ", checksum,
-                   " in its block ", read.checksum_index, ", recorded is ", recorded));
+        refuse(cat("is damaged: the SHA-256 of ", to_string(state_, read.box), ", block ", read.checksum_index,
+                   " of the file, is ", checksum, ", but ", recorded, " is recorded"));
 }
 
 void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& requested_box,

@@ -17,7 +17,7 @@
 
 namespace trireme::checkpoint {
 
-// Reads one part. All functions throw ConfigError if the file is missing, cut short, of another save, or does
+// Reads one part. All functions throw ConfigError if the file is missing, cut short, from another save, or does
 // not match its checksums.
 class PartReader {
 public:

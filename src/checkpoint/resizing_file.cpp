@@ -9,6 +9,7 @@
 #include "trireme/archive/hdf5_reserved_file.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/sha256.hpp"
 #include "trireme/device/buffer.hpp"
 
@@ -99,7 +100,9 @@ public:
     void read(const std::string& save_id, int rank, model::ResizingState& state) const {
         check_identity(save_id, static_cast<std::uint64_t>(rank));
         const std::vector<std::uint64_t> rows = archive::hdf5::read_numbers(id(), last_rows_attribute);
-        if (rows.size() != state.last_rows.size()) refuse("is of a run that remembered something else");
+        if (rows.size() != state.last_rows.size())
+            refuse(cat("does not match the resizing of this run: its attribute '", last_rows_attribute,
+                       "' has ", format_count(rows.size(), "number"), ", not ", state.last_rows.size()));
         const std::vector<NamedArray> all = list_arrays(state);
         for (const NamedArray& array : all) read_array(array);
         check_checksum(compute_checksum(all));
@@ -135,21 +138,21 @@ private:
     void check_identity(const std::string& save_id, std::uint64_t rank) const {
         if (archive::hdf5::read_text(id(), "format") != file_format ||
             read_number("schema_version") != file_version)
-            refuse("is no such file as this program writes");
+            refuse("is not a file of resizing state that this program can read");
         if (archive::hdf5::read_text(id(), save_attribute) != save_id || read_number("rank") != rank)
-            refuse("is of another save or rank than its name says");
+            refuse("is from another save or rank than its name says");
     }
 
     void check_checksum(const std::string& found) const {
         if (archive::hdf5::read_text(id(), checksum_attribute) != found)
-            refuse("is damaged: what it holds does not fit its SHA-256");
+            refuse("is damaged: its contents do not match its SHA-256");
     }
 
     void read_array(const NamedArray& destination) const {
         const archive::hdf5::Array array =
             archive::hdf5::open_array(id(), path_, destination.name, repair_hint);
         if (array.type != destination.type || array.count_bytes() != destination.bytes.size())
-            refuse(cat("is of a run that remembered something else: ", destination.name, " has ",
+            refuse(cat("does not match the resizing of this run: ", destination.name, " has ",
                        array.count_bytes(), " bytes, not ", destination.bytes.size()));
         bytes_.read(array.offset, destination.bytes);
     }

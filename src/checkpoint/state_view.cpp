@@ -52,12 +52,14 @@ void StateViews::copy(const std::string& tensor, StateField field, const layout:
         const device::Tensor target{to.data(), view->memory.dtype, box.rows.count, box.columns.count,
                                     box.columns.count};
         if (target.bytes() != to.size())
-            throw BugError(cat("a box of ", tensor, " was copied to a place of ", to.size(), " bytes"));
+            throw BugError(cat("a box of ", tensor, " has ", target.bytes(), " bytes, but its destination has ",
+                               to.size()));
         copy_rows(view_part(*view, overlap), view_part(target, box, overlap), wait_policy);
         copied_elements += overlap.size();
     }
     if (copied_elements != box.size())
-        throw BugError(cat("of ", box.size(), " elements of ", tensor, " only ", copied_elements, " are here"));
+        throw BugError(cat("only ", copied_elements, " of the ", box.size(), " requested elements of ", tensor,
+                           " are in memory"));
 }
 
 }  // namespace trireme::checkpoint

@@ -9,6 +9,7 @@
 #include "checkpoint/stored_names.hpp"
 #include "trireme/archive/float_types.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/model/model.hpp"
 
@@ -39,7 +40,9 @@ struct StoredModel::Storage : ModelFiles {
     // Returns the tensor with exactly this name, which must exist.
     const TensorEntry& find_by_name(const std::string& name) const {
         const auto at = by_name.find(name);
-        if (at == by_name.end()) throw BugError(cat(name, " was asked of ", path, ", which has none"));
+        if (at == by_name.end())
+            throw BugError(
+                cat("the parameter ", name, " was requested from ", path, ", which does not store it"));
         return *at->second;
     }
 
@@ -63,8 +66,8 @@ void check_entry(const TensorEntry& entry, const model::ParameterSpec& spec, con
                               ", but the model's ", spec.name, " has ", archive::format_shape(spec.shape),
                               "; choose the model that it was saved from, or another file"));
     if (!is_float_type(entry.type))
-        throw ConfigError(cat(description, " is of type ", to_string(entry.type),
-                              "; weights are read from F64, F32, F16 and BF16: save it as one of them"));
+        throw ConfigError(cat(description, " has the type ", to_string(entry.type),
+                              ", but weights must be F64, F32, F16 or BF16; save it as one of these types"));
 }
 
 // A matrix in host memory, of any type in which files can store weights.
@@ -93,7 +96,7 @@ archive::StoredType to_stored_type(device::DType dtype) {
     if (dtype == device::DType::f32) return archive::StoredType::f32;
     if (dtype == device::DType::f64) return archive::StoredType::f64;
     if (dtype == device::DType::bf16) return archive::StoredType::bf16;
-    throw BugError(cat("weights were asked for as ", to_string(dtype)));
+    throw BugError(cat("weights cannot be read as ", to_string(dtype)));
 }
 
 StoredMatrix make_matrix(const device::Tensor& tensor) {
@@ -128,17 +131,19 @@ std::string format_first_names(const std::vector<std::string>& names) {
 void check_tensors_of_checkpoint(const StoredModel& stored) {
     const LoadReport report = check_parameters(stored, list_unique_parameters(build_layers(stored.config())));
     if (report.unused_tensors.empty()) return;
-    throw ConfigError(cat(stored.path(), " holds ", report.unused_tensors.size(),
-                          " tensors that its config.json has no ",
-                          "place for: ", format_first_names(report.unused_tensors),
-                          "; copy the checkpoint again, or use ", "another one"));
+    throw ConfigError(
+        cat(stored.path(), " holds ", format_count(report.unused_tensors.size(), "tensor"),
+            " that the model of its config.json does not have: ", format_first_names(report.unused_tensors),
+            "; copy the checkpoint again, or use ", "another one"));
 }
 
 }  // namespace
 
 const TensorEntry& StoredModel::Storage::find_checked(const model::ParameterSpec& spec) const {
     const TensorEntry* entry = find(spec);
-    if (entry == nullptr) throw BugError(cat(spec.name, " was asked of ", path, ", which has none"));
+    if (entry == nullptr)
+        throw BugError(
+            cat("the parameter ", spec.name, " was requested from ", path, ", which does not store it"));
     check_entry(*entry, spec, find_file_path(*entry));
     return *entry;
 }
@@ -209,7 +214,8 @@ void StoredModel::read(const model::ParameterSpec& spec, archive::StoredType typ
     const layout::Box all{{0, spec.all_rows}, {0, spec.all_columns}};
     const StoredMatrix to{.type = type, .data = bytes.data(), .stride = spec.all_columns * byte_size(type)};
     if (bytes.size() != all.size() * byte_size(type))
-        throw BugError(cat(spec.name, " was to be read into ", bytes.size(), " bytes"));
+        throw BugError(cat("reading ", spec.name, " needs ", all.size() * byte_size(type),
+                           " bytes, but its destination has ", bytes.size()));
     storage_->read(entry, spec.all_columns, all,
                    [&](const StoredRows& rows) { convert_rows(rows, entry.type, all, to); });
 }
@@ -233,9 +239,9 @@ std::uint64_t StoredModel::read_update_count(const std::vector<StateView>& views
                                                 view.box);
     if (counts.size() <= 1) return counts.empty() ? 0 : *counts.begin();
     throw ConfigError(
-        cat(path(), " has parts that were updated ", *counts.begin(), " and ", *counts.rbegin(),
-            " times, because stages skipped updates on their own; resume with the layout that it was ",
-            "saved with"));
+        cat(path(), " has parts with ", *counts.begin(), " and with ", *counts.rbegin(),
+            " optimizer updates, because stages skipped updates independently; resume with the layout with ",
+            "which the checkpoint was saved"));
 }
 
 std::vector<archive::StoredTensor> StoredModel::list_tensors() const {

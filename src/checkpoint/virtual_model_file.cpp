@@ -32,7 +32,8 @@ Selection compute_selection(const CheckpointTensor& tensor, const layout::Box& b
     }
     std::uint64_t elements = 1;
     for (const std::uint64_t extent : selection.extent) elements *= extent;
-    if (elements != box.size()) throw BugError(cat("a box of ", tensor.name, " has no place among its axes"));
+    if (elements != box.size())
+        throw BugError(cat("a box of ", tensor.name, " cannot be selected along the axes of the tensor"));
     return selection;
 }
 

@@ -93,7 +93,7 @@ void require_same(Communicator& group, const std::vector<CommonSetting>& setting
         throw ConfigError(cat(describe_difference(name, values),
                               "; start every rank with the same command line, files and version of trireme"));
     }
-    throw BugError("the digests of the ranks' facts differ, and their values are equal");
+    throw BugError("the digests of the ranks' settings differ, but all settings are equal");
 }
 
 }  // namespace trireme::comm

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "comm/peers.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/device/buffer.hpp"
 
@@ -115,8 +116,10 @@ void require_row_partition(const Communicator& group, device::ConstTensor values
         rows += range.count;
     }
     if (!is_without_gaps || rows != values.rows)
-        throw BugError(cat("the ", group.name(), " group of ", group.size(), " ranks got ", ranges.size(),
-                           " ranges that do not cut ", values.rows, " rows in order"));
+        throw BugError(cat("the row ranges of the ", group.name(), " group (",
+                           format_count(ranges.size(), "range"), " for ",
+                           format_count(static_cast<std::uint64_t>(group.size()), "rank"), ") do not divide ",
+                           format_count(values.rows, "row"), " in order"));
     if (!values.is_contiguous())
         throw BugError(cat("rows that the ", group.name(), " group exchanges must be contiguous"));
 }

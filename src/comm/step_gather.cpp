@@ -26,7 +26,7 @@ std::vector<double> GatheredNumbers::list_per_rank(std::size_t field) const {
 
 void StepGather::post(std::span<const double> own_numbers) {
     if (own_numbers.size() != width_)
-        throw BugError(cat("a tally of ", width_, " numbers was given ", own_numbers.size()));
+        throw BugError(cat("a gather needs ", width_, " numbers per rank, but was given ", own_numbers.size()));
     Gather& gather = pending_gathers_.emplace_back();
     gather.values.resize(width_ * static_cast<std::size_t>(group_.size()));
     const auto view_of_rank = [&](int rank) {
@@ -42,7 +42,8 @@ void StepGather::post(std::span<const double> own_numbers) {
 }
 
 GatheredNumbers StepGather::take() {
-    if (pending_gathers_.empty()) throw BugError("a round of a tally was taken before it was posted");
+    if (pending_gathers_.empty())
+        throw BugError("the result of a gather was taken before the gather was posted");
     group_.wait(pending_gathers_.front().ids);
     GatheredNumbers gathered(std::move(pending_gathers_.front().values), width_);
     pending_gathers_.pop_front();

@@ -54,7 +54,7 @@ std::optional<std::string> describe_version_difference(const std::vector<Transpo
     const auto get_version = [](const TransportFacts& rank) { return rank.nccl_version; };
     const auto versions = group_ranks(ranks, get_version);
     if (versions.size() == 1) return std::nullopt;
-    std::string text = "versions of NCCL differ:";
+    std::string text = "the ranks have different versions of NCCL:";
     for (const auto& [version, users] : versions)
         text += cat(text.back() == ':' ? " " : ", ", nccl_version_to_string(version), " on ",
                     ranks_to_string(users));
@@ -86,7 +86,7 @@ TransportChoice choose_transport(const std::vector<TransportFacts>& ranks) {
     auto obstacle = describe_shared_gpu(ranks);
     if (!obstacle) obstacle = describe_missing_nccl(ranks);
     if (!obstacle) obstacle = describe_version_difference(ranks);
-    if (obstacle) return {.uses_nccl = false, .description = cat("by the machine's memory: ", *obstacle)};
+    if (obstacle) return {.uses_nccl = false, .description = cat("staged through host memory: ", *obstacle)};
     return {.uses_nccl = true, .description = cat("NCCL ", nccl_version_to_string(ranks.front().nccl_version))};
 }
 

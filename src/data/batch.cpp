@@ -31,8 +31,8 @@ void append_patch(std::span<const std::uint8_t> pixels, const ImageSize& image, 
 // exactly.
 std::size_t count_patches(const ImageSize& image, std::size_t patch) {
     if (patch == 0 || image.height % patch != 0 || image.width % patch != 0)
-        throw BugError(
-            cat("patches of ", patch, " pixels do not cover images of ", image.height, " x ", image.width));
+        throw BugError(cat("patches of ", patch, " x ", patch, " pixels do not cover images of ", image.height,
+                           " x ", image.width, " pixels exactly"));
     return (image.height / patch) * (image.width / patch);
 }
 
@@ -158,8 +158,8 @@ private:
     void write_image(const Sample& sample) {
         const ImageSize& image = corpus_.info().image;
         if (sample.length != 1 + count_patches(image, rules_.patch))
-            throw BugError(cat("a sample of ", sample.length, " rows for an image of ",
-                               count_patches(image, rules_.patch), " patches"));
+            throw BugError(cat("a sample of an image has ", sample.length, " rows, but the image has ",
+                               count_patches(image, rules_.patch), " patches and a class token"));
         corpus_.read_image(sample.row, pixels_);
         append_patches(pixels_, image, rules_.patch, batch_.pixels);
     }

@@ -7,6 +7,7 @@
 #include "data/corpus/schema.hpp"
 #include "data/targets.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/random.hpp"
 
 namespace trireme::data {
@@ -32,10 +33,10 @@ void check_kind(const CorpusInfo& corpus, Task task) {
     const std::vector<Task> tasks = list_tasks(corpus.kind);
     if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return;
     std::string names;
-    for (const Task candidate : tasks) names += cat(names.empty() ? "" : ", ", to_string(candidate));
+    for (const Task candidate : tasks) names += cat(names.empty() ? "" : " or ", to_string(candidate));
     throw ConfigError(cat(corpus.path, " holds rows of the kind \"", to_string(corpus.kind),
-                          "\", which serve the task ", names, ", not ", to_string(task),
-                          "; choose another task, or another corpus"));
+                          "\", which cannot be used for the task ", to_string(task), "; use --task ", names,
+                          ", or another corpus"));
 }
 
 std::vector<std::optional<std::uint32_t> SpecialTokens::*> list_needed_specials(Task task) {
@@ -86,9 +87,9 @@ void check_image(const CorpusInfo& corpus, const SampleRules& rules) {
     const ImageSize& image = corpus.image;
     if (rules.image_rows < 2 || !can_cut_into_patches(image, rules.image_rows - 1))
         throw ConfigError(cat(corpus.path, " holds images of ", image.channels, " x ", image.height, " x ",
-                              image.width, " pixels, which no square patches cut into the model's ",
+                              image.width, " pixels, which cannot be cut into square patches for the model's ",
                               rules.image_rows, " rows (a class token and the patches); ",
-                              "choose the image size and patch of the model to fit"));
+                              "choose a model with another image size or patch"));
     if (rules.max_length < rules.image_rows)
         throw ConfigError(cat("an image of ", corpus.path, " takes ", rules.image_rows,
                               " rows, more than --max-length ", rules.max_length, "; give at least ",
@@ -103,7 +104,7 @@ void check_corpus_fits(const CorpusInfo& corpus, const SampleRules& rules) {
     if (corpus.kind == RowKind::image) return check_image(corpus, rules);
     if (rules.task == Task::language && rules.append_end_token && !corpus.special_tokens.end_of_text)
         throw ConfigError(cat("the tokenizer ", corpus.tokenizer_name, " of ", corpus.path,
-                              " has no end token to put after each row; use --document-end none"));
+                              " has no end-of-text token to append to each row; use --document-end none"));
     check_specials(corpus, rules.task);
     check_max_length(rules);
 }
@@ -126,11 +127,12 @@ struct RowSize {
 
 // Throws ConfigError. `choices` lists the values of --long that would accept the row.
 [[noreturn]] void refuse_long_row(const Corpus& corpus, const RowSize& size, const char* choices) {
-    const std::string limit_note =
-        size.specials == 0 ? "" : cat(" (--max-length less ", size.specials, " special tokens)");
+    const std::string limit = size.specials == 0
+                                  ? cat("--max-length ", size.limit)
+                                  : cat(size.limit, " (--max-length ", size.limit + size.specials, " minus ",
+                                        size.specials, " special tokens)");
     throw ConfigError(cat(corpus.info().path, ": row ", size.row, " has ", size.count, ' ', size.unit,
-                          ", more than ", size.limit, limit_note, "; use --long ", choices,
-                          ", or a larger --max-length"));
+                          ", more than ", limit, "; use --long ", choices, ", or a larger --max-length"));
 }
 
 // Cuts one row into samples and appends them to `samples`.
@@ -219,10 +221,10 @@ void add_samples_of_row(const Corpus& corpus, std::uint64_t row, const SampleRul
 void check_not_empty(const Corpus& corpus, const SampleRules& rules, const SampleIndex& index) {
     const bool has_only_validation = rules.validation_fraction >= 1;
     if (!(has_only_validation ? index.validation : index.train).empty()) return;
-    throw ConfigError(cat(corpus.info().path, " leaves no sample to ",
-                          has_only_validation ? "validate" : "train", " on: ", corpus.rows(),
-                          " rows, --max-length ", rules.max_length, ", --validation-share ",
-                          rules.validation_fraction));
+    throw ConfigError(
+        cat(corpus.info().path, " leaves no sample to ", has_only_validation ? "validate" : "train", " on (",
+            format_count(corpus.rows(), "row"), ", --max-length ", rules.max_length, ", --validation-share ",
+            rules.validation_fraction, "); change these options or use a corpus with more rows"));
 }
 
 std::size_t find_max_length(const std::vector<Sample>& samples) {

@@ -8,7 +8,7 @@ namespace trireme::data {
 
 Sampler::Sampler(std::uint64_t samples, std::uint64_t seed, SampleOrder order)
     : samples_(samples), key_(RandomKey{seed}.then("sampler")), order_(order) {
-    if (samples == 0) throw BugError("a sampler of no samples");
+    if (samples == 0) throw BugError("a sampler needs at least one sample");
     half_bits_ = std::max(1, (static_cast<int>(std::bit_width(samples - 1)) + 1) / 2);
 }
 

@@ -26,8 +26,8 @@ Masking::Masking(const CorpusInfo& corpus, RandomKey key, double masked_fraction
       special_ids_(list_special_ids(corpus.special_tokens)) {
     ordinary_count_ = static_cast<std::uint32_t>(corpus.vocabulary_size - special_ids_.size());
     if (ordinary_count_ == 0)
-        throw ConfigError(cat(corpus.path, " has a vocabulary of ", corpus.vocabulary_size,
-                              " special tokens and no other; prepare it with another tokenizer"));
+        throw ConfigError(cat("the vocabulary of ", corpus.path, " has only special tokens (",
+                              corpus.vocabulary_size, "); prepare the corpus with another tokenizer"));
 }
 
 std::vector<std::size_t> Masking::select_positions(std::int64_t visit, std::size_t tokens) const {
@@ -68,7 +68,8 @@ std::uint32_t Masking::pick_ordinary_token(std::uint32_t random_bits) const {
 
 SpanRows find_span_rows(const Question& question, std::size_t length) {
     if (length <= question.context_begin + span_special_count)
-        throw BugError(cat("a sample of ", length, " rows for a question of ", question.context_begin));
+        throw BugError(cat("a sample of ", length, " rows has no row for the context of a question of ",
+                           question.context_begin, " tokens"));
     constexpr std::uint32_t specials_before_context = 2;
     SpanRows rows{.context_begin = static_cast<std::int32_t>(question.context_begin + specials_before_context),
                   .context_end = static_cast<std::int32_t>(length - 1)};

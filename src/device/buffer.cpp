@@ -19,7 +19,7 @@ std::byte* map_pages(std::size_t bytes) {
     void* pages =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED) {
-        throw ResourceError(cat("no memory for a buffer of ", bytes / 1'000'000,
+        throw ResourceError(cat("the host has no memory for a buffer of ", bytes / 1'000'000,
                                 " MB; use a smaller --batch, more --microbatches or more ranks"));
     }
     // Some Linux kernels refuse this hint; then memory access is slower.
@@ -36,7 +36,7 @@ std::byte* allocate(std::size_t bytes, MemorySpace memory_space) {
         case MemorySpace::ghost:
             return ghost_address;
     }
-    throw BugError("unknown place");
+    throw BugError("unknown memory space");
 }
 
 }  // namespace
@@ -72,8 +72,8 @@ Tensor Arena::tensor(DType dtype, std::size_t rows, std::size_t columns) {
     const std::size_t begin = (used_bytes_ + cache_line - 1) / cache_line * cache_line;
     const std::size_t end = begin + rows * columns * byte_size(dtype);
     if (end > buffer_.bytes()) {
-        throw BugError(cat("the ", name_, " arena of ", buffer_.bytes(), " bytes cannot hold ", end,
-                           "; its size was predicted too small"));
+        throw BugError(cat("the ", name_, " arena needs ", end, " bytes, but was predicted to need only ",
+                           buffer_.bytes()));
     }
     used_bytes_ = end;
     peak_bytes_ = std::max(peak_bytes_, end);

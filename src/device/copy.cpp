@@ -8,8 +8,8 @@ namespace {
 
 void require_equal_shapes(const ConstTensor& from, const ConstTensor& to) {
     if (from.dtype == to.dtype && from.rows == to.rows && from.columns == to.columns) return;
-    throw BugError(cat("a tensor of ", to_string(from.dtype), " ", from.rows, " x ", from.columns,
-                       " was copied to one of ", to_string(to.dtype), " ", to.rows, " x ", to.columns));
+    throw BugError(cat("cannot copy ", from.rows, " x ", from.columns, " elements of ", to_string(from.dtype),
+                       " to ", to.rows, " x ", to.columns, " elements of ", to_string(to.dtype)));
 }
 
 void copy_in_host_memory(const ConstTensor& from, const Tensor& to) {

@@ -50,12 +50,11 @@ void GpuTimes::synchronize(Ledger& ledger, MatmulWork& matmuls) {
 }
 
 void GpuQueue::wait() const {
-    wait_until([this] { return is_idle(); }, wait_policy_,
-               [] { return "its GPU to do all that it was given"; });
+    wait_until([this] { return is_idle(); }, wait_policy_, [] { return "its GPU to finish all queued work"; });
 }
 
 void GpuQueue::wait_until_over(const GpuEvent& event) const {
-    wait_until([&] { return event.is_over(); }, wait_policy_, [] { return "its GPU to do what it was given"; });
+    wait_until([&] { return event.is_over(); }, wait_policy_, [] { return "its GPU to finish earlier work"; });
 }
 
 }  // namespace trireme::device

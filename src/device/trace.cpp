@@ -22,7 +22,7 @@ const char* to_string(TraceLane lane) {
         case TraceLane::kernels:
             return "kernels";
     }
-    throw BugError(cat("lane without a name: ", static_cast<int>(lane)));
+    throw BugError(cat("unknown trace lane ", static_cast<int>(lane)));
 }
 
 // Allocates memory before the first step, so that no step waits for it.

@@ -9,7 +9,7 @@ namespace {
 
 void check_shape(const ShapeCheck& check, const AttentionShape& shape, const device::ConstTensor& query) {
     check.demand(shape.heads > 0 && shape.key_value_heads > 0 && shape.heads % shape.key_value_heads == 0,
-                 shape.heads, " heads cannot share ", shape.key_value_heads, " groups evenly");
+                 shape.heads, " heads cannot be divided evenly into ", shape.key_value_heads, " groups");
     check.demand(query.columns % shape.heads == 0, query.columns, " columns of query cannot be cut into ",
                  shape.heads, " heads");
     const double rate = shape.dropout.rate;
@@ -93,13 +93,12 @@ void Rotary::check() const {
     check.require_matrix("values", values, values.rows, values.columns);
     check.require_vector(device::DType::i32, "positions", positions, values.rows);
     const std::size_t head_size = 2 * frequencies.size();
-    check.demand(head_size > 0, "there are no frequencies, one for each pair of channels of a head");
+    check.demand(head_size > 0, "frequencies is empty; it needs one value per pair of channels of a head");
     check.demand(values.columns % head_size == 0, values.columns,
-                 " columns of values cannot be cut into heads of ", head_size, ", twice the ",
-                 frequencies.size(), " frequencies");
+                 " columns of values cannot be cut into heads of ", head_size, " channels, two per frequency");
     for (std::size_t c = 0; c < frequencies.size(); ++c) {
         check.demand(frequencies[c] >= 0 && frequencies[c] <= 1, "frequencies[", c, "] is ", frequencies[c],
-                     ", not within 0 .. 1 radians a position");
+                     ", not within 0 .. 1 radians per position");
     }
 }
 

@@ -17,7 +17,7 @@ void FillNormal::check() const {
     const ShapeCheck check("fill_normal", output.dtype);
     check.require_matrix("output", output, output.rows, output.columns);
     check.demand(global_columns >= output.columns, "a slice of ", output.columns,
-                 " columns cannot come from a tensor of ", global_columns);
+                 " columns cannot come from a tensor of ", global_columns, " columns");
 }
 
 device::Cost FillNormal::cost() const {

@@ -9,10 +9,10 @@ namespace {
 std::size_t count_output_rows(const ShapeCheck& check, const device::ConstTensor& patches,
                               const device::ConstTensor& position_table) {
     const std::size_t positions = position_table.rows;
-    check.demand(positions > 1, "place_table has ", positions,
-                 " rows, but an image has a class token and at least one patch");
+    check.demand(positions > 1, "place_table needs at least 2 rows, for the class token and a patch, but has ",
+                 positions);
     check.demand(patches.rows % (positions - 1) == 0, patches.rows,
-                 " rows of patches cannot be cut into images of ", positions - 1);
+                 " rows of patches cannot be cut into images (patches per image: ", positions - 1, ")");
     return patches.rows / (positions - 1) * positions;
 }
 

@@ -44,7 +44,7 @@ void check_distinct(std::string_view name, const device::ConstTensor& indices, s
     std::vector<bool> is_used(end);
     for (std::size_t i = 0; i < elements.columns; ++i) {
         const auto index = static_cast<std::size_t>(elements[i]);
-        if (is_used[index]) throw BugError(cat(name, "[", i, "] is ", index, ", which an earlier one is too"));
+        if (is_used[index]) throw BugError(cat(name, "[", i, "] is ", index, ", as is an earlier element"));
         is_used[index] = true;
     }
 }
@@ -124,7 +124,7 @@ void check_segments(const ShapeCheck& check, std::span<const Segment> segments, 
         check.demand(segment.begin <= rows && segment.length <= rows - segment.begin, "a segment of ",
                      segment.length, " rows from row ", segment.begin, " does not fit into ", rows, " rows");
         check.demand(segment.begin >= end || segment.length == 0, "the segment from row ", segment.begin,
-                     " begins before the last one ends at row ", end);
+                     " begins before the previous segment ends at row ", end);
         end = std::max(end, segment.begin + segment.length);
     }
 }

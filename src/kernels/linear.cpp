@@ -57,7 +57,7 @@ void LinearBackwardInput::check() const {
     check_weight(check, "weight", weight, axes, grad_input.columns, grad_output.columns);
     if (!activation_input.is_present()) return;
     check.require_matrix("activated_from", activation_input, grad_input.rows, grad_input.columns);
-    check.demand(!accumulate, "a gradient that goes through an activation is not added to another one");
+    check.demand(!accumulate, "a gradient that passes an activation cannot be accumulated");
 }
 
 device::Cost LinearBackwardInput::cost() const {

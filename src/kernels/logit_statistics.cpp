@@ -6,7 +6,7 @@ namespace trireme::kernels {
 namespace {
 
 void check_smoothing(const ShapeCheck& check, double smoothing) {
-    check.demand(smoothing >= 0 && smoothing < 1, "a smoothing of ", smoothing, " is not in [0, 1)");
+    check.demand(smoothing >= 0 && smoothing < 1, "a label smoothing of ", smoothing, " is not in [0, 1)");
 }
 
 }  // namespace
@@ -14,7 +14,7 @@ void check_smoothing(const ShapeCheck& check, double smoothing) {
 void LogitStatistics::check() const {
     const ShapeCheck check("logit_statistics", logits.dtype);
     check.require_matrix("logits", logits, logits.rows, logits.columns);
-    check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
+    check.demand(logits.columns > 0, "logits has no columns, but every rank has part of the vocabulary");
     check.require_vector(device::DType::i32, "targets", targets, logits.rows);
     check.require_matrix(device::DType::f64, "statistics", statistics, logits.rows, logit_field::count);
 }
@@ -36,11 +36,11 @@ void MergeLogitStatistics::check() const {
     check.require_vector(device::DType::i32, "targets", targets, rows);
     check.demand(
         rows == 0 ? rank_statistics.rows == 0 : rank_statistics.rows > 0 && rank_statistics.rows % rows == 0,
-        "parts of ", rank_statistics.rows, " rows are not those of ranks that have ", rows, " rows each");
+        "parts has ", rank_statistics.rows, " rows, but needs ", rows, " of each rank");
     check.require_vector(device::DType::f64, "log_sums", log_sums, rows);
     check.require_vector(device::DType::f64, "losses", losses, rows);
     if (choices.is_present()) check.require_vector(device::DType::i32, "choices", choices, rows);
-    check.demand(columns > 0, "there is no vocabulary: it has no columns");
+    check.demand(columns > 0, "columns is 0, but a vocabulary has at least one token");
     check_smoothing(check, smoothing);
 }
 
@@ -61,7 +61,7 @@ NamedTensors MergeLogitStatistics::tensors() const {
 void LogitGradients::check() const {
     const ShapeCheck check("logit_gradients", logits.dtype);
     check.require_matrix("logits", logits, logits.rows, logits.columns);
-    check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
+    check.demand(logits.columns > 0, "logits has no columns, but every rank has part of the vocabulary");
     check.demand(first_column + logits.columns <= columns, logits.columns, " columns from column ",
                  first_column, " on do not fit into a vocabulary of ", columns);
     check.require_vector(device::DType::i32, "targets", targets, logits.rows);

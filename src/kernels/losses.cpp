@@ -10,11 +10,11 @@ namespace trireme::kernels {
 void CrossEntropy::check() const {
     const ShapeCheck check("cross_entropy", logits.dtype);
     check.require_matrix("logits", logits, logits.rows, logits.columns);
-    check.demand(logits.columns > 0, "there is no vocabulary: logits have no columns");
+    check.demand(logits.columns > 0, "logits has no columns, but a vocabulary has at least one token");
     check.require_vector(device::DType::i32, "targets", targets, logits.rows);
     check.require_vector(device::DType::f64, "losses", losses, logits.rows);
     if (choices.is_present()) check.require_vector(device::DType::i32, "choices", choices, logits.rows);
-    check.demand(smoothing >= 0 && smoothing < 1, "a smoothing of ", smoothing, " is not in [0, 1)");
+    check.demand(smoothing >= 0 && smoothing < 1, "a label smoothing of ", smoothing, " is not in [0, 1)");
 }
 
 device::Cost CrossEntropy::cost() const {

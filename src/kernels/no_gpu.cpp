@@ -21,7 +21,9 @@
 namespace trireme::kernels {
 namespace {
 
-[[noreturn]] void throw_no_gpu() { throw BugError("a program without CUDA has a stream on a GPU"); }
+[[noreturn]] void throw_no_gpu() {
+    throw BugError("a GPU kernel was launched by a program that was built without CUDA");
+}
 
 }  // namespace
 

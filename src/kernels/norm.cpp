@@ -10,7 +10,7 @@ void check_fused_sum(const ShapeCheck& check, const ResidualAdd& fused_sum, cons
     fused_sum.check();
     const bool is_input = fused_sum.output.data == input.data && fused_sum.output.rows == input.rows &&
                           fused_sum.output.columns == input.columns && fused_sum.output.stride == input.stride;
-    check.demand(is_input, "the sum that is made first is not the input");
+    check.demand(is_input, "the output of the fused sum is not the input of the norm");
 }
 
 // Returns the bytes that a norm reads and writes. If the norm computes its input as a fused sum, the bytes of

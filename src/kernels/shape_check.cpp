@@ -13,7 +13,7 @@ ShapeCheck::ShapeCheck(std::string_view operation, device::DType dtype, SourcePo
     : operation_(operation), dtype_(dtype), where_(where) {
     const bool is_floating =
         dtype == device::DType::f32 || dtype == device::DType::f64 || dtype == device::DType::bf16;
-    demand(is_floating, "is defined for f32 and f64, not for ", to_string(dtype));
+    demand(is_floating, "is defined for f32, f64 and bf16, not for ", to_string(dtype));
 }
 
 void ShapeCheck::require_matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
@@ -50,8 +50,8 @@ void ShapeCheck::require_contiguous(std::string_view name, const device::ConstTe
                                     std::size_t size) const {
     demand(tensor.dtype == dtype_ && tensor.size() == size, name, " has ", tensor.size(), " elements of ",
            to_string(tensor.dtype), ", not ", size, " of ", to_string(dtype_));
-    demand(tensor.is_contiguous(), name, " is not contiguous: ", tensor.columns, " columns lie ", tensor.stride,
-           " elements apart");
+    demand(tensor.is_contiguous(), name, " is not contiguous: its rows of ", tensor.columns, " columns lie ",
+           tensor.stride, " elements apart");
 }
 
 void ShapeCheck::require_same_shape(std::string_view name, const device::ConstTensor& tensor,

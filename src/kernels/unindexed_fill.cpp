@@ -15,8 +15,8 @@ std::vector<std::size_t> list_unindexed(const device::ConstTensor& indices, std:
 
 void check_mean_exists(const ShapeCheck& check, UnindexedFill unindexed_fill, std::size_t indexed_count,
                        std::size_t total_count) {
-    check.demand(unindexed_fill != UnindexedFill::mean || indexed_count > 0 || total_count == 0,
-                 "there is no mean of nothing for the other ", total_count);
+    check.demand(unindexed_fill != UnindexedFill::mean || indexed_count > 0 || total_count == 0, "none of ",
+                 total_count, " rows or columns is indexed, so they cannot be filled with the mean");
 }
 
 bool writes_unindexed(UnindexedFill unindexed_fill, bool accumulate) {

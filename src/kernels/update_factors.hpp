@@ -54,7 +54,7 @@ Factors find_common_factors(std::span<const Op> ops) {
     const Factors factors(ops.front());
     for (Op op : ops) {
         op.weight_decay = ops.front().weight_decay;
-        if (!(Factors(op) == factors)) throw BugError("updates with different factors were begun as one");
+        if (!(Factors(op) == factors)) throw BugError("updates that run in one launch have different factors");
     }
     return factors;
 }

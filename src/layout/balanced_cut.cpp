@@ -4,6 +4,7 @@
 
 #include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/best_cut.hpp"
 
 namespace trireme::layout {
@@ -108,9 +109,11 @@ private:
     const std::size_t stages = rules.stages.size();
     const auto count_bytes = [&](std::size_t stage, Range run) { return costs.count_bytes(stage, run); };
     const double min_bytes = find_best_cut(layers, stages, count_bytes, maximum).cost;
-    throw ConfigError(cat("no cut of ", layers, " layers into ", stages, " stages keeps each within ",
-                          rules.memory_limit, " bytes: the best needs ", static_cast<std::size_t>(min_bytes),
-                          "; raise --memory-limit, or use more stages, smaller micro-batches or --recompute"));
+    throw ConfigError(cat("no cut of ", layers, " layers into ", format_count(stages, "stage"),
+                          " keeps every stage within ", rules.memory_limit,
+                          " bytes, its part of --memory-limit: the best cut needs ",
+                          static_cast<std::size_t>(min_bytes),
+                          " bytes; raise the limit, or use more stages, smaller micro-batches or --recompute"));
 }
 
 }  // namespace

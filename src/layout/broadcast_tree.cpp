@@ -12,7 +12,8 @@ namespace {
 
 std::size_t find_position(const std::vector<int>& ranks, int rank) {
     const auto at = std::ranges::find(ranks, rank);
-    if (at == ranks.end()) throw BugError(cat("rank ", rank, " is not in a broadcast tree of ", ranks.size()));
+    if (at == ranks.end())
+        throw BugError(cat("rank ", rank, " is not among the ", ranks.size(), " ranks of a broadcast tree"));
     return static_cast<std::size_t>(at - ranks.begin());
 }
 

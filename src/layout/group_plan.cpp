@@ -38,8 +38,8 @@ std::vector<GroupLevel> make_group_levels(const std::vector<LinkLevel>& links, i
         const int group_ranks = level.ranks == 0 ? ranks : std::min(level.ranks, ranks);
         if (group_ranks == ranks_per_group) continue;
         if (ranks % group_ranks != 0 || group_ranks % ranks_per_group != 0) {
-            throw ConfigError(cat("links join groups of ", group_ranks, " ranks, and ", ranks,
-                                  " ranks are not a whole number of groups; use a multiple of ", group_ranks,
+            throw ConfigError(cat("the links of the profile join groups of ", group_ranks, " ranks, but ",
+                                  ranks, " ranks do not form whole groups; use a multiple of ", group_ranks,
                                   " ranks"));
         }
         levels.push_back({.subgroups = group_ranks / ranks_per_group,

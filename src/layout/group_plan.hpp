@@ -1,5 +1,5 @@
-// The best assignments of runs of consecutive layers to a group of linked ranks, e.g. a node: a table of
-// PipeDream's planner: see pipedream.hpp.
+// The best assignments of runs of consecutive layers to a group of linked ranks, e.g. a node. They are a table
+// of PipeDream's planner: see pipedream.hpp.
 #pragma once
 
 #include <compare>

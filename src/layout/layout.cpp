@@ -69,10 +69,10 @@ std::string replica_to_string(const ReplicaLayout& replica) {
 Layout make_grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts) {
     const auto stages = static_cast<std::size_t>(grid.pipe) * static_cast<std::size_t>(grid.chunks);
     if (cuts.size() != stages) {
-        throw BugError(cat("a grid of ", stages, " stages was given the layers of ", cuts.size()));
+        throw BugError(cat("a grid of ", stages, " stages was given layers for ", cuts.size(), " stages"));
     }
     if (grid.placement == ChunkPlacement::v_shaped && grid.chunks != 2) {
-        throw BugError(cat("a V has 2 stages on each rank and was given ", grid.chunks));
+        throw BugError(cat("a V-shaped grid has 2 stages per rank, not ", grid.chunks));
     }
     Layout layout;
     for (int s = 0; s < grid.pipe * grid.chunks; ++s) {

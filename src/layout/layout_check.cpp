@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
 
 namespace trireme::layout {
@@ -28,8 +29,8 @@ void check_first_layer(const Layout& layout, std::size_t stage, std::size_t expe
 
 void check_layers(const Layout& layout, std::size_t layers, const std::string& place) {
     if (layout.layers != layers) {
-        throw ConfigError(cat(place, " is for a model of ", layout.layers, " layers and this one has ", layers,
-                              " (halves of blocks count one each); use a layout made for this model"));
+        throw ConfigError(cat(place, " is for a model of ", layout.layers, " layers, but this model has ",
+                              layers, " (each half of a block is one layer); use a layout for this model"));
     }
     if (layout.stages.empty()) throw ConfigError(cat(place, " has no stage; name at least one"));
     std::size_t next_layer = 0;  // first layer after the stages that have been checked
@@ -37,7 +38,7 @@ void check_layers(const Layout& layout, std::size_t layers, const std::string& p
         const Range stage_layers = layout.stages[s].layers;
         if (stage_layers.count == 0) {
             throw ConfigError(
-                cat("stage ", s, " of ", place, " has no layer; give it at least one, or leave it out"));
+                cat("stage ", s, " of ", place, " has no layer; give it at least one, or remove the stage"));
         }
         check_first_layer(layout, s, next_layer, place);
         next_layer = stage_layers.end();
@@ -49,23 +50,24 @@ void check_layers(const Layout& layout, std::size_t layers, const std::string& p
     }
     if (next_layer > layers) {
         throw ConfigError(cat("stage ", last_stage, " of ", place, " ends with layer ", next_layer - 1,
-                              " and the model has ", layers, ", 0-", layers - 1, "; let it end with layer ",
-                              layers - 1));
+                              ", but the last layer of the model is ", layers - 1,
+                              "; let the stage end with layer ", layers - 1));
     }
 }
 
 void check_ranks_and_shares(const ReplicaLayout& replica, const std::string& replica_name) {
     if (replica.ranks.empty())
-        throw ConfigError(cat(replica_name, " has no rank; give it at least one, or leave it out"));
+        throw ConfigError(cat(replica_name, " has no rank; give it at least one, or remove the replica"));
     if (replica.shares.size() != replica.ranks.size()) {
-        throw ConfigError(cat(replica_name, " has ", replica.ranks.size(), " ranks and ", replica.shares.size(),
-                              " shares; give each of its ranks one share"));
+        throw ConfigError(cat(replica_name, " has ", format_count(replica.ranks.size(), "rank"), " but ",
+                              format_count(replica.shares.size(), "share"),
+                              "; give each of its ranks one share"));
     }
     const auto zero_share = std::ranges::find(replica.shares, 0U);
     if (zero_share == replica.shares.end()) return;
     throw ConfigError(cat(replica_name, " gives rank ",
                           replica.ranks[static_cast<std::size_t>(zero_share - replica.shares.begin())],
-                          " a share of 0; make it at least 1, or leave the rank out"));
+                          " a share of 0; make the share at least 1, or remove the rank"));
 }
 
 void check_replicas(const Layout& layout, const std::string& place) {
@@ -79,7 +81,7 @@ void check_replicas(const Layout& layout, const std::string& place) {
             const std::string replica_name = cat("replica ", r, " of stage ", s, " of ", place);
             check_ranks_and_shares(replicas[r], replica_name);
             if (replicas[r].turns == 0)
-                throw ConfigError(cat(replica_name, " takes no turn; let it take at least 1, or leave it out"));
+                throw ConfigError(cat(replica_name, " has 0 turns; give it at least 1, or remove the replica"));
         }
     }
 }
@@ -104,10 +106,10 @@ public:
         Assignment& assignment = find_assignment(rank);
         if (assignment.is_working) {
             throw ConfigError(cat("rank ", rank, " is both idle and in replica ", assignment.replica,
-                                  " of stage ", assignment.stage, " of ", place_, "; name it in one of them"));
+                                  " of stage ", assignment.stage, " of ", place_, "; name it only once"));
         }
         if (assignment.is_idle)
-            throw ConfigError(cat("rank ", rank, " is idle twice in ", place_, "; name it once"));
+            throw ConfigError(cat(place_, " lists rank ", rank, " as idle twice; list it once"));
         assignment.is_idle = true;
     }
 
@@ -120,11 +122,10 @@ public:
         if (unnamed_ranks.empty()) return;
         const std::size_t named_count = assignments_.size() - unnamed_ranks.size();
         const bool are_last_ranks = static_cast<std::size_t>(unnamed_ranks.front()) == named_count;
-        throw ConfigError(cat(ranks_to_string(unnamed_ranks), " of ", assignments_.size(),
-                              unnamed_ranks.size() == 1 ? " is" : " are", " nowhere in ", place_,
-                              are_last_ranks
-                                  ? cat("; use every rank, call these idle, or start ", named_count, " ranks")
-                                  : "; use every rank, or call these idle"));
+        throw ConfigError(
+            cat(place_, " does not name ", ranks_to_string(unnamed_ranks), " of ", assignments_.size(),
+                "; add every rank to a replica or to \"idle\"",
+                are_last_ranks ? cat(", or start only ", format_count(named_count, "rank")) : ""));
     }
 
 private:
@@ -137,8 +138,8 @@ private:
 
     Assignment& find_assignment(int rank) {
         if (rank < 0 || static_cast<std::size_t>(rank) >= assignments_.size()) {
-            throw ConfigError(cat(place_, " names rank ", rank, " and there are ", assignments_.size(),
-                                  " ranks, 0-", assignments_.size() - 1, "; use other ranks or start more"));
+            throw ConfigError(cat(place_, " names rank ", rank, ", but the job has ranks 0 to ",
+                                  assignments_.size() - 1, "; name only these ranks, or start more"));
         }
         return assignments_[static_cast<std::size_t>(rank)];
     }
@@ -161,7 +162,7 @@ private:
         throw ConfigError(cat("rank ", rank, " is in two stages of ", place_, ": with ",
                               ranks_to_string(find_ranks(first)), " in stage ", first.stage, ", and with ",
                               ranks_to_string(find_ranks(second)), " in stage ", second.stage,
-                              "; name it in one of them, or the same ranks in the same order in both"));
+                              "; name it in one stage, or give both stages the same ranks in the same order"));
     }
 
     const Layout& layout_;

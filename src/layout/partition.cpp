@@ -10,6 +10,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/shares.hpp"
 
 namespace trireme::layout {
@@ -93,8 +94,9 @@ Cuts cut_by_type(const std::vector<Item>& items, std::size_t stages) {
     }
     if (stages > blocks.size()) {
         throw ConfigError(cat("--partition type cannot give each of ", stages,
-                              " stages a block, for the model has ", blocks.size(), "; use at most ",
-                              blocks.size(), " stages or --partition uniform"));
+                              " stages a block, because the model has only ",
+                              format_count(blocks.size(), "block"), "; use at most ",
+                              format_count(blocks.size(), "stage"), " or --partition uniform"));
     }
     Cuts cuts;
     std::size_t begin = 0;
@@ -125,8 +127,9 @@ std::optional<Cuts> parse_numbers(std::string_view text) {
 Cuts check_listed_cuts(const std::vector<Item>& items, std::size_t stages, const std::string& partition,
                        const Cuts& cuts) {
     if (cuts.size() != stages) {
-        throw ConfigError(cat("--partition ", partition, " names ", cuts.size(), " stages and there are ",
-                              stages, "; name the items of each stage, ", items.size(), " in all"));
+        throw ConfigError(cat("--partition ", partition, " is for ", format_count(cuts.size(), "stage"),
+                              ", but the layout has ", stages, "; give the number of items of each stage, ",
+                              items.size(), " in total"));
     }
     if (const auto empty_stage = std::ranges::find(cuts, 0U); empty_stage != cuts.end()) {
         throw ConfigError(cat("--partition ", partition, " gives stage ", empty_stage - cuts.begin(),
@@ -134,8 +137,9 @@ Cuts check_listed_cuts(const std::vector<Item>& items, std::size_t stages, const
     }
     const std::size_t sum = std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
     if (sum != items.size()) {
-        throw ConfigError(cat("--partition ", partition, " gives away ", sum, " items and the model has ",
-                              items.size(), " (embedding, blocks and head); make the sum ", items.size()));
+        throw ConfigError(cat("--partition ", partition, " assigns ", sum,
+                              " items to stages, but the model has ", items.size(),
+                              " (embedding, blocks and head); make the sum ", items.size()));
     }
     return cuts;
 }
@@ -146,10 +150,10 @@ Cuts find_cuts(const std::vector<Item>& items, std::size_t stages, const std::st
     if (partition == "type") return cut_by_type(items, stages);
     if (const auto cuts = parse_numbers(partition)) return check_listed_cuts(items, stages, partition, *cuts);
     const std::array<std::string, 5> known_partitions{"uniform", "parameters", "type", "measured", "pipedream"};
-    throw ConfigError(cat(
-        "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "
-        "4,3,3,4, and not \"",
-        partition, "\"", suggest_word(partition, known_partitions)));
+    throw ConfigError(
+        cat("--partition takes uniform, parameters, type, measured, pipedream or the number of items of each "
+            "stage, such as 4,3,3,4, not ",
+            quote_text(partition), suggest_word(partition, known_partitions)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::layout {
 namespace {
@@ -109,9 +110,11 @@ private:
     }
 
     [[noreturn]] void throw_limit_exceeded() const {
-        throw ConfigError(cat("no way to share ", task_.loads.layers(), " layers among ", task_.rules.ranks,
-                              " ranks keeps each within ", task_.rules.memory_limit,
-                              " bytes; raise --memory-limit, or use more ranks, smaller micro-batches or "
+        throw ConfigError(cat("--partition pipedream finds no way to divide ", task_.loads.layers(),
+                              " layers among ",
+                              format_count(static_cast<std::size_t>(task_.rules.ranks), "rank"),
+                              " that keeps every rank within --memory-limit (", task_.rules.memory_limit,
+                              " bytes); raise the limit, or use more ranks, smaller micro-batches or "
                               "--recompute full"));
     }
 
@@ -123,8 +126,8 @@ private:
 
 PipedreamPlan plan_pipedream_layout(const std::vector<LayerLoad>& layers, const PipedreamRules& rules) {
     if (rules.ranks > max_ranks) {
-        throw ConfigError(cat("--partition pipedream shares layers among up to ", max_ranks, " ranks, not ",
-                              rules.ranks, "; use a grid, or a layout file"));
+        throw ConfigError(cat("--partition pipedream divides layers among at most ", max_ranks, " ranks, not ",
+                              rules.ranks, "; use another --partition, or --layout FILE"));
     }
     const SharingTask task{
         .loads = RunLoads(layers), .rules = rules, .levels = make_group_levels(rules.links, rules.ranks)};

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::layout {
 namespace {
@@ -16,13 +17,13 @@ std::string join_numbers(std::span<const std::size_t> numbers) {
 
 void check_shares(std::size_t count, std::span<const std::size_t> weights, const std::string& what) {
     if (std::ranges::count(weights, 0U) > 0) {
-        throw ConfigError(cat(what, " cannot be cut by the shares ", join_numbers(weights),
-                              "; make every share at least 1, or omit the rank whose share is 0"));
+        throw ConfigError(cat(what, " cannot be divided by the shares ", join_numbers(weights),
+                              "; make every share at least 1, or remove the rank whose share is 0"));
     }
     if (count < weights.size()) {
-        throw ConfigError(cat(count, " ", what, " cannot be shared by ", weights.size(),
-                              " ranks; each needs at least one: use --tensor ", count,
-                              " or less, or replicas of at most ", count, " ranks"));
+        throw ConfigError(cat("a replica of ", weights.size(), " ranks needs at least ", weights.size(), " ",
+                              what, ", but the model has ", count, "; use --tensor ", count,
+                              " or less, or replicas of at most ", format_count(count, "rank")));
     }
 }
 

@@ -67,7 +67,7 @@ int find_team(const std::vector<Team>& teams, const Layout& layout, int stage, i
     const auto team = std::ranges::find(teams, ranks, &Team::ranks);
     if (team == teams.end()) {
         throw BugError(
-            cat("replica ", replica, " of stage ", stage, " is none of the ", teams.size(), " teams"));
+            cat("replica ", replica, " of stage ", stage, " belongs to none of the ", teams.size(), " teams"));
     }
     return static_cast<int>(team - teams.begin());
 }

@@ -38,8 +38,8 @@ void BoxMemory::for_each_held_part(const std::string& tensor, const layout::Box&
         }
     }
     if (held_elements == box.size()) return;
-    throw BugError(cat("a move needs ", box.size(), " elements of ", tensor, " on a rank that has ",
-                       held_elements, " of them"));
+    throw BugError(cat("a move needs ", box.size(), " elements of ", tensor, ", but this rank holds only ",
+                       held_elements));
 }
 
 void BoxMemory::read(const std::string& tensor, const layout::Box& box, device::Tensor destination) const {

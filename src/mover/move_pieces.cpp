@@ -72,8 +72,9 @@ std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& b
         MovePiece piece = make_move_piece(std::move(merged_piece), rank_offset);
         if (piece.after.empty()) continue;
         if (piece.before.empty()) {
-            throw BugError(cat("rank ", piece.after.front(), " is to hold rows from ", piece.box.rows.begin,
-                               " of ", after[piece.tensor].name, ", and no rank has them"));
+            throw BugError(cat("rank ", piece.after.front(), " should hold ", after[piece.tensor].name,
+                               " from row ", piece.box.rows.begin,
+                               " on after a move, but no rank holds these elements before"));
         }
         pieces.push_back(std::move(piece));
     }

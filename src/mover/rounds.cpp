@@ -8,7 +8,8 @@
 namespace trireme::mover {
 
 Rounds::Rounds(std::size_t max_elements) : max_elements_(max_elements) {
-    if (max_elements_ == 0) throw BugError("a move whose rounds hold nothing");
+    if (max_elements_ == 0)
+        throw BugError("the rounds of a move have room for 0 elements; at least 1 is needed");
 }
 
 void Rounds::add(const Transfer& transfer) {

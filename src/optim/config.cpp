@@ -41,7 +41,7 @@ double compute_decay(const OptimizerConfig& config, std::size_t step, std::size_
 
 void check_optimizer(const OptimizerConfig& config) {
     require(config.rate > 0, "--lr", config.rate, "(0, infinity)");
-    const std::string rates = cat("[0, ", config.rate, "], the highest being --lr");
+    const std::string rates = cat("[0, ", config.rate, "], whose upper end is --lr");
     require(config.min_rate >= 0 && config.min_rate <= config.rate, "--min-lr", config.min_rate, rates);
     require(config.weight_decay >= 0, "--weight-decay", config.weight_decay, "[0, infinity)");
     require(config.beta1 >= 0 && config.beta1 < 1, "--beta1", config.beta1, "[0, 1)");

@@ -129,7 +129,7 @@ double Engine::compute_executed_fraction() const {
 
 // "2RECV_B0, instruction 7 of 20"
 std::string Engine::State::describe_position() const {
-    if (position == program->size()) return "the end of its program, where messages are still on their way";
+    if (position == program->size()) return "the end of its program, with unfinished sends";
     return cat(to_string((*program)[position]), ", instruction ", position + 1, " of ", program->size());
 }
 
@@ -274,8 +274,9 @@ void Engine::State::wait(const PendingMessage& message) {
     } catch (const comm::MessageMismatch& mismatch) {
         const schedule::Instruction sent_instruction =
             find_send(mismatch.arrived, message.instruction, max_microbatches_in_flight(context));
-        throw BugError(cat("rank ", context.rank, " posted ", to_string(message.instruction), " and got what ",
-                           to_string(sent_instruction), " sent: ", mismatch.what()));
+        throw BugError(cat("rank ", context.rank, " posted ", to_string(message.instruction),
+                           " but received the message of ", to_string(sent_instruction), ": ",
+                           mismatch.what()));
     } catch (const ResourceError& error) {  // a stall or an MPI error
         throw ResourceError(cat("at ", describe_position(), ": ", error.what()));
     }

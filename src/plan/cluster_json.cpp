@@ -26,7 +26,7 @@ void require_only_keys(const JsonNode& node, std::span<const char* const> keys) 
 
 double parse_positive(const JsonNode& node, const char* unit) {
     const double value = node.number();
-    if (value <= 0) node.refuse(cat("above 0, in ", unit));
+    if (value <= 0) node.refuse(cat("above 0 (", unit, ")"));
     return value;
 }
 
@@ -43,7 +43,7 @@ DeviceClock parse_clock(const JsonNode& node) {
     const std::array<std::string, 2> watt_keys{"idle", "busy"};
     watts.require_keys(watt_keys);
     return {.mhz = parse_positive(node.at("mhz"), "MHz"),
-            .speed = parse_positive(node.at("speed"), "parts of the highest clock's"),
+            .speed = parse_positive(node.at("speed"), "fraction of the speed of the highest clock"),
             .idle_watts = watts.at("idle").number(),
             .busy_watts = watts.at("busy").number()};
 }
@@ -53,10 +53,11 @@ std::vector<DeviceClock> parse_clocks(const JsonNode& node) {
     for (const JsonNode& item : node.items()) {
         clocks.push_back(parse_clock(item));
         const JsonNode speed = item.at("speed");
-        if (clocks.size() == 1 && clocks.front().speed != 1) speed.refuse("1, for the highest clock is first");
+        if (clocks.size() == 1 && clocks.front().speed != 1)
+            speed.refuse("1, because the first clock is the highest");
         if (clocks.size() == 1) continue;
         if (clocks.back().speed >= clocks[clocks.size() - 2].speed)
-            speed.refuse("below that of the clock before");
+            speed.refuse("below the speed of the previous clock");
     }
     if (clocks.empty()) node.refuse("a list of at least one clock");
     return clocks;
@@ -70,10 +71,10 @@ ClusterDevice parse_device(const JsonNode& node) {
     const JsonNode flops = node.at("flops");
     require_only_keys(flops, dtypes);
     for (const char* const dtype : dtypes) {
-        if (flops.has(dtype)) device.flops[dtype] = parse_positive(flops.at(dtype), "flops a second");
+        if (flops.has(dtype)) device.flops[dtype] = parse_positive(flops.at(dtype), "flops per second");
     }
-    if (device.flops.empty()) flops.refuse("the rates of some kinds of numbers, such as f32");
-    device.bandwidth = parse_positive(node.at("bandwidth"), "bytes a second");
+    if (device.flops.empty()) flops.refuse("an object with the rate of at least one data type, such as f32");
+    device.bandwidth = parse_positive(node.at("bandwidth"), "bytes per second");
     device.memory = static_cast<std::size_t>(parse_positive(node.at("memory"), "bytes"));
     device.launch = node.at("launch").number();
     if (node.has("clocks")) device.clocks = parse_clocks(node.at("clocks"));
@@ -82,7 +83,7 @@ ClusterDevice parse_device(const JsonNode& node) {
 
 layout::Link parse_link(const JsonNode& node) {
     return layout::Link{.latency = node.at("latency").number(),
-                        .bandwidth = parse_positive(node.at("bandwidth"), "bytes a second")};
+                        .bandwidth = parse_positive(node.at("bandwidth"), "bytes per second")};
 }
 
 // True if the JSON object `node` has `key`, the key of the link that joins `endpoint_count` devices or nodes.
@@ -91,8 +92,8 @@ layout::Link parse_link(const JsonNode& node) {
 bool has_link(const JsonNode& node, const char* key, std::size_t endpoint_count, const char* endpoint_name) {
     if (node.has(key)) return true;
     if (endpoint_count > 1)
-        node.refuse(cat("a cluster that says what joins its ", endpoint_count, ' ', endpoint_name, ", as \"",
-                        key, '"'));
+        node.refuse(
+            cat("an object with \"", key, "\", the link between the ", endpoint_count, ' ', endpoint_name));
     return false;
 }
 
@@ -213,7 +214,8 @@ void check_latencies(const JsonNode& root, const Cluster& cluster) {
     if (!cluster.between) return;
     for (const NodeGroup& group : cluster.groups) {
         if (!group.inside || group.inside->latency <= cluster.between->latency) continue;
-        root.at("between").at("latency").refuse(cat("at least that inside a node, ", group.inside->latency));
+        root.at("between").at("latency").refuse(
+            cat("at least the latency inside a node, ", group.inside->latency, " s"));
     }
 }
 
@@ -229,7 +231,7 @@ Cluster parse_cluster(std::string_view text, const std::string& file_name) {
                     .sources = parse_all_sources(root)};
     if (cluster.count_devices() > max_devices) {
         const JsonNode count_node = root.has("groups") ? root.at("groups") : root.at("nodes");
-        count_node.refuse(cat("so few that there are no more than ", max_devices, " devices"));
+        count_node.refuse(cat("limited to at most ", max_devices, " devices in total"));
     }
     read_network(root, cluster);
     check_latencies(root, cluster);

@@ -24,7 +24,7 @@ std::string read_text(const JsonNode& node, const char* key) {
 std::map<std::string, double> parse_terms(const nlohmann::json& line, const JsonNode& node) {
     std::map<std::string, double> terms;
     if (!node.has("terms")) return terms;
-    if (!line.at("terms").is_object()) node.at("terms").refuse("an object of numbers");
+    if (!line.at("terms").is_object()) node.at("terms").refuse("an object whose values are numbers");
     const JsonNode terms_node = node.at("terms");
     for (const auto& [name, value] : line.at("terms").items())
         terms[name] = terms_node.at(name.c_str()).number();
@@ -47,7 +47,7 @@ std::vector<double> parse_fractions(const JsonNode& node) {
     std::vector<double> fractions;
     for (const JsonNode& fraction : node.items()) {
         fractions.push_back(fraction.number());
-        if (fractions.back() >= 1) fraction.refuse("a part: at least 0, and less than 1");
+        if (fractions.back() >= 1) fraction.refuse("a fraction: at least 0 and less than 1");
     }
     return fractions;
 }
@@ -63,7 +63,8 @@ std::vector<layout::Migration> parse_migrations(const JsonNode& node) {
             layout::Migration{.from = read_rank(each, "from"), .to = read_rank(each, "to"), .fractions = {}});
         const std::vector<double> fractions = parse_fractions(each.at("parts"));
         if (fractions.size() != layout::block_matmul_count)
-            each.at("parts").refuse("four parts: of attention's first and last product, and of the MLP's");
+            each.at("parts").refuse(
+                "a list of four fractions: of the first and last matmul of attention, and of those of the MLP");
         std::ranges::copy(fractions, migration.fractions.begin());
     }
     return migrations;
@@ -124,9 +125,9 @@ std::vector<Decision> parse_decisions(std::string_view text, const std::string& 
         std::optional<Decision> decision = parse_decision(line, cat(file, ", line ", line_number));
         if (!decision) continue;
         if (!decisions.empty() && decision->step <= decisions.back().step) {
-            throw ConfigError(cat(file, ", line ", line_number, " is of step ", decision->step,
-                                  ", and the one before it of step ", decisions.back().step,
-                                  "; a plan changes at most once after a step, and steps must increase"));
+            throw ConfigError(cat(file, ", line ", line_number, " has step ", decision->step,
+                                  ", but the decision before it has step ", decisions.back().step,
+                                  "; steps must increase from line to line"));
         }
         decisions.push_back(*std::move(decision));
     }

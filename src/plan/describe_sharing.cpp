@@ -47,7 +47,7 @@ std::vector<std::string> describe_sharing(const Decision& decision) {
         sentences.push_back(
             cat(layout::ranks_to_string({offloaded_work.helpers.begin(), offloaded_work.helpers.end()}),
                 " compute", offloaded_work.helpers.size() > 1 ? " " : "s ",
-                format_percent(offloaded_work.fraction), " of rank ", owner, "'s products"));
+                format_percent(offloaded_work.fraction), " of rank ", owner, "'s matmuls"));
     }
     return sentences;
 }

@@ -55,7 +55,8 @@ std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::P
         for (const int rank : team.ranks) {
             if (find_program(rank) == first_program) continue;
             throw ConfigError(cat(place, " gives rank ", team.ranks.front(), " and rank ", rank,
-                                  " unlike programs, but they hold a replica together; give both the same"));
+                                  " different programs, but they hold a replica together; give both ranks the "
+                                  "same program"));
         }
     }
     return team_programs;
@@ -71,13 +72,13 @@ void check_step_distances(const schedule::Phases& programs, const schedule::Pipe
             for (const schedule::Instruction& instruction : program) {
                 const int steps_ahead = instruction.microbatch / shape.microbatches;
                 if (steps_ahead <= max_step_distance && instruction.age <= max_step_distance) continue;
+                const auto microbatches = static_cast<std::uint64_t>(shape.microbatches);
                 throw ConfigError(cat(to_string(instruction), " of ", place,
                                       steps_ahead > max_step_distance
-                                          ? cat(" is of ", steps_ahead, " steps later")
-                                          : cat(" uses weights of ", instruction.age, " updates ago"),
-                                      ", where a step has ", shape.microbatches,
-                                      shape.microbatches == 1 ? " micro-batch" : " micro-batches",
-                                      "; programs may go ", max_step_distance, " steps ahead or back"));
+                                          ? cat(" is ", steps_ahead, " steps ahead, because a step has ",
+                                                format_count(microbatches, "micro-batch"))
+                                          : cat(" uses the weights of ", instruction.age, " updates ago"),
+                                      "; at most ", max_step_distance, " are allowed"));
             }
         }
     }
@@ -108,7 +109,7 @@ public:
         };
         const auto describe_missing = [&](schedule::Op op) {
             return cat("has no ", name_instruction(op), " among its ", format_count(program_.size(), "cell"),
-                       "; add it");
+                       "; add ", name_instruction(op));
         };
         const std::size_t forward_cell = find_cell(schedule::Op::forward);
         const std::size_t backward_cell =
@@ -156,9 +157,9 @@ schedule::Phases order_by_team(const schedule::Phases& programs, const std::vect
     const std::size_t rank_count = list_working_ranks(teams).size();
     if (file_programs.size() != teams.size() && file_programs.size() != rank_count) {
         const std::string rank_count_text = rank_count == teams.size() ? "" : cat(" on ", rank_count, " ranks");
-        throw ConfigError(cat(place, " holds ", file_programs.size(),
-                              file_programs.size() == 1 ? " program" : " programs", ", but the layout has ",
-                              teams.size(), " teams", rank_count_text, "; write one line for each ",
+        throw ConfigError(cat(place, " holds ", format_count(file_programs.size(), "program"),
+                              ", but the layout has ", format_count(teams.size(), "team"), rank_count_text,
+                              "; write one line for each ",
                               rank_count_text.empty() ? "team" : "team, or for each rank"));
     }
     if (file_programs.size() != rank_count) {

@@ -41,17 +41,18 @@ void JsonNode::refuse(std::string_view requirement) const {
 void JsonNode::require_keys(std::span<const std::string> needed, std::span<const std::string> optional) const {
     std::vector<std::string> all_keys(needed.begin(), needed.end());
     all_keys.insert(all_keys.end(), optional.begin(), optional.end());
-    if (!value_->is_object()) refuse(cat("an object with ", join_keys(all_keys)));
+    if (!value_->is_object()) refuse(cat("an object with the keys ", join_keys(all_keys)));
     for (const auto& [key, value] : value_->items()) {
         if (is_among(key, all_keys)) continue;
         const std::string suggestion = suggest_word(key, all_keys);
-        throw ConfigError(cat(describe_location(), " has an unknown key ", format_value(key),
-                              suggestion.empty() ? cat("; its keys are ", join_keys(all_keys)) : suggestion));
+        throw ConfigError(
+            cat(describe_location(), " has an unknown key ", format_value(key),
+                suggestion.empty() ? cat("; the known keys are ", join_keys(all_keys)) : suggestion));
     }
     for (const std::string& key : needed) {
         if (!value_->contains(key)) {
             throw ConfigError(
-                cat(describe_location(), " has no \"", key, "\"; its keys are ", join_keys(all_keys)));
+                cat(describe_location(), " has no \"", key, "\"; the known keys are ", join_keys(all_keys)));
         }
     }
 }
@@ -84,7 +85,7 @@ double JsonNode::number() const {
 }
 
 std::string JsonNode::text() const {
-    if (!value_->is_string()) refuse("a text");
+    if (!value_->is_string()) refuse("a string");
     return value_->get<std::string>();
 }
 

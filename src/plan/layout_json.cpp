@@ -22,7 +22,7 @@ std::vector<Number> parse_numbers(const JsonNode& node) {
 layout::Range parse_layers(const JsonNode& node) {
     const std::vector<std::size_t> ends = parse_numbers<std::size_t>(node);
     if (ends.size() != 2 || ends[1] < ends[0]) {
-        node.refuse("the first layer and the one after the last, such as [0, 8]");
+        node.refuse("a list of the first layer and the layer after the last, such as [0, 8]");
     }
     return {.begin = ends[0], .count = ends[1] - ends[0]};
 }

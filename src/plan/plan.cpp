@@ -6,6 +6,7 @@
 
 #include "plan/file_programs.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/shares.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
@@ -159,7 +160,7 @@ void check_updates_are_adjacent(const schedule::Phases& phases, const std::strin
             if (later_step == program.end()) continue;
             throw ConfigError(cat(place, " has ", to_string(*first_other), " between ", to_string(*first_step),
                                   " and ", to_string(*later_step),
-                                  "; put all updates of a step next to each other"));
+                                  "; put all STEPs of a step next to each other"));
         }
     }
 }
@@ -263,8 +264,9 @@ std::vector<Recompute> expand_recompute_option(const PlanWish& wish) {
     if (wish.recompute.empty()) return std::vector<Recompute>(stages, Recompute::none);
     if (wish.recompute.size() == 1) return std::vector<Recompute>(stages, wish.recompute.front());
     if (wish.recompute.size() == stages) return wish.recompute;
-    throw ConfigError(cat("--recompute names ", wish.recompute.size(), " ways, but the layout has ", stages,
-                          stages == 1 ? " stage" : " stages", "; name one for all stages, or one for each"));
+    throw ConfigError(cat("--recompute has ", wish.recompute.size(), " values, but the layout has ",
+                          format_count(stages, "stage"),
+                          "; give one value for all stages, or one value per stage"));
 }
 
 }  // namespace
@@ -282,10 +284,10 @@ std::string find_shape_obstacle(const PlanWish& wish, const std::vector<layout::
         return cat("--microbatches ", microbatches, " cannot be used; it must be from 1 to ", max_allowed);
     if (!is_regular || !has_chunks(wish.layout, teams)) return {};
     if (!wish.is_per_replica && microbatches % pipelines != 0)
-        return cat("--microbatches ", microbatches, " does not divide among the ", pipelines,
-                   " replicas of a layout with several stages on a rank; use a multiple of ", pipelines);
+        return cat("--microbatches ", microbatches, " cannot be divided evenly among the ", pipelines,
+                   " replicas of a layout with several stages per rank; use a multiple of ", pipelines);
     if (!has_even_turns(wish.layout))
-        return "replicas of a layout with several stages on a rank must have equal numbers of turns; omit "
+        return "replicas of a layout with several stages per rank must have equal numbers of turns; omit "
                "\"turns\"";
     return {};
 }

@@ -67,7 +67,7 @@ LayerProfile parse_layer(const JsonNode& node, std::size_t layer_count) {
     const std::array<std::string, 4> needed{"name", "measured", "seconds", "bytes"};
     node.require_keys(needed);
     LayerProfile layer{.name = node.at("name").text(), .measured = node.at("measured").whole_number()};
-    if (layer.measured >= layer_count) node.at("measured").refuse(cat("a layer, from 0 to ", layer_count - 1));
+    if (layer.measured >= layer_count) node.at("measured").refuse(cat("a layer from 0 to ", layer_count - 1));
     const JsonNode seconds = node.at("seconds");
     seconds.require_keys(list_names(layer_seconds_fields));
     for (const auto& [name, field] : layer_seconds_fields) layer.*field = seconds.at(name).number();
@@ -80,7 +80,7 @@ LayerProfile parse_layer(const JsonNode& node, std::size_t layer_count) {
 std::array<std::size_t, 3> parse_matmul(const JsonNode& node) {
     std::array<std::size_t, 3> matmul{};
     const std::vector<JsonNode> extents = node.items();
-    if (extents.size() != matmul.size()) node.refuse("rows, columns and depth");
+    if (extents.size() != matmul.size()) node.refuse("a list of rows, columns and depth");
     for (std::size_t e = 0; e < matmul.size(); ++e) {
         matmul[e] = extents[e].bytes();
         if (matmul[e] == 0) extents[e].refuse("at least 1");
@@ -110,15 +110,16 @@ layout::LinkLevel parse_link(const JsonNode& node, std::size_t smaller_group_ran
     node.require_keys(needed, optional);
     layout::LinkLevel level{
         .link = {.latency = node.at("latency").number(), .bandwidth = node.at("bandwidth").number()}};
-    if (level.link.bandwidth <= 0) node.at("bandwidth").refuse("above 0, in bytes a second");
+    if (level.link.bandwidth <= 0) node.at("bandwidth").refuse("above 0 (bytes per second)");
     if (node.has("ranks") == is_last) {
-        node.refuse(is_last ? "without ranks: the last link is among all" : "of groups: say of how many ranks");
+        node.refuse(is_last ? "without \"ranks\", because the last link joins all ranks"
+                            : "an object with \"ranks\", the number of ranks per group");
     }
     if (is_last) return level;
     const std::size_t ranks = node.at("ranks").whole_number();
     if (ranks <= smaller_group_ranks || ranks % smaller_group_ranks != 0) {
-        node.at("ranks").refuse(
-            cat("a multiple of ", smaller_group_ranks, " that is larger, from the smallest groups on"));
+        node.at("ranks").refuse(cat("a multiple of ", smaller_group_ranks, " above ", smaller_group_ranks,
+                                    ", because links are listed from the smallest to the largest groups"));
     }
     level.ranks = static_cast<int>(ranks);
     return level;
@@ -147,7 +148,8 @@ void check_schema(const JsonNode& root) {
                                             "model",  "dtype",   "micro_batch", "layers"};
     const std::array<std::string, 3> optional{"kernels", "launch", "links"};
     const bool is_unknown_schema = root.has("schema") && root.at("schema").whole_number() != known_schema;
-    if (is_unknown_schema) root.at("schema").refuse(cat(known_schema, " for this program; measure again"));
+    if (is_unknown_schema)
+        root.at("schema").refuse(cat(known_schema, " for this program; measure the profile again"));
     root.require_keys(needed, optional);
 }
 

@@ -51,7 +51,7 @@ std::string describe(const kernels::NonFiniteValue& value) {
 std::string describe_cause(const NonFiniteFinding& finding) {
     if (!finding.kernel_output.input) return " although its inputs are finite";
     const kernels::NonFiniteValue& input = *finding.kernel_output.input;
-    std::string source = "which another rank or the data brought";
+    std::string source = "which came from another rank or from the data";
     if (!finding.parameter.empty()) source = cat("parameter ", finding.parameter);
     if (!finding.gradient.empty()) source = cat("the summed gradient of ", finding.gradient);
     return cat(" because its ", input.tensor_name, ", ", source, ", ", describe(input));

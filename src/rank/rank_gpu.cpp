@@ -104,7 +104,7 @@ std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Sessio
         if (mhz == 0) return nullptr;
         throw ConfigError(
             cat("--gpu-clock ", mhz,
-                " applies to GPUs, and this run uses none; remove it, or choose another --device"));
+                " applies to GPUs, but this run uses none; remove --gpu-clock, or use another --device"));
     }
     auto gpu =
         std::make_shared<RankGpu>(GpusOfRanks{.rank = session.rank(),

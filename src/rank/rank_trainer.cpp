@@ -268,7 +268,7 @@ std::vector<records::StepOutcome> RankTrainer::step() {
 // waits for data from this rank's GPU.
 std::string RankTrainer::describe_position() const {
     const bool is_gpu_busy = stream_.is_on_gpu() && !stream_.gpu_times->queue().is_idle();
-    return model_.describe_position() + (is_gpu_busy ? ", and its GPU has not done all that it was given" : "");
+    return model_.describe_position() + (is_gpu_busy ? ", and its GPU has unfinished work" : "");
 }
 
 std::size_t RankTrainer::end_segment_early() {

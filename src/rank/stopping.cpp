@@ -58,7 +58,7 @@ std::string describe(const records::Stop& stop, const config::RunConfig& config)
         case records::StopReason::hangup:
             return cat("SIGHUP came to rank ", stop.rank);
     }
-    throw BugError("a reason to stop without words");
+    throw BugError("unknown reason to stop");
 }
 
 Stopping::Stopping(const config::RunConfig& config, const device::StopSignals* signals)

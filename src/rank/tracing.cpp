@@ -120,7 +120,7 @@ const char* choose_colour(const device::TraceEvent& event) {
         case schedule::Op::validate:
             return "generic_work";
     }
-    throw BugError("an instruction without a colour");
+    throw BugError("an instruction of an unknown kind");
 }
 
 std::string to_json(const device::TraceEvent& event, int rank, const ClockLine& clock_line) {
@@ -248,7 +248,7 @@ fs::path choose_trace_path(const fs::path& folder, std::size_t first_step) {
 void check_traced_steps(device::TracedSteps traced, std::size_t steps) {
     if (traced.last == 0 || traced.first <= steps) return;
     throw ConfigError(cat("--trace ", traced.first, ":", traced.last, " begins after the last of ", steps,
-                          " steps; trace earlier ones"));
+                          " steps; trace earlier steps"));
 }
 
 ClockReading compare_clocks(comm::Communicator& control, const std::function<double()>& now) {

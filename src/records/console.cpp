@@ -31,8 +31,9 @@ std::string format_duration(double seconds) {
 
 std::string describe_model(const model::ModelConfig& model, std::size_t parameters) {
     const std::string heads = model.key_value_heads() == model.heads
-                                  ? fmt::format("{} heads", model.heads)
-                                  : fmt::format("{} heads in {} groups", model.heads, model.key_value_heads());
+                                  ? format_count(model.heads, "head")
+                                  : format_count(model.heads, "head") + ", " +
+                                        format_count(model.key_value_heads(), "key-value head");
     const std::string input =
         model.reads_images()
             ? fmt::format("images of {0} x {0} in patches of {1} x {1}", model.image.size, model.image.patch)
@@ -41,9 +42,9 @@ std::string describe_model(const model::ModelConfig& model, std::size_t paramete
                           model.has_vocabulary_head() ? (model.tied ? ", tied head" : ", untied head") : "");
     const std::string labels =
         model.task == Task::classify ? fmt::format(", {} classes", model.labels) : std::string();
-    return fmt::format("model     {} ({}, {}): {} parameters, {} layers x {} x {}, {}{}\n", model.name,
+    return fmt::format("model     {} ({}, {}): {} parameters, {} of width {}, {}, {}{}\n", model.name,
                        to_string(model.family), to_string(model.task), format_with_commas(parameters),
-                       model.layers, model.width, heads, input, labels);
+                       format_count(model.layers, "block"), model.width, heads, input, labels);
 }
 
 // Describes where the parameters come from, and which of them the stored model lacks; empty if they are random.
@@ -63,19 +64,19 @@ std::string describe_init(const setup::Job& job) {
         check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
     std::string line = "init      " + job.stored_model->path();
     if (!report.missing_parameters.empty()) {
-        line += fmt::format("; {} parameters of the head are new ({}, ...)", report.missing_parameters.size(),
-                            report.missing_parameters.front());
+        line += fmt::format("; new parameter tensors of the head: {} ({}, ...)",
+                            report.missing_parameters.size(), report.missing_parameters.front());
     }
     if (!report.unused_tensors.empty()) {
-        line += fmt::format("; {} stored tensors are of no use here ({}, ...)", report.unused_tensors.size(),
-                            report.unused_tensors.front());
+        line += fmt::format("; stored tensors that this model does not use: {} ({}, ...)",
+                            report.unused_tensors.size(), report.unused_tensors.front());
     }
     return line + "\n";
 }
 
 std::string describe_corpus(const setup::Job& job) {
     if (!job.corpus) {
-        return fmt::format("samples   synthetic, of {} tokens; nothing is computed\n",
+        return fmt::format("samples   synthetic, of {} tokens each; the run computes no values\n",
                            format_with_commas(job.samples.max_length));
     }
     const data::CorpusInfo& corpus = job.corpus->info();
@@ -84,9 +85,10 @@ std::string describe_corpus(const setup::Job& job) {
             ? fmt::format("{} images in {} classes", format_with_commas(corpus.rows), corpus.classes)
             : fmt::format("{} rows, {} tokens ({})", format_with_commas(corpus.rows),
                           format_with_commas(corpus.tokens), corpus.tokenizer_name);
-    return fmt::format("corpus    {}: {}; {} samples to train on, {} to validate, longest {}\n", corpus.path,
-                       contents, format_with_commas(job.samples.train.size()),
-                       format_with_commas(job.samples.validation.size()), job.samples.max_length);
+    return fmt::format(
+        "corpus    {}: {}; training samples {}, validation samples {}, longest sample {} tokens\n", corpus.path,
+        contents, format_with_commas(job.samples.train.size()),
+        format_with_commas(job.samples.validation.size()), format_with_commas(job.samples.max_length));
 }
 
 // Returns the line with the numbers of ranks and stages, the replicas per stage, and the tensor-parallel size
@@ -117,7 +119,7 @@ std::string describe_cores(const Manifest& manifest) {
     const std::size_t unnamed_sets = core_sets.size() - std::min(core_sets.size(), max_core_sets);
     core_sets.resize(core_sets.size() - unnamed_sets);
     return fmt::format("cores     {}{}\n", fmt::join(core_sets, "; "),
-                       unnamed_sets > 0 ? "; others: manifest.json" : "");
+                       unnamed_sets > 0 ? "; for the other ranks see manifest.json" : "");
 }
 
 // Returns the line with the predicted memory. The unit is GB, or MB if the fullest rank holds less than 1 GB.
@@ -135,8 +137,7 @@ std::string describe_memory(const setup::RankMemory& memory) {
         format_in_unit(memory.total()), uses_megabytes ? "MB" : "GB", format_in_unit(memory.parameters),
         format_in_unit(memory.gradients), format_in_unit(memory.optimizer), format_in_unit(memory.activations),
         format_in_unit(memory.workspace), format_in_unit(memory.messages),
-        format_purpose("copy for checkpoints", memory.copy),
-        format_purpose("kernels of the GPU", memory.kernels),
+        format_purpose("copy for checkpoints", memory.copy), format_purpose("GPU kernels", memory.kernels),
         format_purpose("copy for checkpoints in host memory", memory.copy_beside_gpu));
 }
 
@@ -148,7 +149,7 @@ std::string format_loss(const StepOutcome& outcome) {
 // Returns "norm 1.23  lr 6.00e-04  ". For a ghost run, which has no norm, returns the duration of the step.
 std::string format_update(const StepOutcome& outcome) {
     if (std::isnan(outcome.loss) && !outcome.is_skipped)
-        return fmt::format("{:.3f} s a step  ", outcome.seconds);
+        return fmt::format("{:.3f} s per step  ", outcome.seconds);
     return fmt::format("norm {:.2f}  lr {:.2e}  ", outcome.gradient_norm, outcome.learning_rate);
 }
 
@@ -181,13 +182,13 @@ std::string describe(const policy::SlownessChange& change) {
     if (change.factor == 1) return "is as fast as others again";
     if (change.factor <= policy::SlownessRules{}.slow_factor)
         return fmt::format("is nearly as fast as others again: it takes {:.2f} times as long", change.factor);
-    return fmt::format("is slow: {:.1f} times as long as others", change.factor);
+    return fmt::format("is slow: it takes {:.1f} times as long as others", change.factor);
 }
 
 // Returns the remark at the end of a step's line; may be empty.
 const char* find_step_remark(const StepOutcome& outcome) {
-    if (outcome.is_skipped) return "  SKIPPED: not finite";
-    return outcome.is_rolled_back.value_or(false) ? "  rolled back" : "";
+    if (outcome.is_skipped) return "  SKIPPED: loss or gradient not finite";
+    return outcome.is_rolled_back.value_or(false) ? "  update rolled back" : "";
 }
 
 }  // namespace
@@ -206,11 +207,12 @@ void Console::print_header(const Manifest& manifest, const plan::Plan& plan, con
     const char* const note =
         job_.config.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
     out_ << fmt::format(
-        "step      {}{}, {}, {} on {}, {} a rank\n", format_count(job_.config.run.batch, "sample"), note,
+        "step      {}{}, {}, {} on {}, {} per rank\n", format_count(job_.config.run.batch, "sample"), note,
         format_count(static_cast<std::size_t>(plan.microbatches()), "micro-batch"), to_string(job_.dtype),
         manifest.device, format_count(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
-    if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
+    if (!manifest.kernel_times.empty())
+        out_ << "kernels   times as measured, " << manifest.kernel_times << '\n';
     out_ << describe_cores(manifest) << describe_memory(memory);
     if (!manifest.slow.empty()) out_ << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
@@ -242,7 +244,8 @@ void Console::print_step(std::size_t step, const StepOutcome& outcome, const set
                         format_update(outcome), format_duration(remaining_seconds), find_step_remark(outcome));
     if (job_.config.run.verbose) {
         out_ << fmt::format(
-            "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
+            "            {:.3f} s, per rank {:.3f} s in kernels and {:.3f} s waiting; {} tokens, {} with "
+            "padding\n",
             outcome.seconds, outcome.compute_seconds, outcome.waits.sum(), outcome.size.tokens,
             outcome.padded_tokens);
     }
@@ -260,7 +263,7 @@ void Console::report_save(const SaveOutcome& outcome) {
         out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, job_.steps, outcome.complaint);
         flush();
     } else if (job_.config.run.verbose) {
-        out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, job_.steps);
+        out_ << fmt::format("step {:>5}/{}  checkpoint saved\n", outcome.step, job_.steps);
         flush();
     }
 }
@@ -270,7 +273,7 @@ void Console::report_save_wait(const SaveWait& wait) {
     if (has_reported_wait_ || wait.seconds < min_reported_seconds) return;
     has_reported_wait_ = true;
     out_ << fmt::format(
-        "step {:>5}/{}  the checkpoint waited {:.1f} s for the one before; save less often, or on a "
+        "step {:>5}/{}  the checkpoint waited {:.1f} s for the previous one; save less often, or to a "
         "faster disk\n",
         wait.step, job_.steps, wait.seconds);
     flush();
@@ -287,7 +290,7 @@ void Console::report_slowness(std::size_t step, const policy::SlownessChange& ch
 
 void Console::report_plan_kept(std::size_t step, const std::string& why) {
     if (job_.config.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  no change: {}\n", step, job_.steps, why);
+    out_ << fmt::format("step {:>5}/{}  no plan change: {}\n", step, job_.steps, why);
     flush();
 }
 
@@ -302,7 +305,9 @@ void Console::report_plan_change(const plan::Decision& decision, const PlanChang
 void Console::print_summary(const Figures& f, const std::string& peak_description, const std::string& run_dir) {
     out_ << "\nFigures of merit\n";
     if (f.last_loss) {
-        out_ << fmt::format("  loss            {:.4f} (first step {:.4f})\n", *f.last_loss, *f.first_loss);
+        out_ << fmt::format(
+            "  loss            {:.4f} (mean of the last tenth of the steps; first step {:.4f})\n", *f.last_loss,
+            *f.first_loss);
     }
     if (f.validation) out_ << "  validation      " << describe(*f.validation) << '\n';
     out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n",
@@ -317,8 +322,8 @@ void Console::print_summary(const Figures& f, const std::string& peak_descriptio
         f.compute_causal_mfu() ? fmt::format(", causal {:.1f} %", 100 * *f.compute_causal_mfu()) : "");
     const BubbleBreakdown breakdown = f.break_down_bubble();
     out_ << fmt::format(
-        "  bubble          {:.1f} %: other stages {:.1f} (limit {:.1f}: the schedule's), tensor ranks {:.1f}, "
-        "gradients {:.1f}, the rest {:.1f}\n",
+        "  bubble          {:.1f} %: waiting for other stages {:.1f} (limit of the schedule {:.1f}), tensor "
+        "ranks {:.1f}, gradients {:.1f}; other {:.1f}\n",
         100 * f.compute_bubble(), 100 * breakdown.schedule, 100 * f.bubble_limit, 100 * breakdown.wait_tensor,
         100 * breakdown.wait_data, 100 * breakdown.wait_other);
     if (f.compute_joules()) out_ << format_energy(f, *f.compute_joules());
@@ -340,7 +345,8 @@ void Console::print_summary(const Figures& f, const std::string& peak_descriptio
                             f.early_end->reason, f.early_end->is_saved ? "; resume with --resume auto" : "");
         if (f.early_end->is_saved)
             out_ << fmt::format(
-                "                  scripts can test the file {}/stopped: some launchers lose exit code 75\n",
+                "                  scripts can test for the file {}/stopped, because some launchers lose exit "
+                "code 75\n",
                 run_dir);
     }
     if (!f.emulated_slowness.empty()) out_ << "  slowed          on purpose: " << f.emulated_slowness << '\n';

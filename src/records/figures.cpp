@@ -31,14 +31,16 @@ bool has_too_few_steps_to_judge(const Figures& figures) {
 std::string judge(const Figures& figures) {
     if (figures.skipped_steps > 0) {
         return cat(figures.skipped_steps, " of ", figures.steps,
-                   " steps were skipped: their loss was not finite");
+                   figures.skipped_steps == 1 ? " steps was skipped, because its"
+                                              : " steps were skipped, because their",
+                   " loss or gradient was not finite");
     }
     if (figures.validation && !std::isfinite(figures.validation->loss)) {
         return "the validation loss is not finite";
     }
     if (!has_too_few_steps_to_judge(figures) && loss_has_not_fallen(figures)) {
-        return cat("the loss did not fall: ", *figures.first_loss, " at first, ", *figures.last_loss,
-                   " at last");
+        return cat("the loss did not fall: ", *figures.first_loss, " in the first step, ", *figures.last_loss,
+                   " on average in the last tenth of the steps");
     }
     return {};
 }
@@ -50,7 +52,7 @@ std::string make_memory_remark(std::size_t growth_bytes, std::size_t predicted_b
     const auto growth = static_cast<double>(growth_bytes);
     if (growth - predicted <= std::max(0.05 * predicted, 8e6)) return "";
     return fmt::format(
-        "memory grew by {:.1f} MB per rank, {:.1f} MB more than predicted; allow for that if memory is short",
+        "memory grew by {:.1f} MB per rank, {:.1f} MB more than predicted; allow for it if memory is scarce",
         growth * 1e-6, (growth - predicted) * 1e-6);
 }
 
@@ -148,14 +150,14 @@ Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     figures.complaint = judge(figures);
     if (figures.complaint.empty() && max_flop_rate_ > figures.peak_flops) {
         figures.complaint = fmt::format(
-            "step {} needed {:.3g} GFLOP/s, {:.0f} % of the peak rate: the peak or the "
-            "seconds were measured wrongly",
+            "step {} ran at {:.3g} GFLOP/s, {:.0f} % of the peak rate, so the peak rate or the duration of the "
+            "step was measured wrongly",
             fastest_step_, max_flop_rate_ * 1e-9, 100 * max_flop_rate_ / figures.peak_flops);
     }
     figures.approximations = list_approximations();
     if (figures.first_loss && has_too_few_steps_to_judge(figures) && loss_has_not_fallen(figures))
-        figures.remarks.push_back(cat("the loss did not fall, and ", format_count(figures.judged_steps, "step"),
-                                      figures.judged_steps == 1 ? " is" : " are", " too few to judge it"));
+        figures.remarks.push_back(cat("the loss did not fall, but ", format_count(figures.judged_steps, "step"),
+                                      figures.judged_steps == 1 ? " is" : " are", " too few to judge the run"));
     return figures;
 }
 

@@ -28,7 +28,7 @@ const fs::path& create_folder(const fs::path& path) {
     fs::create_directories(path, error);
     if (error || !fs::is_directory(path)) {
         throw ConfigError(cat("the run directory ", path.string(),
-                              " cannot be made: ", error ? error.message() : "a file is in its place",
+                              " cannot be created: ", error ? error.message() : "a file is in its place",
                               "; choose another --run-dir"));
     }
     return path;
@@ -297,8 +297,8 @@ void RunDirectory::write_stopped_file(const EarlyEnd& end) { write_file("stopped
 void RunDirectory::write_file(const char* name, const std::string& text) const {
     const fs::path path = path_ / name;
     if (!fs::is_directory(path_))
-        throw ResourceError(cat("the run directory ", path_.string(), " is gone, and ", name,
-                                " cannot be written; was it removed during the run?"));
+        throw ResourceError(cat(name, " cannot be written, because the run directory ", path_.string(),
+                                " no longer exists; was it removed during the run?"));
     archive::PartialFile file(path);
     std::ofstream out(file.partial_path());
     out << text << std::flush;

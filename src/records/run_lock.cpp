@@ -42,7 +42,7 @@ std::string describe_holder(const SlurmJob& job) {
 void refuse_link(const std::filesystem::path& path) {
     throw ConfigError(
         cat(path.string(),
-            " is a symbolic link, which a run does not write through; remove it, or choose another "
+            " is a symbolic link, but a run does not write through links; remove it, or choose another "
             "--run-dir"));
 }
 
@@ -59,11 +59,11 @@ RunLock::RunLock(const std::filesystem::path& path, const std::string& holder)
         ::close(descriptor_);
         throw ConfigError(cat("the run directory ", path.parent_path().string(), " is in use by ",
                               holder_of_lock.empty() ? "another job" : holder_of_lock,
-                              "; wait until that has ended, or choose another --run-dir"));
+                              "; wait until it has ended, or choose another --run-dir"));
     }
     if (lock_error != 0)
         complaint_ = cat(path.string(), " cannot be locked (", std::strerror(lock_error),
-                         "): a second job in this run directory would not be refused");
+                         "), so a second job in this run directory would not be refused");
     replace_text(descriptor_, holder);
 }
 

@@ -118,31 +118,31 @@ private:
     template <class Value>
     void read_member(const InputJson* found, const char* name, std::vector<Value>& list) {
         if (found == nullptr) return;
-        if (!found->is_array()) return refuse(name, "list");
+        if (!found->is_array()) return refuse(name, "a list");
         for (const InputJson& each : *found) read_member(&each, name, list.emplace_back());
     }
     void read_member(const InputJson* found, const char* name, config::SlowRank& record) {
-        if (!found->is_object()) return refuse(name, "list of objects");
+        if (!found->is_object()) return refuse(name, "a list of objects");
         FieldReader reader(*found, cat(prefix_, name, "/"));
         visit_fields(reader, record);
         if (complaint.empty()) complaint = reader.complaint;
     }
     void read_member(const InputJson* found, const char* name, std::string& text) {
-        read_if(found, name, text, found != nullptr && found->is_string(), "text");
+        read_if(found, name, text, found != nullptr && found->is_string(), "a string");
     }
     void read_member(const InputJson* found, const char* name, bool& value) {
         read_if(found, name, value, found != nullptr && found->is_boolean(), "true or false");
     }
     void read_member(const InputJson* found, const char* name, double& number) {
-        read_if(found, name, number, found != nullptr && found->is_number(), "number");
+        read_if(found, name, number, found != nullptr && found->is_number(), "a number");
     }
     void read_member(const InputJson* found, const char* name, std::size_t& number) {
-        read_if(found, name, number, found != nullptr && found->is_number_unsigned(), "whole number");
+        read_if(found, name, number, found != nullptr && found->is_number_unsigned(), "a whole number");
     }
     void read_member(const InputJson* found, const char* name, int& number) {
         constexpr int max_int = std::numeric_limits<int>::max();
         read_if(found, name, number, found != nullptr && found->is_number_unsigned() && *found <= max_int,
-                "whole number");
+                "a whole number");
     }
     void read_if(const InputJson* found, const char* name, auto& member, bool has_type, const char* type_name) {
         if (has_type) {
@@ -152,7 +152,7 @@ private:
         }
     }
     void refuse(const char* name, const char* type_name) {
-        if (complaint.empty()) complaint = cat("'", prefix_, name, "' is no ", type_name);
+        if (complaint.empty()) complaint = cat("'", prefix_, name, "' is not ", type_name);
     }
 
     const InputJson& json_;
@@ -180,7 +180,7 @@ Record read_record(const InputJson& json, const std::string& source) {
     const std::string complaint = read_fields(json, record);
     if (complaint.empty()) return record;
     throw ConfigError(
-        cat(source, ": ", complaint, "; the records are damaged, or of another version of trireme"));
+        cat(source, ": ", complaint, "; the records are damaged, or another version of trireme wrote them"));
 }
 
 template <class Record>

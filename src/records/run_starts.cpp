@@ -38,7 +38,7 @@ void record_start(const std::filesystem::path& file, const SlurmJob& job, std::s
         throw ConfigError(
             cat("Slurm's job ", job.id, " was started ", starts_without_progress, " times after step ",
                 completed_steps,
-                " and never got further; see in its log why it ended, give it more --time or another "
+                " and never got further; find the cause in the log of the job, give it more --time or another "
                 "node, and remove ",
                 file.string(), " before you start it again"));
     }

@@ -6,8 +6,8 @@
 namespace trireme::records {
 
 void visit_fields(auto& visit, As<Summary> auto& summary) {
-    // Explains the limit of the bubble: the bubble that the schedule has if all stages take equal time.
-    constexpr const char* limit_is = "the schedule's, were all stages equal";
+    // Explains the limit of the bubble.
+    constexpr const char* limit_is = "the bubble of the schedule if all stages took equal time";
     visit("verdict", summary.verdict);
     visit("reason", summary.reason);
     visit("approximate", summary.approximations);

@@ -7,6 +7,7 @@
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::records {
 namespace {
@@ -72,6 +73,13 @@ fs::path back_up_damaged(const fs::path& path) {
     return backup;
 }
 
+std::string describe_unreadable(const SortedLines& lines) {
+    const std::size_t first = lines.first_unreadable_line_number;
+    if (lines.unreadable_lines == 1) return cat("line ", first, ", which cannot be read");
+    return cat(format_count(lines.unreadable_lines, "line"), " that cannot be read, the first of them line ",
+               first);
+}
+
 void write_kept_lines(const fs::path& path, const SortedLines& lines) {
     archive::PartialFile file(path);
     std::ofstream out(file.partial_path(), std::ios::binary);
@@ -80,8 +88,6 @@ void write_kept_lines(const fs::path& path, const SortedLines& lines) {
     if (!out) throw ResourceError(cat(path.string(), " could not be written; is the disk full?"));
     file.commit(lines.kept_bytes);
 }
-
-std::string format_line_count(std::size_t count) { return cat(count, count == 1 ? " line" : " lines"); }
 
 }  // namespace
 
@@ -93,16 +99,15 @@ std::vector<std::string> truncate_records(const fs::path& path, std::size_t last
     if (lines.unreadable_lines > 0) {
         const fs::path backup = back_up_damaged(path);
         write_kept_lines(path, lines);
-        remarks.push_back(cat(path.string(), ": dropped ", format_line_count(lines.unreadable_lines),
-                              " that cannot be read, from line ", lines.first_unreadable_line_number,
-                              " on; the file as it was is ", backup.string()));
+        remarks.push_back(cat(path.string(), ": dropped ", describe_unreadable(lines),
+                              "; the original file is kept as ", backup.string()));
     } else {
         fs::resize_file(path, lines.kept_bytes, error);
         check_written(error, path);
     }
     if (lines.later_lines > 0)
-        remarks.push_back(cat(path.string(), ": dropped ", format_line_count(lines.later_lines), " after step ",
-                              last_step, "; this run repeats those steps"));
+        remarks.push_back(cat(path.string(), ": dropped ", format_count(lines.later_lines, "line"),
+                              " of steps after step ", last_step, "; this run repeats those steps"));
     if (lines.is_last_line_cut)
         remarks.push_back(
             cat(path.string(), ": dropped the last line, which was cut off while it was written"));

@@ -78,7 +78,7 @@ std::string draw_loss_chart(const RunRecords& records) {
 }
 
 std::string draw_score_chart(const RunRecords& records) {
-    Chart chart{.title = "Right on validation samples",
+    Chart chart{.title = "Scores on the validation samples",
                 .y_label = "%",
                 .starts_at_zero = true,
                 .is_wide = true,
@@ -142,11 +142,11 @@ std::string draw_time_bars(const records::Summary& s) {
     if (s.bubble_schedule) {
         add("waiting for other stages", to_seconds(s.bubble_schedule));
         add("waiting for tensor ranks", to_seconds(s.wait_tensor));
-        add("waiting for gradient sums", to_seconds(s.wait_data));
+        add("waiting for gradients", to_seconds(s.wait_data));
     } else {
         add("waiting for other ranks", s.comm_wait_s);
     }
-    bar.parts.push_back(make_time_part("the rest", rest, *s.seconds, colour));
+    bar.parts.push_back(make_time_part("other time", rest, *s.seconds, colour));
     return draw_bars("Where the time of the steps goes, mean over the ranks", {bar});
 }
 
@@ -161,19 +161,19 @@ std::string draw_rank_bars(const RunRecords& records) {
         bars.push_back({cat("rank ", rank),
                         {part("in kernels", s.compute, 0), part("waiting for other stages", s.stages, 1),
                          part("waiting for tensor ranks", s.tensor, 2),
-                         part("waiting for gradient sums", s.data, 3), part("the rest", s.rest, 4)}});
+                         part("waiting for gradients", s.data, 3), part("other time", s.rest, 4)}});
     }
     const std::string suffix = records.ranks.size() > max_ranks
-                                   ? cat(", the first ", max_ranks, " of ", records.ranks.size(), " ranks")
+                                   ? cat(" (the first ", max_ranks, " of ", records.ranks.size(), " ranks)")
                                    : "";
-    return draw_bars(cat("Seconds of each rank", suffix), bars);
+    return draw_bars(cat("Time of each rank, summed over the steps", suffix), bars);
 }
 
 std::string draw_padding_bars(const records::Summary& s) {
     if (!s.tokens || !s.padding || *s.padding < 0 || *s.padding >= 1) return "";
     const double computed = *s.tokens / (1 - *s.padding);
     return draw_bars("Computed tokens", {{"",
-                                          {make_token_part("of samples", *s.tokens, computed, 0),
+                                          {make_token_part("tokens of samples", *s.tokens, computed, 0),
                                            make_token_part("padding", computed - *s.tokens, computed, 1)}}});
 }
 
@@ -184,8 +184,8 @@ std::string draw_memory_bars(const records::Summary& s) {
             bars.push_back({label, {{meaning, *bytes, format_megabytes(*bytes), colour}}});
     };
     add("predicted", "predicted before the start", s.predicted_bytes, 0);
-    add("grown", "what the process grew by", s.growth_bytes, 1);
-    return draw_bars("Memory of a rank", bars);
+    add("measured", "growth of the process", s.growth_bytes, 1);
+    return draw_bars("Memory of the fullest rank", bars);
 }
 
 }  // namespace trireme::report

@@ -90,7 +90,8 @@ std::string describe_plan(const RunRecords& records) {
                             format_count(manifest.microbatches, "micro-batch")));
     if (!manifest.dtype.empty()) {
         const bool accumulates_wider = !manifest.sums.empty() && manifest.sums != manifest.dtype;
-        facts.push_back(cat(manifest.dtype, accumulates_wider ? ", sums and weights in " + manifest.sums : ""));
+        facts.push_back(
+            cat(manifest.dtype, accumulates_wider ? ", sums and master weights in " + manifest.sums : ""));
     }
     return facts.empty()
                ? ""
@@ -104,26 +105,32 @@ std::string format_date(std::string started) {
     return started.replace(19, 1, " UTC");
 }
 
-// Returns "rank 3" or "each rank in turn (5 steps each)".
+// Returns "rank 3", "each rank in turn (5 steps each)" or "a random rank, redrawn every 5 steps,".
 std::string describe_slow_subject(const config::SlowRank& slow) {
     if (slow.choice == config::SlowChoice::named) return cat("rank ", slow.rank);
-    const std::string period =
-        slow.every ? format_plural(static_cast<double>(*slow.every), "step") : "an epoch";
-    if (slow.choice == config::SlowChoice::turn) return cat("each rank in turn (", period, " each)");
-    return cat("a random rank, redrawn for ", period);
+    const std::string steps = slow.every ? format_plural(static_cast<double>(*slow.every), "step") : "";
+    if (slow.choice == config::SlowChoice::turn)
+        return cat("each rank in turn (", slow.every ? steps : "an epoch", " each)");
+    return cat("a random rank, redrawn every ", !slow.every ? "epoch" : *slow.every == 1 ? "step" : steps, ",");
+}
+
+std::string describe_slow_steps(const config::SlowRank& slow) {
+    const std::string first = format_significant(static_cast<double>(slow.first_step));
+    if (!slow.last_step) return cat("from step ", first, " on");
+    if (*slow.last_step == slow.first_step) return cat("in step ", first);
+    return cat("in steps ", first, " to ", format_significant(static_cast<double>(*slow.last_step)));
 }
 
 }  // namespace
 
 std::string describe(const config::SlowRank& slow) {
-    if (!slow.trace.empty()) return cat("ranks as ", slow.trace, " says");
-    const auto text = [](const char* before, std::optional<double> number) {
-        return number ? cat(before, format_significant(*number)) : std::string();
-    };
-    return cat(slow.kernels == config::SlowKernels::matmuls ? "matmuls of " : "", describe_slow_subject(slow),
-               " to take ", format_significant(slow.factor), text(" to ", slow.highest_factor),
-               " times as long from step ", format_significant(static_cast<double>(slow.first_step)),
-               text(" to ", slow.last_step));
+    if (!slow.trace.empty()) return cat("ranks are slowed as ", slow.trace, " says");
+    const bool slows_only_matmuls = slow.kernels == config::SlowKernels::matmuls;
+    const std::string range =
+        slow.highest_factor ? cat(" to ", format_significant(*slow.highest_factor)) : std::string();
+    return cat(slows_only_matmuls ? "matmuls of " : "", describe_slow_subject(slow),
+               slows_only_matmuls ? " take " : " takes ", format_significant(slow.factor), range,
+               " times as long ", describe_slow_steps(slow));
 }
 
 namespace {
@@ -136,18 +143,18 @@ std::string describe_run(const RunRecords& records, const records::Summary& summ
         line += cat(" · ", format_with_commas(static_cast<double>(manifest.parameters)), " parameters");
     if (manifest.corpus) line += cat(" · corpus ", *manifest.corpus);
     if (!manifest.device.empty()) line += cat(" · ", manifest.device);
-    for (const config::SlowRank& each : manifest.slow) line += cat(" · made slow: ", describe(each));
+    for (const config::SlowRank& each : manifest.slow) line += cat(" · slowed on purpose: ", describe(each));
     if (!summary.clock.empty()) line += cat(" · ", summary.clock, " clock");
     return make_element("p", escape_html(line), "facts");
 }
 
 std::string describe_verdict(const RunRecords& records, const records::Summary& summary) {
     if (!records.summary) {
-        const std::string done = format_plural(static_cast<double>(records.steps.size()), "step");
+        const std::string steps = format_plural(static_cast<double>(records.steps.size()), "recorded step");
         return make_element(
             "p",
-            cat("<b>UNFINISHED</b> This run is still going on, or was stopped before its end: it has no ",
-                "summary.json. What follows is added up from the ", done, " on record."),
+            cat("<b>UNFINISHED</b> This run is still running, or it stopped before its end: it has no ",
+                "summary.json. The figures below are computed from its ", steps, "."),
             "verdict open");
     }
     if (summary.verdict.empty()) return "";
@@ -192,7 +199,7 @@ std::string make_body(const RunRecords& records) {
            make_section("Changes of plan", make_plan_changes_table(records), "changes") +
            make_section("Over the steps", draw_charts(records), "charts") +
            make_section("Time, tokens, memory", bars, "charts") +
-           make_section("What each rank did when", records.trace ? draw_trace(*records.trace) : "", "trace") +
+           make_section("Timeline of the ranks", records.trace ? draw_trace(*records.trace) : "", "trace") +
            make_section("Machine and versions", records.manifest ? make_machine_table(*records.manifest) : "",
                         "machine") +
            make_section("Configuration", show_configuration(records));

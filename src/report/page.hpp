@@ -14,7 +14,7 @@ namespace trireme::report {
 // Returns a complete HTML file with style sheet and drawings.
 std::string make_page(const RunRecords& records);
 
-// Describes an emulated slow rank: "rank 3 to take 4 times as long from step 100 to 200".
+// Describes an emulated slow rank: "rank 3 takes 4 times as long in steps 100 to 200".
 std::string describe(const config::SlowRank& slow);
 
 // Makes the summary of an unfinished run from its steps. The verdict is unset, and so is each figure that some

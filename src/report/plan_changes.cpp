@@ -106,7 +106,7 @@ std::string describe_plan_change(const plan::Decision& decision, const PlanBefor
 
 std::string make_plan_changes_table(const RunRecords& records) {
     if (records.decisions.empty()) return "";
-    std::vector<std::vector<std::string>> rows{{"After step", "Change", "Seconds of a step", "Moved"}};
+    std::vector<std::vector<std::string>> rows{{"After step", "Change", "Time per step", "State moved"}};
     for (std::size_t index = 0; index < records.decisions.size(); ++index) {
         const plan::Decision& decision = records.decisions[index];
         const std::string why = cat(decision.policy, decision.reason.empty() ? "" : ": ", decision.reason);
@@ -117,10 +117,11 @@ std::string make_plan_changes_table(const RunRecords& records) {
                         describe_moved_bytes(decision)});
     }
     return make_table(rows, true) +
-           make_element("p",
-                        "In this table a layer is the embedding, a whole block or the head, as in --partition; "
-                        ".5 is half a block.",
-                        "facts");
+           make_element(
+               "p",
+               "In this table a layer is an item of --partition: the embedding, a whole block or the head; "
+               ".5 is half a block.",
+               "facts");
 }
 
 }  // namespace trireme::report

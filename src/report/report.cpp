@@ -19,7 +19,8 @@ void refuse_record(const fs::path& run_directory, const fs::path& output) {
          {"steps.jsonl", "summary.json", "manifest.json", "config.ini", "decisions.jsonl", "trace.json"}) {
         std::error_code absent;  // set if a file does not exist: then the files are not equivalent
         if (fs::equivalent(run_directory / name, output, absent)) {
-            throw ConfigError(cat(output.string(), " is a record of the run; choose another --output"));
+            throw ConfigError(cat("the report would replace ", output.string(),
+                                  ", a record of the run; choose another --output"));
         }
     }
 }

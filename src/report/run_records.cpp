@@ -28,7 +28,7 @@ std::optional<Json> read_object(const fs::path& path) {
     auto json = try_parse_json<Json>(*text);
     if (!json || !json->is_object()) {
         throw ConfigError(
-            cat(path.string(), " is no JSON object; it is damaged: remove it to report what the rest says"));
+            cat(path.string(), " is damaged: it is not a JSON object; remove it to report the other records"));
     }
     return json;
 }
@@ -63,10 +63,10 @@ public:
             const double factor = rank < slowness.size() ? slowness[rank] : 1;
             const bool is_slow = factor > 1;
             if (is_slow != was_slow_[rank])
-                events.push_back(
-                    {RunEvent::slow_rank, step,
-                     is_slow ? cat("rank ", rank, " takes ", format_significant(factor), " times as long")
-                             : cat("rank ", rank, " is as fast as others again")});
+                events.push_back({RunEvent::slow_rank, step,
+                                  is_slow ? cat("rank ", rank, " takes ", format_significant(factor),
+                                                " times as long as others")
+                                          : cat("rank ", rank, " is as fast as others again")});
             was_slow_[rank] = is_slow;
         }
     }
@@ -138,12 +138,12 @@ std::vector<plan::Decision> read_decisions(const fs::path& path) {
 RunRecords read_run(const fs::path& directory) {
     if (!fs::exists(directory)) {
         throw ConfigError(cat("the run directory ", directory.string(), " does not exist; `trireme train` ",
-                              "says at its end where it wrote to"));
+                              "prints its run directory at its end"));
     }
     const fs::path steps = directory / "steps.jsonl";
     const OptionalText lines = read_content(steps);
     if (!lines) {
-        throw ConfigError(cat(directory.string(), " is no run directory: it holds no steps.jsonl; name the ",
+        throw ConfigError(cat(directory.string(), " is not a run directory: it has no steps.jsonl; name the ",
                               "directory that `trireme train` wrote to"));
     }
     RunRecords records{.name = fs::weakly_canonical(directory).filename().string(),

@@ -140,7 +140,7 @@ const char* to_string(ExtraSpanKind kind) {
         case ExtraSpanKind::wait:
             return "wait";
         case ExtraSpanKind::pause:
-            return "all stop";
+            return "all ranks pause";
         case ExtraSpanKind::state:
             return "state on its way";
         case ExtraSpanKind::checkpoint:

@@ -16,9 +16,9 @@ constexpr const char* no_limit = "&ndash;";
 void add_losses(Rows& rows, const records::Summary& s) {
     if (s.last_loss) {
         const std::string first =
-            s.first_loss ? cat("; the first step ", format_significant(*s.first_loss)) : "";
-        rows.push_back(
-            {"Training loss", format_significant(*s.last_loss), no_limit, "mean of the last tenth" + first});
+            s.first_loss ? cat("; ", format_significant(*s.first_loss), " in the first step") : "";
+        rows.push_back({"Training loss", format_significant(*s.last_loss), no_limit,
+                        "mean of the last tenth of the steps" + first});
     }
     if (s.validation_loss) {
         // Perplexity is defined for a loss over tokens. With accuracy or exact match the
@@ -34,20 +34,21 @@ void add_scores(Rows& rows, const records::Summary& s) {
     const auto add = [&](const char* name, records::Figure fraction, const char* remark) {
         if (fraction) rows.push_back({name, format_percent(*fraction), "100 %", remark});
     };
-    add("Accuracy", s.accuracy, "right choices on the validation samples");
-    add("Exact match", s.exact_match, "answers to the validation samples that equal a right one");
-    add("F1", s.f1, "words that they share with a right one");
+    add("Accuracy", s.accuracy, "correct predictions on the validation samples");
+    add("Exact match", s.exact_match, "predicted answers that equal a correct answer");
+    add("F1", s.f1, "common words of the predicted and the correct answers");
 }
 
 void add_counts(Rows& rows, const records::Summary& s) {
     if (s.steps) {
         const double skipped = s.skipped_steps.value_or(0);
-        rows.push_back({"Steps", format_with_commas(*s.steps), no_limit,
-                        skipped > 0 ? cat(format_with_commas(skipped), " skipped: not finite") : ""});
+        rows.push_back(
+            {"Steps", format_with_commas(*s.steps), no_limit,
+             skipped > 0 ? cat(format_with_commas(skipped), " skipped: loss or gradient not finite") : ""});
     }
     if (s.rolled_back_updates) {
         rows.push_back({"Updates rolled back", format_with_commas(*s.rolled_back_updates), "0",
-                        "speculative updates that the norm clipped"});
+                        "speculative updates whose gradient norm required clipping or skipping"});
     }
     if (s.tokens) {
         rows.push_back({"Tokens", format_with_commas(*s.tokens), no_limit,
@@ -71,23 +72,24 @@ void add_speed(Rows& rows, const records::Summary& s) {
     const std::string formula = s.mfu_formula.empty() ? "" : "= " + escape_html(s.mfu_formula);
     if (s.mfu) rows.push_back({"MFU", format_percent(*s.mfu), "100 %", formula});
     if (s.mfu_causal) {
-        rows.push_back({"MFU, causal", format_percent(*s.mfu_causal), "100 %", "with 6 in place of 12"});
+        rows.push_back({"MFU, causal", format_percent(*s.mfu_causal), "100 %",
+                        "the same formula with 6 in place of 12, for causal attention"});
     }
 }
 
 void add_lost_time(Rows& rows, const records::Summary& s) {
     if (s.bubble) {
         rows.push_back({"Bubble", format_percent(*s.bubble), format_percent(s.bubble_limit.value_or(0)),
-                        "of the time not in kernels, mean over the ranks; the limit is the schedule's"});
+                        "time outside kernels, mean over the ranks; the limit is the bubble of the schedule"});
     }
     const auto add_part = [&](const char* name, records::Figure fraction, const std::string& limit,
                               const char* remark) {
         if (fraction) rows.push_back({name, format_percent(*fraction), limit, remark});
     };
     add_part("Waiting for other stages", s.bubble_schedule, format_percent(s.bubble_limit.value_or(0)),
-             "a part of the bubble; the limit is the schedule's");
+             "a part of the bubble; the limit is the bubble of the schedule");
     add_part("Waiting for tensor ranks", s.wait_tensor, "0 %", "a part of the bubble");
-    add_part("Waiting for gradient sums", s.wait_data, "0 %", "a part of the bubble");
+    add_part("Waiting for gradients", s.wait_data, "0 %", "a part of the bubble");
     add_part("Other time outside kernels", s.wait_other, "0 %", "a part of the bubble");
     if (s.comm_wait_s) {
         rows.push_back(
@@ -99,18 +101,19 @@ void add_lost_time(Rows& rows, const records::Summary& s) {
 void add_energy(Rows& rows, const records::Summary& s) {
     if (!s.energy_j) return;
     const bool has_rates = s.tokens.value_or(0) > 0 && s.seconds.value_or(0) > 0;
-    rows.push_back({"Energy", cat(format_significant(*s.energy_j), " J"), no_limit,
-                    has_rates
-                        ? cat(format_significant(*s.energy_j / *s.tokens), " J per token; ",
-                              format_significant(*s.energy_j / *s.seconds), " W, mean, of all ranks together")
-                        : "of all ranks together"});
+    rows.push_back(
+        {"Energy", cat(format_significant(*s.energy_j), " J"), no_limit,
+         has_rates ? cat(format_significant(*s.energy_j / *s.tokens), " J per token; ",
+                         format_significant(*s.energy_j / *s.seconds), " W on average, for all ranks together")
+                   : "for all ranks together"});
 }
 
 void add_memory(Rows& rows, const records::Summary& s) {
     if (!s.growth_bytes) return;
-    rows.push_back({"Memory of a rank", format_megabytes(*s.growth_bytes),
-                    s.predicted_bytes ? format_megabytes(*s.predicted_bytes) : no_limit,
-                    s.predicted_bytes ? "grown by; the limit is what was predicted" : "grown by"});
+    rows.push_back(
+        {"Memory of the fullest rank", format_megabytes(*s.growth_bytes),
+         s.predicted_bytes ? format_megabytes(*s.predicted_bytes) : no_limit,
+         s.predicted_bytes ? "growth of the process; the limit is the prediction" : "growth of the process"});
 }
 
 // Returns "node1 (4 ranks), node2 (4 ranks)".
@@ -151,7 +154,7 @@ std::string make_machine_table(const records::Manifest& m) {
     add("Device", m.device);
     add_number("Ranks", m.hosts.size());
     if (!m.hosts.empty()) rows.push_back({"Hosts", list_hosts(m.hosts)});
-    add_number("Threads of a rank", m.threads);
+    add_number("Threads per rank", m.threads);
     if (m.peak.is_measured && m.peak.flops > 0)
         rows.push_back({"Measured peak of all ranks", format_gigaflops(m.peak.flops)});
     add("Model", m.model);

@@ -112,8 +112,9 @@ std::string describe(const RunTrace& trace) {
                            : cat("trace.json shows steps ", trace.first_step, " to ", trace.last_step);
     text += " in full: open it in Perfetto (https://ui.perfetto.dev, \"Open trace file\").";
     if (trace.dropped_events > 0)
-        text +=
-            cat(" ", format_plural(static_cast<double>(trace.dropped_events), "event"), " did not fit in it.");
+        text += cat(" ", format_plural(static_cast<double>(trace.dropped_events), "event"),
+                    trace.dropped_events == 1 ? " is" : " are",
+                    " missing, because each rank keeps a limited number of events.");
     return make_element("p", escape_html(text));
 }
 
@@ -134,7 +135,7 @@ std::size_t choose_drawn_step(const RunTrace& trace) {
 Timeline make_measured_timeline(const RunTrace& trace, std::size_t step) {
     const std::vector<std::size_t> rows = find_rows_of_ranks(find_plan(trace, step), trace.ranks);
     const Window window = find_window(trace, step);
-    Timeline timeline{.title = cat("step ", step, " as it was"), .prediction = {}};
+    Timeline timeline{.title = cat("step ", step, " as measured, in milliseconds"), .prediction = {}};
     timeline.row_names.resize(rows.size());
     timeline.extra_spans.resize(rows.size());
     timeline.prediction.spans.resize(rows.size());
@@ -164,8 +165,9 @@ Timeline make_predicted_timeline(const TracedPlan& plan, const Timeline& measure
     Means means = compute_means(measured);
     std::vector<schedule::StageCost> costs;
     for (int stage = 0; stage < plan.shape.stages(); ++stage) costs.push_back(make_mean_cost(means, stage));
-    Timeline timeline{.title = cat(plan.schedule, ", if nothing but these passes and updates took time"),
-                      .prediction = predict(plan.programs, plan.shape, costs)};
+    Timeline timeline{
+        .title = cat(plan.schedule, " as predicted from these passes and updates alone, in milliseconds"),
+        .prediction = predict(plan.programs, plan.shape, costs)};
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
         const std::vector<int>& ranks = plan.teams[team];
         timeline.row_names.push_back(ranks.size() == 1 ? cat("rank ", ranks.front()) : cat("team ", team));

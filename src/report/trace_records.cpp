@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
@@ -40,7 +41,10 @@ TracedPlan parse_plan(const Json& json, const std::string& path) {
                   .slots = json.at("slots"),
                   .has_tied_embeddings = json.at("ties_ends")};
     const schedule::Verdict verdict = verify_programs(plan.programs, plan.shape);
-    if (!verdict.is_proved()) throw ConfigError(cat(path, ": ", verdict.fault->what));
+    if (!verdict.is_proved()) {
+        throw ConfigError(cat("the programs in ", path, " are damaged: ", verdict.fault->what,
+                              "; remove the file to report the other records"));
+    }
     return plan;
 }
 
@@ -56,8 +60,9 @@ void add_event(RunTrace& trace, const Json& json) {
 void check_ranks(const RunTrace& trace, const std::string& path) {
     const auto check = [&](int rank) {
         if (rank >= 0 && rank < trace.ranks) return;
-        throw ConfigError(cat(path, " names rank ", rank, " and has ", trace.ranks,
-                              "; remove it to report what the rest says"));
+        throw ConfigError(cat(path, " is damaged: it names rank ", rank, " but has ",
+                              format_count(static_cast<std::size_t>(trace.ranks), "rank"),
+                              "; remove it to report the other records"));
     };
     for (const TracedEvent& event : trace.events) check(event.rank);
     for (const TracedPlan& plan : trace.plans) {
@@ -79,8 +84,8 @@ RunTrace parse_trace(const Json& json, const std::string& path) {
         check_ranks(trace, path);
         return trace;
     } catch (const Json::exception& error) {
-        throw ConfigError(cat(path, " is no trace of this program (", error.what(),
-                              "); remove it to report what the rest says"));
+        throw ConfigError(cat(path, " is not a trace of this program (", error.what(),
+                              "); remove it to report the other records"));
     }
 }
 

@@ -15,7 +15,8 @@ std::string describe_number(double value) {
 }
 
 std::string describe_non_finite_ranks(const std::vector<int>& ranks) {
-    if (ranks.empty()) return "the loss and gradient are finite on every rank, but their sum is not";
+    if (ranks.empty())
+        return "the loss and gradient are finite on every rank, but not their sum over the ranks";
     return cat("the loss or gradient is not finite on ", ranks.size() == 1 ? "rank " : "ranks ",
                format_ranges(ranks));
 }
@@ -57,8 +58,9 @@ std::optional<std::string> Divergence::find_complaint(const records::StepOutcome
                                         " and gradient norm ", describe_number(outcome.gradient_norm));
     if (max_skipped_updates == 1)
         return cat(description, "; ", first_cause_, "; lower --lr, or skip such updates with --on-nan skip");
-    return cat(description, ", as had the ", max_skipped_updates - 1, " steps before it; step ",
-               first_skipped_step_, " was the first of the run; ", first_cause_, "; lower --lr");
+    return cat(description, ", and the updates of the ", max_skipped_updates - 1,
+               " steps before it were skipped too; the first skipped step of the run was step ",
+               first_skipped_step_, "; ", first_cause_, "; lower --lr");
 }
 
 }  // namespace trireme::run

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/kernels/read.hpp"
 #include "trireme/rank/evaluate_samples.hpp"
@@ -28,11 +29,12 @@ void print_evaluation(const setup::Job& job, const records::Evaluation& evaluati
     const checkpoint::LoadReport report =
         check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
     if (!report.unused_tensors.empty()) {
-        out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
-                           report.unused_tensors.size(), report.unused_tensors.front());
+        out << fmt::format("unused        {} that the model does not have: {}{}\n",
+                           format_count(report.unused_tensors.size(), "stored tensor"),
+                           report.unused_tensors.front(), report.unused_tensors.size() > 1 ? ", ..." : "");
     }
-    out << fmt::format("corpus        {}: {} samples, {} targets\n", job.corpus->info().path,
-                       evaluation.samples, evaluation.targets);
+    out << fmt::format("corpus        {}: {}, {}\n", job.corpus->info().path,
+                       format_count(evaluation.samples, "sample"), format_count(evaluation.targets, "target"));
     out << fmt::format("loss          {:.6f} per target\n", evaluation.loss);
     if (evaluation.has_perplexity)
         out << fmt::format("perplexity    {:.4f}\n", evaluation.compute_perplexity());
@@ -68,11 +70,11 @@ void check_output(const std::string& path) {
     const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
     if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found) {
         throw ConfigError(
-            cat("--output ", path, " is there already, or cannot be; remove it, or name another file"));
+            cat("--output ", path, " already exists or cannot be accessed; remove it, or name another file"));
     }
     if (std::filesystem::is_directory(folder, error)) return;
     throw ConfigError(cat("--output ", path, " cannot be written: there is no folder ", folder.string(),
-                          "; make it, or name another file"));
+                          "; create it, or name another file"));
 }
 
 // Returns the name of a parameter with a value that is not finite; empty if all values are finite.
@@ -92,10 +94,10 @@ void check_finite(const setup::Job& job, rank::RankModel& model, device::Stream&
     if (std::isfinite(evaluation.loss)) return;
     const std::string non_finite_parameter =
         model.is_idle() ? "" : find_non_finite_parameter(stream, model.stages().parameters());
-    throw ConfigError(cat("the loss of ", job.stored_model->path(), " is ", evaluation.loss, ": ",
+    throw ConfigError(cat("the loss of the model ", job.stored_model->path(), " is ", evaluation.loss, ": ",
                           non_finite_parameter.empty()
-                              ? "its activations overflow"
-                              : non_finite_parameter + " holds values that are not finite",
+                              ? "the activations probably overflow"
+                              : cat("the parameter ", non_finite_parameter, " has values that are not finite"),
                           "; use an earlier checkpoint"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
 #include "trireme/model/config_json.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -51,8 +52,9 @@ std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
 Json parse_run_facts(const checkpoint::StoredModel& stored) {
     const Json facts = Json::parse(stored.state()->run, nullptr, false);
     if (facts.is_object() && facts.contains("options") && facts.at("options").is_object()) return facts;
-    throw ConfigError(
-        cat(stored.path(), " holds no run that could be resumed; start from it with --init ", stored.path()));
+    throw ConfigError(cat(stored.path(),
+                          " holds no run that could be resumed; start a new run from it with --init ",
+                          stored.path()));
 }
 
 // Returns an empty text if `object` has no text with this key.
@@ -73,7 +75,7 @@ void refuse_another_run(const setup::Job& job, const Json& facts) {
     }
     const data::CorpusInfo& corpus = job.corpus->info();
     if (read_text(facts, "corpus_sha256") != corpus.checksum)
-        throw ConfigError(cat(stored_path, " was saved by a run on another corpus than ", corpus.path,
+        throw ConfigError(cat(stored_path, " was saved by a run on a corpus other than ", corpus.path,
                               "; use the same corpus, or start another run from it with --init ", stored_path));
 }
 
@@ -94,18 +96,18 @@ void refuse_another_model(const setup::Job& job) {
 
 void refuse_finished_run(const setup::Job& job) {
     if (job.completed_steps < job.steps) return;
-    throw ConfigError(cat(job.stored_model->path(), " has ", job.completed_steps,
-                          " steps done, and the run has ", job.steps,
-                          " in all; raise --steps or --epochs to continue"));
+    throw ConfigError(cat(job.stored_model->path(), " was saved after step ", job.completed_steps,
+                          ", and the run ends after step ", job.steps,
+                          "; raise --steps or --epochs to continue"));
 }
 
 void refuse_other_moment_count(const setup::Job& job) {
     const std::size_t needed_moments = count_moments(job.config.optimizer);
     const std::size_t saved_moments = job.stored_model->state()->moments;
     if (needed_moments == saved_moments) return;
-    throw ConfigError(cat(job.stored_model->path(), " has ", saved_moments,
-                          " moments per parameter, and the optimizer keeps ", needed_moments,
-                          "; use the --momentum that it was saved with"));
+    throw ConfigError(cat(job.stored_model->path(), " has ", format_count(saved_moments, "moment"),
+                          " per parameter, but the optimizer of this run keeps ", needed_moments,
+                          "; use the --momentum of the run that saved it"));
 }
 
 }  // namespace
@@ -113,7 +115,7 @@ void refuse_other_moment_count(const setup::Job& job) {
 std::optional<fs::path> find_checkpoint_to_resume(const config::RunOptions& run) {
     if (run.resume == "off") return std::nullopt;
     if (run.resume != "auto") return checkpoint::find_checkpoint(run.resume);
-    if (run.run_dir.empty()) throw ConfigError("--resume auto resumes a run directory; name it with --run-dir");
+    if (run.run_dir.empty()) throw ConfigError("--resume auto needs a run directory; name it with --run-dir");
     return checkpoint::find_newest_checkpoint(fs::path(run.run_dir) / checkpoint::checkpoints_folder);
 }
 

@@ -57,7 +57,7 @@ private:
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
     // Changes the plan after `step` steps if the backend chooses a change. Otherwise keeps the plan, and
-    // records why if the policy wanted a change.
+    // records why if the policy requested a change.
     void change_plan(std::size_t step) {
         const double begin_seconds = device::now_seconds();
         const std::shared_ptr<adapt::Choice> choice = backend_.choose(step);

@@ -72,7 +72,7 @@ void fit_default_batch(config::RunConfig& config, int ranks) {
 std::string make_idle_warning(const config::RunConfig& config, const plan::Plan& plan, int ranks) {
     const std::string bubble_warning = make_bubble_warning(config, plan, ranks);
     if (!interleaves_single_chunk(config)) return bubble_warning;
-    return cat("interleaved with --chunks 1 is 1f1b; --chunks 2 gives each rank two stages",
+    return cat("--schedule interleaved with --chunks 1 equals 1f1b; --chunks 2 gives each rank two stages",
                bubble_warning.empty() ? "" : "; ", bubble_warning);
 }
 

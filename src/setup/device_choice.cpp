@@ -33,7 +33,7 @@ OwnGpu find_own_gpu(const comm::Session& session) {
     if (own_gpu.gpu.capability < min_capability) {
         own_gpu.complaint =
             cat("its ", own_gpu.gpu.name, " has compute capability ", format_capability(own_gpu.gpu.capability),
-                ", and kernels need ", format_capability(min_capability));
+                ", but the kernels need ", format_capability(min_capability), " or higher");
     }
     return own_gpu;
 }
@@ -64,14 +64,16 @@ std::optional<std::size_t> find_first_rank_without_gpu(const std::vector<std::st
 void fall_back_to_cpu(config::PrecisionConfig& precision, const std::vector<std::string>& complaints) {
     const std::size_t rank = *find_first_rank_without_gpu(complaints);
     if (precision.device == config::DeviceKind::cuda) {
-        throw ConfigError(cat("--device cuda: rank ", rank, " has no GPU to compute on: ", complaints[rank],
-                              "; use --device cpu, or have the job give each rank a GPU"));
+        throw ConfigError(cat("--device cuda needs a suitable GPU on every rank, but rank ", rank,
+                              " has none: ", complaints[rank],
+                              "; use --device cpu, or give each rank a suitable GPU"));
     }
     precision.device = config::DeviceKind::cpu;
     const bool has_unused_gpus =
         std::ranges::any_of(complaints, [](const std::string& complaint) { return complaint.empty(); });
     if (has_unused_gpus)
-        precision.device_description = cat("not on GPUs: rank ", rank, " has none: ", complaints[rank]);
+        precision.device_description =
+            cat("GPUs are not used, because rank ", rank, " has no suitable one: ", complaints[rank]);
 }
 
 }  // namespace

@@ -9,28 +9,28 @@
 namespace trireme::setup {
 namespace {
 
-void refuse_option(bool is_given, const std::string& option, const std::string& reason) {
+void refuse_option(bool is_given, const std::string& option) {
     if (!is_given) return;
-    throw ConfigError(cat(option, " needs values, and a run without arithmetic has none: ", reason,
-                          "; remove it, or use --math on"));
+    throw ConfigError(
+        cat(option, " does not work with --math off, which computes no values; remove it, or use --math on"));
 }
 
 void check_ghost_run_options(const config::RunConfig& config) {
     if (!device::time_is_simulated()) {
         throw ConfigError(
-            "--device ghost computes nothing, and is for simulated time; run it with `trireme simulate --math "
+            "--device ghost computes no values and works only in simulated time; use `trireme simulate --math "
             "off`");
     }
     if (config.costs.cluster.empty())
-        throw ConfigError("--device ghost needs the description of a device; set --cluster FILE.json");
+        throw ConfigError(
+            "a run without arithmetic needs the description of a cluster; set --cluster FILE.json");
     if (config.run.steps == 0 && config.data.corpus.empty())
-        throw ConfigError("the length of the run is unknown; set --steps N");
-    refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume), "no run can be resumed");
-    refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
-    refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
-    refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
-    refuse_option(config.policy.move != config::MoveMethod::stop, "--move",
-                  "messages of the same length replace them");
+        throw ConfigError("without --corpus, the number of steps is unknown; set --steps N");
+    refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume));
+    refuse_option(config.run.eval_every > 0, "--eval-every");
+    refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every");
+    refuse_option(!config.policy.decisions.empty(), "--decisions");
+    refuse_option(config.policy.move != config::MoveMethod::stop, "--move");
 }
 
 }  // namespace
@@ -58,19 +58,20 @@ void check_ghosts(const config::RunConfig& config) {
     if (is_ghost_run(config)) return check_ghost_run_options(config);
     if (!config.emulation.slow.empty() && config.precision.device == config::DeviceKind::cuda) {
         throw ConfigError(
-            "--slow slows processors and simulated devices, not GPUs; leave it out, or use --device cpu");
+            "--slow works on CPUs and simulated devices, not on GPUs; remove it, or use --device cpu");
     }
     if (config.precision.dtype == config::Precision::bf16 &&
         config.precision.device != config::DeviceKind::cuda) {
         throw ConfigError(
-            "--dtype bf16 is what GPUs compute with (--device cuda), and runs without arithmetic (`trireme "
-            "simulate --math off`); use f32");
+            "--dtype bf16 needs GPUs (--device cuda) or a run without arithmetic (`trireme simulate --math "
+            "off`); use --dtype f32");
     }
 }
 
 void reject_ghost_run(const config::RunConfig& config, const std::string& purpose) {
     if (is_ghost_run(config))
-        throw ConfigError(cat("--device ghost computes nothing, and ", purpose, " needs values; use cpu"));
+        throw ConfigError(
+            cat("--device ghost computes no values, but ", purpose, " needs them; use --device cpu"));
     check_ghosts(config);
 }
 

@@ -168,13 +168,13 @@ Trial search_trial(plan::Plan plan, const PlannedRun& run) {
     const auto team = static_cast<std::size_t>(trial.plan.find_team(static_cast<int>(rank)));
     const int peak_activations = trial.plan.training.proof.peak_activations[team];
     const bool is_searched = trial.plan.schedule == schedule::searched_schedule_name;
-    throw ConfigError(cat("rank ", rank, " needs ", format_with_commas(trial.needs[rank].bytes),
-                          " bytes with schedule ", trial.plan.schedule,
-                          is_searched ? ", though it keeps no more than " : " and keeps ", peak_activations,
-                          peak_activations == 1 ? " micro-batch" : " micro-batches", ", but --memory-limit is ",
-                          format_with_commas(run.config.layout.memory_limit),
-                          "; raise it, or use more --microbatches, more ranks, --recompute",
-                          is_searched ? "" : ", or --schedule auto"));
+    throw ConfigError(
+        cat("rank ", rank, " needs ", format_with_commas(trial.needs[rank].bytes), " bytes with schedule ",
+            trial.plan.schedule, is_searched ? ", which keeps only " : ", which keeps ",
+            format_count(static_cast<std::size_t>(peak_activations), "micro-batch"),
+            " in flight, but --memory-limit is ", format_with_commas(run.config.layout.memory_limit),
+            " bytes; raise it, or use more --microbatches, more ranks",
+            is_searched ? " or --recompute" : ", --recompute or --schedule auto"));
 }
 
 }  // namespace

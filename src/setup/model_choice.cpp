@@ -4,6 +4,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/model/config_json.hpp"
 
@@ -91,10 +92,11 @@ void set_task(model::ModelConfig& model, Task task, const config::ModelChoice& c
 // keeps its token table: the vocabulary of the corpus may be smaller than the table, but not larger.
 std::string describe_tokenizer_options(const model::ModelConfig& model, const data::CorpusInfo& corpus,
                                        bool is_stored) {
-    const std::string prepare = "prepare it with the model's tokenizer";
+    const std::string prepare = "prepare the corpus with the model's tokenizer";
     if (!is_stored) return cat(prepare, ", or use --vocabulary ", corpus.vocabulary_size);
     if (corpus.vocabulary_size > model.vocabulary) return prepare;
-    return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
+    return cat(prepare, ", or use --vocabulary ", model.vocabulary,
+               " if the corpus already has this tokenizer");
 }
 
 // Returns the hash of the tokenizer in `bytes`, the contents of a tokenizer.json. Returns nothing if `bytes` is
@@ -129,15 +131,15 @@ void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice
                               "; use --vocabulary ", corpus.vocabulary_size, " or prepare the corpus again"));
     }
     if (!choice.vocabulary && corpus.vocabulary_size != model.vocabulary) {
-        throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " of ",
-                              corpus.vocabulary_size, " tokens, where ", model.name, " has ", model.vocabulary,
+        throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " has ",
+                              corpus.vocabulary_size, " tokens, but ", model.name, " has ", model.vocabulary,
                               "; ", describe_tokenizer_options(model, corpus, is_stored)));
     }
 }
 
 void check_images(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (corpus.kind != data::RowKind::image) {
-        throw ConfigError(cat(model.name, " reads images, and the rows of ", corpus.path, " are of the kind ",
+        throw ConfigError(cat(model.name, " reads images, but the rows of ", corpus.path, " are of the kind ",
                               to_string(corpus.kind),
                               "; prepare images (CIFAR-10, MNIST), or choose another --model"));
     }
@@ -147,10 +149,10 @@ void check_images(const model::ModelConfig& model, const data::CorpusInfo& corpu
                                             ? std::string()
                                             : cat("--channels ", corpus.image.channels, " and ");
     throw ConfigError(cat("the images of ", corpus.path, " are ", corpus.image.channels, " x ",
-                          corpus.image.height, " x ", corpus.image.width, " (channels, height, width), and ",
+                          corpus.image.height, " x ", corpus.image.width, " (channels, height, width), but ",
                           model.name, " reads ", expected.channels, " x ", expected.height, " x ",
                           expected.width, "; use ", channels_option, "--image-size ", corpus.image.height,
-                          " with a --patch that divides it, or other images"));
+                          " with a --patch that divides ", corpus.image.height, ", or use other images"));
 }
 
 // If the model's number of labels is unset, sets it to the number of classes of the corpus. Throws ConfigError
@@ -162,8 +164,8 @@ void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     }
     if (model.labels == 0) model.labels = corpus.classes;
     if (corpus.classes > model.labels) {
-        throw ConfigError(cat(corpus.path, " has ", corpus.classes, " classes, and the model ", model.labels,
-                              "; use --labels ", corpus.classes));
+        throw ConfigError(cat(corpus.path, " has ", corpus.classes, " classes, but the model has only ",
+                              format_count(model.labels, "label"), "; use --labels ", corpus.classes));
     }
 }
 
@@ -173,8 +175,7 @@ void check_weights_compatible(const model::ModelConfig& model, const checkpoint:
     const model::ModelConfig& stored_config = stored.config();
     const auto refuse = [&](const char* what, auto model_value, auto stored_value) {
         throw ConfigError(cat("the weights of ", stored.path(), " were trained with ", what, " ", stored_value,
-                              ", not ", model_value,
-                              "; keep what they were trained with, or start from --init random"));
+                              ", not ", model_value, "; keep the trained value, or use --init random"));
     };
     if (model.family != stored_config.family)
         refuse("the family", to_string(model.family), to_string(stored_config.family));
@@ -215,13 +216,12 @@ std::uint32_t find_label(const std::string& name, const model::ModelConfig& mode
     const auto& names = model.label_names;
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
-        throw ConfigError(cat(corpus.path, " has the class ", name, ", which ", model.name,
-                              " does not have; its classes are ", format_names(names),
-                              "; prepare the corpus with these names, or leave the others out with --where"));
+        throw ConfigError(cat(corpus.path, " has the class ", name, ", but the classes of ", model.name,
+                              " are ", format_names(names),
+                              "; prepare the corpus with these names, or omit all other classes with --where"));
     if (std::find(found + 1, names.end(), name) != names.end())
-        throw ConfigError(cat(corpus.path, " has the class ", name, ", a name that ", model.name,
-                              " has for more than one of its classes; give each a name of its own in the ",
-                              "model's config.json"));
+        throw ConfigError(cat("the class ", name, " of ", corpus.path, " matches several classes of ",
+                              model.name, "; give each class its own name in the model's config.json"));
     return static_cast<std::uint32_t>(found - names.begin());
 }
 

@@ -30,7 +30,7 @@ SharedMemoryPool make_pool(const device::UsableMemory& memory, const comm::Sessi
     if (memory.cgroup.empty()) return pool;
     pool.name = cat("the memory control group ", memory.cgroup, ", limited to ", memory.total_bytes / 1'000'000,
                     " MB,");
-    pool.more = "ask for more memory (Slurm: --mem)";
+    pool.more = "request more memory (Slurm: --mem)";
     return pool;
 }
 
@@ -74,9 +74,9 @@ std::vector<RankNeed> gather_needs(std::size_t rank_bytes, const std::vector<Sha
 
 void refuse_too_many_threads(int threads, int limit, const std::string& host) {
     if (threads <= limit) return;
-    throw ConfigError(
-        cat("--threads ", threads, " is beyond the ", limit, " threads that a rank may have on ", host,
-            "; set --threads to the cores of a rank, or 0 to divide the node's cores among its ranks"));
+    throw ConfigError(cat(
+        "--threads ", threads, " is beyond the ", limit, " threads that a rank may have on ", host,
+        "; set --threads to the number of cores per rank, or 0 to divide the node's cores among its ranks"));
 }
 
 int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& control) {
@@ -159,9 +159,9 @@ std::string explain_lack_of_node_memory(const comm::NodeMemory& memory, std::siz
                                         const comm::Session& session) {
     const auto free_bytes = memory.free_bytes();
     if (!free_bytes || bytes <= *free_bytes) return {};
-    return cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
-               " share, and /dev/shm has ", *free_bytes / 1'000'000,
-               " MB left; make it larger, or use --move stop");
+    return cat("--move twins needs ", bytes / 1'000'000, " MB of memory that the ranks on ", session.host(),
+               " share, but /dev/shm has only ", *free_bytes / 1'000'000,
+               " MB left; enlarge /dev/shm, or use --move stop");
 }
 
 }  // namespace trireme::setup

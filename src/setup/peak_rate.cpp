@@ -51,7 +51,7 @@ PeakRate find_gpu_peak_rate(comm::Communicator& group, const std::string& host, 
     for (std::size_t rank = 0; rank < gpu_of_rank.size(); ++rank) rate_by_gpu[gpu_of_rank[rank]] = rates[rank];
     PeakRate peak{.flops = 0,
                   .description = cat(to_string(dtype), data_sheet_rate ? " rate of the GPUs' data sheets"
-                                                                       : " products of the GPUs, measured"),
+                                                                       : " matmuls of the GPUs, measured"),
                   .is_measured = !data_sheet_rate};
     for (const auto& [gpu, rate] : rate_by_gpu) peak.flops += rate;
     return peak;

@@ -38,9 +38,9 @@ int find_grid_replicas(const config::LayoutConfig& layout, int ranks) {
     const int data = layout.data > 0 ? layout.data : static_cast<int>(std::max(1LL, ranks / ranks_per_replica));
     if (multiply_grid(layout, data) == ranks) return data;
     throw ConfigError(cat("the process grid needs ", multiply_grid(layout, data), " ranks (pipe ", layout.pipe,
-                          " x data ", data, " x tensor ", layout.tensor, ") but MPI started ", ranks,
+                          " x data ", data, " x tensor ", layout.tensor, "), but the job has ", ranks,
                           "; change --pipe, --data or --tensor, or start ", multiply_grid(layout, data),
-                          " ranks with mpirun -n or srun -n"));
+                          " ranks (mpirun -n, srun -n or --ranks)"));
 }
 
 bool is_v_schedule(const config::ScheduleConfig& schedule) {
@@ -53,7 +53,7 @@ int count_chunks(const config::ScheduleConfig& schedule) {
     if (!is_v_schedule(schedule)) return schedule.chunks;
     if (schedule.chunks <= 2) return 2;
     throw ConfigError(cat("schedule zb-v puts 2 stages on each rank, but --chunks ", schedule.chunks,
-                          " asks for ", schedule.chunks, "; use --chunks 2, or leave it out"));
+                          " asks for ", schedule.chunks, "; use --chunks 2, or remove it"));
 }
 
 void refuse_grid_options(const config::RunConfig& config, const std::string& layout_option) {
@@ -233,10 +233,10 @@ void check_tied_table(const plan::Plan& plan, const model::ModelConfig& model) {
         const model::TensorPart first_part = find_tensor_part(plan, 0, team.ranks.front());
         const model::TensorPart last_part = find_tensor_part(plan, last, team.ranks.front());
         if (first_part.shares == last_part.shares) continue;
-        throw ConfigError(cat("rank ", team.ranks.front(), " has the table of tokens in stage 0 by the shares ",
-                              to_string(first_part.shares), " and in stage ", last, " by ",
-                              to_string(last_part.shares),
-                              ", and a tied one is there once; make these shares equal, or use --tied off"));
+        throw ConfigError(
+            cat("rank ", team.ranks.front(), " uses the tied token table in stage 0 with the shares ",
+                to_string(first_part.shares), " and in stage ", last, " with ", to_string(last_part.shares),
+                ", but stores it only once; make these shares equal, or use --tied off"));
     }
 }
 
@@ -248,10 +248,11 @@ void check_split_backward_passes(const plan::Plan& plan) {
             const bool is_full =
                 plan.recompute[static_cast<std::size_t>(instruction.stage)] == plan::Recompute::full;
             if (instruction.op != schedule::Op::backward_input || !is_full) continue;
-            throw ConfigError(cat(plan.schedule, " has ", to_string(instruction),
-                                  ", half a backward pass, and stage ", instruction.stage,
-                                  " computes its activations again in full; use --recompute selective or none "
-                                  "for it"));
+            throw ConfigError(
+                cat("schedule ", plan.schedule, " has half a backward pass (", to_string(instruction),
+                    "), which stage ", instruction.stage,
+                    " with --recompute full cannot execute; use --recompute selective or none for "
+                    "this stage"));
         }
     }
 }
@@ -264,10 +265,9 @@ bool has_tied_embeddings(const layout::Layout& layout, const model::ModelConfig&
 // Throws ConfigError if two stages share a tied token table, but the schedule updates stages independently.
 void check_tied_updates(const plan::Plan& plan, const model::ModelConfig& model) {
     if (!has_tied_embeddings(plan.layout, model) || !plan.training.shape.updates_stages_independently) return;
-    throw ConfigError(
-        cat("schedule ", plan.schedule,
-            " updates each stage by itself, and the tied table of tokens belongs to the first and to "
-            "the last; use --tied off, or --schedule pipedream-vertical or pipedream-2bw"));
+    throw ConfigError(cat("schedule ", plan.schedule,
+                          " updates each stage independently, but the first and the last stage share the tied "
+                          "token table; use --tied off, or --schedule pipedream-vertical or pipedream-2bw"));
 }
 
 }  // namespace
@@ -294,7 +294,7 @@ bool has_grid(const config::LayoutConfig& layout) {
 int count_requested_ranks(const config::RunConfig& config) {
     const config::LayoutConfig& options = config.layout;
     if (uses_pipedream_partition(options)) {
-        throw ConfigError("--partition pipedream shares layers among ranks; say among how many with --ranks N");
+        throw ConfigError("--partition pipedream needs the number of ranks; set --ranks N");
     }
     if (options.layout.empty()) return count_grid_ranks(options);
     const layout::Layout layout =

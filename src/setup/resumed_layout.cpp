@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/planning.hpp"
 
@@ -48,9 +49,9 @@ void fit_resumed_layout(config::RunConfig& config, int ranks) {
         microbatches = std::max<std::size_t>(
             1, microbatches * static_cast<std::size_t>(old_replicas) / static_cast<std::size_t>(layout.data));
     config.resumed_options->layout =
-        cat("the run had ", old_ranks, " ranks, and these are ", ranks, ": --pipe ", layout.pipe, " --data ",
-            layout.data, " --tensor ", layout.tensor, " --microbatches ", microbatches,
-            " are chosen again; set others to change that");
+        cat("the run had ", format_count(static_cast<std::size_t>(old_ranks), "rank"), " and now has ", ranks,
+            ", so it uses --pipe ", layout.pipe, " --data ", layout.data, " --tensor ", layout.tensor,
+            " --microbatches ", microbatches, "; set these options to change the layout");
 }
 
 }  // namespace trireme::setup

@@ -45,17 +45,18 @@ std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
     const double steps = std::ceil(visits / static_cast<double>(config.run.batch));
     constexpr double max_steps = 1e15;  // still exact as a double
     if (!(steps >= 1 && steps <= max_steps)) {
-        throw ConfigError(cat("--epochs ", config.data.epochs, " of ", samples, " samples, ", config.run.batch,
-                              " a step, are ", steps, " steps; set --steps or --epochs to what can be done"));
+        throw ConfigError(cat("--epochs ", config.data.epochs, " with ", format_count(samples, "sample"),
+                              " and --batch ", config.run.batch, " makes ", steps,
+                              " steps, not 1 to 1e15; change --epochs, or set --steps"));
     }
     return static_cast<std::size_t>(steps);
 }
 
 void check_evaluation(const config::RunConfig& config, const data::SampleIndex& samples) {
     if (config.run.eval_every > 0 && samples.validation.empty()) {
-        throw ConfigError(cat("--eval-every ", config.run.eval_every,
-                              " has nothing to evaluate: --validation-share ", config.data.validation_fraction,
-                              " leaves no row of the corpus; raise it"));
+        throw ConfigError(
+            cat("--eval-every ", config.run.eval_every, " has nothing to evaluate, because --validation-share ",
+                config.data.validation_fraction, " selects no row of the corpus; raise --validation-share"));
     }
 }
 
@@ -64,7 +65,7 @@ void check_task_options(const config::TaskConfig& options, Task task) {
         throw ConfigError(describe_no_effect("--label-smoothing", {"classes to learn", "--task classify"}));
     }
     if (options.mask_fraction != config::TaskConfig{}.mask_fraction && task != Task::masked) {
-        throw ConfigError(describe_no_effect("--mask-share", {"tokens to guess", "--task masked"}));
+        throw ConfigError(describe_no_effect("--mask-share", {"masked tokens to predict", "--task masked"}));
     }
 }
 
@@ -76,8 +77,9 @@ void check_validation_targets(const Job& job) {
     std::vector<plan::SampleVisit> visits(samples.size());
     for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
     if (count_targets(*job.corpus, samples, job.validation_rules, visits) > 0) return;
-    throw ConfigError(cat("of the ", samples.size(), " questions of ", job.corpus->info().path,
-                          " to evaluate, none has its answer within --max-length; raise it"));
+    throw ConfigError(cat("none of the ", format_count(samples.size(), "question"), " of ",
+                          job.corpus->info().path,
+                          " to evaluate has its answer within --max-length; raise --max-length"));
 }
 
 // Returns a job with corpus, stored model, tokenizer and samples. `init` is the value of --init, or the path of
@@ -184,20 +186,21 @@ void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& pl
                                           " x --microbatches ", request.microbatches, ")")
                                     : "";
     throw ConfigError(cat("--batch ", batch, " is smaller than ", microbatches, " micro-batches", factors,
-                          "; each needs at least one sample"));
+                          "; raise it, because each micro-batch needs a sample"));
 }
 
 std::size_t compute_max_sample_length(const config::RunConfig& config, const model::ModelConfig& model) {
     const std::size_t max_length = config.data.max_length;
     if (max_length <= model.positions) return max_length == 0 ? model.positions : max_length;
     throw ConfigError(cat("--max-length ", max_length, " is beyond the ", model.positions,
-                          " positions of the model; lower it or raise --positions"));
+                          " positions of the model; lower --max-length or raise --positions"));
 }
 
 void check_batch_size(const config::RunConfig& config) {
     constexpr std::size_t max_samples = std::size_t{1} << 24;
     if (config.run.batch > max_samples) {
-        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", max_samples, " samples a step"));
+        throw ConfigError(cat("--batch ", config.run.batch, " is beyond the maximum of ", max_samples,
+                              " samples per step; lower it"));
     }
 }
 
@@ -233,15 +236,16 @@ Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
     Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false);
     const Job& job = setup.job;
     if (job.samples.validation.empty()) {
-        throw ConfigError(cat("--validation-share ", run_config.data.validation_fraction, " leaves no row of ",
-                              run_config.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
+        throw ConfigError(cat("--validation-share ", run_config.data.validation_fraction, " selects no row of ",
+                              run_config.data.corpus, " to evaluate; raise it, or use --rows all"));
     }
     const checkpoint::LoadReport report =
         check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
     if (!report.missing_parameters.empty()) {
-        throw ConfigError(cat(job.stored_model->path(), " was not trained for this task (",
-                              to_string(job.model.task), "): it has no ", report.missing_parameters.front(),
-                              "; name a corpus of its own kind, or --task"));
+        throw ConfigError(cat(job.stored_model->path(), " was not trained for the task ",
+                              to_string(job.model.task), ": it has no parameter ",
+                              report.missing_parameters.front(),
+                              "; use a corpus for the task of the model, or set --task"));
     }
     return setup;
 }

@@ -20,15 +20,17 @@ std::string explain_lack(const std::vector<SharedMemoryPool>& pools, const std::
         }
         if (needed_bytes <= pool.left) continue;
         const std::string need_text =
-            rank_count == 1 ? cat("the 1 rank of ", pool.ranks, " needs ", needed_bytes / megabyte, " MB")
-                            : cat("the ", rank_count, " ranks of ", pool.ranks, " need ",
-                                  needed_bytes / megabyte, " MB (", max_rank_bytes / megabyte, " the fullest)");
-        const char* const advice_to_split =
-            max_rank_bytes > pool.left
-                ? "not even one rank fits: split the model among more ranks with --pipe or --tensor, or "
-                : "";
-        return cat(need_text, " and ", pool.name, " has ", pool.left / megabyte, " MB left; ", advice_to_split,
-                   "use a smaller --batch or --max-length, more --microbatches, or ", pool.more);
+            rank_count == 1
+                ? cat("the rank on ", pool.ranks, " needs ", needed_bytes / megabyte, " MB")
+                : cat("the ", rank_count, " ranks on ", pool.ranks, " need ", needed_bytes / megabyte,
+                      " MB (the fullest rank ", max_rank_bytes / megabyte, " MB)");
+        const char* const advice_to_split = max_rank_bytes > pool.left
+                                                ? "the fullest rank alone exceeds this: split the model among "
+                                                  "more ranks with --pipe or --tensor, or "
+                                                : "";
+        return cat(need_text, ", but ", pool.name, " has only ", pool.left / megabyte, " MB left; ",
+                   advice_to_split, "use a smaller --batch or --max-length, more --microbatches, or ",
+                   pool.more);
     }
     return {};
 }

@@ -16,7 +16,7 @@ device::DeviceRates make_rates(const plan::ClusterDevice& device, const config::
     const char* const dtype = to_string(to_dtype(config.precision.dtype));
     const auto rate = device.flops.find(dtype);
     if (rate == device.flops.end()) {
-        throw ConfigError(cat(config.costs.cluster, " has no device.flops.", dtype, ", and --dtype is ", dtype,
+        throw ConfigError(cat(config.costs.cluster, " has no device.flops.", dtype, ", but --dtype is ", dtype,
                               "; add the rate of ", device.name, " in FLOP/s, or use another --dtype"));
     }
     return {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch};
@@ -46,7 +46,7 @@ std::size_t SimulatedDevices::find_kind(int rank) const {
         if (rank < kinds[kind].ranks) return kind;
         rank -= kinds[kind].ranks;
     }
-    throw BugError("a rank has no device");
+    throw BugError("a rank has no simulated device");
 }
 
 double SimulatedDevices::compute_total_flops() const {
@@ -61,8 +61,9 @@ std::string SimulatedDevices::list_counts() const { return describe_kinds(*this,
 plan::Cluster read_cluster(const std::string& path, int ranks) {
     plan::Cluster cluster = plan::parse_cluster(read_regular_file(path, "--cluster"), path);
     if (static_cast<std::size_t>(ranks) > cluster.count_devices()) {
-        throw ConfigError(cat("the job has ", ranks, " ranks and --cluster ", path, " describes ",
-                              cluster.count_devices(), " devices; start fewer ranks, or describe more"));
+        throw ConfigError(cat("the job has ", ranks, " ranks, but --cluster ", path, " describes only ",
+                              format_count(cluster.count_devices(), "device"),
+                              "; start fewer ranks, or describe more devices"));
     }
     return cluster;
 }
@@ -72,7 +73,7 @@ std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& 
     if (path.empty()) return std::nullopt;
     if (!device::time_is_simulated()) {
         throw ConfigError(
-            cat("--cluster ", path, " is for simulated time; run it with `trireme simulate`, or leave it out"));
+            cat("--cluster ", path, " needs simulated time; use `trireme simulate`, or remove --cluster"));
     }
     return read_cluster_devices(config, ranks);
 }
@@ -98,8 +99,8 @@ std::string explain_lack_of_device_memory(const std::optional<SimulatedDevices>&
                                           std::size_t bytes) {
     if (!devices || bytes <= devices->find_device(rank).memory) return {};
     const SimulatedDevice& device = devices->find_device(rank);
-    return cat("rank ", rank, " needs ", format_bytes(bytes), " and ", device.name, " of ", devices->cluster,
-               " has ", format_bytes(device.memory),
+    return cat("rank ", rank, " needs ", format_bytes(bytes), ", but its device, ", device.name, " of ",
+               devices->cluster, ", has only ", format_bytes(device.memory),
                "; use a smaller --batch or --max-length, more --microbatches, --recompute, or more ranks "
                "with --pipe or --tensor");
 }

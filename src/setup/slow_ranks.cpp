@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/random.hpp"
 #include "trireme/base/regular_file.hpp"
 
@@ -54,11 +55,11 @@ std::optional<SlowedRank> find_slowed_rank(const SlowRun& run, std::size_t index
     throw BugError("a trace names ranks of its own");
 }
 
-// Returns the name of an entry for messages, e.g. "rank 1".
+// Returns the name of an entry for messages, in the syntax of the option, e.g. "rank=1".
 std::string to_string(const config::SlowRank& entry) {
     switch (entry.choice) {
         case config::SlowChoice::named:
-            return cat("rank ", entry.rank);
+            return cat("rank=", entry.rank);
         case config::SlowChoice::turn:
             return "rank=turn";
         case config::SlowChoice::random:
@@ -71,13 +72,13 @@ std::string to_string(const config::SlowRank& entry) {
 
 void check_steps(const config::SlowRank& entry, std::size_t first_step, std::size_t steps) {
     if (first_step <= steps) return;
-    throw ConfigError(cat("--slow of ", to_string(entry), " begins in step ", first_step,
-                          ", after the last of ", steps, " steps; name earlier ones"));
+    throw ConfigError(cat("--slow ", to_string(entry), " begins in step ", first_step,
+                          ", but the run has only ", format_count(steps, "step"), "; name an earlier step"));
 }
 
 void check_rank(const config::SlowRank& entry, int ranks) {
     if (entry.choice != config::SlowChoice::named || entry.rank < ranks) return;
-    throw ConfigError(cat("--slow names rank ", entry.rank, ", and the job has ranks 0 to ", ranks - 1,
+    throw ConfigError(cat("--slow names rank ", entry.rank, ", but the job has ranks 0 to ", ranks - 1,
                           "; name one of these"));
 }
 
@@ -87,21 +88,19 @@ std::string describe_steps(const config::SlowRank& entry) {
     return entry.first_step == 1 ? "" : fmt::format(" from step {} on", entry.first_step);
 }
 
-std::string describe_period(const config::SlowRank& entry) {
-    if (!entry.every) return "an epoch";
-    return fmt::format("{} step{}", *entry.every, *entry.every == 1 ? "" : "s");
-}
-
 std::string describe_subject(const config::SlowRank& entry) {
     if (entry.choice == config::SlowChoice::named) return fmt::format("rank {}", entry.rank);
-    const std::string period = describe_period(entry);
-    if (entry.choice == config::SlowChoice::turn) return fmt::format("each rank in turn ({} each)", period);
-    return fmt::format("a random rank, redrawn for {}", period);
+    const std::string steps = entry.every ? format_count(*entry.every, "step") : "";
+    if (entry.choice == config::SlowChoice::turn)
+        return fmt::format("each rank in turn ({} each)", entry.every ? steps : "an epoch");
+    return fmt::format("a random rank, redrawn every {},", !entry.every        ? "epoch"
+                                                           : *entry.every == 1 ? "step"
+                                                                               : steps);
 }
 
 std::string describe(const config::SlowRank& entry) {
     if (entry.choice == config::SlowChoice::trace)
-        return fmt::format("ranks take as long as {} says", entry.trace);
+        return fmt::format("ranks are slowed as {} says", entry.trace);
     const bool slows_all_kernels = entry.kernels == config::SlowKernels::all;
     const std::string range = entry.highest_factor ? fmt::format(" to {}", *entry.highest_factor) : "";
     return fmt::format("{}{} {} {}{} times as long{}", slows_all_kernels ? "" : "matmuls of ",

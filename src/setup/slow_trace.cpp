@@ -63,11 +63,11 @@ public:
 
     SlowTrace take_trace() && {
         if (column_count_ == 0)
-            throw ConfigError(cat(file_, " holds no trace; begin it with the line step,rank,factor"));
+            throw ConfigError(cat(file_, " has no header; begin the file with the line step,rank,factor"));
         if (trace_.factors_by_rank.empty())
-            throw ConfigError(cat(
-                file_,
-                " has no line after its header; name a step, a rank and its factor from then on, as in 3,1,4"));
+            throw ConfigError(cat(file_,
+                                  " has no line after its header; add lines such as 3,1,4: from step 3 on, "
+                                  "rank 1 has the factor 4"));
         return std::move(trace_);
     }
 
@@ -97,8 +97,8 @@ private:
     TraceLine parse_cells(const std::vector<std::string>& cells) const {
         if (cells.size() != column_count_) {
             throw ConfigError(cat(describe_place(), " has ", cells.size(),
-                                  cells.size() == 1 ? " cell" : " cells", ", and the header names ",
-                                  column_count_, "; write one for each"));
+                                  cells.size() == 1 ? " cell" : " cells", ", but the header names ",
+                                  column_count_, " columns; write one cell per column"));
         }
         TraceLine line{.step = parse_step(cells[0]), .rank = parse_rank(cells[1])};
         const double factor = parse_factor(cells[2]);
@@ -110,8 +110,8 @@ private:
         const auto step = parse_value<std::size_t>(cell);
         if (!step || *step == 0) refuse_cell("step", "a whole number of at least 1", cell);
         if (*step < last_step_) {
-            throw ConfigError(cat(describe_place(), " is of step ", *step, ", and the one before it of step ",
-                                  last_step_, "; put them in the order of their steps"));
+            throw ConfigError(cat(describe_place(), " has step ", *step, ", but the line before it has step ",
+                                  last_step_, "; sort the lines by step"));
         }
         return *step;
     }
@@ -120,7 +120,7 @@ private:
         const auto rank = parse_value<std::uint64_t>(cell);
         if (!rank) refuse_cell("rank", "a whole number of at least 0", cell);
         if (*rank >= static_cast<std::uint64_t>(ranks_)) {
-            throw ConfigError(cat(describe_place(), " names rank ", *rank, ", and the job has ranks 0 to ",
+            throw ConfigError(cat(describe_place(), " names rank ", *rank, ", but the job has ranks 0 to ",
                                   ranks_ - 1, "; name one of these"));
         }
         return static_cast<int>(*rank);
@@ -148,7 +148,7 @@ private:
         const auto [position, is_new] = trace_.factors_by_rank[line.rank].emplace(line.step, line.factors);
         if (!is_new) {
             throw ConfigError(cat(describe_place(), " names rank ", line.rank, " a second time for step ",
-                                  line.step, "; keep one"));
+                                  line.step, "; keep one of the two lines"));
         }
         if (changes_factors) trace_.change_steps.insert(line.step);
         last_step_ = line.step;

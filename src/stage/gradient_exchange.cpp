@@ -114,7 +114,7 @@ GradientExchange::State::State(const GradientPlan& plan, int rank,
 }
 
 void GradientExchange::State::begin_step(bool may_start) {
-    require_nothing_in_flight("begin");
+    require_nothing_in_flight("begin_step");
     may_start_ = may_start;
     is_complete_.assign(specs_.size(), false);
     incomplete_parameters_.clear();
@@ -126,7 +126,7 @@ void GradientExchange::State::begin_step(bool may_start) {
 
 void GradientExchange::State::mark_complete(std::size_t parameter) {
     if (is_complete_[parameter]) {
-        throw BugError(cat("the gradient of ", specs_[parameter].name, " was complete before"));
+        throw BugError(cat("the gradient of ", specs_[parameter].name, " was marked complete twice"));
     }
     is_complete_[parameter] = true;
     for (const std::size_t bucket : buckets_by_parameter_[parameter]) {
@@ -210,7 +210,7 @@ TransferBuffer& GradientExchange::State::find_buffer(std::size_t bucket) {
 // impossible: the bucket that is first among the unfinished buckets of all ranks is in flight on each of its
 // holders, or starts there next.
 void GradientExchange::State::all_gather(TransferKind kind, const model::ParameterTensors& tensors) {
-    require_nothing_in_flight("share");
+    require_nothing_in_flight("all_gather");
     const std::size_t count = transfer_buffers_.size();
     for (std::size_t b = 0; b < buckets_.size() + count; ++b) {
         TransferBuffer& buffer = transfer_buffers_[b % count];
@@ -230,15 +230,16 @@ void GradientExchange::State::require_complete() const {
         for (const std::size_t parameter : bucket.parameters) {
             if (is_complete_[parameter]) continue;
             throw BugError(
-                cat("gradients are to be summed, and that of ", specs_[parameter].name, " is not complete"));
+                cat("finish() was called before the gradient of ", specs_[parameter].name, " was complete"));
         }
     }
-    if (!may_start_) throw BugError("gradients are to be summed before those of the step before");
+    if (!may_start_)
+        throw BugError("finish() was called before the gradients of the previous step were reduced");
 }
 
 void GradientExchange::State::require_nothing_in_flight(const char* call) const {
     if (std::ranges::all_of(transfer_buffers_, &TransferBuffer::is_free)) return;
-    throw BugError(cat(call, " was called with gradients in flight; finish() comes first"));
+    throw BugError(cat(call, "() was called while gradients are in flight; call finish() first"));
 }
 
 GradientExchange::GradientExchange(const GradientPlan& plan, int rank,

@@ -101,7 +101,8 @@ std::size_t HeldShards::find_parameter(std::size_t piece) const {
     const std::string& name = plan_.tensors[plan_.pieces[piece].tensor].name;
     const auto index = parameter_indices_.find(name);
     if (index == parameter_indices_.end()) {
-        throw BugError(cat("rank ", rank_, " is to hold a piece of ", name, " and has no such parameter"));
+        throw BugError(
+            cat("rank ", rank_, " must hold a piece of ", name, ", but has no parameter of this name"));
     }
     return index->second;
 }
@@ -115,8 +116,8 @@ const layout::Placement& HeldShards::find_placement(std::size_t parameter, const
         if (intersect(placement.box, corner).is_empty()) continue;
         if (has_same_offset(placement, piece, spec.placements)) return placement;
     }
-    throw BugError(cat("rank ", rank_, " is to hold ", to_string(piece), " of ", spec.name,
-                       " as one piece and has it not, or not in one place"));
+    throw BugError(cat("rank ", rank_, " must hold ", to_string(piece), " of ", spec.name,
+                       " as one piece, but does not hold them as one box of its matrix"));
 }
 
 std::vector<HeldBucket> find_held_buckets(const GradientPlan& plan, int rank,

@@ -201,7 +201,7 @@ void LocalStages::run(const schedule::Instruction& instruction) {
         case schedule::Op::receive_backward:
         case schedule::Op::validate:
             throw BugError(
-                cat("a worker was asked to run ", to_string(instruction), ", which is the engine's to do"));
+                cat("a stage worker was given ", to_string(instruction), ", which the engine must execute"));
     }
     stream_->slowness.spend_owed_time();
 }

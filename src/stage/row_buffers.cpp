@@ -8,7 +8,7 @@ RowBuffers::RowBuffers(std::size_t max_rows, std::size_t width, device::DType dt
 
 device::Tensor RowBuffers::take(std::size_t rows) {
     if (rows > max_rows_) {
-        throw BugError(cat("a buffer of ", max_rows_, " rows was asked for ", rows));
+        throw BugError(cat(rows, " rows do not fit into a buffer of ", max_rows_));
     }
     if (free_buffers_.empty()) allocate_one();
     std::byte* const data = free_buffers_.back();

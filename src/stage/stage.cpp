@@ -235,7 +235,7 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
 void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
                            ActivationStash& stash, const PassEvents& events) const {
     if (spec_.recompute == plan::Recompute::full) {
-        throw BugError("a stage that computes its activations again was asked for half a backward pass");
+        throw BugError("a stage with full recomputation cannot execute half of a backward pass");
     }
     model::Pass stage_pass = pass;
     stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;

@@ -152,7 +152,7 @@ void run_after_blocking_queues(const device::WaitPolicy& wait_policy, const std:
         work();
         return true;
     };
-    wait_until(is_done, wait_policy, [] { return "its GPU to do all that it was given"; });
+    wait_until(is_done, wait_policy, [] { return "its GPU to finish all queued work"; });
 }
 
 void* make_queue(bool is_non_blocking) {

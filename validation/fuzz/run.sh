@@ -46,7 +46,7 @@ for target in "${targets[@]}"; do
         "build/fuzz/corpus/$target" "validation/fuzz/corpus/$target"; then
         echo "$target $seconds $commit" >>build/fuzz/done
     else
-        echo "$target: a promise is broken; see build/fuzz/findings/$target-*" >&2
+        echo "$target: failed; the failing input is build/fuzz/findings/$target-*" >&2
         failed=1
     fi
 done

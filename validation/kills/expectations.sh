@@ -28,7 +28,7 @@ expect_all_processes_to_end() {
         say "        left: $process $(tr '\0' ' ' < "/proc/$process/cmdline" | cut -c 1-160)"
     done
     if [ $launcher = openmpi ] && [ "$left" = "$job" ]; then
-        say "        only Open MPI's launcher does not end; it is killed"
+        say "        only Open MPI's launcher has not ended; this script kills it"
         hung=$((hung + 1))
     else
         fail "processes of the job are left after 10 s"
@@ -68,10 +68,10 @@ expect_no_new_checkpoints() {
 expect_resumed_from_checkpoint() {
     [ -s "$run/manifest.json" ] || return 0  # killed before the manifest was written
     if [ -z "$expected" ]; then
-        ! grep -q resumed_from "$run/manifest.json" || fail "it resumed although there was no complete checkpoint"
+        ! grep -q resumed_from "$run/manifest.json" || fail "the job resumed although there was no complete checkpoint"
     else
         grep -q "\"resumed_from\": \"$run/checkpoints/$expected\"" "$run/manifest.json" ||
-            fail "it did not resume from $expected"
+            fail "the job did not resume from $expected"
     fi
 }
 
@@ -81,5 +81,5 @@ compare_losses() {
     losses_of "$run" > "$run.losses"
     compared=$((compared + $(wc -l < "$run.losses")))
     other=$(grep -vxFf "$work/$1.losses" "$run.losses" | head -n 3) || true
-    [ -z "$other" ] || fail "losses are not those of an undisturbed run: $(paste -sd ';' <<< "$other")"
+    [ -z "$other" ] || fail "losses differ from those of an undisturbed run: $(paste -sd ';' <<< "$other")"
 }

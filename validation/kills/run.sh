@@ -12,14 +12,14 @@
 #
 #   - no process of the job is left within 10 s;
 #   - a message says which rank died (MPICH: that a rank died);
-#   - survivors have begun no checkpoint, and named none that was not begun before the kill;
+#   - survivors have begun no checkpoint, and completed only checkpoints that were begun before the kill;
 #   - the next start resumes from the last complete checkpoint, and all losses are, to the last digit, those of an
 #     undisturbed run that follows the same decisions.
 #
 # SEED determines which rank is killed and when. How far the ranks have come by then depends on the machine.
 set -euo pipefail
 
-usage="it is validation/kills/run.sh PROGRAM MPIEXEC COUNT [SEED]"
+usage="usage: validation/kills/run.sh PROGRAM MPIEXEC COUNT [SEED]"
 program=$(realpath "${1:?"$usage"}")
 read -ra mpiexec <<< "${2:?"$usage"}"
 count=${3:?"$usage"}
@@ -155,7 +155,7 @@ strike() {
     local doing
     doing=$(describe_activity)
     met[$doing]=$((met[$doing] + 1))
-    say "kill $kills  run $runs ($policy)  rank $victim, by $aim: $doing, after step $(last_step)"
+    say "kill $kills  run $runs ($policy)  rank $victim (aim: $aim), while $doing, after step $(last_step)"
     expect_name_of_victim
     expect_no_new_checkpoints
     expect_resumed_from_checkpoint
@@ -196,11 +196,11 @@ train_undisturbed() {
     shift 2
     run=$work/$name
     [ ! -s "$work/$name.decisions" ] || set -- "$@" --decisions "$work/$name.decisions"
-    run_until_done "$@" || { say "an undisturbed run fails:"; cat "$run.err"; exit 1; }
+    run_until_done "$@" || { say "the undisturbed run $name failed:"; cat "$run.err"; exit 1; }
     losses_of "$run" > "$work/$name.losses"
     rm -rf "$run"
     run=$of
-    [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "an undisturbed run lacks steps"; exit 1; }
+    [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "the undisturbed run $name does not have $steps steps"; exit 1; }
 }
 
 # Returns false if the run has finished.
@@ -215,7 +215,7 @@ kill_once() {
         return
     fi
     code_of_job
-    [ "$(cat "$work/code")" = 0 ] || fail "it ended by itself: $(cat "$run.err")"
+    [ "$(cat "$work/code")" = 0 ] || fail "the job ended by itself: $(cat "$run.err")"
     return 1
 }
 
@@ -234,7 +234,7 @@ disturb_a_run() {
     expected=$(resumable)
     if [ "$expected" != step-$steps ]; then
         rm -f "$run/manifest.json"
-        run_until_done "${options[@]}" || { fail "it does not resume: $(cat "$run.err")"; return 0; }
+        run_until_done "${options[@]}" || { fail "the job does not resume: $(cat "$run.err")"; return 0; }
         expect_resumed_from_checkpoint
     fi
     expect_complete_run
@@ -247,7 +247,7 @@ train_undisturbed recorded "$work/recorded.jsonl"
 while ((kills < count && failures < 5)); do disturb_a_run; done
 
 max_unnamed=$(((count + 99) / 100 * 2))
-((unnamed <= max_unnamed)) || fail "$unnamed deaths without the rank's name; $max_unnamed are known to occur"
+((unnamed <= max_unnamed)) || fail "kills whose output does not name the rank: $unnamed; the limit is $max_unnamed"
 printf '{"launcher": "%s", "seed": %d, "kills": %d, "starting": %d, "training": %d, "saving": %d, "changing": %d, ' \
     $launcher "$seed" $kills "${met[starting]}" "${met[training]}" "${met[saving]}" "${met[changing]}"
 printf '"runs": %d, "steps_compared": %d, "changes_by_policy": %d, "saved_at_the_death": %d, "unnamed": %d, ' \

@@ -62,14 +62,14 @@ TEST_F(Classes, AreRejectedByNameIfTheModelLacksThem) {
     make("other", ham_ + "{\"text\": \"boil\", \"kind\": \"eggs\"}\n");
 
     expect_refusal("evaluate --resume run --corpus other.h5",
-                   {"other.h5 has the class eggs", "its classes are spam, ham"});
+                   {"other.h5 has the class eggs", "the classes of bert are spam, ham"});
 }
 
 TEST_F(Classes, MustBeAtLeastTwo) {
     write("one.jsonl", spam_);
 
     expect_refusal("prepare one.jsonl --label kind --special-tokens bert --quiet --output one.h5",
-                   {"all rows are of one class, spam", "--label"});
+                   {"all rows have the class spam", "--label"});
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_F(Convert, ConvertsAModelToACheckpointAndBack) {
 TEST_F(Convert, RejectsAMissingNameAndInvalidOptions) {
     expect_refusal("convert model", {"an input and an output folder, not 1 name"});
     expect_refusal("convert model out --dtype f8", {"--dtype expects one of f32, bf16, f16, f64"});
-    expect_refusal("convert model out --shard-size many", {"--shard-size expects a number of bytes"});
+    expect_refusal("convert model out --shard-size many", {"--shard-size expects a positive number of bytes"});
 }
 
 TEST_F(Convert, RejectsAMissingModel) {
@@ -133,7 +133,7 @@ TEST_F(Convert, ReportsATruncatedShard) {
     for (const Tensor& tensor : first) map += ",\"" + tensor.name + "\":\"one.safetensors\"";
     write("model/model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
 
-    expect_refusal("convert model out", {"model/one.safetensors", "it is cut short or damaged"});
+    expect_refusal("convert model out", {"model/one.safetensors", "the file is cut short or damaged"});
 }
 
 TEST_F(Convert, RejectsEmptyNames) {

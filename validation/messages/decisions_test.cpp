@@ -37,14 +37,15 @@ TEST_F(Decisions, AreRejectedIfTheirFileIsMissing) {
 TEST_F(Decisions, AreRejectedIfTheyNeedMoreRanksThanTheJobHas) {
     decide("1", in_a_row);
 
-    expect_train_refusal("--decisions d.jsonl", {"--decisions d.jsonl, step 1: its layout"});
+    expect_train_refusal("--decisions d.jsonl", {"--decisions d.jsonl, step 1: the new layout"});
 }
 
 TEST_F(Decisions, AreRejectedAfterTheLastStep) {
     decide("2", in_a_row);
 
     expect_train_refusal("--decisions d.jsonl",
-                         {"--decisions d.jsonl, step 2: the run has 2 steps, and none after this one"}, 2);
+                         {"--decisions d.jsonl changes the plan after step 2, but the run ends after step 2"},
+                         2);
 }
 
 }  // namespace

@@ -61,8 +61,7 @@ TEST_F(Doctor, ReportsAScratchFolderThatCannotBeWritten) {
 
         EXPECT_EQ(outcome.code, 3) << outcome.err;
         EXPECT_TRUE(has(outcome.out, "--scratch file/below is no folder; create it")) << outcome.out;
-        EXPECT_TRUE(has(outcome.out, "what fails, and has to work before a run can: HDF5, scratch\n"))
-            << outcome.out;
+        EXPECT_TRUE(has(outcome.out, "no run can work until this is repaired: HDF5, scratch\n")) << outcome.out;
         EXPECT_TRUE(sentences(outcome).empty()) << outcome.err;
     }
 }
@@ -97,7 +96,8 @@ TEST_F(Doctor, RejectsASimulation) {
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
-    EXPECT_TRUE(has(sentences(outcome).front(), "a simulated one is described in a file; use trireme doctor"));
+    EXPECT_TRUE(has(sentences(outcome).front(),
+                    "checks a real machine, but trireme-sim simulates one; use trireme doctor"));
 }
 
 TEST_F(Doctor, ListsItsOptionsInItsHelp) {

@@ -23,7 +23,7 @@ TEST_F(StuckMpiFinalize, LosesNoResults) {
 
         ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
         EXPECT_NE(sentences(outcome).front().find(
-                      " does not finalize, although all ranks are done; they exit without it"),
+                      " does not return, although all ranks are done; the ranks exit without it"),
                   std::string::npos)
             << outcome.err;
         EXPECT_NE(outcome.out.find("VALID"), std::string::npos) << outcome.out;

@@ -127,7 +127,7 @@ TEST_F(Evaluate, RejectsAModelTrainedForADifferentTask) {
 
     expect_refusal(
         "evaluate --resume hidden --corpus questions.h5",
-        {"hidden/checkpoints/step-1 was not trained for this task (span)", "it has no qa_outputs.", "--task"});
+        {"checkpoints/step-1 was not trained for the task span", "it has no parameter qa_outputs.", "--task"});
 }
 
 TEST_F(Evaluate, RejectsACorpusWithADifferentVocabulary) {
@@ -138,12 +138,12 @@ TEST_F(Evaluate, RejectsACorpusWithADifferentVocabulary) {
 
 TEST_F(Evaluate, RejectsAnEmptySelectionOfRows) {
     expect_refusal("evaluate --resume run --corpus corpus.h5 --rows validation --validation-share 0",
-                   {"--validation-share 0 leaves no row of corpus.h5", "--rows all"});
+                   {"--validation-share 0 selects no row of corpus.h5", "--rows all"});
 }
 
 TEST_F(Evaluate, RejectsAnUnusableOutputBeforeEvaluating) {
     expect_refusal("evaluate --resume run --corpus corpus.h5 --output corpus.h5",
-                   {"--output corpus.h5 is there already", "name another file"});
+                   {"--output corpus.h5 already exists", "name another file"});
     expect_refusal("evaluate --resume run --corpus corpus.h5 --output none/f.json",
                    {"--output none/f.json cannot be written", "name another file"});
 }

@@ -48,14 +48,15 @@ TEST_F(GpuClock, IsRejectedForRunsWithoutGpus) {
     make_corpus();
     for (const int ranks : {0, 2}) {
         expect_train_refusal("--gpu-clock 1200",
-                             {"--gpu-clock 1200 applies to GPUs, and this run uses none; remove it"}, ranks);
+                             {"--gpu-clock 1200 applies to GPUs, but this run uses none; remove --gpu-clock"},
+                             ranks);
     }
     expect_train_refusal("--gpu-clock fast", {"--gpu-clock"});
 }
 
 TEST_F(GpuClock, IsRejectedForSimulatedDevices) {
     expect_refusal("simulate --math off --cluster cluster.json --ranks 2 --steps 1 --gpu-clock 1200",
-                   {"--gpu-clock 1200 is of GPUs, and ghosts have none"});
+                   {"--gpu-clock 1200 applies to GPUs, but a simulated run uses none"});
 }
 
 TEST_F(GpuClock, IsReleasedAtTheEnd) {

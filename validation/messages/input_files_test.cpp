@@ -22,7 +22,7 @@ protected:
 TEST_F(InputFiles, MayNotBeFifos) {
     make_corpus();
     write("rows.txt", "once upon a time\n");
-    const std::string what = " is not a regular file (it is a FIFO); write what it carries to a file";
+    const std::string what = " is not a regular file (it is a FIFO); write its contents to a file";
     const std::string json = fifo("some.json");
 
     expect_refusal("plan --layout " + json, {"--layout " + json + what});

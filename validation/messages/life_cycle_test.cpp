@@ -86,12 +86,11 @@ TEST_F(TrainingRun, SavesACheckpointWhenItsTerminalIsLostAndResumes) {
     const std::string steps = std::to_string(std::stoul(step) + 2);
 
     EXPECT_EQ(shell(command("--resume auto --steps " + steps) + " > out 2> err"), 0) << read("err");
-    EXPECT_TRUE(
-        has("out",
-            "records   run/steps.jsonl: dropped 1 line that cannot be read, from line 1 on; the file as "
-            "it was is run/steps.jsonl.damaged\n"
-            "records   run/steps.jsonl: dropped 1 line after step " +
-                step + "; this run repeats those steps\n"))
+    EXPECT_TRUE(has("out",
+                    "records   run/steps.jsonl: dropped line 1, which cannot be read; the original file "
+                    "is kept as run/steps.jsonl.damaged\n"
+                    "records   run/steps.jsonl: dropped 1 line of steps after step " +
+                        step + "; this run repeats those steps\n"))
         << read("out");
     EXPECT_EQ(read("run/steps.jsonl.damaged"), damaged);
     EXPECT_EQ(read("run/steps.jsonl").substr(0, records.size()), records);
@@ -126,7 +125,7 @@ TEST_F(TrainingRun, NeedsNoFileLocks) {
     EXPECT_EQ(code, 0) << read("err");
     EXPECT_TRUE(
         has("out",
-            "records   run/lock cannot be locked (No locks available): a second job in this run directory "
+            "records   run/lock cannot be locked (No locks available), so a second job in this run directory "
             "would not be refused\n"))
         << read("out");
 }

@@ -70,7 +70,8 @@ TEST_F(Migrations, AreDeclinedWithAReasonIfStepsWouldNotGetShorter) {
             model);
 
     ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
-    const std::string why = "no change: rank 1 is slow, and the policy knows no plan that shortens the steps";
+    const std::string why =
+        "no plan change: rank 1 is slow, but the policy finds no plan that shortens the steps";
     EXPECT_NE(outcome.out.find("step    15/20  " + why), std::string::npos) << outcome.out;
     EXPECT_EQ(outcome.out.find(why), outcome.out.rfind(why));
     EXPECT_NE(read("run/decisions.jsonl").find("\"no_change\":\"rank 1 is slow"), std::string::npos);
@@ -268,21 +269,21 @@ TEST_F(Migrations, AreRejectedIfImpossible) {
     };
 
     EXPECT_NE(refusal(R"({"from": 0, "to": 0, "parts": [0.5, 0, 0, 0]})")
-                  .find("rank 0 cannot compute a part of rank 0's matmuls: they are not two ranks of one "
-                        "tensor-parallel group"),
+                  .find("rank 0 cannot compute a part of rank 0's matmuls, because a migration needs two ranks "
+                        "of one tensor-parallel group"),
               std::string::npos);
     EXPECT_NE(refusal(R"({"from": 0, "to": 2, "parts": [0.5, 0, 0, 0]})")
-                  .find("rank 2 is named in \"migrations\", and the job has 2 ranks"),
+                  .find("\"migrations\" names rank 2, but the job has ranks 0 to 1"),
               std::string::npos);
     EXPECT_NE(
         refusal(
             R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 1, "to": 0, "parts": [0, 0, 0, 0.5]})")
-            .find("a rank may either give or take work"),
+            .find("a rank may either offload work or be a helper rank"),
         std::string::npos);
     EXPECT_NE(
         refusal(
             R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]})")
-            .find("in two entries; write one entry"),
+            .find("has several entries from rank 0 to rank 1; write one entry"),
         std::string::npos);
 }
 

@@ -110,7 +110,7 @@ TEST_F(Prepare, MakesACorpusOfQuestionsThatInspectShows) {
     const Outcome seen = run("inspect questions.h5 --verify");
 
     EXPECT_EQ(made.code, 0) << made.err;
-    EXPECT_NE(made.out.find("1 questions, 13 tokens"), std::string::npos) << made.out;
+    EXPECT_NE(made.out.find("1 question, 13 tokens"), std::string::npos) << made.out;
     EXPECT_EQ(seen.code, 0) << seen.err;
     EXPECT_NE(seen.out.find("Which?"), std::string::npos) << seen.out;
 }
@@ -136,7 +136,7 @@ TEST_F(Prepare, RejectsTruncatedImages) {
 TEST_F(Prepare, RejectsImagesWithoutLabels) {
     write("images-ubyte", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1a", 17));
 
-    expect_refusal("prepare images-ubyte --output images.h5", {"1 files of images", "0 of labels"});
+    expect_refusal("prepare images-ubyte --output images.h5", {"1 file of images", "0 files of labels"});
 }
 
 TEST_F(Prepare, RejectsATokenizerForImages) {

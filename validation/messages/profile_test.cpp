@@ -19,7 +19,7 @@ TEST_F(Profile, ReportsWhatItMeasuredAndWhere) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "gpt2-tiny in f32, 32 rows in a micro-batch of 1 sample, 1 thread\n"))
         << outcome.out;
-    EXPECT_TRUE(has(outcome.out, "the profile is profile.json\n")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "the profile is in profile.json\n")) << outcome.out;
     EXPECT_TRUE(has(read("profile.json"), "\"schema\": 1,")) << read("profile.json");
 }
 
@@ -152,7 +152,7 @@ TEST_F(DifferentProfiles, CanBeAssignedToRanksInAPlan) {
     EXPECT_TRUE(has(outcome.out, "stage 1: layer 2.5, rank 1\n")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, " (rank 0) and 1 thread of slide rule (rank 1)")) << outcome.out;
     expect_refusal(plan + "--profile profile.json,slow.json",
-                   {"--profile names 2 files without ranks", "no devices are known here", "0-3=profile.json"});
+                   {"--profile names 2 files without ranks", "does not know the devices", "0-3=profile.json"});
 }
 
 TEST_F(DifferentProfiles, AreRejectedIfTheyDoNotFit) {
@@ -165,18 +165,18 @@ TEST_F(DifferentProfiles, AreRejectedIfTheyDoNotFit) {
 
     expect_train_refusal(measured + "slow.json,pencil.json",
                          {"no file for the device of ranks 0,1, '" + device + "'",
-                          "those given are for 'pencil' and 'slide rule'", "or 0-1=FILE"},
+                          "the given files are for 'pencil' and 'slide rule'", "or 0-1=FILE"},
                          2);
     expect_train_refusal(measured + "slow.json,profile.json,slow.json",
                          {"slow.json and slow.json, and both were measured on 'slide rule'"}, 2);
     expect_train_refusal(measured + "0=profile.json,0-1=slow.json", {"names rank 0 twice"}, 2);
     expect_train_refusal(measured + "0=profile.json", {"no file for rank 1; add 1=FILE"}, 2);
-    expect_train_refusal(measured + "0=profile.json,1-2=slow.json", {"names rank 2, and the job has 2 ranks"},
+    expect_train_refusal(measured + "0=profile.json,1-2=slow.json", {"names rank 2, but the job has 2 ranks"},
                          2);
     expect_train_refusal(measured + "profile.json,none.json", {"--profile none.json cannot be read"}, 2);
     expect_train_refusal(
         measured + "0=profile.json,1=longer.json",
-        {"longer.json was measured with 64 rows in a micro-batch of 1, and profile.json with 32"}, 2);
+        {"longer.json was measured with 64 rows in a micro-batch of 1 sample, but profile.json with 32"}, 2);
     expect_refusal("plan --profile profile.json,", {"--profile expects files such as fast.json,slow.json"});
 }
 
@@ -213,10 +213,10 @@ TEST_F(Profile, IsRejectedIfInvalidOrOfADifferentModel) {
     expect_refusal("plan --width 64 --profile profile.json", {"profile.json is of another model", "layer 0"});
     expect_refusal("plan --dtype f64 --profile profile.json", {"measured in f32", "--dtype f64"});
     expect_refusal("plan --profile none.json", {"--profile none.json cannot be read"});
-    expect_refusal("plan --profile text.json", {"text.json", "not complete JSON"});
-    expect_refusal("plan --profile old.json", {"old.json: schema is 0", "measure again"});
+    expect_refusal("plan --profile text.json", {"text.json", "not valid JSON"});
+    expect_refusal("plan --profile old.json", {"old.json: schema is 0", "measure the profile again"});
     expect_refusal("plan --pipe 2 --partition measured --profile profile.json --memory-limit 1MB",
-                   {"within 1000000 bytes", "the best needs", "raise --memory-limit"});
+                   {"within 1000000 bytes", "--memory-limit: the best cut needs", "raise the limit"});
 }
 
 }  // namespace

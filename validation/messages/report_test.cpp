@@ -35,8 +35,8 @@ TEST_F(Report, RejectsADirectoryWithoutRecords) {
     write("empty/notes.txt", "nothing\n");
 
     expect_refusal("report none", {"none", "does not exist"});
-    expect_refusal("report empty", {"empty", "holds no steps.jsonl"});
-    expect_refusal("report empty/notes.txt", {"empty/notes.txt", "holds no steps.jsonl"});
+    expect_refusal("report empty", {"empty", "has no steps.jsonl"});
+    expect_refusal("report empty/notes.txt", {"empty/notes.txt", "has no steps.jsonl"});
 }
 
 TEST_F(Report, ReportsALineThatIsNotJson) {

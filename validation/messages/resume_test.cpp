@@ -125,8 +125,8 @@ TEST_F(Resume, ChoosesALayoutForADifferentNumberOfRanks) {
     const Outcome outcome = run("train --device reference --threads 1 --resume two --steps 4 --run-dir one");
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find("\nresume    the run had 2 ranks, and these are 1: --pipe 1 --data 1 --tensor 1 "
-                               "--microbatches 2 are chosen again"),
+    EXPECT_NE(outcome.out.find("\nresume    the run had 2 ranks and now has 1, so it uses --pipe 1 --data 1 "
+                               "--tensor 1 --microbatches 2; set these options"),
               std::string::npos)
         << outcome.out;
 }
@@ -148,18 +148,18 @@ TEST_F(Resume, RejectsOptionsThatDoNotFitTheCheckpoint) {
     expect_refusal(line(six + "--batch 4 --dropout 0.3"),
                    {"holds a model with", "pdrop 0.0, not 0.3", "remove the option"});
     expect_refusal(line("--steps 4 --batch 4 --resume first"),
-                   {"has 4 steps done", "4 in all", "raise --steps"});
+                   {"was saved after step 4", "ends after step 4", "raise --steps"});
     expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
     expect_refusal(line("--steps 6 --batch 4 --resume auto"), {"--resume auto", "name it with --run-dir"});
     expect_refusal(line(six + "--batch 4 --init first"),
-                   {"--init first has no effect, because --resume first brings the weights"});
+                   {"--init first has no effect, because --resume first loads the weights"});
     expect_refusal("train --steps 6 --resume auto --run-dir new",
-                   {"--run-dir new holds no checkpoint, so the run begins, but no corpus is given"});
+                   {"--run-dir new holds no checkpoint, so the run starts at step 1, but no corpus is given"});
     expect_refusal(
         line("--steps 6 --batch 4 --run-dir first"),
         {"first already holds the steps", "continue that run with --resume auto, or choose another --run-dir"});
     ASSERT_EQ(run("prepare --synthetic csn --count 21 --quiet --output corpus.h5").code, 0);
-    expect_refusal(line(six + "--batch 4"), {"was saved by a run on another corpus than corpus.h5"});
+    expect_refusal(line(six + "--batch 4"), {"was saved by a run on a corpus other than corpus.h5"});
 }
 
 TEST_F(Resume, RejectsAModelWithoutTheStateOfARun) {
@@ -167,7 +167,8 @@ TEST_F(Resume, RejectsAModelWithoutTheStateOfARun) {
     ASSERT_EQ(run("convert first hf --quiet").code, 0);
     ASSERT_EQ(run("convert hf again --quiet").code, 0);
 
-    expect_refusal(line("--steps 6 --batch 4 --resume hf"), {"hf is a model of Hugging Face's", "--init hf"});
+    expect_refusal(line("--steps 6 --batch 4 --resume hf"),
+                   {"hf is a Hugging Face model, not a checkpoint", "--init hf"});
     expect_refusal(line("--steps 6 --batch 4 --resume again"),
                    {"again/step-0 holds no run that could be resumed", "--init"});
 }

@@ -21,7 +21,7 @@ protected:
     // Expects that the run in `folder` begins in the plan that the run in `from` has after `step` steps.
     void expect_resumes(const Outcome& outcome, const std::string& folder, const std::string& from,
                         std::size_t step) const {
-        EXPECT_NE(outcome.out.find("\nplan      continues with "), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("\nplan      this run continues with "), std::string::npos) << outcome.out;
         EXPECT_LT(slow_matmuls(folder, 0), 0.8 * slow_matmuls(from, 9));
         for (std::size_t s = 0; s < 4; ++s) {
             EXPECT_NEAR(slow_matmuls(folder, s), slow_matmuls(from, step + s), 1e-9) << s;
@@ -176,7 +176,7 @@ TEST_F(ResumedPlan, HasItsResizingStateInSeparateCheckpointFiles) {
     const Outcome refused = resume("");
     EXPECT_EQ(refused.code, 2);
     ASSERT_EQ(sentences(refused).size(), 1U) << refused.err;
-    EXPECT_NE(refused.err.find("is damaged: what it holds does not fit its SHA-256; copy the checkpoint again"),
+    EXPECT_NE(refused.err.find("is damaged: its contents do not match its SHA-256; copy the checkpoint again"),
               std::string::npos)
         << refused.err;
     EXPECT_EQ(run("inspect --verify " + checkpoint).code, 2);
@@ -191,7 +191,8 @@ TEST_F(ResumedPlan, IsDiscardedIfOptionsDiffer) {
     const std::string options = std::string(slow) + "--checkpoint-every 18 ";
     const std::string uneven = "--straggler uneven --look-every 5 ";
     simulate(options + uneven + "--run-dir whole", 20);
-    const std::string begins = "\nplan      begins in that of the options, and not in the checkpoint's: ";
+    const std::string begins =
+        "\nplan      this run begins with the plan of its options, not with that of the checkpoint: ";
     const auto words = [&](const std::string& ranks, const std::string& others) {
         const Outcome outcome =
             run("simulate --cluster double.json --steps 20 --resume " +
@@ -201,13 +202,14 @@ TEST_F(ResumedPlan, IsDiscardedIfOptionsDiffer) {
     };
 
     EXPECT_NE(words("--ranks 2 --tensor 2 ", uneven + "--run-dir two")
-                  .find(begins + "it was saved with 4 ranks, and this job has 2\n"),
+                  .find(begins + "the checkpoint was saved with 4 ranks, but this job has 2\n"),
               std::string::npos);
     EXPECT_NE(words("--ranks 4 --tensor 4 ", "--straggler off --run-dir off")
-                  .find(begins + "--straggler was uneven\n"),
+                  .find(begins + "the checkpoint was saved with --straggler uneven, but this run has "
+                                 "--straggler off\n"),
               std::string::npos);
     EXPECT_NE(words("--ranks 4 --tensor 2 --data 2 ", uneven + "--run-dir grid")
-                  .find(begins + "its options gave plan "),
+                  .find(begins + "the options of the saved run gave plan "),
               std::string::npos);
     EXPECT_GT(slow_matmuls("off", 0), 1.5 * slow_matmuls("whole", 18));
     EXPECT_EQ(words("--ranks 4 --tensor 4 ", uneven + "--decisions whole/decisions.jsonl --run-dir again")

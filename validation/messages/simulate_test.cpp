@@ -86,11 +86,11 @@ TEST_F(Simulate, RejectsInvalidClustersAndOptions) {
     write("other.json", other.dump());
 
     expect_refusal("simulate --cluster none.json " + line, {"--cluster none.json cannot be read"});
-    expect_refusal("simulate --cluster text.json " + line, {"text.json is not complete JSON"});
+    expect_refusal("simulate --cluster text.json " + line, {"text.json is not valid JSON"});
     expect_refusal("simulate --cluster other.json " + line,
                    {"other.json: device has an unknown key \"speed\""});
     expect_refusal(std::string("simulate --cluster abacus.json --ranks 5 ") + of_train,
-                   {"--ranks 5 are more than the 4 devices of abacus-2x2"});
+                   {"--ranks 5 needs 5 devices, but abacus-2x2 has 4"});
     expect_refusal("simulate --cluster abacus.json --seed x " + line, {"--seed expects", "not 'x'"});
     expect_refusal(std::string("simulate --cluster abacus.json ") + of_train, {"give --ranks N"});
 }
@@ -115,14 +115,14 @@ TEST_F(Simulate, RejectsRunsThatExceedTheDeviceMemory) {
 
         EXPECT_EQ(outcome.code, 2);
         ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.out << outcome.err;
-        EXPECT_TRUE(has(outcome.err, " and abacus of abacus-2x2 has 1.0 MB; use a smaller --batch"))
+        EXPECT_TRUE(has(outcome.err, ", but its device, abacus of abacus-2x2, has only 1.0 MB; use"))
             << outcome.err;
         EXPECT_EQ(outcome.out, "");
         EXPECT_FALSE(std::filesystem::exists(path("runs")));
     }
 }
 
-// First only `trireme` is in its folder, without trireme-sim; then smpirun is not on the path.
+// First only `trireme` is in its folder, without trireme-sim; then smpirun is not on PATH.
 TEST_F(Simulate, ReportsAMissingSimulationProgram) {
     const std::string simulate = std::string(" simulate --ranks 4 --cluster abacus.json ") + of_train;
     std::filesystem::copy_file(program_path(), path("alone"));
@@ -133,16 +133,16 @@ TEST_F(Simulate, ReportsAMissingSimulationProgram) {
     };
 
     EXPECT_NE(run_and_read_errors("./alone").find(
-                  "trireme-sim is not there; build Trireme where SimGrid is installed"),
+                  "trireme-sim does not exist; build Trireme where SimGrid is installed"),
               std::string::npos);
     EXPECT_NE(run_and_read_errors("PATH=/none " + program_path())
-                  .find("smpirun, which runs simulations, is not on the path; install SimGrid"),
+                  .find("smpirun, which runs simulations, is not on PATH; install SimGrid"),
               std::string::npos);
 }
 
 TEST_F(Simulate, IsRequiredForClusterFiles) {
     expect_train_refusal("--cluster abacus.json",
-                         {"--cluster abacus.json is for simulated time", "`trireme simulate`"}, 2);
+                         {"--cluster abacus.json needs simulated time", "`trireme simulate`"}, 2);
 }
 
 }  // namespace

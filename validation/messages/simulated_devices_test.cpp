@@ -280,7 +280,7 @@ TEST_F(MeasuredSimulation, RejectsADeviceWithoutProfile) {
     EXPECT_EQ(outcome.code, 2);
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
     EXPECT_NE(
-        outcome.err.find("no file for the device of ranks 2,3, 'pencil' (those given are for 'abacus' and "
+        outcome.err.find("no file for the device of ranks 2,3, 'pencil' (the given files are for 'abacus' and "
                          "'slide-rule')"),
         std::string::npos)
         << outcome.err;
@@ -299,7 +299,8 @@ TEST_F(Simulate, ReportsTheSourceOfKernelTimes) {
     const Outcome by_rates = run(line + "--run-dir rates --profile without.json");
 
     EXPECT_EQ(measured.code, 0) << measured.err;
-    EXPECT_NE(measured.out.find("\nkernels   as measured, profile.json: "), std::string::npos) << measured.out;
+    EXPECT_NE(measured.out.find("\nkernels   times as measured, profile.json: "), std::string::npos)
+        << measured.out;
     EXPECT_EQ(by_rates.code, 0) << by_rates.err;
     EXPECT_EQ(by_rates.out.find("as measured"), std::string::npos) << by_rates.out;
     EXPECT_FALSE(json::parse(read("rates/manifest.json")).contains("kernel_times"));
@@ -316,7 +317,7 @@ TEST_F(Simulate, RejectsAProfileOfADifferentDtype) {
 
     EXPECT_EQ(outcome.code, 2);
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
-    EXPECT_NE(outcome.err.find("profile.json was measured in f32, and this run computes in f64"),
+    EXPECT_NE(outcome.err.find("profile.json was measured in f32, but this run computes in f64"),
               std::string::npos)
         << outcome.err;
 }

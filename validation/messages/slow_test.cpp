@@ -95,7 +95,7 @@ TEST_F(EmulatedSlowRank, IsPrintedAndRecorded) {
               json::parse(R"([{"rank": 1, "factor": 2.5, "first_step": 2}])"));
     EXPECT_NE(read("run/config.ini").find("\nslow = rank=1,factor=2.5,steps=2:\n"), std::string::npos);
     EXPECT_EQ(run("report run").code, 0);
-    EXPECT_NE(read("run/report.html").find("made slow: rank 1 to take 2.5 times as long from step 2"),
+    EXPECT_NE(read("run/report.html").find("slowed on purpose: rank 1 takes 2.5 times as long from step 2 on"),
               std::string::npos);
 }
 
@@ -108,11 +108,10 @@ TEST_F(EmulatedSlowRank, IsPrintedAndRecordedIfItChangesDuringTheRun) {
         2);
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(
-        outcome.out.find("slow      on purpose: matmuls of each rank in turn (1 step each) take 2 "
-                         "times as long; a random rank, redrawn for an epoch takes 1 to 2 times as long; ranks "
-                         "take as long as slow.csv says\n"),
-        std::string::npos)
+    EXPECT_NE(outcome.out.find("slow      on purpose: matmuls of each rank in turn (1 step each) take 2 "
+                               "times as long; a random rank, redrawn every epoch, takes 1 to 2 times as long; "
+                               "ranks are slowed as slow.csv says\n"),
+              std::string::npos)
         << outcome.out;
     EXPECT_EQ(json::parse(read("run/manifest.json")).at("slow"),
               json::parse(R"([{"rank": "turn", "factor": 2, "first_step": 1, "every": 1, "on": "products"},)"
@@ -127,22 +126,22 @@ TEST_F(EmulatedSlowRank, IsPrintedAndRecordedIfItChangesDuringTheRun) {
     EXPECT_EQ(run("report run").code, 0);
     const std::string page = read("run/report.html");
     for (const std::string words :
-         {"made slow: matmuls of each rank in turn (1 step each) to take 2 times as long from step 1",
-          "made slow: a random rank, redrawn for an epoch to take 1 to 2 times as long from step 1",
-          "made slow: ranks as slow.csv says"})
+         {"slowed on purpose: matmuls of each rank in turn (1 step each) take 2 times as long from step 1 on",
+          "slowed on purpose: a random rank, redrawn every epoch, takes 1 to 2 times as long from step 1 on",
+          "slowed on purpose: ranks are slowed as slow.csv says"})
         EXPECT_NE(page.find(words), std::string::npos) << words;
 }
 
 TEST_F(EmulatedSlowRank, IsRejectedIfRankStepOrFactorIsOutOfRange) {
     expect_train_refusal("--slow rank=2,factor=2",
-                         {"--slow names rank 2, and the job has ranks 0 to 1; name one of these"}, 2);
+                         {"--slow names rank 2, but the job has ranks 0 to 1; name one of these"}, 2);
     expect_train_refusal("--slow rank=0,factor=2,steps=3:",
-                         {"--slow of rank 0 begins in step 3, after the last of 2 steps; name earlier ones"},
+                         {"--slow rank=0 begins in step 3, but the run has only 2 steps; name an earlier step"},
                          2);
     expect_train_refusal("--slow rank=0,factor=0.5",
                          {"--slow factor expects a number from 1 to 1000, not '0.5'"}, 2);
     expect_train_refusal("--slow rank=turn,factor=2,steps=3:",
-                         {"--slow of rank=turn begins in step 3, after the last of 2 steps"}, 2);
+                         {"--slow rank=turn begins in step 3, but the run has only 2 steps"}, 2);
 }
 
 TEST_F(EmulatedSlowRank, IsRejectedWithInvalidOptions) {
@@ -151,7 +150,7 @@ TEST_F(EmulatedSlowRank, IsRejectedWithInvalidOptions) {
                          2);
     expect_train_refusal("--slow rank=0,factor=2,on=product",
                          {"--slow on expects one of all, products, not 'product'; did you mean products?"});
-    expect_train_refusal("--slow rank=0,factor=2:3", {"only rank=random draws from a range, not '2:3'"});
+    expect_train_refusal("--slow rank=0,factor=2:3", {"only rank=random takes a range), not '2:3'"});
     expect_train_refusal("--slow rank=0,factor=2,every=3", {"use rank=turn or rank=random"});
     expect_train_refusal("--slow trace=slow.csv,factor=2", {"--slow expects trace=FILE alone"});
 }
@@ -170,11 +169,11 @@ TEST_F(EmulatedSlowRank, IsRejectedWithAnInvalidTrace) {
     expect_train_refusal("--slow trace=factor.csv",
                          {"factor.csv, line 3: factor expects a number from 1 to 1000, not '0.5'"});
     expect_train_refusal("--slow trace=rank.csv",
-                         {"rank.csv, line 2 names rank 2, and the job has ranks 0 to 1; name one of these"}, 2);
+                         {"rank.csv, line 2 names rank 2, but the job has ranks 0 to 1; name one of these"}, 2);
     expect_train_refusal("--slow trace=order.csv",
-                         {"order.csv, line 3 is of step 1, and the one before it of step 2"});
+                         {"order.csv, line 3 has step 1, but the line before it has step 2"});
     expect_train_refusal("--slow trace=late.csv",
-                         {"--slow of trace=late.csv begins in step 3, after the last of 2 steps"});
+                         {"--slow trace=late.csv begins in step 3, but the run has only 2 steps"});
 }
 
 }  // namespace

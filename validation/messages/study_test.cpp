@@ -132,13 +132,14 @@ TEST_F(Study, GivesTheSameTableIfRunPointByPoint) {
         << read("said");
     EXPECT_EQ(study("--join small.json out"), 3);
     EXPECT_EQ(read("said"),
-              "perf_study: 5 of 6 points of small have run; run these with --point, then join again:\n"
+              "perf_study: study small lacks the results of 1 of its 6 points; run each of these with --point "
+              "NUMBER, then run --join again:\n"
               "  5  layers-2.steps-0\n");
     EXPECT_EQ(table().size(), 7U);
     EXPECT_EQ(study("--point 5 small.json out"), 3);
     EXPECT_EQ(study("--join small.json out"), 0);
 
-    EXPECT_EQ(read("said"), "out/small.csv  6 points\n");
+    EXPECT_EQ(read("said"), "out/small.csv  points: 6\n");
     for (const char* const file : {"small.csv", "small-tokens.svg", "small-later_tokens.svg"}) {
         EXPECT_FALSE(read(std::string("out/") + file).empty()) << file;
         EXPECT_EQ(read(std::string("out/") + file), read(std::string("whole/") + file)) << file;
@@ -168,26 +169,24 @@ TEST_F(Study, DoesNotJoinRowsOfOtherOptions) {
 
     EXPECT_EQ(study("--join small.json out"), 3);
 
-    EXPECT_TRUE(read("said").starts_with("perf_study: 0 of 6 points of small have run")) << read("said");
+    EXPECT_TRUE(read("said").starts_with("perf_study: study small lacks the results of 6 of its 6 points"))
+        << read("said");
     EXPECT_FALSE(std::filesystem::exists(path("out/small.csv")));
 }
 
 TEST_F(Study, RejectsInvalidArguments) {
-    const std::string usage = "; it is perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]\n";
+    const std::string usage = "; usage: perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]\n";
     for (const auto& [words, sentence] : std::map<std::string, std::string>{
-             {"", "the study, such as perf/studies/stragglers.json, is missing" + usage},
-             {"--point small.json", "the study, such as perf/studies/stragglers.json, is missing" + usage},
+             {"", "the study file, such as perf/studies/stragglers.json, is missing" + usage},
+             {"--point small.json", "the study file, such as perf/studies/stragglers.json, is missing" + usage},
              {"--point '' small.json", "the value of --point is missing" + usage},
              {"--points --join small.json", "--points, --point and --join exclude each other" + usage},
              {"small.json out more", "unexpected argument more" + usage},
              {"--points small.json out", "unexpected argument out" + usage},
              {"--best small.json", "unknown option --best" + usage},
-             {"--point 6 small.json out",
-              "small has 6 points, numbered from 0, so there is no point 6; perf/study --points prints their "
-              "number\n"},
+             {"--point 6 small.json out", "study small has no point 6; its points are numbered from 0 to 5\n"},
              {"--point -1 small.json out",
-              "small has 6 points, numbered from 0, so there is no point -1; perf/study --points prints their "
-              "number\n"}}) {
+              "study small has no point -1; its points are numbered from 0 to 5\n"}}) {
         EXPECT_EQ(study(words), 2) << words;
         EXPECT_EQ(read("said"), "perf_study: " + sentence) << words;
         EXPECT_FALSE(std::filesystem::exists(path("out"))) << words;
@@ -196,15 +195,15 @@ TEST_F(Study, RejectsInvalidArguments) {
 
 TEST_F(Study, ReportsTheLocationOfErrorsInItsFile) {
     for (const auto& [text, sentence] : std::map<std::string, std::string>{
-             {"[]", "bad.json must be a study, as JSON"},
+             {"[]", "bad.json must be a JSON object; perf/study --help describes a study file"},
              {R"({"schema": 2})", "bad.json: schema must be 1 for this program"},
              {R"({"schema": 1, "name": "x", "source": "y", "command": "train", "axes": 3})",
               "bad.json: axes must be a list of lists of points"},
              {R"({"schema": 1, "name": "x", "source": "y", "command": "train", "axes": []})",
-              "bad.json: figures must be a list of figures of summary.json"},
+              "bad.json: figures must be a list of at least one figure of summary.json"},
              {R"({"schema": 1, "name": "x", "source": "y", "command": "train", "figures": ["mfu"],
                   "axes": [[{"seed": 1}, {"seed": 1}]]})",
-              "two runs of x are both seed-1; let points differ"}}) {
+              "two points of study x have the name seed-1; give each point different options"}}) {
         write("bad.json", text);
         EXPECT_EQ(study("bad.json out"), 2);
         EXPECT_EQ(read("said"), "perf_study: " + sentence + "\n");

@@ -193,7 +193,7 @@ TEST_F(Trace, IsDrawnInTheReport) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const std::string page = read("run/report.html");
-    EXPECT_NE(page.find("step 2 as it was"), std::string::npos);
+    EXPECT_NE(page.find("step 2 as measured"), std::string::npos);
     EXPECT_NE(page.find("<rect class=\"state\""), std::string::npos);
     EXPECT_NE(page.find("https://ui.perfetto.dev"), std::string::npos);
 }

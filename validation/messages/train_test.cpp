@@ -70,7 +70,7 @@ TEST_F(Train, RejectsFewerSamplesThanMicrobatches) {
 }
 
 TEST_F(Train, RejectsMoreReplicasThanRanks) {
-    expect_train_refusal("--data 2", {"needs 2 ranks", "data 2", "MPI started 1", "change --pipe, --data"});
+    expect_train_refusal("--data 2", {"needs 2 ranks", "data 2", "the job has 1", "change --pipe, --data"});
 }
 
 TEST_F(Train, RejectsAnUnknownModel) {
@@ -98,7 +98,7 @@ TEST_F(Train, RejectsAnUnknownArchitecture) {
 TEST_F(Train, RejectsAnInvalidOrMissingConfigJson) {
     write("config.json", "{\"architectures\":");
 
-    expect_train_refusal("--model config.json", {"config.json is not complete JSON"});
+    expect_train_refusal("--model config.json", {"config.json is not valid JSON"});
     expect_train_refusal("--model none/config.json", {"none/config.json", "No such file or directory"});
 }
 

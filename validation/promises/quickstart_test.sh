@@ -29,5 +29,5 @@ predicted=$(bytes predicted) grown=$(bytes growth)
 [[ $predicted -gt 0 && $grown -gt 0 ]] || fail "$run/summary.json has no memory_bytes"
 allowed=$((predicted / 20 > 8000000 ? predicted / 20 : 8000000))
 ((grown >= predicted - allowed && grown <= predicted + allowed)) ||
-    fail "memory grew by $grown bytes a rank, which is not within $allowed bytes of the $predicted predicted"
+    fail "memory grew by $grown bytes per rank, which is not within $allowed bytes of the $predicted predicted"
 rm -rf "$scratch"

@@ -63,7 +63,7 @@ def datasets(path):
 def differences(committed, rebuilt):
     """Yields what differs from the committed record. Rounding may differ between machines; inputs may not."""
     if committed.keys() != rebuilt.keys():
-        yield f"only one of the files holds {sorted(committed.keys() ^ rebuilt.keys())}"
+        yield f"only one of the two files contains {sorted(committed.keys() ^ rebuilt.keys())}"
         return
     for name, old in committed.items():
         new = rebuilt[name]
@@ -82,12 +82,12 @@ def differences(committed, rebuilt):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"records, all if none: {', '.join(CASES)}")
-    parser.add_argument("--check", action="store_true", help="compare with the files that are here")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"records to build; default: {', '.join(CASES)}")
+    parser.add_argument("--check", action="store_true", help="build them again and compare with the committed files")
     options = parser.parse_args()
     for name in options.names:
         if name not in CASES:
-            parser.error(f"no record is called {name}; there are {', '.join(CASES)}")
+            parser.error(f"there is no record {name}; the records are {', '.join(CASES)}")
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
     failures = 0

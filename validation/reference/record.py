@@ -163,10 +163,14 @@ def make_record(case):
 
     distance = distance_from_formula(case, weights, record)
     if distance > FORMULA_BAR:
-        raise SystemExit(f"{case.name}: the float64 run is {distance:.1e} from the formula, bar {FORMULA_BAR:.0e}")
+        raise SystemExit(
+            f"{case.name}: the float64 run differs from the formula by {distance:.1e}; the limit is {FORMULA_BAR:.0e}"
+        )
     record["choices"], margin = case.choices(record["logits"])
     if margin < LEAST_MARGIN:
-        raise SystemExit(f"{case.name}: what is chosen is ahead by {margin:.1e} only; draw other weights")
+        raise SystemExit(
+            f"{case.name}: the best choice leads by only {margin:.1e}; the minimum is {LEAST_MARGIN:.0e}: change SEED"
+        )
 
     for run in (record, errors):
         renamed(run, names)

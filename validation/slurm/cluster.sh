@@ -213,10 +213,10 @@ nodes_are_idle() {
 # --- waiting ----------------------------------------------------------------------------------------------------
 # Polls four times a second, and fails after the given seconds.
 wait_for() { # what, seconds, command...
-    local what=$1 until=$((SECONDS + $2))
+    local what=$1 seconds=$2 until=$((SECONDS + $2))
     shift 2
     until "$@" >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$until" ] || fail "no $what"
+        [ "$SECONDS" -lt "$until" ] || fail "no $what within $seconds s"
         sleep 0.25
     done
     say "$SECONDS s: $what"
@@ -240,7 +240,7 @@ has_ended() { # job
 expect_state() { # job, state, exit code and signal as Slurm writes them
     wait_for "end of job $1" 200 has_ended "$1"
     [ "$(field_of "$1" JobState) $(field_of "$1" ExitCode)" = "$2 $3" ] ||
-        fail "job $1 is $(field_of "$1" JobState) $(field_of "$1" ExitCode) and not $2 $3; it said: $(cat ./*-"$1".out)"
+        fail "job $1 is $(field_of "$1" JobState) $(field_of "$1" ExitCode) and not $2 $3; its output: $(cat ./*-"$1".out)"
 }
 
 # True if the job was requeued and has started again.

@@ -19,9 +19,9 @@ repair_node n3
 wait_for "second start" 200 is_running_again "$job"
 expect_state "$job" COMPLETED 0:0
 expect_same_losses struck undisturbed 16
-grep -q '"behind_step":[1-9]' struck/starts.jsonl || fail "it did not resume: $(cat struck/starts.jsonl)"
+grep -q '"behind_step":[1-9]' struck/starts.jsonl || fail "the job did not resume: $(cat struck/starts.jsonl)"
 
-say "a node dies before the start, and Slurm does not know: the check also asks the nodes of the second component"
+say "a node dies before the start, and Slurm has not noticed: launch.sh also checks the nodes of the second component"
 notice_after() { # seconds
     sed -i "s/^SlurmdTimeout=.*/SlurmdTimeout=$1/" "$SLURM_CONF"
     scontrol reconfigure
@@ -30,7 +30,7 @@ notice_after 600
 sed -i 's/^site_patience=.*/site_patience=15/' "$home/jobs/site.sh"
 lose_node n4
 job=$(sbatch --parsable --nodes 1 : --nodes 3 "$home/jobs/hetero.sbatch" "${run[@]}" --run-dir later)
-wait_for "word of the silent node" 100 grep -q "job $job is back in the queue" "slurm-$job.out"
+wait_for "report of the silent node" 100 grep -q "job $job is back in the queue" "slurm-$job.out"
 grep "not all nodes of the job answer within 15 seconds" "slurm-$job.out" || fail "$(cat "slurm-$job.out")"
 [ ! -e later ] || fail "ranks were started"
 repair_node n4

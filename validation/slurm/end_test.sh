@@ -14,7 +14,7 @@ srun --partition urgent --nodes 4 --exclusive true
 wait_for "second start" 200 is_running_again "$job"
 expect_state "$job" COMPLETED 0:0
 expect_same_losses displaced undisturbed 12
-grep -q "SIGTERM came to rank [0-7]" "slurm-$job.out" || fail "the output does not say why it stopped: $(cat "slurm-$job.out")"
+grep -q "SIGTERM came to rank [0-7]" "slurm-$job.out" || fail "the output does not say why the run stopped: $(cat "slurm-$job.out")"
 
 say "the time limit is near: the run stops by itself, also under mpirun, where no signal of Slurm arrives"
 sed -i 's/^site_mpi=""/site_mpi=mpirun/' "$home/jobs/site.sh"
@@ -22,7 +22,7 @@ job=$(sbatch --parsable --time 1 "$home/jobs/train.sbatch" "${small_run[@]}" --s
 wait_for "first step" 100 has_steps short 1
 wait_for "return to the queue" 100 is_in_state "$job" PENDING
 scancel "$job"
-grep -q "the end of Slurm's job $job is near" "slurm-$job.out" || fail "the output does not say why: $(cat "slurm-$job.out")"
+grep -q "the end of Slurm's job $job is near" "slurm-$job.out" || fail "the output does not say why the run stopped: $(cat "slurm-$job.out")"
 "$TRIREME" inspect --verify short
 sed -i 's/^site_mpi=mpirun/site_mpi=""/' "$home/jobs/site.sh"
 
@@ -35,8 +35,8 @@ job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-di
 wait_for "fourth step" 100 has_steps killed 4
 scontrol update "JobId=$job" EndTime=now+5
 wait_for "end of job $job" 100 has_ended "$job"
-is_in_state "$job" TIMEOUT || fail "job $job is $(field_of "$job" JobState); it said: $(cat "slurm-$job.out")"
-[ "$(steps_of killed)" -eq 4 ] || fail "there were $(steps_of killed) steps"
+is_in_state "$job" TIMEOUT || fail "job $job is $(field_of "$job" JobState) and not TIMEOUT; its output: $(cat "slurm-$job.out")"
+[ "$(steps_of killed)" -eq 4 ] || fail "the killed run has $(steps_of killed) steps and not 4"
 "$TRIREME" inspect --verify killed
 job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir killed)
 expect_state "$job" COMPLETED 0:0

@@ -12,8 +12,8 @@ expect_same_losses bare bare 4
 
 say "the doctor finds the ranks of all nodes, and nothing that fails"
 srun --mpi=pmix --nodes 4 --ntasks-per-node 2 "$TRIREME" doctor > doctor.txt || fail "$(cat doctor.txt)"
-grep -q "started by srun, through PMIx" doctor.txt || fail "how were they started? $(cat doctor.txt)"
-grep -q "ranks  *8 on 4 hosts: n1 has 0,1; n2 has 2,3" doctor.txt || fail "where are the ranks? $(cat doctor.txt)"
+grep -q "started by srun, through PMIx" doctor.txt || fail "doctor does not report srun and PMIx: $(cat doctor.txt)"
+grep -q "ranks  *8 on 4 hosts: n1 has 0,1; n2 has 2,3" doctor.txt || fail "doctor does not report the ranks of n1 and n2: $(cat doctor.txt)"
 
 say "train.sbatch, for an ordinary user, in a folder with blanks named after the job"
 chmod 755 "$users/corpus.h5"

@@ -15,7 +15,7 @@ namespace trireme::archive::hdf5 {
 // Opens a file for reading. Throws ConfigError if `path` is no regular file, or if HDF5 cannot open it because
 // it is cut short or damaged; `advice` says in the message what the user should do.
 Handle open_read_only(const std::filesystem::path& path,
-                      std::string_view advice = "copy it again, or make it again with `trireme prepare`");
+                      std::string_view advice = "copy the file again, or make it again with `trireme prepare`");
 
 // Creates a file and replaces an existing one. Its format is that of HDF5 1.10, which protects metadata with
 // checksums. If `metadata_bytes` is not 0, HDF5 reserves a block of that size for metadata at the beginning of

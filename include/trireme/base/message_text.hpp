@@ -33,11 +33,11 @@ std::string suggest_word(std::string_view word, std::span<const std::string> kno
 
 // The condition under which an option has an effect.
 struct OptionNeed {
-    std::string condition;  // in words: "a policy that moves state"
+    std::string condition;  // in words: "a policy that re-shards the model"
     std::string remedy;     // a setting that fulfils the condition: "--straggler uneven"
 };
 
-// Returns "--horizon has no effect without a policy that moves state; set --straggler uneven or drop
+// Returns "--horizon has no effect without a policy that re-shards the model; set --straggler uneven or drop
 // --horizon".
 std::string describe_no_effect(const std::string& option, const OptionNeed& need);
 

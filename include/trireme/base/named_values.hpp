@@ -20,7 +20,7 @@ template <class Value, std::size_t count>
 const char* find_name(const NamedValue<Value> (&table)[count], Value value) {
     for (const NamedValue<Value>& each : table)
         if (each.value == value) return each.name;
-    throw BugError("a value has no word in its table");
+    throw BugError("an enumerator is missing from its table of names");
 }
 
 }  // namespace trireme

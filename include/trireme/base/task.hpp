@@ -16,7 +16,7 @@ enum class Task : std::uint8_t { language, masked, span, classify };
 
 inline constexpr NamedValue<Task> all_tasks[]{
     {"language", Task::language, "next-token prediction"},
-    {"masked", Task::masked, "masked-token prediction, as BERT's"},
+    {"masked", Task::masked, "masked-token prediction, as in BERT"},
     {"span", Task::span, "start and end of an answer in a context, as in SQuAD"},
     {"classify", Task::classify, "class of an image or a text"}};
 

@@ -76,8 +76,8 @@ public:
 
 protected:
     explicit Communicator(device::WaitPolicy wait_policy) : wait_policy_(wait_policy) {}
-    virtual std::string describe(RequestId id) const = 0;  // "a message from rank 3"
-    std::string to_string(RequestId id) const;             // "a message from rank 3 of the data group"
+    virtual std::string describe(RequestId id) const = 0;  // "rank 0's message from rank 3"
+    std::string to_string(RequestId id) const;             // "rank 0's message from rank 3 of the data group"
     virtual void wait_for(RequestId id);                   // waits for one message
     const device::WaitPolicy& wait_policy() const { return wait_policy_; }
 

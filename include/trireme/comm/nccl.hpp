@@ -19,7 +19,7 @@ class NcclLibrary;  // src/comm/nccl/library.hpp
 struct NcclSearch {
     std::shared_ptr<const NcclLibrary> library = {};  // null if not found; see `complaint`
     int version = 0;                                  // in NCCL's encoding: 22809
-    std::string complaint = {};                       // "NCCL 2.16.2 is older than 2.18, which is needed"
+    std::string complaint = {};                       // "NCCL 2.16.2 is too old; ..."
 };
 
 // Loads the first of `names` that the system finds. Returns the reason if it fails, and does not throw.

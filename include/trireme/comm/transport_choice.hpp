@@ -23,11 +23,11 @@ struct TransportFacts {
 
 struct TransportChoice {
     bool uses_nccl = false;        // otherwise staged through host memory: make_staged_group()
-    std::string description = {};  // for the log: "NCCL 2.28.9"
+    std::string description = {};  // for the log: "NCCL 2.28.9"; without NCCL also the reason
 };
 
-// Chooses NCCL if all ranks have the same version of NCCL and each
-// rank has a GPU of its own. NCCL refuses ranks that share a GPU.
+// Chooses NCCL if all ranks have the same version of NCCL and each rank has a GPU of its own. NCCL refuses
+// ranks that share a GPU.
 TransportChoice choose_transport(const std::vector<TransportFacts>& ranks);
 
 // Collective over `group`. Gathers the facts of all ranks and returns the same choice on all of them.

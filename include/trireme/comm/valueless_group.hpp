@@ -1,5 +1,5 @@
-// Support for simulated ranks: messages that take simulated
-// time but carry no values, and objects that all ranks share.
+// Support for simulated ranks: messages that take simulated time but carry no values, and objects that all
+// ranks share.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ std::unique_ptr<Communicator> make_valueless_ring_group(std::unique_ptr<Communic
 template <class T>
 std::shared_ptr<T> share_from_rank_zero(Communicator& group, std::shared_ptr<T> own_object) {
     if (!device::time_is_simulated())
-        throw BugError("ranks were to share memory, and each has its own process");
+        throw BugError("only simulated ranks can share an object; these ranks are separate processes");
     const bool is_first = group.rank() == 0;
     const auto address = reinterpret_cast<std::uintptr_t>(&own_object);
     const std::string text = all_gather(group, is_first ? std::to_string(address) : "").front();

@@ -31,9 +31,10 @@ inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
     {"off", StragglerPolicy::off, "exact: slow ranks are reported only"},
     {"resize", StragglerPolicy::resize,
      "approximate: a slow rank skips channels of its matmuls (ZERO-resizing)"},
-    {"migrate", StragglerPolicy::migrate, "exact: other tensor-parallel ranks compute a part of its matmuls"},
+    {"migrate", StragglerPolicy::migrate,
+     "exact: other tensor-parallel ranks compute part of a slow rank's matmuls"},
     {"semi", StragglerPolicy::semi,
-     "approximate: as migrate, and what the others cannot compute in time is skipped"},
+     "approximate: as migrate, and channels that the others cannot compute in time are skipped"},
     {"uneven", StragglerPolicy::uneven,
      "exact: re-shard in proportion to the speed of the ranks: tensor shares, micro-batches per replica, and "
      "layers per stage"}};

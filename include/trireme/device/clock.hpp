@@ -6,8 +6,8 @@ namespace trireme::device {
 // Returns the seconds since an arbitrary moment in the past; monotonic.
 double now_seconds();
 
-// Returns true in a simulation. Simulated ranks share one process and one thread, and their work takes as much
-// simulated time as busy_for() is called with.
+// Returns true in a simulation. Simulated ranks share one process and one thread, and their work takes the
+// simulated time that is passed to busy_for().
 bool time_is_simulated();
 
 // Keeps this rank's device busy for `seconds`. In wall time, sleeps. In a simulation, the power that the

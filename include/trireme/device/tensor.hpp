@@ -105,8 +105,8 @@ struct BasicTensor {
             throw BugError(cat("a tensor of ", to_string(dtype), " was read as ", to_string(to_dtype<T>())));
         }
         if (is_present() && (memory_space == MemorySpace::gpu) != (reader == MemorySpace::gpu)) {
-            throw BugError(reader == MemorySpace::gpu ? "a kernel of the GPU was given the machine's memory"
-                                                      : "the GPU's memory was read without it");
+            throw BugError(reader == MemorySpace::gpu ? "a GPU kernel was given a tensor in host memory"
+                                                      : "a tensor in GPU memory was read on the host");
         }
         using Element = std::conditional_t<is_const, const T, T>;
         return Elements<Element>{static_cast<Element*>(data), rows, columns, stride};

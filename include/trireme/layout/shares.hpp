@@ -13,8 +13,8 @@ namespace trireme::layout {
 // Cuts `count` units in proportion to `weights`, one range per weight, in order and without gaps. Each range
 // has at least one unit. The maximum of (units / weight) over the ranges is minimal. A unit that could go to
 // several ranges goes to the first of them: 4 units with the weights 1, 1, 1 become 2, 1, 1. Throws ConfigError
-// if there are fewer units than weights ("4 heads cannot be shared by 5 ranks; ...", with "heads" as `what`) or
-// if a weight is 0.
+// if there are fewer units than weights ("a replica of 5 ranks needs at least 5 heads, ...", with "heads" as
+// `what`) or if a weight is 0.
 std::vector<Range> cut_by_weights(std::size_t count, std::span<const std::size_t> weights,
                                   const std::string& what);
 

@@ -26,9 +26,8 @@ const char* to_string(kernels::ActivationKind kind);  // "gelu_new", the name in
 //   none     frequencies are not scaled
 //   linear   all frequencies are divided by `factor`
 //   llama3   frequencies with a wavelength above original_positions / low_frequency_factor are divided by
-//   `factor`;
-//            frequencies with a wavelength below original_positions / high_frequency_factor are not scaled;
-//            between the two bounds the frequency is interpolated
+//            `factor`; frequencies with a wavelength below original_positions / high_frequency_factor are not
+//            scaled; between the two bounds the frequency is interpolated
 struct RotaryConfig {
     enum class Scaling : std::uint8_t { none, linear, llama3 };
 

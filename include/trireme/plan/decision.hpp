@@ -33,7 +33,7 @@ struct Decision {
 };
 
 // Returns one sentence per rank that skips matmuls and one per rank that offloads matmuls: "rank 1 skips 25 %
-// of its matmuls", "ranks 0,2 compute 50 % of rank 1's products". The list is empty if every rank computes all
+// of its matmuls", "ranks 0,2 compute 50 % of rank 1's matmuls". The list is empty if every rank computes all
 // of its own matmuls.
 std::vector<std::string> describe_sharing(const Decision& decision);
 

@@ -17,7 +17,7 @@ enum class Recompute : std::uint8_t { none, selective, full };
 inline constexpr NamedValue<Recompute> recompute_values[]{
     {"none", Recompute::none, "keep all activations"},
     {"selective", Recompute::selective, "recompute the outputs of norms and activation functions"},
-    {"full", Recompute::full, "keep the inputs of blocks only"}};
+    {"full", Recompute::full, "keep only the inputs of blocks"}};
 
 // Returns e.g. "full" for Recompute::full.
 inline const char* to_string(Recompute recompute) { return find_name(recompute_values, recompute); }

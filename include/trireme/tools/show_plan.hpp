@@ -28,7 +28,8 @@ struct PlanConfig {
 // The result of comparing the predicted memory of each rank with the memory of its device in --cluster.
 struct MemoryFit {
     bool fits = false;  // true if every rank fits on its device
-    // "32.0 GB of a100: 24.1 GB on rank 0, the fullest", or an error message about a rank that does not fit.
+    // "rank 0, the fullest, needs 24.1 GB of the 32.0 GB of a100", or an error message about a rank that does
+    // not fit.
     std::string description;
 };
 

@@ -29,7 +29,7 @@ void parse_cost(const Setting& setting, const std::string& cost_text, schedule::
             {cat(setting.name, ' ', name), cost_text.substr(equals_sign + 1), setting.source}, costs_range);
         return;
     }
-    refuse(setting, "costs such as F=1,I=1,W=1,send=0, with ; between stages");
+    refuse(setting, "costs such as F=1,I=1,W=1,send=0,reduce=0,step=0, with ; between stages");
 }
 
 std::vector<schedule::StageCost> parse_costs(const Setting& setting) {
@@ -60,9 +60,9 @@ Option make_cost_option(std::vector<schedule::StageCost>& costs) {
     return {
         .description =
             {"cost", "COSTS",
-             "relative costs in place of --profile: forward pass F, input gradients I, weight gradients W, a "
-             "message, the gradient all-reduce and the optimizer step; separate stages by ';'. If neither is "
-             "set: F=1,I=1,W=1,send=0,reduce=0,step=0, and counted FLOPs with --compare"},
+             "relative costs in place of --profile: forward pass (F), input gradients (I), weight gradients "
+             "(W), a message (send), gradient all-reduce (reduce), optimizer step (step); separate stages by "
+             "';'. If neither is set: F=1,I=1,W=1,send=0,reduce=0,step=0, or counted FLOPs with --compare"},
         .set = [&costs](const Setting& setting) { costs = parse_costs(setting); },
         .get = [&costs] { return format_costs(costs); }};
 }

@@ -24,7 +24,7 @@ Option make_min_rate_option(optim::OptimizerConfig& optimizer) {
     return make_conditional(
         make_number_option({"min-lr", "", "final learning rate"}, optimizer.min_rate, make_range_from(0)),
         [&optimizer] { return optimizer.schedule != optim::RateSchedule::constant; },
-        {"a learning rate that decays", "--lr-schedule linear, cosine or wsd"});
+        {"a learning rate that decays", "--lr-schedule linear, cosine or wsd,"});
 }
 
 Option make_horizon_option(optim::OptimizerConfig& optimizer) {
@@ -35,7 +35,7 @@ Option make_horizon_option(optim::OptimizerConfig& optimizer) {
              "0: all steps of the run"},
             optimizer.horizon),
         [&optimizer] { return optimizer.schedule != optim::RateSchedule::constant; },
-        {"a learning rate that decays", "--lr-schedule linear, cosine or wsd"});
+        {"a learning rate that decays", "--lr-schedule linear, cosine or wsd,"});
 }
 
 }  // namespace

@@ -17,16 +17,16 @@ Option make_decisions_option(config::PolicyConfig& policy) {
 
 Option make_move_option(config::PolicyConfig& policy) {
     Option option = make_choice_option(
-        {"move", "", "how to move parameters and optimizer state to the next plan; all ways are exact"},
+        {"move", "", "how to move parameters and optimizer state to the next plan; all methods are exact"},
         policy.move,
-        {{"stop", config::MoveMethod::stop, "all of it between two steps"},
+        {{"stop", config::MoveMethod::stop, "everything between two steps"},
          {"overlap", config::MoveMethod::overlap,
           "parameters between two steps, optimizer moments during the next step"},
          {"twins", config::MoveMethod::twins,
-          "all of it between two steps, through staging copies in memory that the ranks of a node share"},
-         {"restart", config::MoveMethod::restart, "all of it through a checkpoint"}});
+          "everything between two steps, through staging copies in memory that the ranks of a node share"},
+         {"restart", config::MoveMethod::restart, "everything through a checkpoint"}});
     return make_conditional(std::move(option), [&policy] { return may_change_layout(policy); },
-                            {"a policy that moves state", "--straggler uneven or --decisions FILE"});
+                            {"plan changes that move parameters", "--straggler uneven or --decisions FILE,"});
 }
 
 // Returns the options that control when and how --straggler decides; --decisions is not one of them.
@@ -36,17 +36,17 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
         make_conditional(make_integer_option({"bridge", "STEPS",
                                               "with uneven: migrate work for STEPS steps before re-sharding"},
                                              policy.bridge),
-                         is_uneven, {"a policy that moves state", "--straggler uneven"}),
+                         is_uneven, {"a policy that re-shards the model", "--straggler uneven"}),
         make_conditional(make_integer_option({"look-every", "K", "steps between two decisions of the policy"},
                                              policy.look_every, 1),
                          [&policy] { return policy.straggler != config::StragglerPolicy::off; },
-                         {"a policy that observes ranks", "--straggler resize, migrate, semi or uneven"}),
+                         {"a policy for slow ranks", "--straggler resize, migrate, semi or uneven,"}),
         make_conditional(
             make_integer_option(
                 {"horizon", "STEPS",
                  "steps within which a change of plan must repay its cost; 0: all remaining steps"},
                 policy.horizon),
-            is_uneven, {"a policy that moves state", "--straggler uneven"})};
+            is_uneven, {"a policy that re-shards the model", "--straggler uneven"})};
 }
 
 std::vector<Option> make_straggler_options(config::PolicyConfig& policy) {
@@ -59,14 +59,14 @@ std::vector<Option> make_straggler_options(config::PolicyConfig& policy) {
                 {{"tree", layout::Spread::tree, "broadcast and reduction trees"},
                  {"direct", layout::Spread::direct, "messages between the slow rank and each helper"}}),
             [&policy] { return may_migrate(policy) || !policy.decisions.empty(); },
-            {"ranks that compute for others",
+            {"helper ranks",
              "--straggler migrate or semi, --straggler uneven with --bridge, or --decisions FILE,"}),
         make_conditional(
             make_number_option(
                 {"semi-slack", "X", "fraction by which semi may lengthen a step to skip fewer channels"},
                 policy.semi_slack, {.low = 0, .high = 10}),
             [&policy] { return policy.straggler == config::StragglerPolicy::semi; },
-            {"a policy that weighs pruned channels against help", "--straggler semi"}),
+            {"a policy that both migrates work and prunes channels", "--straggler semi"}),
     };
 }
 
@@ -100,7 +100,7 @@ std::vector<Option> make_policy_options(config::PolicyConfig& policy) {
     for (const Option& option : make_decision_options(policy)) all.push_back(option);
     for (const Option& option : make_resize_options(policy.resize)) {
         all.push_back(make_conditional(option, [&policy] { return may_skip_channels(policy.straggler); },
-                                       {"a policy that prunes channels", "--straggler resize or semi"}));
+                                       {"a policy that prunes channels", "--straggler resize or semi,"}));
     }
     return all;
 }

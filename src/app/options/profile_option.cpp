@@ -8,7 +8,7 @@ namespace trireme::app {
 namespace {
 
 int parse_rank(const Setting& setting, const std::string& text) {
-    return static_cast<int>(parse_integer({cat(setting.name, " ranks"), text, setting.source}, 0,
+    return static_cast<int>(parse_integer({cat(setting.name, " rank"), text, setting.source}, 0,
                                           std::numeric_limits<int>::max() - 1));
 }
 

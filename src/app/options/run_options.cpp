@@ -34,10 +34,10 @@ Option make_keep_option(config::RunConfig& config) {
 Option make_save_error_option(config::RunOptions& run) {
     return make_conditional(
         make_choice_option(
-            {"on-save-error", "", "what to do if a checkpoint cannot be written; the last one must be"},
+            {"on-save-error", "", "what to do if a checkpoint other than the last one cannot be written"},
             run.on_save_error,
             {{"stop", config::OnSaveError::stop, "end the run"},
-             {"go-on", config::OnSaveError::continue_run, "report it and continue"}}),
+             {"go-on", config::OnSaveError::continue_run, "report the failure and continue"}}),
         [&run] { return run.checkpoint_every > 0; },
         {"checkpoints before the last one", "--checkpoint-every K"});
 }
@@ -63,7 +63,7 @@ OptionGroup make_run_options(config::RunConfig& config) {
             make_text_option({"resume",
                               "off|auto|PATH",
                               "where to start",
-                              {{"off", "at the first step; a run directory that holds steps is refused"},
+                              {{"off", "at the first step; a run directory with earlier steps is refused"},
                                {"auto", "at the newest checkpoint of --run-dir, if there is one"},
                                {"PATH", "at a checkpoint, or at the newest one of a run directory"}}},
                              run.resume),
@@ -83,7 +83,8 @@ OptionGroup make_run_options(config::RunConfig& config) {
                  "reported"},
                 run.on_nan,
                 {{"stop", config::OnNan::stop, "end with exit code 2"},
-                 {"skip", config::OnNan::skip, "skip the update; end with exit code 2 at the 20th in a row"}}),
+                 {"skip", config::OnNan::skip,
+                  "skip the update; end with exit code 2 at the 20th skip in a row"}}),
             make_integer_option(
                 {"gpu-clock", "MHZ",
                  "clock at which the GPUs are held during the run, where the driver permits it; 0: "
@@ -97,8 +98,7 @@ OptionGroup make_run_options(config::RunConfig& config) {
             make_switch_option({"dry-run", "", "check everything, print the plan, and exit"}, run.dry_run),
             make_switch_option({"quiet", "", "print no progress lines"}, run.quiet),
             make_switch_option(
-                {"verbose", "",
-                 "also print seconds in kernels and in waits for each step, and each checkpoint"},
+                {"verbose", "", "also print each step's seconds in kernels and in waits, and each checkpoint"},
                 run.verbose),
             make_integer_option(
                 {"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"}, run.threads),

@@ -8,14 +8,14 @@ namespace trireme::app {
 std::vector<Option> make_device_cost_options(config::RunConfig& config) {
     config::CostConfig& costs = config.costs;
     return {
-        make_text_option(
-            {"cluster", "FILE.json", "description of a cluster: its devices and links; perf/clusters has some"},
-            costs.cluster),
+        make_text_option({"cluster", "FILE.json",
+                          "description of a cluster: its devices and links; perf/clusters has examples"},
+                         costs.cluster),
         make_conditional(make_choice_option(
                              {"network", "", "time of messages"}, costs.network,
                              {{"described", config::NetworkKind::described, "as the cluster file describes it"},
                               {"free", config::NetworkKind::zero_time,
-                               "none; a comparison shows how much communication is exposed"}}),
+                               "zero; compare with `described` to see how much communication is exposed"}}),
                          [&costs] { return !costs.cluster.empty(); },
                          {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
         make_conditional(
@@ -24,28 +24,28 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                 {{"auto", config::Charging::automatic, "kernels for up to 64 ranks, passes for more"},
                  {"kernels", config::Charging::kernels, "kernel by kernel"},
                  {"passes", config::Charging::passes,
-                  "pass by pass; a pass takes as long as an equal one before it"}}),
+                  "pass by pass; a pass takes as long as an equal earlier pass"}}),
             [&config] { return config.precision.device == config::DeviceKind::ghost; },
             {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
 }
 
 OptionGroup make_simulate_options(tools::SimulateConfig& config) {
-    return {
-        "simulate",
-        {
-            make_integer_option({"ranks", "N", "number of ranks, one per device of the cluster, node by node"},
-                                config.ranks, 1),
-            make_choice_option(
-                {"math", "", "arithmetic"}, config.does_math,
-                {{"on", true, "performed, so that the losses are those of a real run"},
-                 {"off", false, "skipped: shapes and costs only, for large models and many ranks"}}),
-        }};
+    return {"simulate",
+            {
+                make_integer_option(
+                    {"ranks", "N", "number of ranks; each uses one device of the cluster, node by node"},
+                    config.ranks, 1),
+                make_choice_option(
+                    {"math", "", "arithmetic"}, config.does_math,
+                    {{"on", true, "performed, so that the losses are those of a real run"},
+                     {"off", false, "skipped: shapes and costs only, for large models and many ranks"}}),
+            }};
 }
 
 void check_simulate_options(const tools::SimulateConfig& config) {
     if (config.cluster.empty()) {
         throw ConfigError(
-            "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");
+            "no cluster is given; name its description with --cluster FILE.json (perf/clusters has examples)");
     }
     if (config.ranks == 0) throw ConfigError("nothing says how many ranks there are; give --ranks N");
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr Range factor_range{.low = 1, .high = 1000};
 
 [[noreturn]] void refuse_form(const Setting& setting, const std::string& hint = "") {
-    refuse(setting, "ranks such as rank=3,factor=4,steps=100:200, with ; between several", hint);
+    refuse(setting, "settings such as rank=3,factor=4,steps=100:200, with ; between settings", hint);
 }
 
 // The fields of a text such as "rank=3,factor=4", by name. In messages a field is called "slow NAME", such as
@@ -62,7 +62,7 @@ void parse_factor(const Setting& factor, config::SlowRank& slow) {
         return;
     }
     if (slow.choice != config::SlowChoice::random)
-        refuse(factor, "a single number, because only rank=random draws from a range");
+        refuse(factor, "a single number (only rank=random takes a range)");
     if (bounds.size() > 2) refuse(factor, "the lowest and the highest factor, such as 2:4");
     slow.factor = parse_number({factor.name, bounds[0], factor.source}, factor_range);
     slow.highest_factor = parse_number({factor.name, bounds[1], factor.source}, factor_range);
@@ -72,7 +72,8 @@ void parse_factor(const Setting& factor, config::SlowRank& slow) {
 
 void parse_steps(const Setting& steps, config::SlowRank& slow) {
     const std::vector<std::string> bounds = split_text(steps.value, ':');
-    if (bounds.size() > 2) refuse(steps, "the first and the last step, such as 100:200, or 100: from there on");
+    if (bounds.size() > 2)
+        refuse(steps, "the first and the last step, such as 100:200, or 100: for all steps from 100");
     slow.first_step = parse_step(steps, bounds.front());
     if (bounds.back().empty()) return;  // "100:" has no last step; "100" is a single step
     slow.last_step = parse_step(steps, bounds.back());
@@ -83,17 +84,16 @@ void parse_steps(const Setting& steps, config::SlowRank& slow) {
 void parse_every(const Setting& every, config::SlowRank& slow) {
     slow.every = parse_step(every, every.value);
     if (slow.choice == config::SlowChoice::named) {
-        throw ConfigError(cat(describe_setting(every), '=', every.value,
-                              " says when another rank has its turn, and rank=", slow.rank,
-                              " is always the same; leave it out, or use rank=turn or rank=random"));
+        throw ConfigError(cat(describe_setting(every), '=', every.value, " has no effect with rank=", slow.rank,
+                              ", which is always the same rank; drop every=", every.value,
+                              ", or use rank=turn or rank=random"));
     }
 }
 
 config::SlowRank parse_trace(const Setting& setting, const Fields& fields) {
     const Setting& trace = fields.at("trace");
-    if (trace.value.empty()) refuse(trace, "a file");
-    if (fields.size() > 1)
-        refuse(setting, "trace=FILE alone, because the file says which ranks are slow and when");
+    if (trace.value.empty()) refuse(trace, "the name of a file");
+    if (fields.size() > 1) refuse(setting, "trace=FILE alone (the file says which ranks are slow and when)");
     return {.choice = config::SlowChoice::trace, .trace = trace.value};
 }
 
@@ -153,13 +153,15 @@ Option make_slow_option(std::vector<config::SlowRank>& slow) {
              "SETTING[;...]|off",
              "slow ranks down on purpose, to study stragglers; repeatable. Where two settings slow the same "
              "rank, "
-             "the factors multiply. A setting joins several of these with commas:",
-             {{"rank=R", "the slow rank: a number; turn: each rank in turn; random: one drawn in each period"},
-              {"factor=X", "kernels take X times as long; LOW:HIGH draws from a range, for rank=random"},
-              {"steps=A:B", "first and last step, from 1; A: has no end; if unset, all steps"},
-              {"every=K", "steps per period, for turn and random; if unset, an epoch"},
-              {"on=KERNELS", "all kernels, or products: matmuls with weights only"},
-              {"trace=FILE", "a CSV file with the columns step, rank, factor and on; not joined with others"}}},
+             "the factors multiply. A setting joins several of these fields with commas:",
+             {{"rank=R",
+               "the slow rank: a number; turn: each rank in turn; random: a rank drawn in each period"},
+              {"factor=X", "kernels take X times as long; with rank=random, LOW:HIGH draws X from a range"},
+              {"steps=A:B", "first and last step, from 1; steps=A: has no last step; if unset, all steps"},
+              {"every=K", "steps per period, for turn and random; if unset, a period is an epoch"},
+              {"on=KERNELS", "the slowed kernels: all, or products (only matmuls with weights)"},
+              {"trace=FILE",
+               "a CSV file with the columns step, rank, factor and on; not joined with other fields"}}},
         .set =
             [&slow](const Setting& setting) {
                 slow.clear();

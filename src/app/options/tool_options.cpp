@@ -36,7 +36,7 @@ std::vector<OptionGroup> make_prepare_options(tools::PrepareConfig& config) {
     OptionGroup output{
         "output",
         {
-            make_text_option({"output", "FILE.h5", "corpus to write; it appears when it is complete"},
+            make_text_option({"output", "FILE.h5", "corpus to write; the file appears when it is complete"},
                              config.output),
             make_text_option({"tokenizer",
                               "NAME",
@@ -46,9 +46,9 @@ std::vector<OptionGroup> make_prepare_options(tools::PrepareConfig& config) {
                                {"FILE", "a Hugging Face tokenizer.json"},
                                {"train:N", "byte-level BPE with N tokens, trained on the input"}}},
                              config.tokenizer),
-            make_choice_option(
-                {"special-tokens", "", "tokens to add to the tokenizer"}, config.special_tokens,
-                {{"none", "none", "none, except for SQuAD"}, {"bert", "bert", "[CLS], [SEP] and [MASK]"}}),
+            make_choice_option({"special-tokens", "", "tokens to add to the tokenizer"}, config.special_tokens,
+                               {{"none", "none", "none; with SQuAD, the same as bert"},
+                                {"bert", "bert", "[CLS], [SEP] and [MASK]"}}),
             make_text_option({"licence", "TEXT", "licence of the rows, recorded in the corpus"},
                              config.licence),
             make_switch_option({"quiet", "", "print no progress and no summary"}, config.quiet),
@@ -86,9 +86,9 @@ std::vector<OptionGroup> make_report_options(ReportConfig& config) {
 
 std::vector<OptionGroup> make_doctor_options(tools::DoctorConfig& config) {
     return {{"doctor",
-             {make_text_option(
-                  {"scratch", "DIR", "folder whose speed is measured; 64 MB are written there and removed"},
-                  config.scratch),
+             {make_text_option({"scratch", "DIR",
+                                "folder whose speed is measured; 64 MB are written to it and then removed"},
+                               config.scratch),
               make_switch_option({"json", "", "print one JSON object instead of text"}, config.is_json)}}};
 }
 
@@ -100,11 +100,11 @@ void store_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::s
     if (inputs.empty() && config.synthetic.empty()) {
         throw ConfigError(
             "no input is given; name files (JSONL, text, ids, SQuAD, CIFAR-10 or MNIST, gzipped or not), or "
-            "--synthetic csn");
+            "set --synthetic csn");
     }
     if (!inputs.empty() && !config.synthetic.empty()) {
         throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but ",
-                              quote_text(inputs.front()), " is given; omit one of them"));
+                              quote_text(inputs.front()), " is given; drop one of them"));
     }
     if (config.output.empty()) throw ConfigError("no output is given; name one with --output FILE.h5");
     config.inputs = inputs;

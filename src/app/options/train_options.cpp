@@ -10,23 +10,22 @@ namespace trireme::app {
 namespace {
 
 OptionGroup make_data_options(config::DataConfig& data) {
-    return {
-        "data",
-        {
-            make_text_option({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
-            make_integer_option(
-                {"max-length", "N", "maximum number of tokens per sample; 0: the model's number of positions"},
-                data.max_length),
-            make_table_option({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
-                              data::long_row_choices),
-            make_number_option(
-                {"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
-                data.validation_fraction, make_range_from_to_below(0, 1)),
-            make_table_option({"order", "", "order of the training samples within an epoch"}, data.order,
-                              data::sample_orders),
-            make_number_option({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
-                               data.epochs, make_range_from(0)),
-        }};
+    return {"data",
+            {
+                make_text_option({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
+                make_integer_option({"max-length", "N",
+                                     "maximum number of tokens per sample; 0: the model's number of positions"},
+                                    data.max_length),
+                make_table_option({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
+                                  data::long_row_choices),
+                make_number_option(
+                    {"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
+                    data.validation_fraction, make_range_from_to_below(0, 1)),
+                make_table_option({"order", "", "order of the training samples within an epoch"}, data.order,
+                                  data::sample_orders),
+                make_number_option({"epochs", "E", "number of passes over the training rows; 0: use --steps"},
+                                   data.epochs, make_range_from(0)),
+            }};
 }
 
 Option make_document_end_option(config::DataConfig& data) {
@@ -66,7 +65,7 @@ OptionGroup make_model_options(config::ModelChoice& model, config::DataConfig& d
                  "or safetensors file"},
                 model.init),
             make_on_off_option(
-                {"tied", "", "share the token embedding with the output head; if unset, the model decides"},
+                {"tied", "", "share the token embedding with the output head; if unset, the model's"},
                 model.tied),
             make_number_option(
                 {"dropout", "P", "dropout probability, from 0 to below 1; if unset, the model's"},
@@ -88,8 +87,7 @@ OptionGroup make_model_options(config::ModelChoice& model, config::DataConfig& d
             make_integer_option({"vocabulary", "", "vocabulary size; 0: the corpus's; if unset, the model's"},
                                 model.vocabulary),
             make_integer_option(
-                {"labels", "",
-                 "classes of --task classify; 0: the number in the corpus; if unset, the number in the model"},
+                {"labels", "", "number of classes of --task classify; 0: the corpus's; if unset, the model's"},
                 model.labels),
             make_integer_option({"channels", "", "number of channels of an image; if unset, the model's"},
                                 model.channels, 1),
@@ -120,7 +118,7 @@ OptionGroup make_layout_options(config::LayoutConfig& layout) {
         "layout",
         {
             make_integer_option(
-                {"pipe", "P", "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
+                {"pipe", "P", "pipeline-parallel size; --pipe x --data x --tensor is the number of all ranks"},
                 layout.pipe, 1),
             make_integer_option(
                 {"data", "D", "number of data-parallel replicas; 0: the largest number that the ranks allow"},
@@ -136,11 +134,11 @@ OptionGroup make_layout_options(config::LayoutConfig& layout) {
             make_partition_option(layout),
             make_on_off_option(
                 {"sequence-parallel", "",
-                 "split the activations between attention and MLP over the tensor-parallel ranks"},
+                 "split the activations outside attention and MLP over the tensor-parallel ranks"},
                 layout.sequence_parallel),
             make_on_off_option({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
                                layout.shard_optimizer),
-            make_table_list_option({"recompute", "", "activation recomputation, for all stages or for each"},
+            make_table_list_option({"recompute", "", "activation recomputation: one value, or one per stage"},
                                    layout.recompute, plan::recompute_values),
         }};
 }
@@ -150,24 +148,25 @@ std::vector<ValueMeaning> list_schedule_meanings() {
     for (const schedule::Schedule& schedule : schedule::list_schedules())
         meanings.emplace_back(schedule.name, schedule.help);
     meanings.emplace_back(schedule::searched_schedule_name,
-                          "a search by the costs of the stages, --cost or --profile, within --memory-limit");
-    meanings.emplace_back("FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it");
+                          "a search with the stage costs of --cost or --profile, within --memory-limit");
+    meanings.emplace_back("FILE.csv", "your own schedule, in the format of `trireme plan --format csv`");
     return meanings;
 }
 
 OptionGroup make_schedule_options(config::ScheduleConfig& schedule) {
-    return {"schedule",
-            {
-                make_text_option({"schedule", "NAME|FILE.csv", "pipeline schedule", list_schedule_meanings()},
-                                 schedule.schedule),
-                make_integer_option(
-                    {"microbatches", "M",
-                     "micro-batches that each replica executes per step; with --layout, those of all replicas"},
-                    schedule.microbatches, 1),
-                make_integer_option(
-                    {"chunks", "V", "stages per rank: 2 or more with interleaved and looped-bfs; zb-v has 2"},
-                    schedule.chunks, 1),
-            }};
+    return {
+        "schedule",
+        {
+            make_text_option({"schedule", "NAME|FILE.csv", "pipeline schedule", list_schedule_meanings()},
+                             schedule.schedule),
+            make_integer_option(
+                {"microbatches", "M",
+                 "micro-batches per step of each replica; with --layout, of all replicas together"},
+                schedule.microbatches, 1),
+            make_integer_option(
+                {"chunks", "V", "stages per rank: 2 or more for interleaved and looped-bfs, always 2 for zb-v"},
+                schedule.chunks, 1),
+        }};
 }
 
 Option make_length_option(config::ScheduleConfig& schedule) {
@@ -215,7 +214,7 @@ OptionGroup make_precision_options(config::PrecisionConfig& precision) {
                 {{"auto", config::DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
                  {"cpu", config::DeviceKind::cpu, "CPU cores"},
                  {"cuda", config::DeviceKind::cuda, "NVIDIA GPUs"},
-                 {"reference", config::DeviceKind::reference, "CPU cores, with plain loops to compare with"},
+                 {"reference", config::DeviceKind::reference, "CPU cores, with plain loops, for comparison"},
                  {"ghost", config::DeviceKind::ghost,
                   "nowhere: shapes and costs only (trireme simulate --math off)"}}),
         }};
@@ -233,9 +232,10 @@ void refuse_missing_corpus(const config::RunConfig& config) {
     if (!config.data.corpus.empty()) return;
     const config::RunOptions& run = config.run;
     const bool run_begins = run.resume == "auto" && !run.run_dir.empty();
-    throw ConfigError(
-        cat(run_begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run begins, but ") : "",
-            "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
+    throw ConfigError(cat(
+        run_begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run starts at step 1, but ")
+                   : "",
+        "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
 }
 
 // Throws ConfigError unless exactly one of --steps and --epochs is set.
@@ -247,7 +247,7 @@ void check_duration(const config::RunConfig& config) {
     }
     if (steps > 0 && epochs > 0) {
         throw ConfigError(cat("--steps ", steps, " and --epochs ", epochs,
-                              " both say how long to train; keep one (0 takes the other back)"));
+                              " both say how long to train; drop one, or set it to 0"));
     }
 }
 
@@ -326,7 +326,7 @@ std::vector<OptionGroup> make_profile_options(ProfileCommand& command) {
     OptionGroup command_options{
         "profile",
         {
-            make_text_option({"output", "FILE.json", "profile to write; it appears when it is complete"},
+            make_text_option({"output", "FILE.json", "profile to write; the file appears when it is complete"},
                              command.profile.output),
             make_integer_option({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
             make_integer_option({"repeat", "K", "number of measurements per layer, of which the median counts"},
@@ -365,12 +365,12 @@ void check_train_options(const config::RunConfig& config) {
         check_duration(config);
     }
     if (config.precision.device == config::DeviceKind::ghost && config.run.gpu_clock > 0) {
-        throw ConfigError(
-            cat("--gpu-clock ", config.run.gpu_clock,
-                " is of GPUs, and ghosts have none; a simulated device has its cluster's clocks"));
+        throw ConfigError(cat("--gpu-clock ", config.run.gpu_clock,
+                              " applies to GPUs, but a simulated run uses none; remove --gpu-clock"));
     }
     if (config.run.quiet && config.run.verbose) {
-        throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
+        throw ConfigError(
+            "--quiet and --verbose contradict each other; drop one, or switch it off (--quiet=off)");
     }
 }
 

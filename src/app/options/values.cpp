@@ -37,7 +37,7 @@ std::string describe_range(const Range& range) {
     const std::string low = format_number(range.low);
     if (std::isinf(range.high)) return cat("a number ", range.excludes_low ? "above " : "of at least ", low);
     const std::string high = format_number(range.high);
-    if (range.excludes_low) return cat("a number between ", low, " and ", high, ", without these");
+    if (range.excludes_low) return cat("a number above ", low, " and below ", high);
     return cat("a number from ", low, range.excludes_high ? " up to, but not including, " : " to ", high);
 }
 
@@ -64,7 +64,8 @@ std::uint64_t parse_bytes(const Setting& setting, std::uint64_t min) {
         if (count && *count >= min && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
         break;
     }
-    refuse(setting, "a number of bytes, such as 80GiB, 5GB, 500MB or 20000");
+    refuse(setting,
+           cat(min > 0 ? "a positive number" : "a number", " of bytes, such as 80GiB, 5GB, 500MB or 20000"));
 }
 
 }  // namespace

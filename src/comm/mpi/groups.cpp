@@ -19,8 +19,8 @@ void require_valid_ranks(MPI_Comm parent, const std::vector<int>& ranks, const s
     if (are_distinct && are_in_range && std::ranges::binary_search(ascending, own_rank)) return;
     std::string list;
     for (const int rank : ranks) list += cat(" ", rank);
-    throw BugError(cat("rank ", own_rank, " of ", size, " cannot make the ", name, " group of ranks", list,
-                       ": they must differ, exist, and include it"));
+    throw BugError(cat("rank ", own_rank, " of ", size, " cannot create the ", name, " group of ranks", list,
+                       "; these ranks must exist, differ, and include rank ", own_rank));
 }
 
 }  // namespace

@@ -117,7 +117,10 @@ Communicator::RequestId MpiCommunicator::start_receive(device::Tensor tensor, in
 
 MpiCommunicator::Slot& MpiCommunicator::take_slot(int peer, Label label, bool is_send, std::size_t bytes) {
     if (free_slots_.empty()) {
-        if (slots_.size() > slot_mask) throw BugError(cat(slots_.size(), " messages of ", name_, " in flight"));
+        if (slots_.size() > slot_mask) {
+            throw BugError(cat("the ", name_, " group already has ", slots_.size(),
+                               " messages in flight, which is the maximum"));
+        }
         free_slots_.push_back(slots_.size());
         slots_.emplace_back();
     }

@@ -39,9 +39,10 @@ std::optional<std::size_t> MpiNodeMemory::free_bytes() const {
 void MpiNodeMemory::allocate(std::size_t bytes) {
     const auto available_bytes = free_bytes();
     if (available_bytes && *available_bytes < bytes) {
-        throw ResourceError(cat("the ranks of a node are to share ", bytes / 1'000'000,
-                                " MB, and /dev/shm has ", *available_bytes / 1'000'000,
-                                " MB left; make it larger, or use --move stop"));
+        throw ResourceError(cat("--move twins needs ", bytes / 1'000'000,
+                                " MB that the ranks of this node share, but /dev/shm has ",
+                                *available_bytes / 1'000'000,
+                                " MB left; make /dev/shm larger, or use --move stop"));
     }
     void* own_memory = nullptr;
     const auto own_bytes = static_cast<MPI_Aint>(group_->rank() == 0 ? bytes : 0);

@@ -37,7 +37,8 @@ Session::Session(int& argc, char**& argv, double stall_seconds) : stall_seconds_
     }
     // A simulation needs no support for other threads, because simulated ranks start none.
     if (provided < MPI_THREAD_FUNNELED && !device::time_is_simulated())
-        throw ResourceError("this MPI library does not support other threads");
+        throw ResourceError(
+            "this MPI library does not support MPI_THREAD_FUNNELED; use an MPI library that does");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");

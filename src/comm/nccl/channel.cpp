@@ -47,20 +47,20 @@ NcclChannel::NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncc
 }
 
 std::string NcclChannel::name() const {
-    return cat("NCCL's channel from rank ", ends_.sender, " to rank ", ends_.receiver, " of the ", ends_.group,
-               " group");
+    return cat("the NCCL channel from rank ", ends_.sender, " to rank ", ends_.receiver, " of the ",
+               ends_.group, " group");
 }
 
 bool NcclChannel::is_ready() {
     if (comm_ == nullptr) return false;
     ncclResult_t state = ncclSuccess;
     require_success(library_.calls().get_state(comm_, &state), "ncclCommGetAsyncError");
-    require_success(state, "its work");
+    require_success(state, "an asynchronous operation");
     return state == ncclSuccess;
 }
 
 void NcclChannel::start(void* memory, std::size_t bytes) {
-    if (comm_ == nullptr) throw ResourceError(cat(name(), " was given up"));
+    if (comm_ == nullptr) throw ResourceError(cat(name(), " was aborted after an earlier error"));
     const auto stream = static_cast<cudaStream_t>(queue_.native());
     const int peer = ends_.is_sender() ? 1 : 0;
     if (ends_.is_sender()) {
@@ -86,9 +86,9 @@ void NcclChannel::abort() noexcept {
 
 void NcclChannel::require_success(ncclResult_t result, const char* call) {
     if (result == ncclSuccess || result == ncclInProgress) return;
-    throw ResourceError(cat("at rank ", ends_.own_rank, ", ", name(), " failed, whose other end is rank ",
-                            ends_.peer(), ": ", call, ": ", library_.describe_error(result, comm_),
-                            "; NCCL_DEBUG=WARN says more, and start the run again with --resume"));
+    throw ResourceError(cat(name(), " failed at rank ", ends_.own_rank, ": ", call, ": ",
+                            library_.describe_error(result, comm_),
+                            "; start the run again with --resume, and with NCCL_DEBUG=WARN for details"));
 }
 
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& mpi_group,

@@ -32,7 +32,7 @@ public:
     NcclChannel& operator=(const NcclChannel&) = delete;
 
     const ChannelEnds& ends() const { return ends_; }
-    std::string name() const;  // "NCCL's channel from rank 0 to rank 1 of the data group"
+    std::string name() const;  // "the NCCL channel from rank 0 to rank 1 of the data group"
 
     // Returns true if no NCCL call is in progress: the work of the last call is in the queue, and another call
     // may be made. Returns false after abort(). Throws ResourceError, naming both ranks, if NCCL failed.

@@ -10,9 +10,9 @@ NcclLibrary::NcclLibrary(const std::vector<std::string>& names) : library_(names
     library_.load_symbol("ncclGetVersion", calls_.get_version);
     require_success(calls_.get_version(&version_), "ncclGetVersion");
     if (version_ < min_version) {
-        throw ResourceError(cat("NCCL ", nccl_version_to_string(version_), " is older than ",
-                                min_version / 10'000, ".", min_version / 100 % 100,
-                                ", which is needed; load a newer one's module"));
+        throw ResourceError(cat("NCCL ", nccl_version_to_string(version_),
+                                " is too old; load the module of NCCL ", min_version / 10'000, ".",
+                                min_version / 100 % 100, " or later"));
     }
     library_.load_symbol("ncclGetUniqueId", calls_.get_unique_id);
     library_.load_symbol("ncclCommInitRankConfig", calls_.open);

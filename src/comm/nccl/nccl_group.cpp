@@ -103,7 +103,7 @@ private:
     void require_not_aborted() const {
         if (is_aborted_)
             throw ResourceError(
-                cat("the ", name(), " group's messages were given up: the job is about to end"));
+                cat("the messages of the ", name(), " group were aborted, because the job is about to end"));
     }
 
     std::shared_ptr<const NcclLibrary> library_;
@@ -172,8 +172,8 @@ ChannelEnd& NcclGroup::find_end(bool is_send, int peer) {
     ChannelEndMap& ends = is_send ? send_ends_ : receive_ends_;
     const auto found = ends.find(peer);
     if (found == ends.end()) {
-        throw BugError(cat("the ", name(), " group has no channel of NCCL's from rank ",
-                           is_send ? rank() : peer, " to rank ", is_send ? peer : rank()));
+        throw BugError(cat("the ", name(), " group has no NCCL channel from rank ", is_send ? rank() : peer,
+                           " to rank ", is_send ? peer : rank()));
     }
     return found->second;
 }
@@ -322,8 +322,8 @@ void NcclGroup::compare_header(NcclMessage& message) {
     const Label arrived = is_in_gpu_memory ? static_cast<Label>(header.label) : message.label;
     message.mismatch.emplace(
         cat("rank ", rank(), " of the ", name(), " group waited for message ", message.label, " of ",
-            message.bytes, " bytes from rank ", message.peer, ", but message ", arrived, " of ",
-            is_in_gpu_memory ? cat(header.bytes, " bytes") : "bytes of the machine's memory",
+            message.bytes, " bytes from rank ", message.peer, ", but message ", arrived,
+            is_in_gpu_memory ? cat(" of ", header.bytes, " bytes") : " with a tensor in host memory",
             " came; the two ranks send and receive in different orders"),
         message.label, arrived);
 }

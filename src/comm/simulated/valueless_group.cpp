@@ -51,9 +51,9 @@ private:
         const std::size_t merged_messages = merges_messages_ ? static_cast<std::size_t>(size()) - 1 : 1;
         const std::size_t bytes = merged_messages * tensor.bytes();
         if (bytes > memory_->bytes()) {
-            throw ConfigError(cat("a message of ", bytes, " bytes of the ", name(), " group is beyond the ",
-                                  memory_->bytes(),
-                                  " that a simulation without arithmetic can hold; use more micro-batches"));
+            throw ConfigError(cat("a message of the ", name(), " group has ", bytes,
+                                  " bytes, but a simulation without arithmetic sends at most ",
+                                  memory_->bytes(), " bytes in a message; use more micro-batches"));
         }
         return {memory_->data(), tensor.dtype, 1, merged_messages * tensor.size(),
                 merged_messages * tensor.size()};

@@ -46,7 +46,7 @@ int read_schema(archive::hdf5::Id file, const fs::path& path) {
         throw ConfigError(cat(path.string(),
                               " is an HDF5 file but not a Trireme corpus (its attribute 'format' is ",
                               format ? cat("'", *format, "'") : "missing", ", not '", corpus_schema::format,
-                              "'); make one from text with `trireme prepare INPUT --output FILE.h5`"));
+                              "'); make a corpus with `trireme prepare INPUT --output FILE.h5`"));
     const std::uint64_t version = read_number(file, path, "schema_version");
     if (version > corpus_schema::version)
         throw ConfigError(cat(path.string(), " was written by a newer Trireme (corpus schema ", version,
@@ -59,7 +59,7 @@ RowKind read_kind(archive::hdf5::Id file, const fs::path& path, int schema_versi
     if (schema_version < 2) return RowKind::text;  // version 1 has no other kind
     const std::string name = read_text(file, path, "row_kind");
     const std::optional<RowKind> kind = corpus_schema::parse_row_kind(name);
-    if (!kind) refuse(path, "its attribute 'row_kind' is '", name, "', which is no kind of rows");
+    if (!kind) refuse(path, "its attribute 'row_kind' is '", name, "', which is not a kind of row");
     return *kind;
 }
 
@@ -68,8 +68,8 @@ void read_special_tokens(archive::hdf5::Id file, CorpusInfo& info) {
         const std::optional<std::uint64_t> id = archive::hdf5::read_number(file, name.attribute);
         if (!id) continue;
         if (*id >= info.vocabulary_size)
-            refuse(info.path, "its attribute '", name.attribute, "' is ", *id, ", beyond the vocabulary of ",
-                   info.vocabulary_size);
+            refuse(info.path, "its attribute '", name.attribute, "' is ", *id, ", but the vocabulary has ",
+                   info.vocabulary_size, " tokens");
         info.special_tokens.*name.token = static_cast<std::uint32_t>(*id);
     }
 }
@@ -78,9 +78,9 @@ void read_classes(archive::hdf5::Id file, CorpusInfo& info) {
     // A corpus without rows has 0 classes.
     if (info.rows > 0) info.classes = read_bounded_number(file, info.path, "classes", max_classes);
     auto names = corpus_schema::parse_class_names(read_text(file, info.path, "class_names"));
-    if (!names) refuse(info.path, "its attribute 'class_names' is no list of names");
+    if (!names) refuse(info.path, "its attribute 'class_names' is not a list of names");
     if (!names->empty() && names->size() != info.classes)
-        refuse(info.path, "it has ", names->size(), " names for ", info.classes, " classes");
+        refuse(info.path, "it has ", names->size(), " class names, but ", info.classes, " classes");
     info.class_names = std::move(*names);
 }
 

@@ -20,8 +20,8 @@ template <class... Parts>
 void check_size(const DatasetReader& dataset, const std::string& name, const CorpusInfo& info) {
     const std::uint64_t file_bytes = std::filesystem::file_size(info.path);
     if (dataset.size() > file_bytes / dataset.element_bytes())
-        refuse(info, name, " says it holds ", dataset.size(), " elements of ", dataset.element_bytes(),
-               " bytes, more than the ", file_bytes, " bytes of its file");
+        refuse(info, "its dataset ", name, " claims ", dataset.size(), " elements of ", dataset.element_bytes(),
+               " bytes, but the file has only ", file_bytes, " bytes");
 }
 
 void check_checksum(const CorpusContents& contents, const CorpusInfo& info) {
@@ -29,15 +29,16 @@ void check_checksum(const CorpusContents& contents, const CorpusInfo& info) {
     for (const auto& [name, dataset] : contents.datasets) hashes[name] = dataset.recorded_sha256();
     const std::string computed_checksum = corpus_schema::compute_checksum(info, hashes);
     if (computed_checksum != info.checksum)
-        refuse(info, "its attributes give the checksum ", computed_checksum, ", recorded is ", info.checksum);
+        refuse(info, "its attributes give the checksum ", computed_checksum, ", but ", info.checksum,
+               " is recorded");
 }
 
 // Checks that the dataset has `elements_per_row` elements per row.
 void check_rows(const DatasetReader& dataset, const std::string& name, std::uint64_t elements_per_row,
                 const CorpusInfo& info) {
     if (dataset.size() % elements_per_row != 0 || dataset.size() / elements_per_row != info.rows)
-        refuse(info, "it says ", info.rows, " rows but ", name, " holds ", dataset.size(), " elements, not ",
-               elements_per_row, " for each row");
+        refuse(info, "its attribute 'rows' is ", info.rows, ", but ", name, " holds ", dataset.size(),
+               " elements, not ", elements_per_row, " per row");
 }
 
 // Reads the dataset `name`, which has the offsets of all rows in the dataset `target_name`. Throws
@@ -47,17 +48,17 @@ std::vector<std::uint64_t> read_offsets(const CorpusContents& contents, const st
     const DatasetReader& dataset = contents.datasets.at(name);
     const std::uint64_t end = contents.datasets.at(target_name).size();
     if (dataset.size() == 0 || dataset.size() - 1 != info.rows)
-        refuse(info, "it says ", info.rows, " rows but holds ", dataset.size(), " offsets in ", name,
-               ", not one more");
+        refuse(info, "its attribute 'rows' is ", info.rows, ", but ", name, " holds ", dataset.size(),
+               " elements, not ", info.rows + 1);
     std::vector<std::uint64_t> offsets(dataset.size());
     dataset.read(0, offsets);
     const auto descent = std::is_sorted_until(offsets.begin(), offsets.end());
     if (descent != offsets.end())
-        refuse(info, name, " falls from ", *(descent - 1), " to ", *descent, " at row ",
+        refuse(info, name, " decreases from ", *(descent - 1), " to ", *descent, " at row ",
                descent - offsets.begin());
     if (offsets.front() != 0 || offsets.back() != end)
-        refuse(info, name, " runs from ", offsets.front(), " to ", offsets.back(), " but ", target_name,
-               " holds ", end);
+        refuse(info, name, " runs from ", offsets.front(), " to ", offsets.back(), ", but ", target_name,
+               " holds ", end, " elements");
     return offsets;
 }
 

@@ -40,21 +40,22 @@ void check_is_hdf5(const fs::path& path) {
         throw ConfigError(cat("the corpus ", path.string(), " is empty; ", corpus_schema::repair_advice));
     if (begin != signature)
         throw ConfigError(cat(path.string(),
-                              " is not an HDF5 file; a corpus is made from text with `trireme prepare ",
+                              " is not an HDF5 file; make a corpus from it with `trireme prepare ",
                               path.string(), " --output corpus.h5`"));
 }
 
 void verify_dataset(const DatasetReader& dataset, const std::string& name, const std::string& path) {
     const std::string computed_hash = dataset.compute_sha256();
     if (computed_hash != dataset.recorded_sha256())
-        throw ConfigError(cat(path, " is damaged: the SHA-256 of ", name, " is ", computed_hash,
-                              ", recorded is ", dataset.recorded_sha256(), "; ", corpus_schema::repair_advice));
+        throw ConfigError(cat(path, " is damaged: the SHA-256 of ", name, " is ", computed_hash, ", but ",
+                              dataset.recorded_sha256(), " is recorded; ", corpus_schema::repair_advice));
 }
 
 // Throws BugError if rows of this kind do not have the part `what`, or if there is no such row.
 void check_row(const CorpusInfo& info, std::uint64_t row, bool has_part, std::string_view what) {
-    if (!has_part) throw BugError(cat("the ", what, " of a row that is ", to_string(info.kind)));
-    if (row >= info.rows) throw BugError(cat("row ", row, " of a corpus of ", info.rows, " rows"));
+    if (!has_part) throw BugError(cat("rows of the kind \"", to_string(info.kind), "\" have no ", what));
+    if (row >= info.rows)
+        throw BugError(cat("row ", row, " was requested, but the corpus has ", info.rows, " rows"));
 }
 
 // Splits the concatenation of texts that are each terminated by a zero byte.
@@ -99,7 +100,8 @@ void Corpus::read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
                   std::vector<std::uint32_t>& out) const {
     check_row(info_, row, corpus_schema::has_tokens(info_.kind), "tokens");
     if (begin > row_length(row) || count > row_length(row) - begin) {
-        throw BugError(cat("tokens [", begin, ", ", begin + count, ") of row ", row, " of ", row_length(row)));
+        throw BugError(cat("tokens [", begin, ", ", begin + count, ") of row ", row,
+                           " were requested, but the row has ", row_length(row), " tokens"));
     }
     out.resize(count);
     storage_->dataset("/tokens").read(storage_->contents.row_begins[row] + begin, out);
@@ -108,16 +110,18 @@ void Corpus::read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
     if (invalid_token != out.end())
         throw ConfigError(cat(info_.path, ": token ", *invalid_token, " at position ",
                               begin + static_cast<std::uint64_t>(invalid_token - out.begin()), " of row ", row,
-                              " is beyond the vocabulary of ", info_.vocabulary_size, " (tokenizer ",
-                              info_.tokenizer_name, "); make the corpus again with the tokenizer of its ids"));
+                              " is beyond the vocabulary of ", info_.vocabulary_size, " tokens (tokenizer ",
+                              info_.tokenizer_name,
+                              "); make the corpus again with the tokenizer of its token ids"));
 }
 
 std::uint32_t Corpus::label(std::uint64_t row) const {
     check_row(info_, row, corpus_schema::has_labels(info_.kind), "label");
     const std::uint32_t label = storage_->contents.labels[row];
     if (label >= info_.classes)
-        throw ConfigError(cat(info_.path, ": label ", label, " of row ", row, " is no class of its ",
-                              info_.classes, "; ", corpus_schema::repair_advice));
+        throw ConfigError(cat(info_.path, ": row ", row, " has the label ", label,
+                              ", but labels must be below ", info_.classes, "; ",
+                              corpus_schema::repair_advice));
     return label;
 }
 
@@ -137,9 +141,10 @@ Question Corpus::find_question_positions(std::uint64_t row) const {
     const std::uint64_t length = row_length(row);
     if (question.context_begin > question.answer_first || question.answer_first > question.answer_last ||
         question.answer_last >= length)
-        throw ConfigError(cat(info_.path, ": the answer of row ", row, ", tokens ", question.answer_first,
-                              " to ", question.answer_last, ", lies outside of its context, tokens ",
-                              question.context_begin, " to ", length, "; ", corpus_schema::repair_advice));
+        throw ConfigError(cat(info_.path, ": the answer of row ", row, " is tokens ", question.answer_first,
+                              " to ", question.answer_last, ", but its context begins at token ",
+                              question.context_begin, " and the row has ", length, " tokens; ",
+                              corpus_schema::repair_advice));
     return question;
 }
 
@@ -149,19 +154,19 @@ Question Corpus::read_question(std::uint64_t row) const {
     std::vector<std::uint8_t> bytes(begins[row + 1] - begins[row]);
     storage_->dataset("/answers").read(begins[row], bytes);
     if (!bytes.empty() && bytes.back() != 0)
-        throw ConfigError(cat(info_.path, ": the last answer of row ", row, " has no end in /answers; ",
-                              corpus_schema::repair_advice));
+        throw ConfigError(cat(info_.path, ": the last answer of row ", row,
+                              " does not end with a zero byte in /answers; ", corpus_schema::repair_advice));
     question.answers = split_texts(bytes);
     return question;
 }
 
 Tokenizer Corpus::read_tokenizer() const {
-    if (!corpus_schema::has_tokens(info_.kind)) throw BugError("the tokenizer of a corpus of images");
+    if (!corpus_schema::has_tokens(info_.kind)) throw BugError("a corpus of images has no tokenizer");
     const std::string bytes = storage_->dataset("/tokenizer").read_all_bytes();
     const std::string computed_hash = sha256_hex(bytes);
     if (computed_hash != info_.tokenizer_hash)
         throw ConfigError(cat(info_.path, " is damaged: its tokenizer ", info_.tokenizer_name, " has the hash ",
-                              computed_hash, ", recorded is ", info_.tokenizer_hash, "; ",
+                              computed_hash, ", but ", info_.tokenizer_hash, " is recorded; ",
                               corpus_schema::repair_advice));
     return Tokenizer::from_bytes(bytes);
 }

@@ -14,7 +14,8 @@ namespace trireme::data::corpus_schema {
 
 inline constexpr std::string_view format = "trireme-corpus";
 inline constexpr int version = 2;  // of new corpora; version 1, which has texts only, can still be read
-inline constexpr std::string_view repair_advice = "copy it again, or make it again with `trireme prepare`";
+inline constexpr std::string_view repair_advice =
+    "copy the file again, or make it again with `trireme prepare`";
 
 // A special token: its attribute in a corpus file, its spelling in a tokenizer, and its field.
 struct SpecialTokenName {

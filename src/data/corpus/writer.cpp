@@ -68,8 +68,8 @@ struct CorpusWriter::Storage {
 void CorpusWriter::Storage::append_tokens(std::span<const std::uint32_t> tokens) {
     for (const std::uint32_t token : tokens)
         if (token >= info.vocabulary_size)
-            throw BugError(
-                cat("token ", token, " of a row is beyond the vocabulary of ", info.vocabulary_size));
+            throw BugError(cat("token ", token, " of a row is beyond the vocabulary of ", info.vocabulary_size,
+                               " tokens"));
     if (corpus_schema::find_token_bytes(info.vocabulary_size) == sizeof(std::uint16_t)) {
         narrow_tokens.resize(tokens.size());
         std::transform(tokens.begin(), tokens.end(), narrow_tokens.begin(),
@@ -85,15 +85,17 @@ void CorpusWriter::Storage::append_tokens(std::span<const std::uint32_t> tokens)
 void CorpusWriter::Storage::append_question(const Question& question, std::size_t row_length) {
     if (question.context_begin > question.answer_first || question.answer_first > question.answer_last ||
         question.answer_last >= row_length)
-        throw BugError(cat("an answer from token ", question.answer_first, " to ", question.answer_last,
-                           " of a context from ", question.context_begin, " to ", row_length));
+        throw BugError(cat("an answer is tokens ", question.answer_first, " to ", question.answer_last,
+                           ", but its context begins at token ", question.context_begin, " and the row has ",
+                           row_length, " tokens"));
     const std::array<std::uint32_t, 3> places{question.context_begin, question.answer_first,
                                               question.answer_last};
     append<std::uint32_t>("/places", places);
     for (const std::string& answer : question.answers) {
         if (answer.find('\0') != std::string::npos)
-            throw ConfigError(cat("an answer holds a zero byte, which ends the texts of a corpus (row ",
-                                  info.rows, "); take it out of the input"));
+            throw ConfigError(cat("an answer of row ", info.rows,
+                                  " contains a zero byte, which a corpus uses to end answers; remove the zero "
+                                  "byte from the input"));
         append("/answers", std::span<const char>(answer.c_str(), answer.size() + 1));
         answer_bytes += answer.size() + 1;
     }
@@ -112,10 +114,10 @@ CorpusInfo make_corpus_info(const std::filesystem::path& path, const CorpusDescr
     info.schema_version = corpus_schema::version;
     if (!corpus_schema::has_tokens(info.kind)) {
         info.image = description.image;
-        if (info.image.pixels() == 0) throw BugError("a corpus of images without pixels");
+        if (info.image.pixels() == 0) throw BugError("the images of a corpus have no pixels");
         return info;
     }
-    if (!description.tokenizer) throw BugError("a corpus of tokens without a tokenizer");
+    if (!description.tokenizer) throw BugError("a corpus of tokens has no tokenizer");
     info.tokenizer_name = description.tokenizer->name();
     info.tokenizer_hash = description.tokenizer->compute_hash();
     info.vocabulary_size = description.tokenizer->vocabulary_size();
@@ -133,9 +135,10 @@ void count_label_class(CorpusInfo& info, std::uint32_t label) {
 
 void set_class_names(CorpusInfo& info, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    if (!corpus_schema::has_labels(info.kind)) throw BugError("names of classes for rows without labels");
+    if (!corpus_schema::has_labels(info.kind)) throw BugError("class names were given for rows without labels");
     if (names.size() < info.classes)
-        throw BugError(cat(names.size(), " names for classes up to ", info.classes - 1));
+        throw BugError(
+            cat(names.size(), " class names were given, but the labels are 0 to ", info.classes - 1));
     info.classes = names.size();
     // The names as readers will get them: bytes that are not UTF-8 are replaced.
     info.class_names = corpus_schema::parse_class_names(corpus_schema::format_class_names(names)).value();
@@ -172,7 +175,7 @@ void CorpusWriter::add(const CorpusRow& row) {
     if (info.kind == RowKind::question) storage.append_question(row.question, row.tokens.size());
     if (info.kind == RowKind::image) {
         if (row.pixels.size() != info.image.pixels())
-            throw BugError(cat("an image of ", row.pixels.size(), " bytes, not ", info.image.pixels()));
+            throw BugError(cat("an image has ", row.pixels.size(), " bytes, not ", info.image.pixels()));
         storage.append<std::uint8_t>("/images", row.pixels);
     }
     info.rows += 1;

@@ -22,8 +22,8 @@ bool CifarFile::next(SourceRow& row) {
     row.image.pixels.resize(image_size.pixels());
     const std::size_t pixel_bytes = file_.read(row.image.pixels.data(), row.image.pixels.size());
     if (pixel_bytes < row.image.pixels.size())
-        throw ConfigError(cat(row.location, " is cut short: it has ", 1 + pixel_bytes, " of ", row_bytes,
-                              " bytes; a CIFAR-10 file is a multiple of them; copy it again"));
+        throw ConfigError(cat(row.location, " is cut short: it has ", 1 + pixel_bytes, " of the ", row_bytes,
+                              " bytes of a CIFAR-10 image; copy the file again"));
     if (label >= classes) row.fault = cat("its label is ", int{label}, ", but CIFAR-10 has 10 classes, 0 to 9");
     return true;
 }

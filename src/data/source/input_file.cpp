@@ -33,14 +33,14 @@ constexpr std::array<FileSignature, 5> unsupported_formats = {{
     {"PK\x03\x04", "a zip", "unpack it with unzip"},
     {"PAR1", "a Parquet",
      "write its rows as JSON lines (with pandas or the datasets library: to_json, lines=True)"},
-    {"\x89HDF", "an HDF5", "a corpus is used as it is: --corpus FILE"},
+    {"\x89HDF", "an HDF5", "if it is a corpus, use it directly: --corpus FILE"},
 }};
 
 void refuse_unsupported_formats(const std::string& path, std::string_view begin) {
     for (const FileSignature& signature : unsupported_formats)
         if (begin.starts_with(signature.begin))
             throw ConfigError(
-                cat(path, " is ", signature.name, " file, which is not read; ", signature.advice));
+                cat(path, " is ", signature.name, " file, which cannot be prepared; ", signature.advice));
 }
 
 // Opens an input, which must be a regular file or a pipe on standard input. Other pipes are refused, because
@@ -64,7 +64,7 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path.string()), 
     file_.reset(gzdopen(descriptor, "rb"));  // if not null, file_ owns the descriptor
     if (!file_) {
         ::close(descriptor);
-        throw ResourceError(cat("there is no memory to read ", path_, "; use a machine with more"));
+        throw ResourceError(cat("there is no memory to read ", path_, "; use a machine with more memory"));
     }
     gzbuffer(file_.get(), buffer_bytes);
     fill();
@@ -105,7 +105,7 @@ std::string InputFile::read_rest(std::uint64_t max_bytes) {
         if (end_ - begin_ > max_bytes - text.size())
             throw ConfigError(
                 cat(path_, " holds more than ", max_bytes,
-                    " bytes, unpacked, all of which would have to be in memory at once; split it"));
+                    " bytes, unpacked, all of which would have to be in memory at once; split the file"));
         text.append(buffer_.data() + begin_, end_ - begin_);
         begin_ = end_;
     } while (fill());

@@ -129,11 +129,12 @@ int find_text_field(const SourceRow& row) {
 }
 
 std::string describe_missing_text(const SourceRow& row) {
-    std::string fault = "the row has no text: none of the fields";
-    for (const std::string_view name : text_fields) fault += cat(' ', name);
-    fault += " ids; it has";
-    for (const SourceRow::Field& field : row.fields) fault += cat(' ', field.name);
-    return row.fields.empty() ? fault + " no fields" : fault;
+    std::string fault = "the row has no text in any of the fields ";
+    for (const std::string_view name : text_fields) fault += cat(name, ", ");
+    fault += "and no list `ids`; ";
+    std::string names;
+    for (const SourceRow::Field& field : row.fields) names += cat(names.empty() ? "" : ", ", field.name);
+    return fault + (names.empty() ? "it has no fields" : "its fields are " + names);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::data {
 namespace {
@@ -30,22 +31,23 @@ struct FileWithHeader {
 
 FileWithHeader read_file_header(const std::string& name) {
     if (is_standard_input_pipe(name))
-        throw ConfigError(cat(
-            name, " is a pipe, but MNIST files are looked at before they are read; write it to a file first"));
+        throw ConfigError(
+            cat(name, " is a pipe, but MNIST files must be read twice; write the data to a file first"));
     InputFile file(name);
     const IdxHeader header = read_idx_header(file);
     const std::uint64_t size = std::filesystem::file_size(name);
     if (!file.is_gzipped() && size != header.bytes)
-        throw ConfigError(cat(name, " has ", size, " bytes, but its header tells of ", header.bytes, " (",
-                              header.count, header.is_images ? " images" : " labels",
+        throw ConfigError(cat(name, " has ", size, " bytes, but its header says ", header.bytes, " (",
+                              format_count(header.count, header.is_images ? "image" : "label"),
                               "); it is cut short or damaged: copy it again"));
     return {name, header};
 }
 
 MnistPair make_pair_of_files(const FileWithHeader& images, const FileWithHeader& labels) {
     if (images.header.count != labels.header.count)
-        throw ConfigError(cat(images.name, " has ", images.header.count, " images, but ", labels.name, " has ",
-                              labels.header.count, " labels; name the files that belong together"));
+        throw ConfigError(cat(images.name, " has ", format_count(images.header.count, "image"), ", but ",
+                              labels.name, " has ", format_count(labels.header.count, "label"),
+                              "; name the files that belong together"));
     return {.images = images.name, .labels = labels.name, .size = images.header.image};
 }
 
@@ -60,7 +62,7 @@ void check_end(InputFile& file) {
 IdxHeader read_idx_header(InputFile& file) {
     const std::uint64_t magic = read_number(file);
     if (magic != images_magic && magic != labels_magic)
-        throw ConfigError(cat(file.path(), " is no MNIST file: it begins with ", magic, ", not with ",
+        throw ConfigError(cat(file.path(), " is not an MNIST file: it begins with ", magic, ", not with ",
                               images_magic, " (images) or ", labels_magic, " (labels)"));
     IdxHeader header;
     header.is_images = magic == images_magic;
@@ -71,7 +73,7 @@ IdxHeader read_idx_header(InputFile& file) {
     const std::uint64_t width = read_number(file);
     if (std::min(height, width) == 0 || std::max(height, width) > max_side)
         throw ConfigError(cat(file.path(), " says that its images have ", height, " x ", width,
-                              " pixels; sides of 1 to ", max_side, " are read"));
+                              " pixels, but each side must have 1 to ", max_side, " pixels"));
     header.image = {.channels = 1, .height = height, .width = width};
     header.bytes = 16 + header.count * header.image.pixels();
     return header;
@@ -85,9 +87,10 @@ std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files) {
         (file.header.is_images ? images : labels).push_back(std::move(file));
     }
     if (images.size() != labels.size())
-        throw ConfigError(cat("MNIST's images and labels are given together, but there are ", images.size(),
-                              " files of images and ", labels.size(), " of labels (", files.front(),
-                              " ...); name both of each"));
+        throw ConfigError(cat("MNIST needs one file of labels per file of images, but the inputs (",
+                              files.front(), ", ...) are ", format_count(images.size(), "file"),
+                              " of images and ", format_count(labels.size(), "file"),
+                              " of labels; name both files of each pair"));
     std::vector<MnistPair> pairs;
     for (std::size_t pair = 0; pair < images.size(); ++pair)
         pairs.push_back(make_pair_of_files(images[pair], labels[pair]));
@@ -110,10 +113,12 @@ bool MnistFiles::next(SourceRow& row) {
     row.image.pixels.resize(header_.image.pixels());
     std::uint8_t label = 0;
     const std::size_t pixel_bytes = images_.read(row.image.pixels.data(), row.image.pixels.size());
-    if (pixel_bytes < row.image.pixels.size() || labels_.read(&label, 1) < 1)
-        throw ConfigError(cat(pixel_bytes < row.image.pixels.size() ? images_.path() : labels_.path(),
-                              " is cut short: it ends in number ", image_index_ - 1, " of the ", header_.count,
-                              " that its header tells of; copy it again"));
+    const bool is_image_cut = pixel_bytes < row.image.pixels.size();
+    const char* const noun = is_image_cut ? "image" : "label";
+    if (is_image_cut || labels_.read(&label, 1) < 1)
+        throw ConfigError(cat(is_image_cut ? images_.path() : labels_.path(), " is cut short: it ends in ",
+                              noun, ' ', image_index_ - 1, ", but its header says ",
+                              format_count(header_.count, noun), "; copy it again"));
     row.image.label = label;
     if (label >= class_count)
         row.fault = cat("its label is ", int{label}, ", but MNIST has 10 classes, 0 to 9");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::data {
 namespace {
@@ -26,7 +27,7 @@ RowFilter::RowFilter(const std::string& where) : where_(where) {
         if (operator_position == std::string::npos || operator_position == 0)
             throw ConfigError(
                 cat("--where '", where, "': '", condition_text,
-                    "' is no condition; write field~text (contains) or field=text (is), joined by &"));
+                    "' is not a condition; write field~text (contains) or field=text (is), joined by &"));
         Condition condition;
         condition.field = condition_text.substr(0, operator_position);
         condition.text = condition_text.substr(operator_position + 1);
@@ -63,14 +64,15 @@ void RowFilter::check_selection() const {
             throw ConfigError(cat("--where '", where_, "': no row has the field '", condition.field, "'; ",
                                   first_row_fields_.empty()
                                       ? "the first row has no fields"
-                                      : "the first row has " + join_words(first_row_fields_)));
+                                      : "the fields of the first row are " + join_words(first_row_fields_)));
     if (conditions_.empty() || seen_rows_ == 0 || selected_rows_ > 0) return;
-    std::string message = cat("0 of ", seen_rows_, " rows match --where '", where_, "';");
+    std::string message = cat("0 of ", format_count(seen_rows_, "row"), " match --where '", where_, "';");
     for (const Condition& condition : conditions_) {
         std::vector<std::string> quoted_examples;
         for (const std::string& value : condition.examples)
             quoted_examples.push_back(cat("'", value.size() > 60 ? value.substr(0, 60) + "..." : value, "'"));
-        message += cat(" first distinct values of ", condition.field, ": ", join_words(quoted_examples), ";");
+        message +=
+            cat(" the first distinct values of ", condition.field, " are ", join_words(quoted_examples), ";");
     }
     throw ConfigError(message + " change the condition or the input");
 }

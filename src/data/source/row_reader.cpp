@@ -23,8 +23,8 @@ using OpenInput = std::variant<SyntheticRows, JsonLines, PlainText, SquadFile, C
 SourceFormat detect_pipe_format(InputFile& file) {
     const SourceFormat format = detect_format(file);
     if (find_kind(format) != RowKind::text)
-        throw ConfigError(
-            cat(file.path(), " is a pipe that holds more than text; say so with --format ", to_string(format)));
+        throw ConfigError(cat("the pipe ", file.path(), " has the format ", to_string(format),
+                              "; add --format ", to_string(format)));
     return format;
 }
 
@@ -45,7 +45,7 @@ OpenInput open_file(InputFile file, SourceFormat format, RowUnit unit) {
         case SourceFormat::mnist:
             throw BugError("MNIST is read from two files");
     }
-    throw BugError("a format without a reader");
+    throw BugError("this format has no reader");
 }
 
 OpenInput open_input(const SourceInput& input, const SourceConfig& config) {

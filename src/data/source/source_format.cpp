@@ -14,8 +14,8 @@ std::string find_extension(std::string_view name) { return std::filesystem::path
 
 void check_cifar_size(const std::string& name, std::uint64_t size) {
     if (size % CifarFile::row_bytes == 0) return;
-    throw ConfigError(cat(name, " has ", size, " bytes: no multiple of ", CifarFile::row_bytes,
-                          ", so it is no CIFAR-10 file, or one cut short; copy it again, or name what it holds "
+    throw ConfigError(cat(name, " has ", size, " bytes, which is not a multiple of ", CifarFile::row_bytes,
+                          ": it is not a CIFAR-10 file, or it is cut short; copy it again, or give its format "
                           "with --format"));
 }
 
@@ -33,7 +33,7 @@ RowKind find_kind(SourceFormat format) {
         case SourceFormat::mnist:
             return RowKind::image;
     }
-    throw BugError("a format without a kind");
+    throw BugError("this format has no kind of rows");
 }
 
 SourceFormat find_format_of_name(const std::string& name, std::uint64_t size) {

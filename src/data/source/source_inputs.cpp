@@ -13,14 +13,16 @@ namespace fs = std::filesystem;
 
 void check_synthetic(const SourceConfig& config) {
     if (config.synthetic != "csn")
-        throw ConfigError(cat("--synthetic '", config.synthetic, "' is unknown; the one sample there is: csn"));
+        throw ConfigError(cat("--synthetic '", config.synthetic, "' is unknown; use --synthetic csn"));
     if (!config.inputs.empty())
-        throw ConfigError(cat("--synthetic makes its own rows, but there is an input too (", config.inputs[0],
-                              "); leave one of them out"));
+        throw ConfigError(cat("--synthetic generates its own rows, but the input ", config.inputs[0],
+                              " is given too; drop one of the two"));
     if (config.format != SourceFormat::automatic)
-        throw ConfigError(cat("--format ", to_string(config.format),
-                              " tells what inputs hold, but --synthetic has none; leave one of them out"));
-    if (config.count == 0) throw ConfigError("--synthetic with --count 0 makes no rows; ask for one at least");
+        throw ConfigError(
+            cat("--format ", to_string(config.format),
+                " describes input files, but --synthetic reads none; drop one of the two options"));
+    if (config.count == 0)
+        throw ConfigError("--synthetic with --count 0 generates no rows; use --count 1 or more");
 }
 
 std::uint64_t find_file_size(const std::string& name) {
@@ -57,7 +59,7 @@ const char* name_rows(RowKind kind) {
         case RowKind::image:
             return "images";
     }
-    throw BugError("a kind of rows without a word");
+    throw BugError("this kind of rows has no name");
 }
 
 std::string describe_input(const SourceInput& source_input) {
@@ -71,7 +73,7 @@ void check_one_kind(const std::vector<SourceInput>& source_inputs) {
     for (const SourceInput& source_input : source_inputs)
         if (find_kind(source_input.format) != find_kind(source_inputs.front().format))
             throw ConfigError(cat("a corpus has rows of one kind, but ", describe_input(source_inputs.front()),
-                                  " and ", describe_input(source_input), "; prepare them one by one"));
+                                  " and ", describe_input(source_input), "; prepare them as separate corpora"));
 }
 
 // Replaces MNIST's files of images and files of labels by one input per pair.
@@ -104,7 +106,7 @@ void check_one_size(const std::vector<SourceInput>& source_inputs) {
             throw ConfigError(
                 cat("the images of a corpus have one size, but those of ", source_inputs.front().file, " have ",
                     format_size(source_inputs.front().image), " pixels and those of ", source_input.file, ' ',
-                    format_size(source_input.image), "; prepare them one by one"));
+                    format_size(source_input.image), "; prepare them as separate corpora"));
 }
 
 }  // namespace
@@ -117,7 +119,7 @@ std::vector<SourceInput> list_source_inputs(const SourceConfig& config) {
         return {source_input};
     }
     if (config.inputs.empty())
-        throw ConfigError("there is nothing to prepare; name input files, or ask for --synthetic csn");
+        throw ConfigError("there is nothing to prepare; name input files, or use --synthetic csn");
     std::vector<SourceInput> source_inputs;
     for (const std::string& input : config.inputs)
         source_inputs.push_back(make_source_input(input, config.format));

@@ -88,7 +88,7 @@ protected:
 private:
     bool enter(bool is_list) {
         if (levels_.size() > max_depth)
-            return refuse(cat("lists and objects in each other, more than ", max_depth));
+            return refuse(cat("its lists and objects are nested more than ", max_depth, " levels deep"));
         const auto change =
             std::find_if(level_changes.begin(), level_changes.end(), [&](const LevelChange& candidate) {
                 return candidate.from == levels_.back() && candidate.is_list == is_list &&
@@ -186,11 +186,11 @@ private:
 SquadDocument parse_squad(std::string_view json, const std::string& file) {
     DocumentHandler handler;
     if (!Json::sax_parse(json.begin(), json.end(), &handler))
-        throw ConfigError(cat(file, " is read as SQuAD, which is one JSON object: ", handler.fault(),
-                              "; copy the file again, or name what it holds with --format"));
+        throw ConfigError(cat(file, " is read as SQuAD, but cannot be parsed: ", handler.fault(),
+                              "; copy the file again, or give its format with --format"));
     if (!handler.has_data())
         throw ConfigError(
-            cat(file, " is read as SQuAD, but has no list `data`; name what it holds with --format"));
+            cat(file, " is read as SQuAD, but has no list `data`; give its format with --format"));
     return handler.take_document();
 }
 

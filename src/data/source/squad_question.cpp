@@ -42,7 +42,7 @@ std::optional<std::size_t> find_nearest_occurrence(std::string_view context, std
 std::string find_fault(const SquadQuestion& question, std::string_view context) {
     if (trim(question.text).empty()) return "it has no text `question`";
     if (trim(context).empty()) return "its paragraph has no text `context`";
-    if (question.answers.empty()) return "it has no `answers`, and is not said to be impossible";
+    if (question.answers.empty()) return "it has no `answers` and is not marked as `is_impossible`";
     if (!question.answers.front().start) return "its first answer has no `answer_start` of 0 or more";
     for (const SquadAnswer& answer : question.answers) {
         if (!answer.text || trim(*answer.text).empty()) return "an answer has no `text`";

@@ -39,7 +39,7 @@ bool PlainText::next(SourceRow& row) {
         case RowUnit::file:
             return read_whole_file(row);
     }
-    throw BugError("a unit of rows without a reader");
+    throw BugError("this unit of rows has no reader");
 }
 
 bool PlainText::next_line(SourceRow& row) {

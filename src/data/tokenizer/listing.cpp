@@ -7,11 +7,12 @@
 #include "data/tokenizer/byte_text.hpp"
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::data {
 namespace {
 
-constexpr std::string_view repair_advice = "; fetch the tokenizer's files again, all from one place";
+constexpr std::string_view repair_advice = "; download all files of the tokenizer again, from one source";
 
 // Returns true for a spelling like <pad> or [PAD].
 bool looks_special(std::string_view spelling) {
@@ -66,8 +67,7 @@ private:
             for (const ListedToken& token : *list) {
                 if (token.id >= spellings_.size())
                     refuse_vocabulary("token \"", token.spelling, "\" has id ", token.id,
-                                      ", but there are only ", spellings_.size(),
-                                      " tokens: the ids have holes");
+                                      ", but there are only ", spellings_.size(), " tokens: the ids have gaps");
                 std::string_view& spelling = spellings_[token.id];
                 if (!spelling.empty() && spelling != token.spelling)
                     refuse_vocabulary("tokens \"", spelling, "\" and \"", token.spelling,
@@ -99,7 +99,7 @@ private:
         const auto at = ids_.find(spelling);
         if (at == ids_.end())
             refuse_merge(rank, "needs the token \"", spelling, "\", which the vocabulary lacks");
-        if (is_special_[at->second]) refuse_merge(rank, "uses the special token \"", spelling, "\"");
+        if (is_special_[at->second]) refuse_merge(rank, "uses \"", spelling, "\", which is a special token");
         return at->second;
     }
 
@@ -125,18 +125,19 @@ private:
 
     void refuse_unmerged_tokens() const {
         if (unmerged_ids_.empty()) return;
-        throw ConfigError(cat(listing_.merges_source, ": none of its ", listing_.merges.size(),
-                              " merges makes token \"", spellings_[unmerged_ids_.front()], "\" (id ",
-                              unmerged_ids_.front(), ") and ", unmerged_ids_.size() - 1,
-                              " others: the merges are cut short or belong to another vocabulary",
-                              repair_advice));
+        const std::size_t others = unmerged_ids_.size() - 1;
+        throw ConfigError(cat(listing_.merges_source, ": no merge produces the token \"",
+                              spellings_[unmerged_ids_.front()], "\" (id ", unmerged_ids_.front(), ")",
+                              others == 0 ? "" : cat(" or ", format_count(others, "other token")),
+                              ": the list of ", format_count(listing_.merges.size(), "merge"),
+                              " is cut short or belongs to another vocabulary", repair_advice));
     }
 
     void refuse_missing_bytes() const {
         const auto missing = std::find(has_byte_token_.begin(), has_byte_token_.end(), false);
         if (missing != has_byte_token_.end())
             refuse_vocabulary("no token represents byte ", missing - has_byte_token_.begin(),
-                              ", so it is not a byte-level vocabulary or it is incomplete");
+                              ": the vocabulary is incomplete or not byte-level");
     }
 
     const Listing& listing_;

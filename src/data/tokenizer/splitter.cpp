@@ -44,7 +44,9 @@ Splitter::Splitter() : pattern_(compile_pattern()) {}
 
 Splitter::Cursor::Cursor(const Splitter& splitter, std::string_view text)
     : pattern_(splitter.pattern_.get()), match_(pcre2_match_data_create(1, nullptr)), text_(text) {
-    if (match_ == nullptr) throw ResourceError("PCRE2 found no memory for a match; free some and run again");
+    if (match_ == nullptr)
+        throw ResourceError(
+            "PCRE2 has no memory for a match; end other programs, or use a machine with more memory");
 }
 
 std::string_view Splitter::Cursor::next() {
@@ -58,8 +60,8 @@ std::string_view Splitter::Cursor::next() {
                     utf8_end_, position_, PCRE2_NO_UTF_CHECK, match, nullptr);
     const std::size_t end = groups > 0 ? pcre2_get_ovector_pointer(match)[1] : position_;
     if (end <= position_)
-        throw BugError(cat("GPT-2's pattern found no piece at byte ", position_, " of a text of ", text_.size(),
-                           " bytes (PCRE2 answered ", groups, "); please report it"));
+        throw BugError(cat("GPT-2's pattern found no pre-token at byte ", position_, " of a text of ",
+                           text_.size(), " bytes (PCRE2 answered ", groups, "); please report it"));
     const std::string_view pretoken = text_.substr(position_, end - position_);
     position_ = end;
     return pretoken;

@@ -28,9 +28,9 @@ std::string find_tokenizer_name(const Vocabulary& vocabulary) {
 void refuse_ordinary_spelling(const Vocabulary& vocabulary, const std::string& spelling) {
     for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
         if (spell_bytes(vocabulary.tokens[id]) == spelling)
-            throw ConfigError(cat("\"", spelling, "\" cannot become a special token: the tokenizer ",
-                                  find_tokenizer_name(vocabulary), " makes it of texts (id ", id,
-                                  "); choose another tokenizer"));
+            throw ConfigError(cat("\"", spelling,
+                                  "\" cannot become a special token: it is an ordinary token of the tokenizer ",
+                                  find_tokenizer_name(vocabulary), " (id ", id, "); choose another tokenizer"));
 }
 
 void add_special_token(Vocabulary& vocabulary, const std::string& spelling) {
@@ -161,8 +161,8 @@ std::string Tokenizer::decode(std::span<const std::uint32_t> ids) const {
     for (const std::uint32_t id : ids) {
         if (id >= tokens.size())
             throw ConfigError(cat("token ", id, " is beyond the vocabulary of the tokenizer ", name(),
-                                  ", ids 0 to ", tokens.size() - 1,
-                                  "; decode with the tokenizer that made it"));
+                                  " (ids 0 to ", tokens.size() - 1,
+                                  "); decode it with the tokenizer that produced it"));
         text += tokens[id];
     }
     return text;
@@ -176,7 +176,7 @@ Tokenizer parse_tokenizer_option(const std::string& option) {
     if (option.ends_with(".json")) return Tokenizer::read_gpt2(option);
     throw ConfigError(cat("--tokenizer ", option,
                           " is not a tokenizer; give bytes, gpt2:DIR (the folder of encoder.json ",
-                          "and vocab.bpe), FILE/tokenizer.json or, to prepare a corpus, train:4096"));
+                          "and vocab.bpe), DIR/tokenizer.json or, to prepare a corpus, train:4096"));
 }
 
 }  // namespace trireme::data

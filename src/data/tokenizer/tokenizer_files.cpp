@@ -60,9 +60,9 @@ Vocabulary read_vocabulary(const fs::path& folder_or_file) {
         if (fs::exists(folder / names.tokens, ignored) || fs::exists(folder / names.merges, ignored))
             return read_file_pair(folder / names.tokens, folder / names.merges);
     if (fs::exists(folder / "tokenizer.json", ignored)) return read_tokenizer_json(folder / "tokenizer.json");
-    throw ConfigError(cat("the folder ", folder.string(),
-                          " holds no GPT-2 tokenizer: neither encoder.json and vocab.bpe, ",
-                          "nor vocab.json and merges.txt, nor tokenizer.json; name the folder that does"));
+    throw ConfigError(
+        cat("the folder ", folder.string(), " holds no GPT-2 tokenizer: neither encoder.json and vocab.bpe, ",
+            "nor vocab.json and merges.txt, nor tokenizer.json; name a folder with one of these"));
 }
 
 }  // namespace trireme::data

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 template <class... Parts>
 [[noreturn]] void refuse(const std::string& source, const Parts&... parts) {
-    throw ConfigError(cat(source, ' ', parts..., "; Trireme reads GPT-2 style byte-level BPE only"));
+    throw ConfigError(cat(source, ' ', parts..., "; Trireme reads only byte-level BPE in the style of GPT-2"));
 }
 
 // Returns a copy of a member of a JSON object, or null if the member is missing: the library treats a missing
@@ -44,7 +44,7 @@ void check_model(const json& model, const std::string& source) {
         if (!value.is_null() && value != "" && value != 0.0) refuse(source, "sets ", key, " to ", value.dump());
     }
     for (const char* key : {"byte_fallback", "ignore_merges"})
-        if (read_flag(model, key, false)) refuse(source, "sets ", key);
+        if (read_flag(model, key, false)) refuse(source, "sets ", key, " to true");
 }
 
 void check_steps(const json& file, const std::string& source) {
@@ -52,13 +52,13 @@ void check_steps(const json& file, const std::string& source) {
     if (!find_member(file, "normalizer").is_null())
         refuse(source, "has the normalizer ", read_type(file["normalizer"]));
     if (read_type(pre_tokenizer) != "ByteLevel")
-        refuse(source, "has the pre_tokenizer ", read_type(pre_tokenizer), " in place of ByteLevel");
+        refuse(source, "has the pre_tokenizer ", read_type(pre_tokenizer), " instead of ByteLevel");
     if (read_flag(pre_tokenizer, "add_prefix_space", true))
         refuse(source, "puts a space before every text (add_prefix_space)");
     if (!read_flag(pre_tokenizer, "use_regex", true))
         refuse(source, "does not split words by GPT-2's pattern (use_regex)");
     const std::string decoder = read_type(find_member(file, "decoder"));
-    if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " in place of ByteLevel");
+    if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " instead of ByteLevel");
     const json post_processor = find_member(file, "post_processor");
     // A template without special tokens does not change the ids. Recent versions of transformers write one for
     // GPT-2.
@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> parse_merges(const json& merges
         } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
             pairs.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
         } else {
-            refuse(source, "has a merge that is no pair of tokens, ", merge.dump());
+            refuse(source, "has a merge that is not a pair of tokens: ", merge.dump());
         }
     }
     return pairs;
@@ -87,14 +87,14 @@ std::vector<std::pair<std::string, std::string>> parse_merges(const json& merges
 std::vector<ListedToken> parse_specials(const json& added_tokens, const std::string& source) {
     std::vector<ListedToken> specials;
     if (added_tokens.is_null()) return specials;
-    if (!added_tokens.is_array()) refuse(source, "has added_tokens that are no list");
+    if (!added_tokens.is_array()) refuse(source, "has added_tokens that are not a list");
     for (const json& token : added_tokens) {
         const json content = token.is_object() ? find_member(token, "content") : token;
         if (!token.is_object() || !content.is_string() || content == "")
             refuse(source, "has an added token without content");
         const auto& spelling = content.get_ref<const std::string&>();
         if (!read_flag(token, "special", false))
-            refuse(source, "cuts the added token \"", spelling, "\" out of texts (it is not special)");
+            refuse(source, "has the added token \"", spelling, "\", which is not special");
         specials.push_back({.spelling = spelling, .id = parse_id(find_member(token, "id"), spelling, source)});
     }
     return specials;
@@ -113,7 +113,7 @@ json format_merges(const Vocabulary& vocabulary) {
 Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source) {
     const json file = parse_json<json>(text, source);
     if (!file.is_object() || !find_member(file, "model").is_object())
-        refuse(source, "has no \"model\": it is no tokenizer.json");
+        refuse(source, "has no \"model\": it is not a tokenizer.json");
     const json& model = file["model"];
     check_model(model, source);
     check_steps(file, source);

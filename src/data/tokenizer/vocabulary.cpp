@@ -196,9 +196,9 @@ Vocabulary make_byte_vocabulary() {
 
 Vocabulary learn_vocabulary(std::span<const std::string> texts, std::size_t vocabulary_size) {
     if (vocabulary_size < byte_values + 1)
-        throw ConfigError(cat("a vocabulary of ", vocabulary_size, " tokens was asked for, but the ",
-                              byte_values, " bytes and the end token alone are ", byte_values + 1,
-                              "; train at least ", byte_values + 1));
+        throw ConfigError(cat("a vocabulary of ", vocabulary_size, " tokens is too small: the ", byte_values,
+                              " bytes and the end token alone are ", byte_values + 1,
+                              " tokens; train at least ", byte_values + 1));
     return Trainer(count_words(texts)).learn(vocabulary_size);
 }
 

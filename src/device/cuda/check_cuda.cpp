@@ -7,15 +7,15 @@ const char* find_advice(cudaError_t code) {
     switch (code) {
         case cudaErrorECCUncorrectable:
         case cudaErrorHardwareStackError:
-            return "; nvidia-smi and the node's log say more; start again with --resume on another node";
+            return "; see nvidia-smi and the node's log; resume on another node with --resume";
         case cudaErrorDevicesUnavailable:
             return "; another process may use the GPU exclusively: give each rank a GPU of its own, or let "
                    "processes share a GPU with nvidia-smi --compute-mode=DEFAULT";
         case cudaErrorNoKernelImageForDevice:
         case cudaErrorUnsupportedPtxVersion:
-            return "; build with this GPU's capability among TRIREME_CUDA_ARCHITECTURES";
+            return "; add this GPU's compute capability to TRIREME_CUDA_ARCHITECTURES and build again";
         case cudaErrorInsufficientDriver:
-            return "; the driver is older than the CUDA that this program was built with";
+            return "; install a newer NVIDIA driver, or build with an older CUDA";
         default:
             return "";
     }

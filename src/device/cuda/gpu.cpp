@@ -67,8 +67,9 @@ std::string explain_old_driver() {
     int driver = 0;
     cudaDriverGetVersion(&driver);
     if (driver == 0) return "no NVIDIA driver was found";
-    return cat("the NVIDIA driver knows CUDA ", format_version(driver), ", and this program was built with ",
-               format_version(CUDART_VERSION), ": install a newer driver, or build with an older CUDA");
+    return cat("the NVIDIA driver supports CUDA ", format_version(driver),
+               ", but this program was built with CUDA ", format_version(CUDART_VERSION),
+               ": install a newer driver, or build with an older CUDA");
 }
 
 // Converts the result of cudaEventQuery or cudaStreamQuery: returns true if the work has ended. Throws
@@ -78,7 +79,7 @@ bool test_result(cudaError_t answer) {
         cudaGetLastError();  // clears the code, which is no error
         return false;
     }
-    check_cuda(answer, "work of the GPU");
+    check_cuda(answer, "queued work of the GPU");
     return true;
 }
 
@@ -90,7 +91,7 @@ void wait_for_gpu(const void* memory, const WaitPolicy& wait_policy) {
     const GpuEvent work_end;
     check_cuda(cudaEventRecord(cuda_event(work_end.native()), nullptr), "cudaEventRecord");
     wait_until([&] { return work_end.is_over(); }, wait_policy,
-               [] { return "its GPU to do all that it was given"; });
+               [] { return "its GPU to finish all queued work"; });
 }
 
 GpuSearch find_gpus() {
@@ -112,7 +113,8 @@ GpuSearch find_gpus() {
 
 void select_gpu(int number) {
     check_cuda(cudaSetDevice(number), "cudaSetDevice");
-    check_cuda(cudaFree(nullptr), "the GPU's start");  // creates the context now, not within a step
+    check_cuda(cudaFree(nullptr),
+               "the initialization of the GPU");  // creates the context now, not within a step
     std::uint64_t keep_all_memory = std::numeric_limits<std::uint64_t>::max();
     check_cuda(cudaMemPoolSetAttribute(get_memory_pool(), cudaMemPoolAttrReleaseThreshold, &keep_all_memory),
                "cudaMemPoolSetAttribute");
@@ -137,14 +139,14 @@ std::byte* allocate_gpu_memory(std::size_t bytes) {
     cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
     if (code == cudaErrorMemoryAllocation) {  // the pool's free memory may be fragmented
         cudaGetLastError();
-        check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
+        check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
         check_cuda(cudaMemPoolTrimTo(get_memory_pool(), 0), "cudaMemPoolTrimTo");
         code = cudaMallocAsync(&memory, bytes, nullptr);
     }
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();  // clears the code, because the caller may catch this and continue
         throw ResourceError(
-            cat("the GPU has no ", bytes / megabyte, " MB more: ", count_free_gpu_bytes() / megabyte,
+            cat("the GPU cannot allocate ", bytes / megabyte, " MB: ", count_free_gpu_bytes() / megabyte,
                 " MB are free; use a smaller --batch, more --microbatches, --recompute or more ranks"));
     }
     check_cuda(code, "cudaMallocAsync");

@@ -34,7 +34,7 @@ void launch_sum(const Tensor& own, std::size_t own_rank, const ConstTensor& othe
     void* arguments[] = {&data, &elements, &own_rank, &rows};
     check_cuda(cudaLaunchKernel(reinterpret_cast<const void*>(&add_in_rank_order<T>), dim3(blocks),
                                 dim3(threads_per_block), arguments, 0, nullptr),
-               "a sum of ranks");
+               "the kernel add_in_rank_order");
 }
 
 }  // namespace

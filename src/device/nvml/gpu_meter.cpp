@@ -5,6 +5,7 @@
 
 #include "device/nvml/library.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::device {
 
@@ -56,7 +57,7 @@ GpuMeter::GpuMeter(const std::string& bus_id, const std::string& library)
     device_ = device;
     if (result != Result::success)
         throw ResourceError(cat(library, " finds no GPU at ", bus_id, ": ", library_->describe(result),
-                                "; see whether nvidia-smi shows it"));
+                                "; check whether nvidia-smi shows the GPU"));
 }
 
 GpuMeter::~GpuMeter() = default;
@@ -121,9 +122,9 @@ std::vector<int> GpuMeter::list_clocks() const {
 void GpuMeter::check_clock(int mhz) const {
     const std::vector<int> supported_clocks = list_clocks();
     if (supported_clocks.empty() || std::ranges::find(supported_clocks, mhz) != supported_clocks.end()) return;
-    throw ConfigError(cat("the GPU at ", bus_id_, " does not support --gpu-clock ", mhz,
-                          ": the nearest of its ", supported_clocks.size(), " clocks, ",
-                          supported_clocks.back(), " to ", supported_clocks.front(), " MHz, ",
+    throw ConfigError(cat("the GPU at ", bus_id_, " does not support --gpu-clock ", mhz, "; of its ",
+                          format_count(supported_clocks.size(), "clock"), " from ", supported_clocks.back(),
+                          " to ", supported_clocks.front(), " MHz, the nearest ",
                           describe_nearest(mhz, supported_clocks)));
 }
 
@@ -138,20 +139,20 @@ void GpuMeter::lock_clock(int mhz) const {
         case Result::no_permission:
             throw ConfigError(cat(option, ": this user may not set the clock of the GPU at ", bus_id_,
                                   "; an administrator may (nvidia-smi --lock-gpu-clocks=", mhz,
-                                  "), and so may Slurm where it is set up for that (srun --gpu-freq=", mhz,
-                                  "); without --gpu-clock the run leaves clocks as they are"));
+                                  "), or Slurm if it is configured for it (srun --gpu-freq=", mhz,
+                                  "); without --gpu-clock, the run does not change clocks"));
         case Result::not_supported:
         case Result::invalid_argument:
             throw ConfigError(cat("the GPU at ", bus_id_, " does not support ", option, ": ",
                                   library_->describe(result),
-                                  "; without --gpu-clock the run leaves clocks as they are"));
+                                  "; without --gpu-clock, the run does not change clocks"));
         case Result::not_found:
         case Result::insufficient_size:
         case Result::gpu_is_lost:
             break;
     }
     throw ResourceError(cat(option, ": the GPU at ", bus_id_, " does not answer: ", library_->describe(result),
-                            "; see whether nvidia-smi shows it, and start elsewhere meanwhile"));
+                            "; check whether nvidia-smi shows the GPU, and use another node meanwhile"));
 }
 
 bool GpuMeter::unlock_clock() const noexcept {

@@ -6,7 +6,7 @@
 
 namespace trireme::device::nvml {
 
-Library::Library(const std::string& name) : library_({name}, "looking after a GPU") {
+Library::Library(const std::string& name) : library_({name}, "access to a GPU's clocks and power") {
     Result (*start)() = nullptr;
     library_.load_symbol("nvmlInit_v2", start);
     library_.load_symbol("nvmlShutdown", end_);
@@ -28,7 +28,7 @@ Library::Library(const std::string& name) : library_({name}, "looking after a GP
     const Result result = start();
     if (result != Result::success)
         throw ResourceError(cat(name, " does not start: ", describe(result),
-                                "; see whether nvidia-smi works here, as the driver may need to be loaded"));
+                                "; check whether nvidia-smi works, because the driver may not be loaded"));
 }
 
 Library::~Library() { end_(); }

@@ -69,9 +69,9 @@ void multiply(int threads, const Matmul<float>& matmul) {
         static_cast<dnnl_dim_t>(right.matrix.stride), accumulate ? 1.0F : 0.0F, output.data,
         static_cast<dnnl_dim_t>(output.stride));
     if (status != dnnl_success) {
-        throw ResourceError(cat("oneDNN refused a product of ", output.rows, " x ", left.depth_as_left(), " x ",
-                                output.columns, " with status ", static_cast<int>(status),
-                                "; use a smaller --batch, or --device reference"));
+        throw ResourceError(cat("oneDNN failed with status ", static_cast<int>(status), " to multiply ",
+                                output.rows, " x ", left.depth_as_left(), " by ", left.depth_as_left(), " x ",
+                                output.columns, " matrices; use a smaller --batch, or --device reference"));
     }
 }
 

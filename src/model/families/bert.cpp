@@ -13,8 +13,7 @@ ModelConfig read_bert(const ConfigFields& fields) {
     config.dropout = fields.read_fraction("hidden_dropout_prob", 0.1);
     config.attention_dropout = fields.read_fraction("attention_probs_dropout_prob", 0.1);
     if (fields.read_fraction("classifier_dropout", config.dropout) != config.dropout) {
-        fields.reject("classifier_dropout",
-                      cat("Trireme drops as much everywhere, and hidden_dropout_prob is ", config.dropout));
+        fields.reject("classifier_dropout", cat("it must equal hidden_dropout_prob, ", config.dropout));
     }
     fields.require_value("position_embedding_type", "absolute");
     fields.require_value("is_decoder", false);

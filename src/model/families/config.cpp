@@ -11,7 +11,7 @@ namespace {
 
 void require_size(const char* option, std::size_t value, std::size_t max_value = max_model_size) {
     if (value == 0) throw ConfigError(cat(option, " is 0; a model needs at least 1"));
-    if (value > max_value) throw ConfigError(cat(option, " ", value, " is beyond ", max_value));
+    if (value > max_value) throw ConfigError(cat(option, " ", value, " is beyond the limit of ", max_value));
 }
 
 void require_fraction(const char* option, double value) {
@@ -47,7 +47,7 @@ void check_heads(const ModelConfig& config) {
     }
     if (groups != config.heads && !find_traits(config.family).may_share_keys) {
         throw ConfigError(cat("--groups ", groups, " does not fit a ", to_string(config.family), " model with ",
-                              config.heads, " heads: heads of this family do not share keys; leave it out"));
+                              config.heads, " heads: heads of this family do not share keys; remove --groups"));
     }
 }
 
@@ -55,7 +55,7 @@ void check_rotary(const ModelConfig& config) {
     const RotaryConfig& rotary = config.rotary;
     if (config.head_size() % 2 != 0) {
         throw ConfigError(cat("--width ", config.width, " over --heads ", config.heads, " makes heads of ",
-                              config.head_size(), " channels; rotary positions turn pairs of channels"));
+                              config.head_size(), " channels; rotary positions need an even number"));
     }
     require_positive("the base of the rotary positions", rotary.base);
     require_positive("the factor of the rotary positions", rotary.factor);
@@ -65,7 +65,7 @@ void check_rotary(const ModelConfig& config) {
     if (!std::isfinite(rotary.high_frequency_factor) ||
         rotary.high_frequency_factor <= rotary.low_frequency_factor) {
         throw ConfigError(cat("the high frequency factor ", rotary.high_frequency_factor,
-                              " of the rotary positions is not above the low one, ",
+                              " of the rotary positions is not above the low frequency factor, ",
                               rotary.low_frequency_factor));
     }
 }
@@ -82,12 +82,12 @@ void check_image(const ModelConfig& config) {
     }
     if (image.count_patch_values() > max_model_size) {
         throw ConfigError(cat("--patch ", image.patch, " makes patches of ", image.count_patch_values(),
-                              " values, which is beyond ", max_model_size));
+                              " values; the limit is ", max_model_size));
     }
     if (config.positions != image.count_patches() + 1) {
-        throw ConfigError(cat("--positions ", config.positions, " is not ", image.count_patches() + 1,
-                              ": the class token and the ", image.count_patches(), " patches of --image-size ",
-                              image.size, " and --patch ", image.patch));
+        throw ConfigError(cat("--positions ", config.positions, " must be ", image.count_patches() + 1,
+                              ", for the class token and the ", image.count_patches(),
+                              " patches of --image-size ", image.size, " and --patch ", image.patch));
     }
 }
 
@@ -103,7 +103,7 @@ void check_labels(const ModelConfig& config) {
     require_size("--labels", config.labels);
     if (!config.label_names.empty() && config.label_names.size() != config.labels) {
         throw ConfigError(cat("the model has names for ", config.label_names.size(),
-                              " labels, and --labels is ", config.labels, "; every label needs one, or none"));
+                              " labels, but --labels is ", config.labels, "; name every label or none"));
     }
 }
 
@@ -161,7 +161,7 @@ void check_model(const ModelConfig& config) {
     require_fraction("--dropout", config.dropout);
     require_fraction("--attention-dropout", config.attention_dropout);
     require_positive("the epsilon of the norms", config.norm_epsilon);
-    require_positive("the standard deviation of the first weights", config.init_deviation);
+    require_positive("the standard deviation of the initial weights", config.init_deviation);
 }
 
 }  // namespace trireme::model

@@ -66,7 +66,7 @@ bool ConfigFields::read_flag(const char* key, bool default_value) const {
 std::string ConfigFields::read_string(const char* key, const std::string& default_value) const {
     const Json* value = find(key);
     if (value == nullptr) return default_value;
-    if (!value->is_string()) reject(key, "it must be a word in quotes");
+    if (!value->is_string()) reject(key, "it must be a string");
     return value->get<std::string>();
 }
 
@@ -74,15 +74,15 @@ std::size_t ConfigFields::read_edge(const char* key, std::size_t default_value) 
     const Json* value = find(key);
     if (value == nullptr || !value->is_array()) return read_size(key, default_value);
     if (value->size() != 2 || (*value)[0] != (*value)[1]) reject(key, "Trireme reads square images only");
-    if (!is_size((*value)[0])) reject(key, cat("it must be whole numbers from 1 to ", max_model_size));
+    if (!is_size((*value)[0])) reject(key, cat("it must hold whole numbers from 1 to ", max_model_size));
     return (*value)[0].get<std::size_t>();
 }
 
 void ConfigFields::require_value(const char* key, const Json& supported_value) const {
     const Json* value = find(key);
     if (value != nullptr && *value != supported_value) {
-        reject(key, cat("Trireme computes with ", supported_value.is_null() ? "none" : supported_value.dump(),
-                        " only"));
+        reject(key, supported_value.is_null() ? "Trireme does not support this setting"
+                                              : cat("Trireme supports only ", supported_value.dump()));
     }
 }
 

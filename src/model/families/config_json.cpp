@@ -6,6 +6,7 @@
 #include "model/families/config_fields.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/model/family.hpp"
 
@@ -50,7 +51,8 @@ const Architecture* find_named_architecture(const ConfigFields& fields) {
         fields.reject("architectures", "it must be a list of names");
     }
     const Architecture* found = find_architecture_by_name(names->front().get_ref<const std::string&>());
-    if (found == nullptr) fields.reject("architectures", cat("Trireme knows ", format_known_architectures()));
+    if (found == nullptr)
+        fields.reject("architectures", cat("Trireme supports ", format_known_architectures()));
     return found;
 }
 
@@ -66,13 +68,13 @@ Architecture read_architecture(const ConfigFields& fields) {
     }
     const auto found = std::ranges::find(families, model_type, &FamilyTraits::name);
     if (found == std::end(families))
-        fields.reject("model_type", cat("Trireme knows ", format_known_families()));
+        fields.reject("model_type", cat("Trireme supports ", format_known_families()));
     const Family family = (*found)->family;
     if (named_architecture == nullptr) {
         return {.name = nullptr, .family = family, .task = list_tasks(family).front(), .has_head = false};
     }
     if (named_architecture->family != family) {
-        fields.reject("model_type", cat("a ", named_architecture->name, " is of type ",
+        fields.reject("model_type", cat("the architecture ", named_architecture->name, " has the model_type ",
                                         to_string(named_architecture->family)));
     }
     return *named_architecture;
@@ -86,7 +88,7 @@ std::size_t read_label_count(const ConfigFields& fields, std::size_t default_cou
     if (names == nullptr) return count;
     if (!names->is_object() || names->empty()) fields.reject("id2label", "it must name at least one label");
     if (fields.is_set("num_labels") && count != names->size()) {
-        fields.reject("num_labels", cat("id2label names ", names->size()));
+        fields.reject("num_labels", cat("id2label names ", format_count(names->size(), "label")));
     }
     return names->size();
 }
@@ -114,8 +116,8 @@ std::size_t read_class_count(const ConfigFields& fields, const Architecture& arc
     fields.require_value("problem_type", "single_label_classification");
     if (labels == 1) {
         throw ConfigError(cat(fields.source(),
-                              ": it has 1 label, which asks for a number in place of a class; ",
-                              "Trireme tells at least 2 classes apart"));
+                              ": the model has 1 label, so it predicts a number, not a class; ",
+                              "Trireme needs at least 2 labels"));
     }
     return labels;
 }
@@ -125,13 +127,13 @@ void reject_unsupported_settings(const ConfigFields& fields) {
     for (const char* key : {"quantization_config", "sliding_window"}) fields.require_value(key, nullptr);
     fields.require_value("is_encoder_decoder", false);
     if (const Json* pruned = fields.find("pruned_heads"); pruned != nullptr && !pruned->empty()) {
-        fields.reject("pruned_heads", "Trireme's layers have all their heads");
+        fields.reject("pruned_heads", "Trireme does not support pruned heads");
     }
     const Json* types = fields.find("layer_types");
     if (types == nullptr) return;
-    if (!types->is_array()) fields.reject("layer_types", "it must be a list of words");
+    if (!types->is_array()) fields.reject("layer_types", "it must be a list of strings");
     for (const Json& type : *types) {
-        if (type != "full_attention") fields.reject("layer_types", "Trireme knows full_attention only");
+        if (type != "full_attention") fields.reject("layer_types", "Trireme supports only full_attention");
     }
 }
 
@@ -142,7 +144,7 @@ void check_buildable(ModelConfig config, const std::string& source) {
     try {
         check_model(config);
     } catch (const ConfigError& error) {
-        throw ConfigError(cat(source, " describes no model that can be built: ", error.what()));
+        throw ConfigError(cat(source, " describes a model that cannot be built: ", error.what()));
     }
 }
 
@@ -150,8 +152,7 @@ void check_buildable(ModelConfig config, const std::string& source) {
 
 ModelConfig parse_config_json(std::string_view text, const std::string& source) {
     const Json settings = parse_json<Json>(text, source);
-    if (!settings.is_object())
-        throw ConfigError(cat(source, " is not an object of settings, as a config.json is"));
+    if (!settings.is_object()) throw ConfigError(cat(source, " is not a JSON object of settings"));
     const ConfigFields fields(settings, source);
     const Architecture architecture = read_architecture(fields);
     reject_unsupported_settings(fields);
@@ -168,8 +169,8 @@ ModelConfig parse_config_json(std::string_view text, const std::string& source) 
         config.label_names = read_label_names(fields, config.labels);
     }
     if (config.task == Task::span && read_label_count(fields, 2) != 2) {
-        throw ConfigError(cat(source, ": a head of ", read_label_count(fields, 2),
-                              " labels does not answer questions; it needs 2, for begin and end"));
+        throw ConfigError(cat(source, ": a question-answering head needs 2 labels, for begin and end, but has ",
+                              read_label_count(fields, 2)));
     }
     check_buildable(config, source);
     return config;

@@ -53,8 +53,8 @@ ModelConfig find_named_model(const std::string& name) {
                                     [&](const ModelConfig& model) { return model.name == name; });
     if (found != models.end()) return *found;
     const std::vector<std::string> known_names = list_model_names();
-    throw ConfigError(cat("--model ", name, " is not known", suggest_word(name, known_names), "; known are ",
-                          join_names(known_names), ", and the path of a config.json of Hugging Face's"));
+    throw ConfigError(cat("--model ", name, " is not a known model; use one of ", join_names(known_names),
+                          ", or the path of a Hugging Face config.json", suggest_word(name, known_names)));
 }
 
 }  // namespace trireme::model

@@ -28,8 +28,7 @@ ModelConfig read_gpt2(const ConfigFields& fields) {
     config.attention_dropout = fields.read_fraction("attn_pdrop", 0.1);
     if (const double embedding_dropout = fields.read_fraction("embd_pdrop", 0.1);
         embedding_dropout != config.dropout) {
-        fields.reject("embd_pdrop",
-                      cat("Trireme drops as much everywhere, and resid_pdrop is ", config.dropout));
+        fields.reject("embd_pdrop", cat("it must equal resid_pdrop, ", config.dropout));
     }
     config.norm_epsilon = fields.read_number("layer_norm_epsilon", 1e-5);
     fields.require_value("scale_attn_weights", true);

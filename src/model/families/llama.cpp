@@ -20,7 +20,7 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& rope, ModelCon
         config.rotary.scaling = RotaryConfig::Scaling::linear;
         return;
     }
-    if (type != "llama3") rope.reject(type_key, "Trireme knows default, linear and llama3");
+    if (type != "llama3") rope.reject(type_key, "Trireme supports default, linear and llama3");
     constexpr const char* original_key = "original_max_position_embeddings";
     config.rotary.scaling = RotaryConfig::Scaling::llama3;
     config.rotary.low_frequency_factor = rope.read_number("low_freq_factor");
@@ -35,7 +35,7 @@ void read_rotary(const ConfigFields& fields, ModelConfig& config) {
     const auto is_nonempty = [&](const char* key) { return fields.is_set(key) && !fields.find(key)->empty(); };
     const char* key = is_nonempty("rope_scaling") ? "rope_scaling" : "rope_parameters";
     const Json rope_settings = is_nonempty(key) ? *fields.find(key) : Json::object();
-    if (!rope_settings.is_object()) fields.reject(key, "it must be an object of settings");
+    if (!rope_settings.is_object()) fields.reject(key, "it must be a JSON object");
     // transformers 5 nests the settings, one object per layer type, if they differ between layers.
     for (const Json& value : rope_settings) {
         if (value.is_structured()) fields.reject(key, "Trireme rotates positions equally in every layer");
@@ -66,8 +66,8 @@ ModelConfig read_llama(const ConfigFields& fields) {
     fields.require_value("attention_bias", false);
     fields.require_value("mlp_bias", false);
     if (fields.read_size("head_dim", config.head_size()) * config.heads != config.width) {
-        fields.reject("head_dim",
-                      cat("Trireme's ", config.heads, " heads share the hidden_size, ", config.width));
+        fields.reject("head_dim", cat("it must be hidden_size / num_attention_heads, which is ", config.width,
+                                      " / ", config.heads));
     }
     return config;
 }

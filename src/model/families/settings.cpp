@@ -42,7 +42,7 @@ kernels::ActivationKind read_activation(const ConfigFields& fields, const char* 
         if (activation_name == activation.name) return activation.kind;
         known_names += cat(known_names.empty() ? "" : ", ", activation.name);
     }
-    fields.reject(key, cat("Trireme knows ", known_names));
+    fields.reject(key, cat("Trireme supports ", known_names));
 }
 
 void write_sizes(const ModelConfig& config, ConfigSettings& settings) {

@@ -101,7 +101,7 @@ const LossState& find_loss_state(const LayerState& state) {
             if constexpr (std::is_base_of_v<LossState, S>) {
                 return typed_state;
             } else {
-                throw BugError("a layer that is no head was asked for a loss");
+                throw BugError("a layer that is not a head has no loss");
             }
         },
         state);

@@ -209,7 +209,7 @@ std::vector<std::size_t> plan_kept_channels(std::span<const ResizableWork> proje
 std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const double> variation,
                                           std::size_t count, RandomKey key) {
     if (count > variation.size())
-        throw BugError(cat(count, " channels were to be chosen of ", variation.size()));
+        throw BugError(cat("cannot choose ", count, " of ", variation.size(), " channels"));
     switch (policy) {
         case ChannelPolicy::priority:
             return find_largest(std::vector(variation.begin(), variation.end()), count);

@@ -49,8 +49,8 @@ void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedCh
 // if the preceding micro-batch had another number of rows.
 device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, SelectedChannels& selected) {
     if (rows > selected.last_input_gradient.rows) {
-        throw BugError(cat("a micro-batch of ", rows, " rows came where at most ",
-                           selected.last_input_gradient.rows, " are remembered"));
+        throw BugError(cat("a micro-batch has ", rows, " rows, but the stored input gradient has room for ",
+                           selected.last_input_gradient.rows));
     }
     const device::Tensor last_gradient = selected.last_input_gradient.row_range(0, rows);
     if (rows != selected.last_rows) launch(pass.stream, kernels::Fill{.output = last_gradient, .value = 0});

@@ -94,7 +94,8 @@ void OffloadedMatmuls::offload_channels(const std::vector<layout::Migration>& mi
     const auto total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
     if (total == 0) return;
     if (total >= kept.size())
-        throw BugError(cat(total, " channels are offloaded of ", kept.size(), " that are kept"));
+        throw BugError(
+            cat("cannot offload ", total, " of ", kept.size(), " kept channels; at least one must stay"));
     OffloadedMatmul& matmul = matmuls_[projection.id];
     auto begin = kept.end() - static_cast<std::ptrdiff_t>(total);
     for (std::size_t m = 0; m < own_migrations.size(); ++m) {

@@ -11,7 +11,8 @@ void require_valid_channels(const std::vector<std::int32_t>& list, std::size_t c
     const bool is_within =
         !list.empty() && list.front() >= 0 && static_cast<std::size_t>(list.back()) < channels;
     if (is_ascending && is_within) return;
-    throw BugError(cat("a list of ", list.size(), " channels is not an ascending one of some of ", channels));
+    throw BugError(
+        cat("a channel list of length ", list.size(), " must be ascending, not empty, and below ", channels));
 }
 
 // Allocates in `memory` the gradients that Filling::same stores. Returns views of them: the weight gradient of

@@ -288,7 +288,7 @@ std::string AbstractMachine::describe_obstacle(int team) const {
         const Channel& channel = messages_.channels()[message.value().channel];
         return cat("waits for a free buffer for ", channel.is_gradient ? "gradients" : "activations",
                    is_to_send ? " to team " : " from team ", is_to_send ? channel.destination : channel.source,
-                   " (it has ", slots_, ")");
+                   " (the channel has ", slots_, ")");
     };
     const Obstacle obstacle = find_obstacle(team_state(team), instruction);
     switch (obstacle) {
@@ -309,7 +309,7 @@ std::string AbstractMachine::describe_obstacle(int team) const {
             const bool waits_for_holders =
                 updates_stages_independently_ || (has_speculative_updates_ && instruction.op == Op::step);
             return cat("waits for the ", obstacle == Obstacle::gradients ? "REDUCEs" : "STEPs", " of all ",
-                       waits_for_holders ? "holders" : "teams");
+                       waits_for_holders ? "teams that hold the same tensors" : "teams");
         }
     }
     throw BugError(cat("team ", team, " can continue with ", to_string(instruction)));

@@ -36,25 +36,28 @@ bool is_stage_sound(const std::vector<int>& holders, const std::vector<int>& exe
 void require_sound_shape(const PipelineShape& shape) {
     if (shape.teams < 1 || shape.slots < 1 || shape.steps < 1 ||
         shape.executor.size() != shape.holders.size()) {
-        throw BugError(cat("a shape of ", shape.teams, " teams, ", shape.slots, " slots, ", shape.steps,
-                           " steps, holders for ", shape.holders.size(), " stages and executors for ",
-                           shape.executor.size()));
+        throw BugError(cat("a pipeline shape is invalid: it has ", shape.teams, " teams, ", shape.slots,
+                           " slots, ", shape.steps, " steps, holders for ", shape.holders.size(),
+                           " stages, and executors for ", shape.executor.size(), " stages"));
     }
     if (shape.updates_stages_independently && shape.has_speculative_updates) {
-        throw BugError("a shape whose stages are updated alone; they wait for no norm that could be validated");
+        throw BugError(
+            "a pipeline shape has both independent and speculative updates, but independent updates wait for "
+            "no norm that could be validated");
     }
     const std::size_t bounded_teams = shape.max_activations.size();
     if (bounded_teams != 0 && bounded_teams != static_cast<std::size_t>(shape.teams)) {
-        throw BugError(cat("a shape of ", shape.teams, " teams bounds the activations of ", bounded_teams));
+        throw BugError(cat("a pipeline shape of ", shape.teams, " teams has activation limits for ",
+                           bounded_teams, " teams"));
     }
     std::vector<int> last_stage_of_team(static_cast<std::size_t>(shape.teams), -1);
     for (int stage = 0; stage < shape.stages(); ++stage) {
         const auto s = static_cast<std::size_t>(stage);
         if (static_cast<int>(shape.executor[s].size()) != shape.microbatches ||
             !is_stage_sound(shape.holders[s], shape.executor[s], stage, last_stage_of_team)) {
-            throw BugError(cat("stage ", stage, " of the shape needs holders among its ", shape.teams,
-                               " teams, each once, and one of them for each of the ", shape.microbatches,
-                               " micro-batches"));
+            throw BugError(cat("stage ", stage, " of a pipeline shape needs distinct holders among its ",
+                               shape.teams, " teams, and one of the holders as executor of each of the ",
+                               shape.microbatches, " micro-batches"));
         }
     }
 }

@@ -44,7 +44,7 @@ Fault describe_fault(const std::vector<Program>& programs, const ReducePair& pai
                 pair.second.stage, " in common but reduce them in different orders: ",
                 describe_position(programs, pair.team, pair.first.position), ", comes before ",
                 to_string(Instruction{Op::reduce, pair.second.stage}), ", but ",
-                describe_position(programs, other_pair.team, other_pair.first.position), ", before ",
+                describe_position(programs, other_pair.team, other_pair.first.position), ", comes before ",
                 to_string(Instruction{Op::reduce, other_pair.second.stage}))};
 }
 

@@ -5,6 +5,7 @@
 #include "schedule/check/validation_rules.hpp"
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::schedule {
 namespace {
@@ -20,39 +21,42 @@ std::string describe_position(const InstructionContext& context) {
     return describe_position(context.programs, context.team, context.position);
 }
 
+std::string format_updates(int updates) { return format_count(static_cast<std::uint64_t>(updates), "update"); }
+
 bool is_training_op(Op op) { return op != Op::forward && op != Op::send_forward && op != Op::receive_forward; }
 
 RuleViolation find_unknown_number(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     if (stage < 0 || stage >= context.shape.stages()) {
-        return cat(describe_position(context), ", names stage ", stage, "; the last is ",
+        return cat(describe_position(context), ", names stage ", stage, ", but the last stage is ",
                    context.shape.stages() - 1);
     }
     if (!has_microbatch(op) && microbatch != no_microbatch) {
-        return cat(describe_position(context), ", names micro-batch ", microbatch, "; it is for all of them");
+        return cat(describe_position(context), ", names micro-batch ", microbatch,
+                   ", but applies to all micro-batches");
     }
     if (has_microbatch(op) && (microbatch < 0 || microbatch >= context.shape.count_microbatches())) {
-        return cat(describe_position(context), ", names micro-batch ", microbatch, "; the last is ",
-                   context.shape.count_microbatches() - 1);
+        return cat(describe_position(context), ", names micro-batch ", microbatch,
+                   ", but the last micro-batch is ", context.shape.count_microbatches() - 1);
     }
     if (age < 0 || (age > 0 && !is_compute(op))) {
         return cat(describe_position(context), ", has age ", age,
-                   "; ages count updates back, of F, B, I and W alone");
+                   "; only F, B, I and W have an age, which is 0 or a number of updates");
     }
     return std::nullopt;
 }
 
 RuleViolation find_training_in_forward_only(const InstructionContext& context) {
     if (context.shape.is_training || !is_training_op(context.instruction().op)) return std::nullopt;
-    return cat(describe_position(context), ", is of training; these programs are forward only");
+    return cat(describe_position(context), ", belongs to training, but these programs are forward-only");
 }
 
 RuleViolation find_wrong_team(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     if (!has_microbatch(op)) {
         if (context.earlier_work.is_holder(context.team, stage)) return std::nullopt;
-        return cat(describe_position(context), ", is for the holders of stage ", stage, "; team ", context.team,
-                   " is none");
+        return cat(describe_position(context), ", is for teams that hold stage ", stage, ", but team ",
+                   context.team, " does not");
     }
     const int executor = context.shape.find_executor(stage, microbatch);
     if (executor == context.team) return std::nullopt;
@@ -65,12 +69,12 @@ RuleViolation find_message_without_peer(const InstructionContext& context) {
     if (is_compute(op) || !has_microbatch(op)) return std::nullopt;
     const bool is_peer_next_stage = op == Op::send_forward || op == Op::receive_backward;
     if (stage == (is_peer_next_stage ? context.shape.stages() - 1 : 0)) {
-        return cat(describe_position(context), ", has no other end: stage ", stage, " is the ",
-                   is_peer_next_stage ? "last" : "first");
+        return cat(describe_position(context), ", has no peer, because stage ", stage, " is the ",
+                   is_peer_next_stage ? "last" : "first", " stage");
     }
     if (find_peer(context.instruction(), context.shape) != context.team) return std::nullopt;
-    return cat(describe_position(context), ", is no message: team ", context.team, " executes micro-batch ",
-               microbatch, " in stage ", stage + (is_peer_next_stage ? 1 : -1), " too");
+    return cat(describe_position(context), ", is not needed, because team ", context.team,
+               " also executes micro-batch ", microbatch, " in stage ", stage + (is_peer_next_stage ? 1 : -1));
 }
 
 // True if the instructions are equal except for the age, or if one is a backward and the other is one of its
@@ -100,7 +104,7 @@ RuleViolation find_repetition(const InstructionContext& context) {
     const auto first = std::find_if(context.program().begin(), context.program().end(),
                                     [&](const Instruction& other) { return is_same_work(instruction, other); });
     return cat(describe_position(context), ", repeats ", to_string(*first), ", its ",
-               format_ordinal(static_cast<std::size_t>(first - context.program().begin()) + 1));
+               format_ordinal(static_cast<std::size_t>(first - context.program().begin()) + 1), " instruction");
 }
 
 // True if the instructions have the same operation, stage and micro-batch.
@@ -199,12 +203,12 @@ RuleViolation find_missing_input(const InstructionContext& context) {
     const auto later_instruction =
         std::find_first_of(begin, context.program().end(), missing.begin(), missing.end(), is_equal_except_age);
     if (later_instruction == context.program().end()) {
-        return cat(describe_position(context), ", needs ", names,
-                   " before it, which its program does not have");
+        return cat(describe_position(context), ", needs ", names, " before it, but its program has no ", names);
     }
-    return cat(describe_position(context), ", needs ", names, " before it; ", to_string(*later_instruction),
+    return cat(describe_position(context), ", needs ", names, " before it, but ", to_string(*later_instruction),
                " is the ",
-               format_ordinal(static_cast<std::size_t>(later_instruction - context.program().begin()) + 1));
+               format_ordinal(static_cast<std::size_t>(later_instruction - context.program().begin()) + 1),
+               " instruction");
 }
 
 // If a team executes a micro-batch in two neighbouring stages, the backward (or weight half) of the later stage
@@ -219,8 +223,8 @@ RuleViolation find_early_release(const InstructionContext& context) {
         context.earlier_work.has_done_any_part(reader)) {
         return std::nullopt;
     }
-    return cat(describe_position(context), ", gives back activations that ", to_string(reader),
-               " has still to read; put ", to_string(reader), " before it");
+    return cat(describe_position(context), ", frees activations that ", to_string(reader),
+               " still has to read; put ", to_string(reader), " before ", to_string(context.instruction()));
 }
 
 // A backward must use the weights of its forward: otherwise its result is not a gradient.
@@ -230,9 +234,9 @@ RuleViolation find_other_weights_than_forward(const InstructionContext& context)
     const int used_version = context.earlier_work.find_version(context.team, context.instruction());
     const int forward_version = context.earlier_work.forward_version(stage, microbatch);
     if (used_version == forward_version) return std::nullopt;
-    return cat(describe_position(context), ", uses the weights after update ", used_version, " of stage ",
-               stage, ", and ", to_string({Op::forward, stage, microbatch}), " used those after update ",
-               forward_version);
+    return cat(describe_position(context), ", uses the weights of stage ", stage, " after ",
+               format_updates(used_version), ", but ", to_string({Op::forward, stage, microbatch}),
+               " uses them after ", format_updates(forward_version), "; both passes must use the same weights");
 }
 
 // If updates wait for the gradients of all stages, all forwards of a micro-batch must use weights after the
@@ -246,8 +250,9 @@ RuleViolation find_other_weights_than_other_stages(const InstructionContext& con
         if (!context.earlier_work.has_done_any_part(other_forward)) continue;
         const int other_version = context.earlier_work.forward_version(other_stage, microbatch);
         if (other_version == used_version) continue;
-        return cat(describe_position(context), ", uses the weights after update ", used_version, ", and ",
-                   to_string(other_forward), " those after update ", other_version);
+        return cat(describe_position(context), ", uses weights after ", format_updates(used_version), ", but ",
+                   to_string(other_forward), " uses weights after ", format_updates(other_version),
+                   "; all stages must use equally old weights for a micro-batch");
     }
     return std::nullopt;
 }
@@ -257,8 +262,9 @@ RuleViolation find_excess_activation(const InstructionContext& context) {
     const int stashed_activations = context.earlier_work.stashed_activations(context.team);
     const int max_activations = context.shape.max_activations[static_cast<std::size_t>(context.team)];
     if (stashed_activations < max_activations) return std::nullopt;
-    return cat(describe_position(context), ", would make it keep ", stashed_activations + 1,
-               " micro-batches, counted over its stages; it has memory for ", max_activations);
+    return cat(describe_position(context), ", would raise the in-flight micro-batches of the team to ",
+               stashed_activations + 1, ", summed over its stages, but the team has memory for ",
+               max_activations);
 }
 
 }  // namespace

@@ -85,13 +85,12 @@ Fault MessageTable::describe_crossing(const std::vector<Program>& programs,
     const auto send = std::find(source_program.begin(), source_program.end(),
                                 channel.sends[delivered_message.position_in_channel]);
     const auto send_position = static_cast<std::size_t>(send - source_program.begin());
-    return {
-        channel.destination, receive_position,
-        cat("messages cross: the ", format_ordinal(delivered_message.position_in_channel + 1),
-            channel.is_gradient ? " gradient" : " activation", " from team ", channel.source, " to team ",
-            channel.destination, " leaves with ", describe_position(programs, channel.source, send_position),
-            ", but is received by ", describe_position(programs, channel.destination, receive_position),
-            "; send and receive in the same order")};
+    return {channel.destination, receive_position,
+            cat("messages cross: the ", format_ordinal(delivered_message.position_in_channel + 1),
+                channel.is_gradient ? " gradient" : " activation", " from team ", channel.source, " to team ",
+                channel.destination, " is sent by ", describe_position(programs, channel.source, send_position),
+                ", but is received by ", describe_position(programs, channel.destination, receive_position),
+                "; send and receive in the same order")};
 }
 
 }  // namespace trireme::schedule

@@ -5,6 +5,7 @@
 
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::schedule {
 namespace {
@@ -18,6 +19,8 @@ struct RecordedPrograms {
     const WorkRecord& done;
 
     std::size_t program_length(int team) const { return all_programs[static_cast<std::size_t>(team)].size(); }
+
+    std::string format_length(int team) const { return format_count(program_length(team), "instruction"); }
 
     // Returns the position of the instruction in the program of `team`, which must contain it.
     std::size_t find_position(int team, const Instruction& instruction) const {
@@ -36,11 +39,11 @@ Fault describe_missing_compute(const RecordedPrograms& programs, const std::stri
         const std::size_t position = programs.find_position(team, receive);
         return {team, position,
                 cat(describe_position(programs.all_programs, team, position),
-                    ", is read by no compute instruction: ", names, " is missing")};
+                    ", receives an input that no instruction reads, because ", names, " is missing")};
     }
     return {team, programs.program_length(team),
             cat("team ", team, " executes micro-batch ", receive.microbatch, " in stage ", receive.stage,
-                ", but its program of length ", programs.program_length(team), " has no ", names)};
+                ", but its program of ", programs.format_length(team), " has no ", names)};
 }
 
 OptionalFault find_missing_compute(const RecordedPrograms& programs, int stage, int microbatch) {
@@ -59,8 +62,8 @@ OptionalFault find_missing_compute(const RecordedPrograms& programs, int stage, 
     if (!is_missing(Op::backward_weight)) return std::nullopt;
     const int team = programs.shape.find_executor(stage, microbatch);
     return Fault{team, programs.program_length(team),
-                 cat("team ", team, " does ", describe(Op::backward_input), ", but its program of length ",
-                     programs.program_length(team), " has no ", describe(Op::backward_weight))};
+                 cat("team ", team, " executes ", describe(Op::backward_input), ", but its program of ",
+                     programs.format_length(team), " has no ", describe(Op::backward_weight))};
 }
 
 // Must only be called if no compute instruction is missing. In this case no receive is missing either, because
@@ -72,7 +75,14 @@ OptionalFault find_missing_send(const RecordedPrograms& programs, const Instruct
     return Fault{
         team, programs.program_length(team),
         cat(describe_position(programs.all_programs, peer, programs.find_position(peer, find_receive(send))),
-            ", receives what is never sent: the program of team ", team, " has no ", to_string(send))};
+            ", receives a message that is never sent: the program of team ", team, " has no ",
+            to_string(send))};
+}
+
+// Returns "no REDUCE0", or "REDUCE0 for only 1 of 2 steps". `done_count` is less than `steps`.
+std::string describe_count(const Instruction& collective, int done_count, int steps) {
+    if (done_count == 0) return "no " + to_string(collective);
+    return cat(to_string(collective), " for only ", done_count, " of ", steps, " steps");
 }
 
 OptionalFault find_missing_collective(const RecordedPrograms& programs, int team, const StageRecord& record) {
@@ -85,9 +95,9 @@ OptionalFault find_missing_collective(const RecordedPrograms& programs, int team
     for (const auto& [op, done_count] : counts) {
         if (done_count == programs.shape.steps) continue;
         return Fault{team, programs.program_length(team),
-                     cat("team ", team, " holds stage ", record.stage, ", but its program of length ",
-                         programs.program_length(team), " has ", done_count == 0 ? "no " : "too few ",
-                         to_string(Instruction{op, record.stage}))};
+                     cat("team ", team, " holds stage ", record.stage, ", but its program of ",
+                         programs.format_length(team), " has ",
+                         describe_count(Instruction{op, record.stage}, done_count, programs.shape.steps))};
     }
     return std::nullopt;
 }

@@ -26,9 +26,11 @@ double compute_idle_fraction(double seconds, const std::vector<double>& busy_tim
 
 void check_costs(const StepCosts& costs, const PipelineShape& shape) {
     if (costs.stages() != shape.holders.size())
-        throw BugError(cat("costs of ", costs.stages(), " stages for ", shape.holders.size()));
+        throw BugError(cat("the number of stages is ", shape.holders.size(), ", but costs are given for ",
+                           costs.stages()));
     if (!costs.fit_microbatches(shape.microbatches, shape.steps))
-        throw BugError(cat("the costs are not those of ", shape.microbatches, " micro-batches"));
+        throw BugError(
+            cat("the costs do not fit the number of micro-batches per step, which is ", shape.microbatches));
 }
 
 // Returns the programs without the instructions of empty micro-batches.

@@ -39,10 +39,11 @@ std::optional<Fault> find_split_message(const std::vector<Program>& programs, co
             const int other_team = is_reader_on_other_side ? team : find_peer(receive, shape);
             const Instruction& other_instruction = is_reader_on_other_side ? reader : send;
             return Fault{team, position,
-                         cat(describe_position(programs, team, position), ", is ", describe_side(receive),
-                             " VALIDATE, and ", describe_instruction(programs, other_team, other_instruction),
-                             ", ", describe_side(other_instruction),
-                             " it; work that is redone after a rollback must be redone on both sides")};
+                         cat(describe_position(programs, team, position), ", stands ", describe_side(receive),
+                             " VALIDATE, but ", describe_instruction(programs, other_team, other_instruction),
+                             ", stands ", describe_side(other_instruction),
+                             " VALIDATE; after a rollback, the send, the receive and the reader of a message "
+                             "must all be repeated, or none of them")};
         }
     }
     return std::nullopt;

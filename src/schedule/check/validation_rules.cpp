@@ -4,6 +4,7 @@
 
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::schedule {
 namespace {
@@ -69,7 +70,7 @@ RuleViolation find_separated_collective(const InstructionContext& context, const
     if (context.instruction().op == op && done_count == min_count) return std::nullopt;
     return cat(
         describe_position(context), ", comes before ", to_string(Instruction{op, stage}),
-        " of the same step; where updates are validated, all updates of a step are adjacent, and so are their "
+        " of the same step; in programs with VALIDATEs, the STEPs of a step must be adjacent, and so must its "
         "VALIDATEs");
 }
 
@@ -80,7 +81,7 @@ RuleViolation find_unrepeatable_work(const InstructionContext& context, const Pr
     if (op == Op::validate) return std::nullopt;
     if (is_forward_op(op) && find_step(context) == progress.min_updates) return std::nullopt;
     return cat(describe_position(context),
-               ", follows an update that is not validated yet, where only forward passes of the next "
+               ", stands between an update and its validation, where only forward passes of the next "
                "step and their messages are allowed; put it after ",
                to_string(Instruction{Op::validate, progress.stage_to_validate}));
 }
@@ -90,20 +91,21 @@ RuleViolation find_unrepeatable_work(const InstructionContext& context, const Pr
 RuleViolation find_work_of_other_step(const InstructionContext& context, const Progress& progress) {
     const auto [op, stage, microbatch, age] = context.instruction();
     if (op == Op::step && progress.min_reduces <= progress.min_updates) {
-        return cat(describe_position(context), ", comes before the REDUCEs of all stages of team ",
-                   context.team);
+        return cat(describe_position(context), ", comes too early; put the REDUCEs of all stages of team ",
+                   context.team, " before it");
     }
     if (op == Op::step || op == Op::validate || find_step(context) == progress.min_updates) return std::nullopt;
-    return cat(describe_position(context), ", is of step ", find_step(context), " and follows ",
-               progress.min_updates,
-               " updates; except for its first forwards, a step must lie between the VALIDATEs before it and "
-               "its STEPs");
+    return cat(
+        describe_position(context), ", belongs to step ", find_step(context), " (counted from 0), but follows ",
+        format_count(static_cast<std::uint64_t>(progress.min_updates), "update"),
+        "; apart from forward passes that run ahead, the work of a step must stand between the VALIDATEs "
+        "of the previous step and its own STEPs");
 }
 
 RuleViolation find_old_weights(const InstructionContext& context) {
     if (context.instruction().age == 0) return std::nullopt;
     return cat(describe_position(context),
-               ", uses older weights; where updates are validated all passes use the newest");
+               ", uses older weights; in programs with VALIDATEs, all passes must use the newest weights");
 }
 
 }  // namespace
@@ -112,7 +114,7 @@ RuleViolation find_broken_validation_rule(const InstructionContext& context) {
     if (!context.shape.has_speculative_updates) {
         if (context.instruction().op != Op::validate) return std::nullopt;
         return cat(describe_position(context),
-                   ", validates an update, but those of these programs guess nothing");
+                   ", validates an update, but these programs have no speculative updates");
     }
     if (RuleViolation old_weights = find_old_weights(context)) return old_weights;
     const Progress progress = find_progress(context);

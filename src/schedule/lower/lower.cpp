@@ -309,9 +309,8 @@ std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& s
     if (const Verdict verdict = verify_programs(programs, shape_to_fold); !verdict.is_proved())
         return verdict.fault->what;
     if (has_repeating_steps(programs, shape_to_fold)) return "";
-    return "with their messages its steps are not all equal; end each body with its STEPs, or its VALIDATEs, "
-           "and let "
-           "the first step take micro-batches in the order of all others";
+    return "the steps differ once sends and receives are inserted; end each body with its STEPs or VALIDATEs, "
+           "and execute the micro-batches of the first step in the same order as those of later steps";
 }
 
 std::vector<Program> extract_compute(const std::vector<Program>& programs) {

@@ -132,12 +132,11 @@ Instruction parse_instruction(std::string_view text, const std::string& location
     std::vector<std::string> op_names;
     for (const Op op : all_ops) op_names.emplace_back(format_op(op));
     const bool is_known_op = std::find(op_names.begin(), op_names.end(), parts.op_text) != op_names.end();
-    throw ConfigError(cat(location, ": ", quote_text(text), " is no instruction",
-                          is_known_op ? std::string() : suggest_word(parts.op_text, op_names),
-                          "; write stage, operation and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
-                          "2SEND_B0, 2RECV_B0; 2F0@1 uses the weights of one update ago), or operation and "
-                          "stage (REDUCE2, STEP2, VALIDATE2); no number may exceed ",
-                          max_number));
+    throw ConfigError(cat(location, ": ", quote_text(text),
+                          " is not an instruction; write stage, operation and micro-batch (2F0, 2B0, 2I0, 2W0, "
+                          "2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0; 2F0@1 uses the weights of one update ago), "
+                          "or operation and stage (REDUCE2, STEP2, VALIDATE2); no number may exceed ",
+                          max_number, is_known_op ? std::string() : suggest_word(parts.op_text, op_names)));
 }
 
 }  // namespace trireme::schedule

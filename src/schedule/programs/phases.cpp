@@ -165,9 +165,11 @@ Phases fold(const std::vector<Program>& programs, const PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const Program& program = programs[team];
         const std::optional<FirstSteps> first_steps = cut_first_steps(program, shape);
-        if (!first_steps) throw BugError(cat("the program of team ", team, " has no three steps to fold"));
+        if (!first_steps)
+            throw BugError(cat("the program of team ", team, " has fewer than three steps to fold"));
         if (!has_repeating_steps({program}, shape)) {
-            throw BugError(cat("the program of team ", team, " does not repeat: ", to_string(program)));
+            throw BugError(
+                cat("the program of team ", team, " does not repeat the same step: ", to_string(program)));
         }
         phases.body.push_back(first_steps->body);
         phases.prologue.push_back(clear_ages(

@@ -10,8 +10,8 @@ namespace {
 
 void require_positive_sizes(int pipe, int replicas, int chunks, int microbatches_each) {
     if (pipe >= 1 && replicas >= 1 && chunks >= 1 && microbatches_each >= 1) return;
-    throw ConfigError(cat("a grid needs at least 1 of everything, but has pipe ", pipe, ", data ", replicas,
-                          ", chunks ", chunks, " and micro-batches ", microbatches_each,
+    throw ConfigError(cat("all sizes of a process grid must be at least 1, but this grid has pipe ", pipe,
+                          ", data ", replicas, ", chunks ", chunks, " and micro-batches ", microbatches_each,
                           "; change --pipe, --data, --chunks or --microbatches"));
 }
 
@@ -59,11 +59,12 @@ PipelineShape make_v_shape(int pipe, int replicas, int microbatches_each, bool i
 }
 
 PipelineShape make_uneven_shape(const std::vector<int>& replicas, int microbatches, bool is_training) {
-    if (replicas.empty() || *std::min_element(replicas.begin(), replicas.end()) < 1 || microbatches < 1) {
-        throw ConfigError(
-            cat("a pipeline needs at least 1 stage, 1 replica of every stage and 1 micro-batch, ", "but has ",
-                replicas.size(), " stages and ", microbatches,
-                " micro-batches, or a stage without replica; change the layout or --microbatches"));
+    const int min_replicas = replicas.empty() ? 0 : *std::min_element(replicas.begin(), replicas.end());
+    if (min_replicas < 1 || microbatches < 1) {
+        throw ConfigError(cat(
+            "a pipeline needs at least 1 stage, 1 replica per stage and 1 micro-batch, but has fewer (stages ",
+            replicas.size(), ", fewest replicas of a stage ", min_replicas, ", micro-batches ", microbatches,
+            "); change the layout or --microbatches"));
     }
     PipelineShape shape{.teams = std::accumulate(replicas.begin(), replicas.end(), 0),
                         .microbatches = microbatches,

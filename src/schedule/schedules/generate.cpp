@@ -5,15 +5,17 @@
 
 #include "schedule/schedules/generators.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::schedule {
 namespace {
 
 void require_complete_shape(const PipelineShape& shape) {
     if (shape.teams < 1 || shape.stages() < 1 || shape.microbatches < 1) {
-        throw ConfigError(cat("a pipeline needs at least 1 team, 1 stage and 1 micro-batch, but has ",
-                              shape.teams, " teams, ", shape.stages(), " stages and ", shape.microbatches,
-                              " micro-batches; change --pipe or --microbatches"));
+        throw ConfigError(
+            cat("a pipeline needs at least 1 team, 1 stage and 1 micro-batch, but has fewer (teams ",
+                shape.teams, ", stages ", shape.stages(), ", micro-batches ", shape.microbatches,
+                "); change --pipe or --microbatches"));
     }
     bool is_complete = shape.executor.size() == shape.holders.size();
     const auto is_team = [&](int team) { return team >= 0 && team < shape.teams; };
@@ -25,8 +27,9 @@ void require_complete_shape(const PipelineShape& shape) {
                                   [&](int team) { return shape.is_holder(team, static_cast<int>(s)); });
     }
     if (!is_complete) {
-        throw BugError(cat("a pipeline shape of ", shape.stages(), " stages and ", shape.microbatches,
-                           " micro-batches does not name a holder as executor for each of them"));
+        throw BugError(
+            cat("a pipeline shape of ", shape.stages(), " stages and ", shape.microbatches,
+                " micro-batches must name a holder as executor of every micro-batch in every stage"));
     }
 }
 
@@ -36,35 +39,35 @@ bool has_single_stage_teams(const PipelineShape& shape) { return find_team_work(
 bool is_v_shape(const PipelineShape& shape) { return find_v_grid(shape).has_value(); }
 
 std::string describe_chunks_obstacle(const Schedule& schedule, const ReplicaGrid& grid) {
-    return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but pipe ",
-               grid.pipe, " with chunks ", grid.chunks, " puts ", grid.chunks,
-               " there; the nearest shape it takes is pipe ", grid.pipe,
-               " with chunks 1: use --chunks 1, or --schedule interleaved or looped-bfs");
+    return cat("schedule ", schedule.name, " needs one stage per rank, but pipe ", grid.pipe, " with chunks ",
+               grid.chunks, " puts ", grid.chunks,
+               " stages on each rank; use --chunks 1, or --schedule interleaved or looped-bfs");
 }
 
 std::string describe_shared_teams_obstacle(const Schedule& schedule, const PipelineShape& shape) {
-    return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but this ",
-               "layout of ", shape.stages(), " stages puts several on one; the nearest shape it takes ",
-               "has a team of ranks of its own for each replica of the ", shape.stages(),
-               " stages: ", is_v_shape(shape) ? "use --schedule zb-v, " : "",
-               "change the layout, or give the order of work yourself with --schedule FILE.csv");
+    return cat("schedule ", schedule.name, " needs one stage per rank, but this layout of ", shape.stages(),
+               " stages puts several stages on a rank; use ",
+               is_v_shape(shape) ? "--schedule zb-v, different ranks for each replica of each stage, "
+                                 : "different ranks for each replica of each stage, ",
+               "or programs of your own with --schedule FILE.csv");
 }
 
-// Returns, for example, "8 micro-batches on 3 stages (replicas 3, 3, 2)".
+// Returns, for example, "the layout has 8 micro-batches on 3 stages (replicas 3, 3, 2)".
 std::string describe_shape(const PipelineShape& shape) {
     std::string replicas;
     for (const std::vector<int>& holders : shape.holders) {
         replicas += cat(replicas.empty() ? "" : ", ", holders.size());
     }
-    return cat(shape.microbatches, " micro-batches on ", shape.stages(), " stages (replicas ", replicas, ")");
+    return cat("the layout has ", format_count(static_cast<std::uint64_t>(shape.microbatches), "micro-batch"),
+               " on ", format_count(shape.holders.size(), "stage"), " (replicas ", replicas, ")");
 }
 
 std::string describe_uneven_obstacle(const Schedule& schedule, const PipelineShape& shape) {
     const int pipe = std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
-    return cat("schedule ", schedule.name, " is made for a grid of rows with equally many micro-batches, but ",
-               describe_shape(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
-               ": use --pipe ", pipe, " --data ", data, " in place of the layout",
+    return cat("schedule ", schedule.name,
+               " needs a grid whose replicas have equal numbers of micro-batches, but ", describe_shape(shape),
+               "; use --pipe ", pipe, " --data ", data, " in place of the layout",
                has_single_stage_teams(shape) ? ", or --schedule 1f1b or gpipe" : "",
                is_v_shape(shape) ? ", or --schedule zb-v" : "");
 }
@@ -74,10 +77,9 @@ std::string describe_missing_v(const PipelineShape& shape) {
     const int pipe = grid ? grid->pipe : std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
     return cat(
-        "schedule zb-v is made for a V, where rank r of a row holds stages r and 2 x pipe - 1 - r "
-        "and rows have equally many micro-batches, but ",
-        describe_shape(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ",
-        pipe, " --data ", data, " in place of the layout");
+        "schedule zb-v needs a V, where rank r of a replica holds stages r and 2 x pipe - 1 - r, and replicas "
+        "have equal numbers of micro-batches, but ",
+        describe_shape(shape), "; use --pipe ", pipe, " --data ", data, " in place of the layout");
 }
 
 // Returns why the schedule cannot be generated for the shape; empty if it can.
@@ -96,7 +98,7 @@ std::string find_shape_obstacle(const Schedule& schedule, const PipelineShape& s
         case ScheduleShape::two_chunk_v:
             return is_v_shape(shape) ? std::string() : describe_missing_v(shape);
     }
-    throw BugError(cat("schedule ", schedule.name, " takes no shape"));
+    throw BugError(cat("schedule ", schedule.name, " has an unknown shape"));
 }
 
 ScheduleInput make_schedule_input(const Schedule& schedule, const PipelineShape& shape) {

@@ -2,6 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::schedule {
 namespace {
@@ -78,12 +79,12 @@ int find_min_microbatches(const PipelineShape& shape) {
 
 std::string describe_few_microbatches(const PipelineShape& shape, int delay) {
     const std::optional<ReplicaGrid> grid = find_replica_grid(shape);
-    return cat("schedule pipedream-2bw keeps weights of one update ago, but with ",
-               grid ? grid->microbatches_each : shape.microbatches, " micro-batches and ", shape.stages(),
-               " stages the first stage runs ", delay,
-               " steps ahead; the nearest shape it takes is --microbatches ",
+    const int microbatches = grid ? grid->microbatches_each : shape.microbatches;
+    return cat("schedule pipedream-2bw uses the weights of one update ago, but with ",
+               format_count(static_cast<std::uint64_t>(microbatches), "micro-batch"), " and ", shape.stages(),
+               " stages the first stage runs ", delay, " steps ahead; use --microbatches ",
                grid ? grid->pipe - 1 : find_min_microbatches(shape),
-               grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical");
+               grid && grid->replicas > 1 ? " for each replica" : "", ", or --schedule pipedream-vertical");
 }
 
 // Inserts REDUCEs and STEPs into the program of a team that holds one stage. Sets the ages of the weights that

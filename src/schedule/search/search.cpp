@@ -90,9 +90,9 @@ void require_enough_memory(const PipelineShape& shape) {
     const std::vector<int> min_activations = compute_min_activations(shape);
     for (std::size_t team = 0; team < shape.max_activations.size(); ++team) {
         if (shape.max_activations[team] >= min_activations[team]) continue;
-        throw ConfigError(cat("team ", team, " has to keep ", min_activations[team],
-                              " micro-batches, counted over its stages, and has memory for ",
-                              shape.max_activations[team], "; give it more memory, or fewer stages"));
+        throw ConfigError(cat("team ", team, " needs memory for ", min_activations[team],
+                              " in-flight micro-batches, summed over its stages, but has memory for ",
+                              shape.max_activations[team], "; give the team more memory or fewer stages"));
     }
 }
 

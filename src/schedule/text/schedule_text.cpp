@@ -60,8 +60,8 @@ ProgramLine parse_line(std::string_view line, const std::string& location) {
         const std::string_view cell = trim(take_until(line, ','));
         if (cell == body_mark) {
             if (has_body_mark)
-                throw ConfigError(
-                    cat(location, ", cell ", cell_number, ": there is one ", body_mark, " already"));
+                throw ConfigError(cat(location, ", cell ", cell_number, ": the line already has a cell ",
+                                      body_mark, "; keep one of them"));
             has_body_mark = true;
             parsed_line.prologue = std::exchange(parsed_line.body, {});
             cell_numbers.clear();

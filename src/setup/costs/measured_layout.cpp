@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t max_microbatches = std::size_t{1} << 24;  // make_plan() rejects more
 
 constexpr const char* measuring_advice =
-    "; measure this one with `trireme profile` and the same options of the model";
+    "; measure this model with `trireme profile` and the same model options";
 
 std::size_t count_parameter_bytes(const model::Layer& layer, std::size_t bytes_per_value) {
     std::size_t bytes = 0;
@@ -34,8 +34,8 @@ void check_layers(const plan::Profile& profile, const std::string& path, const c
     const std::vector<model::Layer> layers = build_layers(model);
     if (profile.layers.size() != layers.size()) {
         throw ConfigError(cat("--profile ", path, " is of a model of ", profile.layers.size(), " layers, ",
-                              profile.model, ", and ", model.name, " has ", layers.size(),
-                              " (halves of blocks count one each)", measuring_advice));
+                              profile.model, ", but ", model.name, " has ", layers.size(),
+                              " (each half of a block is one layer)", measuring_advice));
     }
     const std::size_t bytes_per_value = byte_size(to_dtype(config.precision.dtype));
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -44,9 +44,9 @@ void check_layers(const plan::Profile& profile, const std::string& path, const c
         if (layer_profile.name == find_kind(layers[l]) && layer_profile.parameters == parameter_bytes) continue;
         throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
                               " is ", layer_profile.name, " with ",
-                              format_with_commas(layer_profile.parameters), " bytes of parameters, that of ",
-                              model.name, " ", find_kind(layers[l]), " with ",
-                              format_with_commas(parameter_bytes), measuring_advice));
+                              format_with_commas(layer_profile.parameters),
+                              " bytes of parameters, but that of ", model.name, " is ", find_kind(layers[l]),
+                              " with ", format_with_commas(parameter_bytes), " bytes", measuring_advice));
     }
 }
 
@@ -109,9 +109,9 @@ void check_devices_are_equal(const plan::RankProfiles& profiles, const config::R
     const std::vector<std::string> paths = list_profile_paths(config.costs.profiles);
     for (int rank = 1; rank < ranks; ++rank) {
         if (profiles.find_kind(rank) == profiles.find_kind(0)) continue;
-        throw ConfigError(cat("--partition pipedream shares layers among equal ranks, but --profile has ",
+        throw ConfigError(cat("--partition pipedream needs equal devices, but --profile names ",
                               paths[profiles.find_kind(0)], " for rank 0 and ", paths[profiles.find_kind(rank)],
-                              " for rank ", rank, "; use --partition measured, or one profile for all"));
+                              " for rank ", rank, "; use --partition measured, or one profile for all ranks"));
     }
 }
 

@@ -27,7 +27,7 @@ bool needs_device_names(const std::vector<config::ProfileFile>& files) {
 // Throws ConfigError if the file names a rank that the job does not have. The file must name ranks.
 void check_rank_span(const config::ProfileFile& file, std::size_t ranks) {
     if (static_cast<std::size_t>(file.ranks->last) < ranks) return;
-    throw ConfigError(cat("--profile ", to_string(file), " names rank ", file.ranks->last, ", and the job has ",
+    throw ConfigError(cat("--profile ", to_string(file), " names rank ", file.ranks->last, ", but the job has ",
                           ranks, ranks == 1 ? " rank" : " ranks", "; name ranks from 0 to ", ranks - 1));
 }
 
@@ -95,8 +95,9 @@ std::map<std::string, std::size_t> find_file_by_device(const std::vector<config:
     std::string names;
     for (const auto& [name, file] : file_by_device) names += cat(names.empty() ? "'" : " and '", name, '\'');
     throw ConfigError(cat("--profile names no file for the device of ", layout::ranks_to_string(ranks), ", '",
-                          device, "' (those given are for ", names, "); add one that was measured there, or ",
-                          to_string(find_first_span(ranks)), "=FILE"));
+                          device, "' (the given files are for ", names,
+                          "); add a file that was measured on it, or ", to_string(find_first_span(ranks)),
+                          "=FILE"));
 }
 
 // Returns one entry per interval of consecutive ranks that use the same file, in the order of ranks.
@@ -153,14 +154,14 @@ void check_profile_ranks(const std::vector<config::ProfileFile>& files, int rank
     if (needs_device_names(files)) {
         throw ConfigError(
             cat("--profile names ", std::ranges::count_if(files, has_no_ranks),
-                " files without ranks, and no devices are known here by which to assign them; name the "
+                " files without ranks, but this command does not know the devices of the ranks; name the "
                 "ranks: 0-3=",
                 files.front().path, ",4-7=", files.back().path));
     }
     if (files.empty() || unnamed_ranks.empty() || std::ranges::any_of(files, has_no_ranks)) return;
     throw ConfigError(cat("--profile names no file for ", layout::ranks_to_string(unnamed_ranks), "; add ",
                           to_string(find_first_span(unnamed_ranks)),
-                          "=FILE, or a file without ranks, for all others"));
+                          "=FILE, or a file without ranks for all other ranks"));
 }
 
 std::vector<config::ProfileFile> assign_files_to_devices(const std::vector<config::ProfileFile>& files,

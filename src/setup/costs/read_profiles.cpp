@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/setup/setup.hpp"
 
@@ -13,12 +14,12 @@ namespace {
 void check_dtype(const plan::Profile& profile, const std::string& path, const config::RunConfig& config) {
     const std::string run_dtype = to_string(to_dtype(config.precision.dtype));
     if (profile.dtype == run_dtype) return;
-    throw ConfigError(cat("--profile ", path, " was measured in ", profile.dtype, ", and this run computes in ",
-                          run_dtype, "; measure with --dtype ", run_dtype));
+    throw ConfigError(cat("--profile ", path, " was measured in ", profile.dtype, ", but this run computes in ",
+                          run_dtype, "; measure again with --dtype ", run_dtype));
 }
 
 std::string describe_microbatch(const plan::Profile& profile) {
-    return cat(profile.tokens, " rows in a micro-batch of ", profile.samples);
+    return cat(profile.tokens, " rows in a micro-batch of ", format_count(profile.samples, "sample"));
 }
 
 // True if the names, parameters and message sizes of all layers are equal. Costs may differ.
@@ -33,12 +34,12 @@ void check_same_model_and_microbatch(const plan::Profile& first, const plan::Pro
                                      const std::array<std::string, 2>& paths) {
     if (describe_microbatch(first) != describe_microbatch(other)) {
         throw ConfigError(cat("--profile ", paths[1], " was measured with ", describe_microbatch(other),
-                              ", and ", paths[0], " with ", describe_microbatch(first),
+                              ", but ", paths[0], " with ", describe_microbatch(first),
                               "; measure both with the same --batch and --max-length"));
     }
     if (have_same_model(first, other)) return;
-    throw ConfigError(cat("--profile ", paths[1], " is of another model, ", other.model, ", than ", paths[0],
-                          ", which is of ", first.model, "; measure both with the same options of the model"));
+    throw ConfigError(cat("--profile ", paths[1], " is of another model (", other.model, ") than ", paths[0],
+                          " (", first.model, "); measure both with the same model options"));
 }
 
 // Returns per rank the index in `paths` of its file, up to the last rank that a file names. A rank that no file

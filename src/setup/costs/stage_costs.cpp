@@ -39,7 +39,7 @@ std::vector<schedule::StageCost> expand_cost_option(const config::CostConfig& co
     if (cost_list.size() == 1) return std::vector<schedule::StageCost>(stages, cost_list.front());
     if (cost_list.size() == stages) return cost_list;
     throw ConfigError(cat("--cost is given for ", cost_list.size(), " stages, but the layout has ", stages,
-                          "; give it once for all stages, or once for each"));
+                          "; give one cost for all stages, or one per stage"));
 }
 
 std::vector<schedule::StageCost> compute_costs(const config::RunConfig& config, const model::ModelConfig& model,

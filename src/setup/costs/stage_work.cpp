@@ -6,6 +6,7 @@
 #include <set>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme::setup {
@@ -120,7 +121,7 @@ bool has_equal_name(const stage::PassKernel& a, const stage::PassKernel& b) {
     return a.cost.kernel == b.cost.kernel;
 }
 
-// Fits the kernels of a pass, of which every probe calls the same.
+// Fits the kernels of a pass. Every probe calls the same kernels.
 std::vector<plan::KernelFormula> fit_kernels(const KernelLists& lists, const LinearFit& fit) {
     for (const KernelList& list : lists) {
         if (!std::ranges::equal(list, lists.front(), has_equal_name))
@@ -142,8 +143,9 @@ std::vector<plan::KernelFormula> fit_kernels(const KernelLists& lists, const Lin
     return formulas;
 }
 
-// Marks the kernels that are called once per tile. `one_tile` are the kernels of a micro-batch with one tile of
-// rows with a target, and `two_tiles` those of one with two: the kernels of the tile occur twice in a row.
+// Marks the kernels that are called once per tile. `one_tile` has the kernels of a micro-batch with one tile of
+// rows with a target. `two_tiles` has those of a micro-batch with two such tiles: there the kernels of a tile
+// occur twice in a row.
 void mark_tile(const KernelList& one_tile, const KernelList& two_tiles,
                std::vector<plan::KernelFormula>& formulas) {
     const auto difference = std::ranges::mismatch(one_tile, two_tiles, has_equal_name).in1;
@@ -195,10 +197,10 @@ public:
         if (!has_vocabulary_tiles()) return;
         const std::size_t rows = count_tensor_ranks();
         if (max_tile_rows_ < std::max<std::size_t>(2, rows))
-            throw ConfigError(cat("the head of ", model.name, " computes the logits of ", max_tile_rows_,
-                                  " rows at a time, too few to predict its time for ", rows,
-                                  rows == 1 ? " tensor rank" : " tensor ranks",
-                                  "; use a smaller --vocabulary"));
+            throw ConfigError(cat("the head of ", model.name, " computes the logits of only ",
+                                  format_count(max_tile_rows_, "row"),
+                                  " at a time, too few to predict the time of the head for ",
+                                  format_count(rows, "tensor rank"), "; use a smaller --vocabulary"));
         all_predicted_ = list_work(make_shape({rows}, rows, rows));
         const std::size_t rows_of_two_tiles = (max_tile_rows_ / rows + 2) * rows;
         two_tiles_ = list_work(make_shape({rows}, rows_of_two_tiles, max_tile_rows_ + 1));

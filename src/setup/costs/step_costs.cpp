@@ -39,7 +39,7 @@ Machine read_machine(const config::RunConfig& config, int ranks) {
     const std::string profiles = kernels.describe_source();
     machine.description = cat("predicted for ", devices.list_counts(),
                               profiles.empty() ? "" : ", with the kernel times of " + profiles,
-                              is_network_free ? ", whose messages take no time" : "");
+                              is_network_free ? ", if messages take no time" : "");
     machine.find_node = [cluster](int rank) { return cluster->find_node(static_cast<std::size_t>(rank)); };
     machine.find_link = [cluster](int a, int b, std::size_t leaving_messages) {
         return cluster->find_link(static_cast<std::size_t>(a), static_cast<std::size_t>(b), leaving_messages);

@@ -91,7 +91,7 @@ void print_names(std::ostream& out, const std::vector<std::string>& names, const
 void print_report(std::ostream& out, const checkpoint::LoadReport& report) {
     print_names(out, report.unused_tensors, "omitted", "that the model does not have");
     print_names(out, report.missing_parameters, "the input lacks",
-                "of the head, initialized at random when training starts");
+                "of the head, which training initializes at random");
 }
 
 std::string describe_size(const std::vector<model::ParameterSpec>& specs) {

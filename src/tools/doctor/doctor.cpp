@@ -78,8 +78,7 @@ bool prints_nothing(const DoctorInputs& inputs) {
 
 ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std::ostream& out) {
     if (device::time_is_simulated())
-        throw ConfigError(
-            "doctor looks at a real machine, and a simulated one is described in a file; use trireme doctor");
+        throw ConfigError("doctor checks a real machine, but trireme-sim simulates one; use trireme doctor");
     if (prints_nothing(inputs)) return ExitCode::done;
     const auto all = inputs.session.make_group_of_all_ranks("doctor", {.stall_seconds = long_stall_seconds});
     std::vector<RankFacts> ranks = gather_facts(config, inputs, *all);

@@ -12,8 +12,8 @@ Finding make_finding(const OptionalSoftware& software) {
     return {.name = software.name,
             .status = Status::missing,
             .text = software.purpose,
-            .advice = fmt::format("Debian: {}; Spack: {}{}", software.debian, software.spack,
-                                  software.needs_rebuild ? "; then build again" : "")};
+            .advice = fmt::format("install it (Debian: {}; Spack: {}){}", software.debian, software.spack,
+                                  software.needs_rebuild ? ", then build Trireme again" : "")};
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 std::string describe_rank_without_gpu(const std::vector<RankFacts>& ranks) {
     const auto found = std::ranges::find_if(ranks, [](const RankFacts& rank) { return rank.gpus.empty(); });
     if (found == ranks.end()) return {};
-    return fmt::format("rank {} finds none on {}, and others have some", found - ranks.begin(), found->host);
+    return fmt::format("rank {} finds no GPU on {}, but other ranks find some", found - ranks.begin(),
+                       found->host);
 }
 
 // Describes the first two ranks that share a GPU. Returns an empty text if each rank has its own. Every rank
@@ -27,8 +28,9 @@ std::string describe_shared_gpu(const std::vector<RankFacts>& ranks) {
             const auto [first_user, is_first] = rank_by_gpu.emplace(gpu.id, rank);
             if (!is_first)
                 return fmt::format(
-                    "ranks {} and {} share {} {} of {}: messages go by the machine's memory, and each has a "
-                    "part of its time and of its memory",
+                    "ranks {} and {} share {} {} of {}: messages go through host memory, and each rank gets "
+                    "only "
+                    "a fraction of the GPU's time and memory",
                     first_user->second, rank, gpu.model, gpu.id, ranks[static_cast<std::size_t>(node)].host);
         }
     }
@@ -49,8 +51,8 @@ std::string describe_models(const std::vector<RankFacts>& ranks) {
 // Called if no rank may use a GPU. Says whether a node has GPUs.
 std::string describe_missing_gpus(const std::vector<RankFacts>& ranks) {
     const RankFacts& rank = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
-    if (rank.node_gpus == 0) return "no NVIDIA device is here";
-    return fmt::format("{} has {}, of which no rank may use one", rank.host,
+    if (rank.node_gpus == 0) return "no NVIDIA device was found";
+    return fmt::format("{} has {}, but no rank may use a GPU", rank.host,
                        format_count(static_cast<std::size_t>(rank.node_gpus), "NVIDIA device"));
 }
 
@@ -61,27 +63,29 @@ Finding judge_found_gpus(const std::vector<RankFacts>& ranks) {
     if (!has_usable_gpu) {
         const bool has_gpu =
             std::ranges::any_of(ranks, [](const RankFacts& rank) { return rank.node_gpus > 0; });
-        return {.name = "GPUs",
-                .status = Status::missing,
-                .text = describe_missing_gpus(ranks),
-                .advice = has_gpu ? "ask for them: srun --gpus-per-task=1; or see CUDA_VISIBLE_DEVICES" : ""};
+        return {
+            .name = "GPUs",
+            .status = Status::missing,
+            .text = describe_missing_gpus(ranks),
+            .advice = has_gpu ? "request GPUs (srun --gpus-per-task=1), or check CUDA_VISIBLE_DEVICES" : ""};
     }
     for (const RankFacts& rank : ranks) {
         if (rank.gpus.empty() || rank.cuda_complaint.empty()) continue;
         return {.name = "GPUs",
                 .status = Status::fails,
                 .text = fmt::format("{}: {}", rank.host, rank.cuda_complaint),
-                .advice = "see whether nvidia-smi works there, and which CUDA its driver is for"};
+                .advice =
+                    "check whether nvidia-smi works on this host, and which CUDA version its driver supports"};
     }
     constexpr const char* advice =
-        "start one rank per device of the node, or request more devices: srun --gpus-per-task=1";
+        "start one rank per GPU of the node, or request more GPUs (srun --gpus-per-task=1)";
     const std::string rank_without_gpu = describe_rank_without_gpu(ranks);
     if (!rank_without_gpu.empty())
         return {.name = "GPUs", .status = Status::fails, .text = rank_without_gpu, .advice = advice};
     const std::string shared_gpu = describe_shared_gpu(ranks);
     if (!shared_gpu.empty())
         return {.name = "GPUs", .status = Status::missing, .text = shared_gpu, .advice = advice};
-    return {.name = "GPUs", .status = Status::ok, .text = describe_models(ranks) + ", one for a rank"};
+    return {.name = "GPUs", .status = Status::ok, .text = describe_models(ranks) + ", one per rank"};
 }
 
 }  // namespace
@@ -103,10 +107,10 @@ Finding judge_gpus(const Facts& facts) {
     if (facts.has_cuda) return finding;
     return {.name = "GPUs",
             .status = Status::missing,
-            .text = "built without CUDA: kernels run on cores; " + finding.text,
+            .text = "built without CUDA, so kernels run on CPU cores; " + finding.text,
             .advice =
-                "CUDA 12 or later: module load cuda; NVIDIA's repository: cuda-toolkit; Spack: cuda; "
-                "then build again"};
+                "install CUDA 12 or later (module load cuda; NVIDIA's repository: cuda-toolkit; Spack: cuda), "
+                "then build Trireme again"};
 }
 
 }  // namespace trireme::tools::doctor

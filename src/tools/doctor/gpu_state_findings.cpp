@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/doctor/findings.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::tools::doctor {
 namespace {
@@ -75,7 +76,7 @@ std::string describe(const std::vector<ChosenGpu>& gpus) {
                          format_member(&device::GpuReading::total_bytes, gigabyte, 1))}) {
         if (!each.empty()) text += (text.empty() ? "" : ", ") + each;
     }
-    return text.empty() ? "the driver tells nothing of them" : text;
+    return text.empty() ? "the driver reports no power, clocks, temperature or memory" : text;
 }
 
 // Reports the versions of the drivers, or the first complaint of NVML.
@@ -86,12 +87,12 @@ Finding judge_driver(const std::vector<ChosenGpu>& gpus) {
             return {.name = "NVML",
                     .status = Status::missing,
                     .text = gpu.state.complaint,
-                    .advice = "without it records say nothing of energy, power, clocks and temperature"};
+                    .advice = "without NVML, records contain no energy, power, clocks or temperature"};
         drivers.insert(gpu.state.driver.empty() ? "of unknown version" : gpu.state.driver);
     }
     return {.name = "driver",
             .status = Status::ok,
-            .text = fmt::format("NVIDIA's, {}", fmt::join(drivers, " and "))};
+            .text = fmt::format("NVIDIA driver {}", fmt::join(drivers, " and "))};
 }
 
 // Applies `find_fault` to each GPU and adds the first finding to `all`, with the number of further GPUs for
@@ -107,7 +108,8 @@ void add_first_finding(std::vector<Finding>& all, const std::vector<ChosenGpu>& 
         if (finding && !first) first = std::move(finding);
     }
     if (!first) return;
-    if (further_gpus > 0) first->text += fmt::format("; and so {} more", further_gpus);
+    if (further_gpus > 0)
+        first->text += fmt::format("; the same holds for {}", format_count(further_gpus, "more GPU"));
     all.push_back(std::move(*first));
 }
 
@@ -120,7 +122,7 @@ std::optional<Finding> find_used_memory(const ChosenGpu& gpu) {
     return Finding{
         .name = "GPU memory",
         .text = fmt::format("{}: {:.1f} GB are in use before anything runs", gpu.name, *used_bytes / gigabyte),
-        .advice = "nvidia-smi says whose they are: another job, or what is left of one"};
+        .advice = "nvidia-smi shows the process that uses this memory: another job, or the remains of one"};
 }
 
 // Warns of a GPU that is both hot and slow. A low clock alone may mean that the GPU is idle.
@@ -133,9 +135,9 @@ std::optional<Finding> find_throttling(const ChosenGpu& gpu) {
     if (*reading.celsius < hot_celsius || *reading.clock_mhz >= slow_clock_fraction * *highest_mhz)
         return std::nullopt;
     return Finding{.name = "GPU clocks",
-                   .text = fmt::format("{}: {:.0f} MHz of {:.0f} at {:.0f} C", gpu.name, *reading.clock_mhz,
-                                       *highest_mhz, *reading.celsius),
-                   .advice = "it is hot, and slow for it: see to its cooling, or choose another node"};
+                   .text = fmt::format("{}: {:.0f} MHz of at most {:.0f} MHz at {:.0f} C", gpu.name,
+                                       *reading.clock_mhz, *highest_mhz, *reading.celsius),
+                   .advice = "the GPU is slow because it is hot: check its cooling, or choose another node"};
 }
 
 std::optional<Finding> find_lowered_power_limit(const ChosenGpu& gpu) {
@@ -144,10 +146,10 @@ std::optional<Finding> find_lowered_power_limit(const ChosenGpu& gpu) {
     const std::optional<double> default_watts = gpu.state.limits.default_power_limit_watts;
     if (!limit_watts || !default_watts || *limit_watts >= *default_watts - rounding_watts) return std::nullopt;
     return Finding{.name = "GPU power",
-                   .text = fmt::format("{}: held to {:.0f} W, by default it has {:.0f}", gpu.name, *limit_watts,
-                                       *default_watts),
-                   .advice = fmt::format("it computes slower so; an administrator may lift that: nvidia-smi "
-                                         "--power-limit={:.0f}",
+                   .text = fmt::format("{}: the power limit is {:.0f} W, below the default of {:.0f} W",
+                                       gpu.name, *limit_watts, *default_watts),
+                   .advice = fmt::format("this limit makes the GPU slower; an administrator can raise it: "
+                                         "nvidia-smi --power-limit={:.0f}",
                                          *default_watts)};
 }
 

@@ -89,7 +89,7 @@ const Gpu* find_gpu(const std::vector<Gpu>& all, const std::string& entry) {
 }
 
 GpuState read_gpu_state(const Gpu& gpu, const std::string& library) {
-    if (gpu.bus_id.empty()) return {.complaint = "the system does not say where GPU " + gpu.id + " is"};
+    if (gpu.bus_id.empty()) return {.complaint = "the PCI bus ID of GPU " + gpu.id + " is unknown"};
     const device::GpuMeterSearch search = device::find_gpu_meter(gpu.bus_id, library);
     if (!search.meter) return {.complaint = search.complaint};
     return {.driver = search.meter->find_driver_version(),
@@ -119,7 +119,7 @@ std::vector<Gpu> select_visible_gpus(const std::vector<Gpu>& all, const std::opt
     std::istringstream entries(*visible);
     for (std::string entry; std::getline(entries, entry, ',');) {
         if (!all.empty() && entry.starts_with("MIG-")) {
-            gpus.push_back({.model = "a slice of an NVIDIA device", .id = entry});
+            gpus.push_back({.model = "NVIDIA MIG slice", .id = entry});
             continue;
         }
         const Gpu* gpu = find_gpu(all, entry);

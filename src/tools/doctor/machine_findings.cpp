@@ -28,11 +28,12 @@ std::string describe_crowded_node(const Facts& facts) {
             cores.insert(find_rank(facts, rank).cores.begin(), find_rank(facts, rank).cores.end());
         if (ranks.size() <= cores.size()) continue;
         const auto node_cores = static_cast<std::size_t>(find_rank(facts, node).node_cores);
-        return fmt::format("{} of {} take turns on {} of its {}: {}", format_count(ranks.size(), "rank"),
-                           find_rank(facts, node).host, cores.size(), format_count(node_cores, "core"),
-                           node_cores < ranks.size()
-                               ? "start fewer on a host"
-                               : "give each one (srun --cpus-per-task=1, mpirun --bind-to core)");
+        return fmt::format(
+            "{} on {} share {} of its {}: {}", format_count(ranks.size(), "rank"), find_rank(facts, node).host,
+            cores.size(), format_count(node_cores, "core"),
+            node_cores < ranks.size()
+                ? "start fewer ranks per host"
+                : "give each rank a core of its own (srun --cpus-per-task=1, mpirun --bind-to core)");
     }
     return {};
 }
@@ -46,7 +47,7 @@ Finding judge_cores(const Facts& facts) {
     }
     return {.name = "cores",
             .status = Status::ok,
-            .text = fmt::format("{} for a rank, threads: {}; rank 0 may run on {} of 0-{}",
+            .text = fmt::format("{} per rank; threads per rank: {}; rank 0 may use {} of the cores 0-{}",
                                 format_range(core_counts), format_range(thread_counts),
                                 format_ranges(facts.ranks.front().cores), facts.ranks.front().node_cores - 1),
             .advice = describe_crowded_node(facts)};
@@ -59,8 +60,9 @@ Finding judge_processors(const Facts& facts) {
     std::string text;
     for (const auto& [name, ranks] : ranks_by_processor) {
         text += text.empty() ? "" : "; ";
-        text +=
-            ranks_by_processor.size() == 1 ? name : fmt::format("{} (ranks {})", name, format_ranges(ranks));
+        text += name;
+        if (ranks_by_processor.size() > 1)
+            text += fmt::format(" ({} {})", ranks.size() == 1 ? "rank" : "ranks", format_ranges(ranks));
     }
     return {.name = "processor", .status = Status::ok, .text = text};
 }
@@ -72,20 +74,20 @@ Finding judge_memory(const Facts& facts) {
     if (!fullest.memory_group.empty())
         return {.name = "memory",
                 .status = Status::ok,
-                .text = fmt::format("{:.1f} GB left of {:.1f}, the limit of the memory control group {} on {}, "
-                                    "which has {:.1f}",
-                                    fullest.available_bytes / giga, fullest.memory_group_bytes / giga,
-                                    fullest.memory_group, fullest.host, fullest.node_bytes / giga)};
+                .text = fmt::format("{:.1f} GB available on {}: the memory control group {} limits memory to "
+                                    "{:.1f} GB of {:.1f} GB",
+                                    fullest.available_bytes / giga, fullest.host, fullest.memory_group,
+                                    fullest.memory_group_bytes / giga, fullest.node_bytes / giga)};
     if (fullest.available_bytes == 0)
         return {.name = "memory",
                 .status = Status::ok,
-                .text = fmt::format("{:.1f} GB on {}, which does not tell how much is left",
+                .text = fmt::format("{:.1f} GB on {}; how much of it is available is unknown",
                                     fullest.node_bytes / giga, fullest.host)};
     return {.name = "memory",
             .status = Status::ok,
-            .text = fmt::format("{:.1f} GB left of {:.1f} on {}{}", fullest.available_bytes / giga,
+            .text = fmt::format("{:.1f} GB of {:.1f} GB available on {}{}", fullest.available_bytes / giga,
                                 fullest.node_bytes / giga, fullest.host,
-                                nodes > 1 ? ", which has least left" : "")};
+                                nodes > 1 ? ", the host with the least" : "")};
 }
 
 Finding judge_arithmetic(const Facts& facts) {
@@ -99,12 +101,13 @@ Finding judge_arithmetic(const Facts& facts) {
     const auto slowest_rank = static_cast<int>(slowest - rates.begin());
     Finding finding{.name = "arithmetic",
                     .status = Status::ok,
-                    .text = fmt::format("{:.1f} GFLOP/s in f32, of {} at once", sum / giga,
+                    .text = fmt::format("{:.1f} GFLOP/s in f32, the total of {}", sum / giga,
                                         format_count(rates.size(), "rank"))};
     // On a crowded node the finding about cores already explains why ranks are slow.
     if (*slowest < slow_rate_fraction * median && describe_crowded_node(facts).empty())
         finding.advice = fmt::format(
-            "rank {} on {} reaches {:.1f}, the median {:.1f}: all others will wait for it (see --straggler)",
+            "rank {0} on {1} reaches {2:.1f} GFLOP/s, the median rank {3:.1f}: all other ranks will wait for "
+            "rank {0} (see --straggler)",
             slowest_rank, find_rank(facts, slowest_rank).host, *slowest / giga, median / giga);
     return finding;
 }

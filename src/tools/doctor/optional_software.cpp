@@ -19,7 +19,7 @@ OptionalSoftware find_second_mpi(const std::string& search_path, const std::stri
     return {.name = is_open_mpi ? "MPICH" : "Open MPI",
             .is_installed = has_command(search_path, is_open_mpi ? "mpiexec.mpich" : "mpirun.openmpi") ||
                             (is_open_mpi && has_command(search_path, "mpiexec.hydra")),
-            .purpose = "a second MPI library, under which rank tests run, too",
+            .purpose = "a second MPI library; the multi-rank tests then run with both",
             .needs_rebuild = true,
             .debian = is_open_mpi ? "libmpich-dev mpich" : "libopenmpi-dev openmpi-bin",
             .spack = is_open_mpi ? "mpich" : "openmpi"};
@@ -48,7 +48,7 @@ std::vector<OptionalSoftware> find_optional_software(const std::string& search_p
              .spack = "slurm"},
             {.name = "oneDNN",
              .is_installed = matmul_library.starts_with("oneDNN"),
-             .purpose = "matrix products that are quicker than a BLAS's",
+             .purpose = "matmuls that are faster than those of a BLAS library",
              .needs_rebuild = true,
              .debian = "libdnnl-dev",
              .spack = "onednn"},

@@ -24,7 +24,7 @@ std::string describe_verdict(const std::vector<Finding>& findings) {
     std::string names;
     for (const Finding& finding : findings)
         if (finding.status == Status::fails) names += (names.empty() ? "" : ", ") + finding.name;
-    return "what fails, and has to work before a run can: " + names + "\n";
+    return "no run can work until this is repaired: " + names + "\n";
 }
 
 }  // namespace

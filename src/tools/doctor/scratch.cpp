@@ -71,8 +71,8 @@ double read_blocks(const fs::path& path, std::size_t blocks) {
         file.read(index * block_bytes, block);
         seconds += device::now_seconds() - begin_seconds;
         if (block != make_block(index))
-            throw ResourceError(cat("megabyte ", index, " of ", blocks,
-                                    " came back other than it was written; check the health of the disk"));
+            throw ResourceError(cat("megabyte ", index + 1, " of ", blocks,
+                                    " read back differs from what was written; check the health of the disk"));
     }
     return seconds;
 }
@@ -114,8 +114,8 @@ void test_hdf5(const fs::path& folder) {
     const std::string read_sha256 =
         archive::hdf5::DatasetReader(reopened_file.get(), file.partial_path(), "/numbers").compute_sha256();
     if (read_sha256 != written_sha256)
-        throw ResourceError(cat("an array came back with SHA-256 ", read_sha256, ", not ", written_sha256,
-                                "; check the health of the disk"));
+        throw ResourceError(cat("an array was written with SHA-256 ", written_sha256, " but read back with ",
+                                read_sha256, "; check the health of the disk"));
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ ScratchFacts measure_scratch(const fs::path& folder, std::size_t megabytes) {
     std::error_code error_code;
     if (!fs::is_directory(folder, error_code)) {
         facts.failure = cat("--scratch ", folder.string(), " is no folder; create it (mkdir -p ",
-                            folder.string(), ") or name another");
+                            folder.string(), ") or name another folder");
         return facts;
     }
     const fs::space_info space = fs::space(folder, error_code);

@@ -30,15 +30,15 @@ Finding judge_hdf5(const Facts& facts) {
     if (find_first_failure(facts, &ScratchFacts::failure) != nullptr)
         return {.name = "HDF5",
                 .status = Status::fails,
-                .text = facts.hdf5 + " was not tried: there is no scratch folder to try it in",
-                .advice = "see scratch"};
+                .text = facts.hdf5 + " was not tested, because the test of the scratch folder failed",
+                .advice = "repair the scratch folder first"};
     if (const RankFacts* rank = find_first_failure(facts, &ScratchFacts::hdf5_failure))
         return {.name = "HDF5",
                 .status = Status::fails,
                 .text = fmt::format("{} on {}: {}", facts.hdf5, rank->host, rank->scratch->hdf5_failure)};
     return {.name = "HDF5",
             .status = Status::ok,
-            .text = facts.hdf5 + ": what was written came back with its sums"};
+            .text = facts.hdf5 + ": a file was written and read back with equal checksums"};
 }
 
 Finding judge_scratch(const Facts& facts) {
@@ -56,7 +56,8 @@ Finding judge_scratch(const Facts& facts) {
         find_rank_with_min(facts, &ScratchFacts::free_bytes).scratch->free_bytes / giga);
     const std::size_t node_count = group_ranks_by_node(facts.ranks).size();
     if (node_count > 1)
-        text += fmt::format("; of {} hosts at once, slowest {}", node_count, slowest_writer.host);
+        text += fmt::format("; lowest values of {} hosts at once, {} writes slowest", node_count,
+                            slowest_writer.host);
     return {.name = "scratch", .status = Status::ok, .text = text};
 }
 
@@ -66,7 +67,7 @@ std::string describe(const PairFacts& pair) {
 }
 
 Finding judge_link_inside_host(const PairFacts& pair) {
-    return {.name = "link inside", .status = Status::ok, .text = describe(pair) + " of one host"};
+    return {.name = "link inside", .status = Status::ok, .text = describe(pair) + " on one host"};
 }
 
 // Judges the links between rank 0 and the first ranks of other hosts. `pairs` must not be empty.
@@ -76,11 +77,11 @@ Finding judge_links_between_hosts(const Facts& facts, const std::vector<PairFact
     constexpr double slow_bandwidth_fraction = 0.5;
     const PairFacts& best = *std::ranges::max_element(pairs, {}, &PairFacts::bytes_per_s);
     const PairFacts& worst = *std::ranges::min_element(pairs, {}, &PairFacts::bytes_per_s);
-    Finding finding{.name = "link between", .status = Status::ok, .text = describe(best) + " of two hosts"};
+    Finding finding{.name = "link between", .status = Status::ok, .text = describe(best) + " on two hosts"};
     if (pairs.size() > 1) finding.text = "best " + finding.text + "; worst " + describe(worst);
     if (worst.bytes_per_s < slow_bandwidth_fraction * best.bytes_per_s)
         // All pairs begin with rank 0, so the host of the second rank is the slow one.
-        finding.advice = fmt::format("see to the network of {}, or leave it out (srun --exclude)",
+        finding.advice = fmt::format("check the network of {}, or exclude this host (srun --exclude)",
                                      facts.ranks[static_cast<std::size_t>(worst.second)].host);
     return finding;
 }
@@ -100,10 +101,11 @@ std::vector<Finding> judge_speeds(const Facts& facts) {
     }
     if (!pairs_between_hosts.empty()) findings.push_back(judge_links_between_hosts(facts, pairs_between_hosts));
     if (facts.pairs.empty())
-        findings.push_back({.name = "links",
-                            .status = Status::missing,
-                            .text = "not measured: there is only one rank",
-                            .advice = "mpirun -n 2 trireme doctor, or srun in a job, measures them"});
+        findings.push_back(
+            {.name = "links",
+             .status = Status::missing,
+             .text = "not measured: there is only one rank",
+             .advice = "to measure links, run mpirun -n 2 trireme doctor, or srun trireme doctor in a job"});
     return findings;
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -30,7 +32,7 @@ Finding judge_program(const Facts& facts) {
         return {.name = "program",
                 .status = Status::fails,
                 .text = differences,
-                .advice = "install one build for all nodes"};
+                .advice = "install the same build on all nodes"};
     return {
         .name = "program",
         .status = Status::ok,
@@ -61,7 +63,7 @@ std::string suggest_launcher(const ProcessStart& start, const std::string& libra
                "the available types)";
     if (start.launcher == Launcher::srun)
         return "this MPI library was built without support for the --mpi type that srun used: choose another "
-               "type from srun --mpi=list, or use mpirun inside of sbatch";
+               "type from srun --mpi=list, or use mpirun in an sbatch job";
     if (start.launcher == Launcher::mpirun_of_open_mpi && !uses_open_mpi)
         return "this program is built with MPICH: start it with MPICH's mpiexec (Debian: mpiexec.mpich)";
     if (start.launcher == Launcher::mpiexec_of_mpich && uses_open_mpi)
@@ -75,7 +77,7 @@ Finding judge_mpi(const Facts& facts) {
         return {.name = "MPI",
                 .status = Status::fails,
                 .text = differences,
-                .advice = "load one MPI library on all nodes, and build with that"};
+                .advice = "load the same MPI library on all nodes, and build Trireme with it"};
     const std::string& library = facts.ranks.front().mpi_library;
     const std::string text = fmt::format("{}, {}", library, describe(facts.start));
     const auto process_count = static_cast<std::size_t>(facts.start.process_count);
@@ -99,14 +101,18 @@ Finding judge_ranks(const Facts& facts) {
                             facts.ranks[static_cast<std::size_t>(first_rank)].host, format_ranges(ranks));
         listed_nodes += 1;
     }
-    if (nodes.size() > listed_nodes) text += fmt::format("; and {} more", nodes.size() - listed_nodes);
+    if (nodes.size() > listed_nodes)
+        text += fmt::format("; and {}", format_count(nodes.size() - listed_nodes, "more host"));
     return {.name = "ranks", .status = Status::ok, .text = text};
 }
 
 Finding judge_job(const Facts& facts) {
     if (facts.job.empty()) return {.name = "job", .status = Status::ok, .text = "no Slurm job"};
     std::string text = fmt::format("Slurm job {}", facts.job);
-    if (facts.job_seconds_left) text += fmt::format(", {:.0f} minutes left", *facts.job_seconds_left / 60);
+    if (facts.job_seconds_left) {
+        const auto minutes = static_cast<std::uint64_t>(std::llround(*facts.job_seconds_left / 60));
+        text += fmt::format(", {} left", format_count(minutes, "minute"));
+    }
     const bool has_no_launcher = facts.start.launcher == Launcher::none;
     return {
         .name = "job",

@@ -42,15 +42,15 @@ void print_question(const data::Corpus& corpus, std::uint64_t row, std::ostream&
     const auto decode_excerpt = [&](std::size_t begin, std::size_t count) {
         return sanitise_for_terminal(tokenizer.decode(all_tokens.subspan(begin, count)), max_excerpt_bytes);
     };
-    out << "\n  row " << row << " asks\n\n";
+    out << "\n  row " << row << " has the question\n\n";
     print_indented(decode_excerpt(0, question.context_begin), out);
-    out << "\n  of a context that begins\n\n";
+    out << "\n  on a context that begins\n\n";
     print_indented(decode_excerpt(question.context_begin, tokens.size() - question.context_begin), out);
-    out << "\n  and is answered by tokens " << question.answer_first << " to " << question.answer_last
-        << "\n\n";
+    out << "\n  with the answer in tokens " << question.answer_first << " to " << question.answer_last
+        << " of the row\n\n";
     print_indented(decode_excerpt(question.answer_first, question.answer_last - question.answer_first + 1),
                    out);
-    out << "\n  as\n\n";
+    out << "\n  and these accepted answers\n\n";
     for (const std::string& answer : question.answers)
         print_indented(sanitise_for_terminal(answer, max_excerpt_bytes), out);
 }

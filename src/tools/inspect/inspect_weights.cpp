@@ -47,10 +47,11 @@ void print_tensors(const std::vector<archive::StoredTensor>& tensors, std::ostre
 }
 
 std::string describe(const model::ModelConfig& config) {
-    std::string text = cat(to_string(config.family), ", ", config.layers, " layers, width ", config.width, ", ",
-                           config.heads, " heads");
-    if (config.key_value_heads() != config.heads) text += cat(" in ", config.key_value_heads(), " groups");
-    text += cat(", MLP ", config.mlp_width, ", ", config.positions, " positions");
+    std::string text = cat(to_string(config.family), ", ", format_count(config.layers, "layer"), ", width ",
+                           config.width, ", ", format_count(config.heads, "head"));
+    if (config.key_value_heads() != config.heads)
+        text += cat(" in ", format_count(config.key_value_heads(), "group"));
+    text += cat(", MLP width ", config.mlp_width, ", ", config.positions, " positions");
     if (config.reads_images()) {
         text += cat(", images of ", config.image.size, " x ", config.image.size, " pixels in patches of ",
                     config.image.patch);
@@ -84,7 +85,7 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
     }
     out << (stored.is_checkpoint()
                 ? "\n  verified: every tensor has its recorded SHA-256\n"
-                : "\n  read: every tensor is there; safetensors files record no checksums\n");
+                : "\n  read: every tensor is complete; safetensors files record no checksums\n");
 }
 
 // Lists the tensors of a .safetensors file whose model is unknown, because its folder has no config.json.
@@ -102,7 +103,7 @@ void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
         for (std::uint64_t begin = 0; begin < tensor.count_bytes(); begin += block.size())
             file.read(tensor, begin,
                       std::span(block).first(std::min(block.size(), tensor.count_bytes() - begin)));
-    out << "\n  read: every tensor is there; safetensors files record no checksums\n";
+    out << "\n  read: every tensor is complete; safetensors files record no checksums\n";
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ Candidate parse_candidate(const std::string& entry, int chunks_option) {
     const auto [number_end, error] = std::from_chars(entry.data() + colon + 1, end, candidate.chunks);
     if (error == std::errc{} && number_end == end && candidate.chunks >= 1) return candidate;
     throw ConfigError(
-        cat("--compare ", entry, " has no number of stages after its colon; write interleaved:2"));
+        cat("--compare ", entry,
+            " has no positive number of stages after its colon; write, for example, interleaved:2"));
 }
 
 std::vector<Candidate> list_candidates(const PlanConfig& config) {
@@ -190,7 +191,7 @@ std::string format_number(double number) { return fmt::format("{:.4g}", number);
 // Returns "F=2,I=2,W=2" if all stages have equal costs: the costs of the forward pass and of both halves of the
 // backward pass (gradient of the input, gradient of the weights). If messages take time, ",send=1" follows. If
 // the costs differ, returns one text per stage, separated by semicolons. If there are more than eight stages,
-// returns only their number instead: "of 12 stages".
+// returns "too many to list (12 stages)" instead.
 std::string format_costs(const std::vector<schedule::StageCost>& costs) {
     constexpr std::size_t max_listed = 8;
     std::vector<std::string> stage_texts;
@@ -200,7 +201,7 @@ std::string format_costs(const std::vector<schedule::StageCost>& costs) {
                                   cost.send > 0 ? cat(",send=", format_number(cost.send)) : ""));
     if (std::ranges::adjacent_find(stage_texts, std::not_equal_to<>()) == stage_texts.end())
         return stage_texts.front();
-    if (stage_texts.size() > max_listed) return cat("of ", stage_texts.size(), " stages");
+    if (stage_texts.size() > max_listed) return cat("too many to list (", stage_texts.size(), " stages)");
     return fmt::format("{}", fmt::join(stage_texts, ";"));
 }
 
@@ -212,13 +213,14 @@ std::string describe_costs(const ComparedSchedule& compared) {
 
 std::string make_legend(const std::string& unit) {
     return fmt::format(
-        "\nstep      time of a step in {}\n"
-        "at least  work of the busiest rank: no schedule of these stages takes less\n"
-        "bubble    share of the step in which ranks idle, on average; formula: by the schedule's closed form,\n"
-        "          which holds for equal stages\n"
-        "worst     the same of the rank that idles most, and its number\n"
-        "weights   versions of the weights that a rank keeps\n"
-        "peak      memory of the ranks of each stage\n",
+        "\nF, I, W     costs of a stage: forward pass, gradients of its input, gradients of its weights\n"
+        "step        time of a step in {0}\n"
+        "at least    work of the busiest rank in {0}: no schedule of these stages takes less\n"
+        "bubble      fraction of the step in which ranks idle, on average\n"
+        "formula     the bubble by the closed form of the schedule, which holds for equal stages; -: none\n"
+        "worst idle  fraction of the step in which the rank in parentheses idles; no rank idles more\n"
+        "weights     largest number of versions of its weights that a rank keeps\n"
+        "peak        memory of the fullest rank among those with the same stages, in the order of the stages\n",
         unit);
 }
 
@@ -232,7 +234,8 @@ std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config) {
         std::any_of(schedules.begin(), schedules.end(),
                     [](const ComparedSchedule& compared) { return compared.forecast.has_value(); });
     if (!has_any_forecast)
-        throw ConfigError(cat("none of the schedules can be planned: ", schedules.front().refusal));
+        throw ConfigError(cat("none of the schedules can be planned; ", schedules.front().name, ": ",
+                              schedules.front().refusal));
     return schedules;
 }
 

@@ -107,9 +107,9 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, const DeviceRates&
 int count_ranks(const PlanConfig& config) {
     if (config.ranks == 0) return setup::count_requested_ranks(config.run);
     if (setup::uses_pipedream_partition(config.run.layout)) return config.ranks;
-    throw ConfigError(
-        cat("--ranks ", config.ranks,
-            " applies to --partition pipedream only; otherwise the grid or the layout file gives the number"));
+    throw ConfigError(cat("--ranks ", config.ranks,
+                          " applies to --partition pipedream only; otherwise the grid or the layout file sets "
+                          "the number of ranks"));
 }
 
 std::vector<std::size_t> count_stage_parameters(const model::ModelConfig& model, const layout::Layout& layout) {
@@ -153,8 +153,8 @@ MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
     if (!complaint.empty()) return {.fits = false, .description = complaint};
     const setup::SimulatedDevice& device = devices.find_device(fullest_rank);
     return {.fits = true,
-            .description = cat(format_bytes(device.memory), " of ", device.name, ": ", format_bytes(bytes),
-                               " on rank ", fullest_rank, ", the fullest")};
+            .description = cat("rank ", fullest_rank, ", the fullest, needs ", format_bytes(bytes), " of the ",
+                               format_bytes(device.memory), " of ", device.name)};
 }
 
 // Predicts one step. If steps overlap, predicts enough steps to show how the pipeline fills, runs full and

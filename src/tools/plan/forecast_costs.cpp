@@ -88,11 +88,11 @@ std::string describe_profiles(const plan::RankProfiles& profiles, const Forecast
         max_rows = std::max(max_rows, shape.rows);
     const plan::Profile& profile = profiles.kinds.front();  // all kinds were measured with the same micro-batch
     const std::string warning =
-        profile.tokens == max_rows
-            ? ""
-            : cat("; here there are up to ", format_with_commas(max_rows), ": measure these");
+        profile.tokens == max_rows ? ""
+                                   : cat("; the micro-batches of this plan have up to ",
+                                         format_with_commas(max_rows), " rows: measure a profile of that size");
     return cat("measured with ", format_with_commas(profile.tokens), " rows in a micro-batch of ",
-               profile.samples, ", ", profile.dtype, ", ",
+               format_count(profile.samples, "sample"), ", ", profile.dtype, ", ",
                describe_machines(profiles, static_cast<std::size_t>(ranks)), warning);
 }
 

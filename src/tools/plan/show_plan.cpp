@@ -80,13 +80,13 @@ std::string describe_cost_source(const Forecast& forecast) {
 
 std::string describe_assumption(const Forecast& forecast) {
     if (forecast.assumption.empty()) return "";
-    return fmt::format("assumed     {}; name the rows with --corpus\n", forecast.assumption);
+    return fmt::format("assumed     {}; set --corpus to plan with its samples\n", forecast.assumption);
 }
 
 std::string describe_decisions_file(const Forecast& forecast) {
     if (forecast.decisions_file.empty()) return "";
     return fmt::format(
-        "decisions   the plans of {} come later and are not shown; `trireme train --dry-run` tries them all\n",
+        "decisions   the later plans of {} are not shown; `trireme train --dry-run` checks all of them\n",
         forecast.decisions_file);
 }
 
@@ -144,7 +144,7 @@ std::string format_ranks(const Forecast& forecast) {
     for (const std::string& line : lines) width = std::max(width, format_ranges(ranks_by_line[line]).size());
     std::string text =
         fmt::format("\n{:{}}  {:>10}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>11}  {:>9}  {:>8}  {:>6}\n",
-                    "ranks", width, "idle", "in flight", uses_megabytes ? "MB" : "GB", "parameters",
+                    "ranks", width, "idle", "in flight", uses_megabytes ? "total MB" : "total GB", "parameters",
                     "gradients", "optimizer", "activations", "workspace", "messages", "others");
     for (const std::string& line : lines)
         text += fmt::format("{:{}}  {}", format_ranges(ranks_by_line[line]), width, line);
@@ -154,7 +154,7 @@ std::string format_ranks(const Forecast& forecast) {
 std::string format_memory_fit(const Forecast& forecast) {
     return forecast.memory_fit
                ? fmt::format("fits        {}{}\n",
-                             forecast.memory_fit->fits ? "" : "no: ", forecast.memory_fit->description)
+                             forecast.memory_fit->fits ? "yes: " : "no: ", forecast.memory_fit->description)
                : "";
 }
 

@@ -34,8 +34,8 @@ std::size_t parse_vocabulary_size(const std::string& option) {
     std::size_t size = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     if (error != std::errc() || end != digits.data() + digits.size())
-        throw ConfigError(
-            cat("--tokenizer '", option, "': '", digits, "' is no vocabulary size; write train:4096"));
+        throw ConfigError(cat("--tokenizer '", option, "': '", digits,
+                              "' is no vocabulary size; write, for example, train:4096"));
     return size;
 }
 
@@ -72,12 +72,13 @@ data::Tokenizer train_tokenizer(const PrepareConfig& config, data::RowKind kind,
     data::SourceRow row;
     while (texts.bytes() < max_training_bytes && rows.next(row)) {
         if (row.has_ids)
-            throw ConfigError(cat(row.location, " is an id row, from which --tokenizer ", config.tokenizer,
-                                  " cannot learn; name the tokenizer that made the ids: gpt2:DIR, say"));
+            throw ConfigError(cat(row.location, " is a row of token ids, but --tokenizer ", config.tokenizer,
+                                  " needs rows of text; name the tokenizer that made the ids, for example "
+                                  "gpt2:DIR"));
         texts.add(row, kind);
     }
     if (texts.bytes() < max_training_bytes) rows.check_not_empty();  // called after the last row only
-    progress.print_message(cat("learning ", vocabulary_size, " tokens from ",
+    progress.print_message(cat("training a tokenizer of ", format_count(vocabulary_size, "token"), " on ",
                                format_megabytes(static_cast<double>(texts.bytes())), " of text"));
     return data::Tokenizer::train(texts.texts(), vocabulary_size);
 }
@@ -133,19 +134,20 @@ std::vector<fs::path> list_tokenizer_files(const std::string& option) {
 
 // Throws ConfigError if --output is unset, is a special file such as a pipe, or is a file of the tokenizer.
 void check_output(const PrepareConfig& config) {
-    if (config.output.empty()) throw ConfigError("prepare needs a file to write: --output corpus.h5");
+    if (config.output.empty())
+        throw ConfigError("prepare needs a file to write; set, for example, --output corpus.h5");
     std::error_code ignored;  // the same error occurs and is reported when the file is opened
     const fs::file_status status = fs::status(config.output, ignored);
     const bool is_special_file =
         fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
     if (is_special_file)
-        throw ConfigError(cat("--output ", config.output,
-                              " is there already and is no file of data, but a pipe, a device or a socket; "
-                              "name another file"));
+        throw ConfigError(
+            cat("--output ", config.output,
+                " exists and is a pipe, a device or a socket, not a regular file; name another file"));
     for (const fs::path& file : list_tokenizer_files(config.tokenizer))
         if (fs::is_regular_file(file, ignored) && fs::equivalent(file, config.output, ignored))
-            throw ConfigError(
-                cat("--output ", config.output, " is the tokenizer ", file.string(), "; name another file"));
+            throw ConfigError(cat("--output ", config.output, " would overwrite the tokenizer file ",
+                                  file.string(), "; name another file"));
 }
 
 // Throws ConfigError for the reasons of check_output(), if the output would replace an input, or if an input is
@@ -155,10 +157,11 @@ void check_files(const PrepareConfig& config) {
     for (const std::string& input : config.inputs) {
         std::error_code ignored;  // a missing file is reported when it is opened
         if (fs::equivalent(input, config.output, ignored))
-            throw ConfigError(cat("--output ", config.output, " is the input ", input, "; name another file"));
+            throw ConfigError(
+                cat("--output ", config.output, " would overwrite the input ", input, "; name another file"));
         if (fs::is_fifo(input, ignored) && trains_tokenizer(config))
-            throw ConfigError(cat(input, " is a pipe, which can be read only once, and --tokenizer ",
-                                  config.tokenizer, " reads it twice; write it to a file first"));
+            throw ConfigError(cat(input, " is a pipe, which can be read only once, but --tokenizer ",
+                                  config.tokenizer, " reads inputs twice; write its data to a file first"));
     }
 }
 
@@ -172,9 +175,9 @@ void check_options_apply(const PrepareConfig& config, data::RowKind kind) {
                                                {"rows", config.rows.has_value(), false}}};
     for (const OptionUse& option : options)
         if (option.is_set && !(kind == data::RowKind::question && option.applies_to_questions))
-            throw ConfigError(cat("--", option.name, " means nothing for ",
-                                  kind == data::RowKind::image ? "images" : "SQuAD's questions", ", which ",
-                                  config.inputs.front(), " holds; leave it out"));
+            throw ConfigError(cat("--", option.name, " does not apply to ",
+                                  kind == data::RowKind::image ? "images" : "SQuAD questions", ", which ",
+                                  config.inputs.front(), " contains; remove --", option.name));
 }
 
 std::string describe_source(const PrepareConfig& config) {
@@ -268,9 +271,10 @@ private:
         rows_.check_not_empty();
         if (written_rows_ > 0) return;
         if (empty_rows_ > 0)
-            throw ConfigError(cat("all ", empty_rows_, " rows are empty texts; there is nothing to train on"));
-        throw ConfigError(
-            cat("all ", rows_.skipped(), " bad rows were skipped; the first: ", rows_.first_fault()));
+            throw ConfigError(cat("no row contains text (", format_count(empty_rows_, "empty row"),
+                                  "); there is nothing to train on"));
+        throw ConfigError(cat("no row can be used; --skip-bad skipped ",
+                              format_count(rows_.skipped(), "bad row"), ", the first: ", rows_.first_fault()));
     }
 
     // Throws ConfigError if all rows are of one class. Called only for formats that do not name the classes.
@@ -282,12 +286,12 @@ private:
             return;
         // rows_per_class ends with the highest class that a row has.
         const std::size_t only_class = rows_per_class.size() - 1;
-        throw ConfigError(cat("all rows are of one class, ",
+        throw ConfigError(cat("all rows have the class ",
                               class_names.empty() ? std::to_string(only_class) : class_names[only_class],
-                              "; there is nothing to tell apart: ",
+                              ", but a model needs at least two classes to learn; ",
                               description_.kind == data::RowKind::image
                                   ? "add images of another class"
-                                  : "name another field with --label, or leave --label out"));
+                                  : "name another field with --label, or remove --label"));
     }
 
     SelectedRows& rows_;
@@ -342,9 +346,9 @@ PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
         return prepare_files(config, out);
     } catch (const std::bad_alloc&) {
         throw ResourceError(
-            "the machine has not enough memory left for this input: a row, a file of questions and the texts "
-            "that a tokenizer is learned from must be in memory at once; split long rows, or use a machine "
-            "with more");
+            "this input needs more memory than the machine has left: each row, each file of questions, and the "
+            "texts that train a tokenizer must fit in memory; split long rows, or use a machine with more "
+            "memory");
     }
 }
 

@@ -12,10 +12,10 @@ std::string format_rate(std::uint64_t bytes, double seconds) {
 
 std::string describe_rows(const data::CorpusInfo& info) {
     if (info.kind == data::RowKind::image)
-        return cat(format_with_commas(info.rows), " images of ", info.image.channels, " x ", info.image.height,
+        return cat(format_count(info.rows, "image"), " of ", info.image.channels, " x ", info.image.height,
                    " x ", info.image.width, " pixels");
-    return cat(format_with_commas(info.rows), info.kind == data::RowKind::question ? " questions, " : " rows, ",
-               format_with_commas(info.tokens), " tokens, tokenizer ", info.tokenizer_name, " (vocabulary ",
+    return cat(format_count(info.rows, info.kind == data::RowKind::question ? "question" : "row"), ", ",
+               format_count(info.tokens, "token"), ", tokenizer ", info.tokenizer_name, " (vocabulary ",
                format_with_commas(info.vocabulary_size), ")");
 }
 
@@ -48,18 +48,17 @@ void PrepareProgress::print_summary(const data::CorpusInfo& info, const PrepareR
 
 void PrepareProgress::print_skipped_rows(const PrepareReport& report, const std::string& first_fault) {
     if (report.filtered_rows > 0)
-        print_message(cat(format_with_commas(report.filtered_rows), " rows do not match --where"));
-    if (report.empty_rows > 0) print_message(cat(format_with_commas(report.empty_rows), " empty rows skipped"));
+        print_message(cat("--where excluded ", format_count(report.filtered_rows, "row")));
+    if (report.empty_rows > 0) print_message(cat(format_count(report.empty_rows, "empty row"), " skipped"));
     if (report.unanswerable_questions > 0)
         print_message(
-            cat(format_with_commas(report.unanswerable_questions), " questions without an answer skipped"));
+            cat(format_count(report.unanswerable_questions, "question"), " without an answer skipped"));
     if (report.moved_answers > 0)
-        print_message(
-            cat(format_with_commas(report.moved_answers),
-                " answers were not at their `answer_start`; the nearest place that holds them was taken"));
+        print_message(cat(format_count(report.moved_answers, "answer"),
+                          " moved from `answer_start` to the nearest place with the same text"));
     if (report.skipped_rows > 0)
-        print_message(cat(format_with_commas(report.skipped_rows),
-                          " bad rows skipped (--skip-bad); the first: ", first_fault));
+        print_message(cat(format_count(report.skipped_rows, "bad row"),
+                          " skipped (--skip-bad); the first: ", first_fault));
 }
 
 }  // namespace trireme::tools

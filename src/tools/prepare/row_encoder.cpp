@@ -49,26 +49,28 @@ void QuestionEncoder::encode(const data::SourceQuestion& question, data::CorpusR
         row.question.answer_last = position;
         token_begin += bytes_per_token_[context_tokens_[token]];
     }
-    if (token_begin < question.answer_end) throw BugError("an answer beyond the tokens of its context");
+    if (token_begin < question.answer_end)
+        throw BugError("the answer of a question ends after the tokens of its context");
 }
 
 std::string ClassNumbers::assign_class(const data::SourceRow& row, std::uint32_t& label) {
     const data::SourceRow::Field* field = row.find(field_);
     if (field == nullptr) {
-        const char* explanation = row.fields.empty() ? ": it has no fields at all" : "";
-        return cat("the row has no number, text or truth value '", field_, "' to be its class", explanation);
+        const char* explanation = row.fields.empty() ? "; the row has no fields at all" : "";
+        return cat("the row has no field '", field_, "' with a number, a text, true or false as the class",
+                   explanation);
     }
-    if (field->value.empty()) return cat("its class, '", field_, "', is empty");
+    if (field->value.empty()) return cat("the class in field '", field_, "' is empty");
     return is_class_name(*field) ? accept_name(field->value, label) : accept_number(field->value, label);
 }
 
 std::string ClassNumbers::accept_number(const std::string& value, std::uint32_t& label) {
     if (!names_.empty())
-        return cat("its class, '", field_, "', is the number ", value, ", but those before were texts, as '",
-                   names_.front(), "'");
+        return cat("the class in field '", field_, "' is the number ", value,
+                   ", but earlier rows have texts such as '", names_.front(), "'");
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), label);
     if (error != std::errc() || end != value.data() + value.size() || label >= max_classes)
-        return cat("its class, '", field_, "', is ", value, "; classes are whole numbers from 0 to ",
+        return cat("the class in field '", field_, "' is ", value, "; classes are whole numbers from 0 to ",
                    max_classes - 1, ", or texts");
     has_numbers_ = true;
     return {};
@@ -76,11 +78,12 @@ std::string ClassNumbers::accept_number(const std::string& value, std::uint32_t&
 
 std::string ClassNumbers::accept_name(const std::string& value, std::uint32_t& label) {
     if (has_numbers_)
-        return cat("its class, '", field_, "', is the text '", value, "', but those before were numbers");
+        return cat("the class in field '", field_, "' is the text '", value,
+                   "', but earlier rows have numbers");
     const auto [entry, is_new] = numbers_by_name_.try_emplace(value, static_cast<std::uint32_t>(names_.size()));
     if (is_new && names_.size() == max_classes) {
         numbers_by_name_.erase(entry);
-        return cat("its class, '", value, "', is one more than the ", max_classes, " that are kept");
+        return cat("the class '", value, "' is one too many; a corpus has at most ", max_classes, " classes");
     }
     if (is_new) names_.push_back(value);
     label = entry->second;
@@ -107,7 +110,7 @@ RowFault RowEncoder::encode(const data::SourceRow& row, data::CorpusRow& out) {
             out.label = row.image.label;
             return {};
     }
-    throw BugError("a kind of rows without an encoder");
+    throw BugError("no encoder exists for this kind of rows");
 }
 
 RowFault RowEncoder::encode_text(const data::SourceRow& row, data::CorpusRow& out) const {
@@ -120,9 +123,9 @@ RowFault RowEncoder::encode_text(const data::SourceRow& row, data::CorpusRow& ou
         return id >= tokenizer_->vocabulary_size();
     });
     if (invalid_id != row.token_ids.end())
-        return {.reason = cat("id ", *invalid_id, " is beyond the vocabulary of ",
-                              tokenizer_->vocabulary_size(), " (tokenizer ", tokenizer_->name(), ")"),
-                .remedy = "name the tokenizer that made the ids (--tokenizer gpt2:DIR, say)"};
+        return {.reason = cat("token id ", *invalid_id, " is beyond the vocabulary of ",
+                              tokenizer_->vocabulary_size(), " tokens (tokenizer ", tokenizer_->name(), ")"),
+                .remedy = "name the tokenizer that made the ids (for example --tokenizer gpt2:DIR)"};
     out.tokens = row.token_ids;
     return {};
 }

@@ -12,7 +12,7 @@ constexpr std::size_t max_shown_classes = 20;
 
 std::string format_percentiles(const char* unit, const std::vector<std::uint64_t>& token_counts) {
     const RowLengths percentiles = compute_percentiles(token_counts);
-    return cat("tokens a ", unit, ": min ", format_with_commas(percentiles.shortest), ", p50 ",
+    return cat("tokens per ", unit, ": min ", format_with_commas(percentiles.shortest), ", p50 ",
                format_with_commas(percentiles.p50), ", p90 ", format_with_commas(percentiles.p90), ", p99 ",
                format_with_commas(percentiles.p99), ", max ", format_with_commas(percentiles.longest));
 }

@@ -36,8 +36,8 @@ public:
     RowLengths lengths() const { return compute_percentiles(tokens_); }
     const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows per class number
 
-    // Returns the line "tokens a row: min 55, p50 281, ...". If the rows are questions, two further lines have
-    // the lengths of the questions and of the contexts. Returns no lines for images.
+    // Returns the line "tokens per row: min 55, p50 281, ...". If the rows are questions, two further lines
+    // have the lengths of the questions and of the contexts. Returns no lines for images.
     std::vector<std::string> format_length_lines() const;
 
     // Returns "10: airplane (203), automobile (194), ...": the number of classes, then names and rows of at

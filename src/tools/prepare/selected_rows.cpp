@@ -1,6 +1,7 @@
 #include "tools/prepare/selected_rows.hpp"
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::tools {
 namespace {
@@ -30,7 +31,7 @@ KindWording find_wording(data::RowKind kind) {
         case data::RowKind::image:
             return {.plural = "images", .remedy = "copy the file again"};
     }
-    throw BugError("a kind of rows without a remedy");
+    throw BugError("no remedy is defined for this kind of rows");
 }
 
 }  // namespace
@@ -52,8 +53,8 @@ void SelectedRows::refuse(const data::SourceRow& row, const std::string& fault, 
     const std::string located_fault = cat(row.location, ": ", fault);
     const KindWording wording = find_wording(reader_.kind());
     if (!skips_bad_rows_)
-        throw ConfigError(cat(located_fault, "; ", remedy.empty() ? wording.remedy : remedy, ", or leave bad ",
-                              wording.plural, " out with --skip-bad"));
+        throw ConfigError(cat(located_fault, "; ", remedy.empty() ? wording.remedy : remedy, ", or skip bad ",
+                              wording.plural, " with --skip-bad"));
     if (skipped_++ == 0) first_fault_ = located_fault;
 }
 
@@ -61,11 +62,13 @@ void SelectedRows::check_not_empty() const {
     filter_.check_selection();
     if (filter_.rows_seen() > 0) return;
     if (skipped_ > 0)
-        throw ConfigError(cat("all ", skipped_, " bad rows were skipped; the first: ", first_fault_));
+        throw ConfigError(cat("no row can be used; --skip-bad skipped ", format_count(skipped_, "bad row"),
+                              ", the first: ", first_fault_));
     if (reader_.unanswerable_questions() > 0)
-        throw ConfigError(cat("all ", reader_.unanswerable_questions(),
-                              " questions are said to have no answer; there is nothing to train on"));
-    throw ConfigError("the input is empty: it holds no rows");
+        throw ConfigError(cat("no question has an answer (",
+                              format_count(reader_.unanswerable_questions(), "unanswerable question"),
+                              "); there is nothing to train on"));
+    throw ConfigError("the input has no rows");
 }
 
 }  // namespace trireme::tools

@@ -22,7 +22,7 @@ public:
         : stream_(stream),
           kind_(subject.optimizer.kind),
           length_(std::clamp(count_parameters(subject.model), max_elements, max_length)),
-          memory_("flat kernels",
+          memory_("elementwise kernels",
                   vector_count * (length_ * byte_size(accumulator_type(subject.dtype)) + alignment),
                   stream.memory_space()) {
         for (device::Tensor& vector : vectors_)

@@ -25,7 +25,7 @@ std::string make_title(const ProfileSubject& subject) {
 std::string format_layer_line(const plan::LayerProfile& layer) {
     const auto ms = [](double seconds) { return 1e3 * seconds; };
     const auto mb = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
-    return fmt::format("{:<10}  {:11.2f}  {:11.2f}  {:>13}  {:9.2f}  {:9.1f}  {:13.1f}\n", layer.name,
+    return fmt::format("{:<10}  {:11.2f}  {:11.2f}  {:>15}  {:9.2f}  {:14.1f}  {:13.1f}\n", layer.name,
                        ms(layer.forward), ms(layer.backward),
                        fmt::format("{:.2f}+{:.2f}", ms(layer.backward_input), ms(layer.backward_weight)),
                        ms(layer.update), mb(layer.activation), mb(layer.parameters));
@@ -57,7 +57,7 @@ std::string format_links(const std::vector<layout::LinkLevel>& links) {
 // Returns the headings, one line per measured layer, a line with sums, and one line per link.
 std::string format_table(const plan::Profile& profile) {
     std::string table =
-        "layer        forward ms  backward ms      halves ms  update ms    kept MB  parameters MB\n";
+        "layer        forward ms  backward ms  input+weight ms  update ms  activations MB  parameters MB\n";
     for (std::size_t l = 0; l < profile.layers.size(); ++l) {
         const bool is_measured_layer = profile.layers[l].measured == l;
         if (is_measured_layer) table += format_layer_line(profile.layers[l]);
@@ -107,7 +107,7 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     print(format_table(profile));
     if (!file) return;
     write_profile(to_json(profile), std::move(*file));
-    print(fmt::format("the profile is {}\n", config.output));
+    print(fmt::format("the profile is in {}\n", config.output));
 }
 
 // The stall limit is an hour, because fast ranks wait until the slowest rank has measured its layers.

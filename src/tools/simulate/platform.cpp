@@ -323,8 +323,9 @@ bool has_clocks(const plan::Cluster& cluster) {
 std::string make_host_file(const plan::Cluster& cluster, int ranks) {
     const auto rank_count = static_cast<std::size_t>(ranks);
     if (rank_count > cluster.count_devices()) {
-        throw ConfigError(fmt::format("--ranks {} are more than the {} devices of {} ({}); lower --ranks",
-                                      ranks, cluster.count_devices(), cluster.name, describe_nodes(cluster)));
+        throw ConfigError(fmt::format("--ranks {} needs {}, but {} has {} ({}); lower --ranks", ranks,
+                                      format_count(rank_count, "device"), cluster.name, cluster.count_devices(),
+                                      describe_nodes(cluster)));
     }
     std::string text;
     std::size_t node = 0;

@@ -30,7 +30,7 @@ std::string find_simulator_program() {
     if (fs::exists(program)) return program.string();
     throw ResourceError(
         cat(program.string(),
-            " is not there; build Trireme where SimGrid is installed (Debian: ", "libsimgrid-dev)"));
+            " does not exist; build Trireme where SimGrid is installed (Debian: libsimgrid-dev)"));
 }
 
 // Writes `text` to an unnamed file in memory, and returns a path to the file. This process can read the file,
@@ -40,7 +40,9 @@ std::string write_unnamed_file(const std::string& text) {
     const int file = ::memfd_create("trireme", 0);
     const bool is_written =
         file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    if (!is_written) throw ResourceError(cat("the simulation's files cannot be made: ", std::strerror(errno)));
+    if (!is_written)
+        throw ResourceError(
+            cat("the files of the simulation cannot be written to memory: ", std::strerror(errno)));
     return cat("/proc/self/fd/", file);
 }
 
@@ -50,13 +52,13 @@ std::string find_launcher(const std::string& search_path) {
     const auto script = find_command(search_path, "smpirun");
     if (!script)
         throw ResourceError(
-            "smpirun, which runs simulations, is not on the path; install SimGrid (Debian: libsimgrid-dev)");
+            "smpirun, which runs simulations, is not on PATH; install SimGrid (Debian: libsimgrid-dev)");
     const std::string text = read_regular_file(script->string());
     constexpr std::string_view program_name = "/smpimain";
     const std::size_t end = text.find(program_name);
     const std::size_t begin = end == std::string::npos ? end : text.find_last_of(" \"\n", end);
     if (begin == std::string::npos)
-        throw ResourceError(cat(script->string(), " starts no smpimain; install SimGrid 3.32 or newer"));
+        throw ResourceError(cat(script->string(), " does not start smpimain; install SimGrid 3.32 or newer"));
     return text.substr(begin + 1, end + program_name.size() - begin - 1);
 }
 

@@ -22,11 +22,11 @@ printf '#!/bin/sh\necho "No devices were found"\nexit 6\n' > "$work/nvidia-smi"
 chmod +x "$work/nvidia-smi"
 export PATH=$work:$PATH
 for stage in test measure peer; do
-    expect 2 "there is no GPU here: .*; start $stage on a machine that has one" \
+    expect 2 "this machine has no GPU: .*; run stage $stage on a machine with a GPU" \
         "$home/perf/gpu/check.sh" "$stage" "$work/results"
 done
 [[ ! -e $work/results ]] || fail "there are results although nothing was measured"
-expect 2 "'tset' is no stage; say perf/gpu/check.sh test, measure or peer" "$home/perf/gpu/check.sh" tset
+expect 2 "'tset' is not a stage; the stages are test, measure and peer" "$home/perf/gpu/check.sh" tset
 
 if command -v shellcheck > /dev/null; then
     shellcheck "$home"/perf/gpu/*.sh "$home"/validation/gpu/check/*.sh
@@ -57,13 +57,13 @@ cat > "$work/peer.json" << 'END'
     "tokens_per_s": 900000.0}}}
 END
 python3 "$home/perf/gpu/table.py" "$work" > "$work/said"
-cmp "$work/said" "$work/table.md" || fail "the table is not what was printed"
+cmp "$work/said" "$work/table.md" || fail "table.md differs from the printed table"
 has() { grep -qF "$1" "$work/table.md" || fail "the table has no '$1': $(cat "$work/table.md")"; }
-has "| gpt2 | Trireme, 32 x 1,024 | 480,000 | 1.20 x (must 1 x: yes, goal 1.15 x: yes) | 50.0 % |"
+has "| gpt2 | Trireme, 32 x 1,024 | 480,000 | 1.20 x (required 1 x: yes, goal 1.15 x: yes) | 50.0 % |"
 has "| 50.0 % | 50.0 % (goal 50 %: yes) |"
 has "| gpt2 | PyTorch, compiled, 32 x 1,024 | 300,000 | 0.75 x | - | 31.2 % |"
 has "| gpt2 | PyTorch, compiled, bf16 between blocks, 32 x 1,024 | 400,000 | 1.00 x | - | 41.7 % | 20.0 / - |"
 has "| llama-1b | Trireme | the GPU has no 20 MB more |"
-has "| forward | 480 | 60.0 % (goal 55 %: yes) | 400 | 1.20 x (must 0.8 x: yes) |"
+has "| forward | 480 | 60.0 % (goal 55 %: yes) | 400 | 1.20 x (required 0.8 x: yes) |"
 has "| gpt2 | bias's gradient | 100.0 us | 110.0 us | 120.0 us |"
-has "| backward | 200 | 25.0 % (goal 45 %: **no**) | 400 | 0.50 x (must 0.8 x: **no**) |"
+has "| backward | 200 | 25.0 % (goal 45 %: **no**) | 400 | 0.50 x (required 0.8 x: **no**) |"

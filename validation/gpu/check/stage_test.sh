@@ -71,8 +71,8 @@ status=0
 "$work/perf/gpu/check.sh" measure > "$work/said" 2>&1 || status=$?
 results=$work/perf/results/gpu-h999
 [[ $status == 1 ]] || fail "a stage with a part that failed ended with $status: $(cat "$work/said")"
-lost="ended with 3: trireme: the GPU was lost at the end"
-for line in "rates: done" "attention: failed: ended with 3: the GPU fell off" "train gpt2-tiny: done" \
+lost="exit code 3: trireme: the GPU was lost at the end"
+for line in "rates: done" "attention: failed: exit code 3: the GPU fell off" "train gpt2-tiny: done" \
     "train llama-tiny: failed: $lost"; do
     grep -qF "$line" "$work/said" || fail "the output lacks '$line': $(cat "$work/said")"
 done
@@ -90,7 +90,7 @@ for row in "| gpt2-tiny | Trireme, 2 x 1,024 |" "| llama-tiny | Trireme ($lost),
 done
 
 "$work/perf/gpu/check.sh" measure "$work/again" > "$work/said" 2>&1 || true
-for line in "rates: known already" "attention: failed" "train gpt2-tiny: known already"; do
+for line in "rates: already done" "attention: failed" "train gpt2-tiny: already done"; do
     grep -qF "$line" "$work/said" || fail "the output lacks '$line' the second time: $(cat "$work/said")"
 done
 

@@ -56,7 +56,8 @@ TEST(Blocks, RejectCountsBeyondTheGridLimit) {
         count_blocks(max_blocks + 1, 1);
         FAIL();
     } catch (const BugError& error) {
-        EXPECT_EQ(std::string(error.what()), "a kernel was asked for 2147483648 blocks of 1 threads");
+        EXPECT_EQ(std::string(error.what()),
+                  "a kernel needs 2147483648 blocks, but a grid has at most 2147483647");
     }
 }
 

@@ -47,16 +47,16 @@ TEST_F(Device, IsTheCpuWithoutAGpu) {
 }
 
 TEST_F(Device, IsRejectedIfCudaIsRequestedWithoutAGpu) {
-    expect_refusal(command("--device cuda"), {"--device cuda: rank 0 has no GPU to compute on: ",
-                                              "use --device cpu, or have the job give each"});
-    expect_refusal(command("--device cuda"), {"--device cuda: rank 0 has no GPU"}, 2);
+    expect_refusal(command("--device cuda"), {"--device cuda needs a suitable GPU on every rank",
+                                              "but rank 0 has none: ", "use --device cpu, or give each"});
+    expect_refusal(command("--device cuda"), {"--device cuda needs a suitable GPU"}, 2);
 }
 
 TEST_F(Device, IsNamedInTheOutputIfRanksShareIt) {
     const Outcome outcome = train_on_gpu("--data 2", 2);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find(
-                  "messages  by the machine's memory: ranks 0 and 1 share emulated GPU 0000:01:00.0 of "),
+                  "messages  staged through host memory: ranks 0 and 1 share emulated GPU 0000:01:00.0 of "),
               std::string::npos)
         << outcome.out;
 }
@@ -87,7 +87,7 @@ TEST_F(Device, IsProfiledIfItIsAGpu) {
 TEST_F(Device, RejectsArtificialSlownessIfItIsAGpu) {
     const Outcome outcome = train_on_gpu("--slow rank=0,factor=2 --device cuda");
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_NE(outcome.err.find("--slow slows processors and simulated devices, not GPUs"), std::string::npos)
+    EXPECT_NE(outcome.err.find("--slow works on CPUs and simulated devices, not on GPUs"), std::string::npos)
         << outcome.err;
 }
 

@@ -44,14 +44,12 @@ protected:
     }
 
     static constexpr const char* waits_for_gpu =
-        "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has not done all "
-        "that "
-        "it was given; waited 4 s for ";
+        "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has unfinished "
+        "work; waited 4 s for ";
     // With several ranks, the first rank that times out reports all of them; the others may have waited less.
     static constexpr const char* has_hung_gpu =
-        "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has not done all "
-        "that it was "
-        "given(; waited 4 s for .*)?\n";
+        "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has unfinished "
+        "work(; waited 4 s for .*)?\n";
     static constexpr const char* waits_for_rank =
         "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs)(; waited 4 s for rank .*)?\n";
 };

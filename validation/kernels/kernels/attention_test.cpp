@@ -212,7 +212,7 @@ TEST(Attention, RejectsMismatchedShapes) {
 
     EXPECT_NO_THROW(good.forward.check());
     EXPECT_NO_THROW(good.back.check());
-    EXPECT_EQ(refusal(three_groups), "attention: 4 heads cannot share 3 groups evenly");
+    EXPECT_EQ(refusal(three_groups), "attention: 4 heads cannot be divided evenly into 3 groups");
     EXPECT_EQ(refusal(narrow_key), "attention: key is f64 11 x 5, not f64 11 x 6");
     EXPECT_EQ(refusal(wide_log_sum), "attention: log_sum is f64 11 x 5, not f64 11 x 4");
     EXPECT_EQ(refusal(odd_heads), "attention_backward: 12 columns of query cannot be cut into 5 heads");
@@ -228,7 +228,7 @@ TEST(Attention, RejectsOverlappingOrOutOfRangeSegments) {
     EXPECT_EQ(refusal(passes.forward), "attention: a segment of 4 rows from row 8 does not fit into 11 rows");
     passes.back.shape.segments = overlapping;
     EXPECT_EQ(refusal(passes.back),
-              "attention_backward: the segment from row 5 begins before the last one ends at row 6");
+              "attention_backward: the segment from row 5 begins before the previous segment ends at row 6");
 }
 
 TEST(Attention, CountsFlopsOfUnmaskedPairsOnly) {

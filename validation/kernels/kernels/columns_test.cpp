@@ -118,7 +118,7 @@ TEST(Columns, RejectOutOfRangeOrDuplicateIndices) {
     EXPECT_EQ(find_index_refusal(ScatterColumns{t.random(2, 2), t.i32_vector({-1, 0}), table}),
               "scatter_columns: columns[0] is -1, not within 0 .. 2");
     EXPECT_EQ(find_index_refusal(ScatterColumns{t.random(2, 3), t.i32_vector({2, 1, 2}), table}),
-              "scatter_columns: columns[2] is 2, which an earlier one is too");
+              "scatter_columns: columns[2] is 2, as is an earlier element");
 }
 
 TEST(Columns, RejectMismatchedShapes) {
@@ -134,7 +134,7 @@ TEST(Columns, RejectMismatchedShapes) {
     EXPECT_EQ(refusal(ScatterColumns{t.random(4, 2), pair, t.unwritten(3, 5)}),
               "scatter_columns: output is f32 3 x 5, not f32 4 x 5");
     EXPECT_EQ(refusal(ScatterColumns{t.random(4, 0), t.i32_vector({}), t.unwritten(4, 5), UnindexedFill::mean}),
-              "scatter_columns: there is no mean of nothing for the other 5");
+              "scatter_columns: none of 5 rows or columns is indexed, so they cannot be filled with the mean");
 }
 
 TEST(Columns, CountBytesReadAndWritten) {

@@ -236,9 +236,9 @@ TEST(CrossEntropy, RejectsMismatchedShapes) {
     EXPECT_EQ(refusal(op), "cross_entropy: choices is i64 1 x 2, not i32 1 x 2");
     op.choices = {};
     op.smoothing = 1;
-    EXPECT_EQ(refusal(op), "cross_entropy: a smoothing of 1 is not in [0, 1)");
+    EXPECT_EQ(refusal(op), "cross_entropy: a label smoothing of 1 is not in [0, 1)");
     op.smoothing = -0.5;
-    EXPECT_EQ(refusal(op), "cross_entropy: a smoothing of -0.5 is not in [0, 1)");
+    EXPECT_EQ(refusal(op), "cross_entropy: a label smoothing of -0.5 is not in [0, 1)");
 }
 
 TEST(CrossEntropy, CountsLogitBytesTwiceOnlyIfGradientsAreWritten) {

@@ -84,8 +84,8 @@ TEST(Fill, RejectsIntegersAndTooWideSlices) {
     const Fill integers{t.indices(device::DType::i32, 3, 9), 1};
     const FillNormal wide{.output = t.unwritten(3, 5), .key = key, .global_columns = 4};
 
-    EXPECT_EQ(refusal(integers), "fill: is defined for f32 and f64, not for i32");
-    EXPECT_EQ(refusal(wide), "fill_normal: a slice of 5 columns cannot come from a tensor of 4");
+    EXPECT_EQ(refusal(integers), "fill: is defined for f32, f64 and bf16, not for i32");
+    EXPECT_EQ(refusal(wide), "fill_normal: a slice of 5 columns cannot come from a tensor of 4 columns");
 }
 
 TEST(Fill, CountsTheBytesOfItsOutput) {

@@ -192,7 +192,7 @@ TEST(Linear, RejectsMismatchedActivations) {
     back.activation_input = t.random(3, 4);
     back.accumulate = true;
     EXPECT_EQ(refusal(back),
-              "linear_backward_input: a gradient that goes through an activation is not added to another one");
+              "linear_backward_input: a gradient that passes an activation cannot be accumulated");
 }
 
 TEST(Linear, RejectsMismatchedShapes) {
@@ -219,7 +219,7 @@ TEST(Linear, RejectsIntegerInput) {
     Operands t;
     const Linear op{t.indices(device::DType::i32, 4, 9), t.random(4, 5), {}, t.unwritten(1, 5)};
 
-    EXPECT_EQ(refusal(op), "linear: is defined for f32 and f64, not for i32");
+    EXPECT_EQ(refusal(op), "linear: is defined for f32, f64 and bf16, not for i32");
 }
 
 TEST(Linear, RejectsOverlappingRows) {

@@ -157,13 +157,13 @@ TEST(LogitStatistics, RejectMismatchedShapes) {
     EXPECT_EQ(refusal(LogitStatistics{t.random(2, 5), pair, t.unwritten_of(device::DType::f64, 2, 4)}),
               "logit_statistics: statistics is f64 2 x 4, not f64 2 x 5");
     EXPECT_EQ(refusal(LogitStatistics{t.random(2, 0), pair, t.unwritten_of(device::DType::f64, 2, 5)}),
-              "logit_statistics: there is no part of a vocabulary: logits have no columns");
+              "logit_statistics: logits has no columns, but every rank has part of the vocabulary");
 
     LogitGradients op{t.random(2, 5), pair, t.unwritten_of(device::DType::f64, 1, 2), 6, 10, 1};
     EXPECT_EQ(refusal(op), "logit_gradients: 5 columns from column 6 on do not fit into a vocabulary of 10");
     op.first_column = 5;
     op.smoothing = 1;
-    EXPECT_EQ(refusal(op), "logit_gradients: a smoothing of 1 is not in [0, 1)");
+    EXPECT_EQ(refusal(op), "logit_gradients: a label smoothing of 1 is not in [0, 1)");
     op.smoothing = 0;
     op.log_sums = t.unwritten(1, 2);
     EXPECT_EQ(refusal(op), "logit_gradients: log_sums is f32 1 x 2, not f64 1 x 2");
@@ -174,20 +174,18 @@ TEST(MergeLogitStatistics, RejectsMismatchedShapes) {
     const device::Tensor numbers = t.zeros(1, 2);
     MergeLogitStatistics op{t.zeros(3, logit_field::count), targets_of(t, {1, 2}), numbers, numbers, {}, 10};
 
-    EXPECT_EQ(refusal(op),
-              "merge_logit_statistics: parts of 3 rows are not those of ranks that have 2 rows each");
+    EXPECT_EQ(refusal(op), "merge_logit_statistics: parts has 3 rows, but needs 2 of each rank");
     op.rank_statistics = t.zeros(0, logit_field::count);
-    EXPECT_EQ(refusal(op),
-              "merge_logit_statistics: parts of 0 rows are not those of ranks that have 2 rows each");
+    EXPECT_EQ(refusal(op), "merge_logit_statistics: parts has 0 rows, but needs 2 of each rank");
     op.rank_statistics = t.zeros(4, logit_field::count);
     op.choices = numbers;
     EXPECT_EQ(refusal(op), "merge_logit_statistics: choices is f64 1 x 2, not i32 1 x 2");
     op.choices = {};
     op.columns = 0;
-    EXPECT_EQ(refusal(op), "merge_logit_statistics: there is no vocabulary: it has no columns");
+    EXPECT_EQ(refusal(op), "merge_logit_statistics: columns is 0, but a vocabulary has at least one token");
     op.columns = 10;
     op.smoothing = -0.5;
-    EXPECT_EQ(refusal(op), "merge_logit_statistics: a smoothing of -0.5 is not in [0, 1)");
+    EXPECT_EQ(refusal(op), "merge_logit_statistics: a label smoothing of -0.5 is not in [0, 1)");
     op.smoothing = 0.5;
     EXPECT_EQ(refusal(op), "nothing is wrong");
 }

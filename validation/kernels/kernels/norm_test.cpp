@@ -73,7 +73,7 @@ TEST(LayerNorm, RejectsAFusedSumThatIsNotItsInput) {
     LayerNorm op{t.random(3, 4),    t.random(1, 4),    t.random(1, 4),
                  t.unwritten(3, 4), t.unwritten(1, 3), t.unwritten(1, 3)};
     op.fused_sum = {.input = t.random(3, 4), .output = t.unwritten(3, 4)};
-    EXPECT_EQ(refusal(op), "layer_norm: the sum that is made first is not the input");
+    EXPECT_EQ(refusal(op), "layer_norm: the output of the fused sum is not the input of the norm");
 }
 
 TEST(LayerNorm, AddsEpsilonToTheVariance) {

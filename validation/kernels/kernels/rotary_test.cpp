@@ -87,11 +87,11 @@ TEST(Rotary, RejectsMismatchedShapesAndInvalidFrequencies) {
     EXPECT_EQ(refusal(Rotary{values, t.indices(device::DType::i32, 2, 9), fast}),
               "rotary: positions is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(Rotary{values, positions, {}}),
-              "rotary: there are no frequencies, one for each pair of channels of a head");
+              "rotary: frequencies is empty; it needs one value per pair of channels of a head");
     EXPECT_EQ(refusal(Rotary{values, positions, four}),
-              "rotary: 12 columns of values cannot be cut into heads of 8, twice the 4 frequencies");
+              "rotary: 12 columns of values cannot be cut into heads of 8 channels, two per frequency");
     EXPECT_EQ(refusal(Rotary{values, positions, fast}),
-              "rotary: frequencies[1] is 1.5, not within 0 .. 1 radians a position");
+              "rotary: frequencies[1] is 1.5, not within 0 .. 1 radians per position");
 }
 
 TEST(Rotary, CountsBytesOfItsValuesTwice) {

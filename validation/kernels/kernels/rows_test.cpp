@@ -168,7 +168,7 @@ TEST(Rows, RejectOutOfRangeOrDuplicateIndices) {
     EXPECT_EQ(find_index_refusal(ScatterRows{t.random(2, 2), t.i32_vector({-1, 0}), table}),
               "scatter_rows: rows[0] is -1, not within 0 .. 2");
     EXPECT_EQ(find_index_refusal(ScatterRows{t.random(3, 2), t.i32_vector({2, 1, 2}), table}),
-              "scatter_rows: rows[2] is 2, which an earlier one is too");
+              "scatter_rows: rows[2] is 2, as is an earlier element");
 }
 
 TEST(Rows, RejectMismatchedShapes) {
@@ -184,11 +184,11 @@ TEST(Rows, RejectMismatchedShapes) {
     EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(device::DType::f64, 4, 2)}),
               "scatter_rows: output is f64 4 x 2, not f32 4 x 2");
     EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), t.i32_vector({}), t.unwritten(4, 2), UnindexedFill::mean}),
-              "scatter_rows: there is no mean of nothing for the other 4");
+              "scatter_rows: none of 4 rows or columns is indexed, so they cannot be filled with the mean");
     EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(device::DType::f64, 3, 2)}),
               "copy: output is f64 3 x 2, not f64 2 x 3");
-    EXPECT_EQ(refusal(Copy{pair, t.unwritten(1, 2)}), "copy: is defined for f32 and f64, not for i32");
-    EXPECT_EQ(refusal(Copy{t.random(1, 2), pair}), "copy: is defined for f32 and f64, not for i32");
+    EXPECT_EQ(refusal(Copy{pair, t.unwritten(1, 2)}), "copy: is defined for f32, f64 and bf16, not for i32");
+    EXPECT_EQ(refusal(Copy{t.random(1, 2), pair}), "copy: is defined for f32, f64 and bf16, not for i32");
 }
 
 TEST(Rows, CountBytesReadAndWritten) {

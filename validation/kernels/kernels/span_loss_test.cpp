@@ -307,7 +307,7 @@ TEST(Spans, RejectMismatchedShapes) {
     EXPECT_EQ(refusal(SpanLoss{t.random(5, 3), segments, pairs, losses}),
               "span_loss: logits is f32 5 x 3, not f32 5 x 2");
     EXPECT_EQ(refusal(SpanLoss{logits, crossing, pairs, losses}),
-              "span_loss: the segment from row 2 begins before the last one ends at row 3");
+              "span_loss: the segment from row 2 begins before the previous segment ends at row 3");
     EXPECT_EQ(refusal(SpanLoss{logits, segments, make_pairs(t, {0, 1}), losses}),
               "span_loss: answers is i32 1 x 2, not i32 2 x 2");
     EXPECT_EQ(refusal(SpanLoss{logits, segments, pairs, t.unwritten(1, 2)}),

@@ -149,8 +149,8 @@ TEST(Groups, RejectDuplicateOrUnknownRanksAndAMissingOwnRank) {
         return "nothing";
     };
     const auto sentence = [&](const std::string& ranks) {
-        return cat("rank ", job.rank, " of ", job.size, " cannot make the some group of ranks ", ranks,
-                   ": they must differ, exist, and include it");
+        return cat("rank ", job.rank, " of ", job.size, " cannot create the some group of ranks ", ranks,
+                   "; these ranks must exist, differ, and include rank ", job.rank);
     };
 
     EXPECT_EQ(refusal({0, 1, 0}), sentence("0 1 0"));

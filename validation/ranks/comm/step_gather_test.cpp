@@ -46,9 +46,9 @@ TEST_F(StepGatherTest, KeepsRoundsSeparateIfARankIsAhead) {
 
 TEST_F(StepGatherTest, RejectsWrongCountsAndUnpostedRounds) {
     EXPECT_EQ(validation::catch_message<BugError>([&] { tally_.post(std::array{1.0}); }),
-              "a tally of 2 numbers was given 1");
+              "a gather needs 2 numbers per rank, but was given 1");
     EXPECT_EQ(validation::catch_message<BugError>([&] { tally_.take(); }),
-              "a round of a tally was taken before it was posted");
+              "the result of a gather was taken before the gather was posted");
 }
 
 }  // namespace

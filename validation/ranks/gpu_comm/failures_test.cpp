@@ -49,13 +49,13 @@ TEST_F(NcclFailures, NameTheRankThatDoesNotOpenAChannel) {
     if (rank_ == 0) {
         expect_start(
             found,
-            "waited 0.5 s for rank 1 to open NCCL's channel from rank 0 to rank 1 of the data group; a "
+            "waited 0.5 s for rank 1 to open the NCCL channel from rank 0 to rank 1 of the data group; a "
             "rank is dead or stuck");
     }
     if (rank_ == 1) {
         expect_start(
             found,
-            "waited 0.5 s for rank 0 to open NCCL's channel from rank 0 to rank 1 of the data group; a "
+            "waited 0.5 s for rank 0 to open the NCCL channel from rank 0 to rank 1 of the data group; a "
             "rank is dead or stuck");
     }
     if (rank_ > 1) {
@@ -70,10 +70,9 @@ TEST_F(NcclFailures, NameBothRanksAndTheErrorOfNccl) {
 
     if (rank_ == 0) {
         const std::string found = error([&] { own->wait(std::array{own->start_send(values.tensor(), 1)}); });
-        expect_start(
-            found,
-            "at rank 0, NCCL's channel from rank 0 to rank 1 of the data group failed, whose other end is "
-            "rank 1: its work: unhandled system error (a failure on purpose)");
+        expect_start(found,
+                     "the NCCL channel from rank 0 to rank 1 of the data group failed at rank 0: "
+                     "an asynchronous operation: unhandled system error (a failure on purpose)");
     }
     if (rank_ == 1) {
         own->set_stall_seconds(0.5);
@@ -98,7 +97,7 @@ TEST_F(NcclFailures, AbortTheMessagesOfAllGroups) {
 
         EXPECT_NE(failed, "nothing");
         EXPECT_EQ(error([&] { other->is_done(pending); }),
-                  "the other group's messages were given up: the job is about to end");
+                  "the messages of the other group were aborted, because the job is about to end");
     } else {
         if (rank_ == 1) {  // requests both receives and never makes progress
             failing->start_receive(values.tensor(), 0);
@@ -123,8 +122,8 @@ TEST_F(NcclFailures, NameARankThatHasExited) {
         const std::string found = error([&] { own->wait(std::array{own->start_send(values.tensor(), 1)}); });
         expect_start(
             found,
-            "at rank 0, NCCL's channel from rank 0 to rank 1 of the data group failed, whose other end is "
-            "rank 1: its work: remote process exited or there was a network error (rank 1 has gone)");
+            "the NCCL channel from rank 0 to rank 1 of the data group failed at rank 0: "
+            "an asynchronous operation: remote process exited or there was a network error (rank 1 has gone)");
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank_ <= 1) gpu_.progress_engine.abort_all();
@@ -133,7 +132,7 @@ TEST_F(NcclFailures, NameARankThatHasExited) {
 TEST_F(NcclFailures, AreBugErrorsForPairsWithoutAChannel) {
     auto own = gpu_.nccl("data", {{0, 1}}, gpu_.wait_policy());
     OnGpu<float> values(10, 1);
-    const std::string expected = "the data group has no channel of NCCL's from rank 1 to rank 0";
+    const std::string expected = "the data group has no NCCL channel from rank 1 to rank 0";
 
     try {
         if (rank_ == 1) own->start_send(values.tensor(), 0);
@@ -165,7 +164,7 @@ TEST(NcclSearch, NamesAVersionThatIsTooOld) {
     const comm::NcclSearch search = comm::find_nccl(StandIn::path());
 
     EXPECT_EQ(search.library, nullptr);
-    EXPECT_EQ(search.complaint, "NCCL 2.16.2 is older than 2.18, which is needed; load a newer one's module");
+    EXPECT_EQ(search.complaint, "NCCL 2.16.2 is too old; load the module of NCCL 2.18 or later");
 }
 
 TEST(NcclSearch, ReportsAMissingLibrary) {
@@ -189,15 +188,15 @@ TEST(NcclSearch, ReportsDifferentVersionsAndSharedGpusOnAllRanks) {
     const comm::TransportChoice of_one_gpu = choose_transport(control, "here", device::selected_gpu(), search);
 
     EXPECT_FALSE(way.uses_nccl);
-    EXPECT_EQ(way.description.find("by the machine's memory: versions of NCCL differ: 2.21.5 on rank 1, "
-                                   "99.99.99 on rank"),
+    EXPECT_EQ(way.description.find("staged through host memory: the ranks have different versions of NCCL: "
+                                   "2.21.5 on rank 1, 99.99.99 on rank"),
               0U)
         << way.description;
     const std::string all = control.size() == 2   ? "0 and 1"
                             : control.size() == 3 ? "0, 1 and 2"
                                                   : "0, 1, 2 and 3";
     EXPECT_EQ(of_one_gpu.description,
-              cat("by the machine's memory: ranks ", all, " share emulated GPU 0000:01:00.0 of here"));
+              cat("staged through host memory: ranks ", all, " share emulated GPU 0000:01:00.0 of here"));
 }
 
 }  // namespace

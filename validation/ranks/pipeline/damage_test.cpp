@@ -51,7 +51,7 @@ protected:
 
     // The start of the message of `rank` when the message of `send` arrives for `receive`.
     static std::string sentence(int rank, const std::string& receive, const std::string& send) {
-        return cat("rank ", rank, " posted ", receive, " and got what ", send, " sent: ");
+        return cat("rank ", rank, " posted ", receive, " but received the message of ", send, ": ");
     }
 
 private:

@@ -89,11 +89,12 @@ TEST_F(MigrationPolicy, RevertsAMigrationThatDoesNotShortenSteps) {
     ASSERT_TRUE(revert);
     EXPECT_TRUE(setup_->current.plan.migrations.empty());
     EXPECT_EQ(revert->reason,
-              "the migration is undone: the same work took 4 s per step before it and 4 s with it");
+              "the migration is undone: the same work took 4 s per step without it and 4 s with it");
 
     take_steps(4, 0.5);
     EXPECT_FALSE(decide());
-    EXPECT_EQ(deciding_->take_refusal(), "the migration that was undone after step 15 would not be faster now");
+    EXPECT_EQ(deciding_->take_refusal(),
+              "a migration was undone after step 15, and no rank's slowness has changed since then");
     take_steps(4, 0.5);
     EXPECT_FALSE(decide());
     EXPECT_EQ(deciding_->take_refusal(), "");  // reported once

@@ -82,13 +82,12 @@ TEST_F(TransitionBetweenPlans, IsRejectedIfItDoesNotFitTheRun) {
     layout::Layout too_few = two_stages(4);
     too_few.stages[0].replicas.pop_back();
 
-    EXPECT_EQ(
-        refusal({.step = 3, .layout = too_few}),
-        "--decisions d.jsonl, step 3: rank 3 of 4 is nowhere in its layout; use every rank, call these idle, "
-        "or start 3 ranks");
+    EXPECT_EQ(refusal({.step = 3, .layout = too_few}),
+              "--decisions d.jsonl, step 3: the new layout does not name rank 3 of 4; add every rank to a "
+              "replica or to \"idle\", or start only 3 ranks");
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .microbatches = 9}),
-              "--decisions d.jsonl, step 3: --batch 8 is smaller than 9 micro-batches; each needs at least one "
-              "sample");
+              "--decisions d.jsonl, step 3: --batch 8 is smaller than 9 micro-batches; raise it, because each "
+              "micro-batch needs a sample");
     EXPECT_EQ(
         refusal({.step = 3, .layout = two_stages(4), .schedule = "1f2b"}).find("--decisions d.jsonl, step 3: "),
         0U);
@@ -99,13 +98,15 @@ TEST_F(TransitionBetweenPlans, IsRejectedIfThePlansDifferFromTheRecordedOnes) {
     const std::string own = compute_hash(setup.current.plan);
     const std::string next = compute_hash(plan_for({.step = 3, .layout = two_stages(4)}).plan);
     const std::string advice =
-        " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\"";
+        " in the recorded run; use the options of that run, or remove \"from\" and \"to\"";
 
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4), .from = own, .to = next}));
-    EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .from = next}),
-              cat("--decisions d.jsonl, step 3: the plan before it is ", own, ", and was ", next, advice));
-    EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .to = own}),
-              cat("--decisions d.jsonl, step 3: the plan after it is ", next, ", and was ", own, advice));
+    EXPECT_EQ(
+        refusal({.step = 3, .layout = two_stages(4), .from = next}),
+        cat("--decisions d.jsonl, step 3: the plan before the change is ", own, ", but was ", next, advice));
+    EXPECT_EQ(
+        refusal({.step = 3, .layout = two_stages(4), .to = own}),
+        cat("--decisions d.jsonl, step 3: the plan after the change is ", next, ", but was ", own, advice));
 }
 
 TEST_F(TransitionBetweenPlans, IsRejectedIfStagesMayHaveUnequalNumbersOfUpdates) {
@@ -117,8 +118,8 @@ TEST_F(TransitionBetweenPlans, IsRejectedIfStagesMayHaveUnequalNumbersOfUpdates)
     config_.run.on_nan = config::OnNan::skip;
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4)}),
-              "--decisions d.jsonl, step 3: schedule pipedream may skip updates of single stages with "
-              "--on-nan skip, and such a state cannot be moved; use --on-nan stop");
+              "--decisions d.jsonl, step 3: with --on-nan skip, schedule pipedream may skip updates of "
+              "single stages, so the state cannot be moved to another plan; use --on-nan stop");
 }
 
 // The peak counts the old parts of the state that have not moved yet and the new parts that exist already.
@@ -156,7 +157,7 @@ TEST_F(TransitionBetweenPlans, IsRejectedIfMomentsCannotMoveLater) {
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .schedule = "pipedream-2bw"}),
               "--decisions d.jsonl, step 3: schedule pipedream-2bw keeps micro-batches in flight across "
-              "steps, so moments cannot follow during a step; use --move stop");
+              "steps, so --move overlap cannot move the optimizer state during a step; use --move stop");
 }
 
 TEST_F(TransitionBetweenPlans, KeepsItsMovesWithinTheMemoryLimit) {
@@ -204,7 +205,8 @@ TEST_F(TransitionBetweenPlans, IsRejectedAfterTheLastStep) {
     EXPECT_EQ(
         catch_message<ConfigError>([&] { choose_first_plan(setup, nodes_, 0); }),
         cat("--decisions ", config_.policy.decisions,
-            ", step 10: the run has 10 steps, and none after this one; remove the line, or train longer"));
+            " changes the plan after step 10, but the run ends after step 10; remove this decision, or train "
+            "longer"));
 }
 
 // A run that resumes after step 3 has applied the first decision; the second one starts from its plan.

@@ -93,8 +93,9 @@ TEST(Help, ShowsOnlyTheRequestedGroup) {
                     .starts_with("train has no group of options 'layuot' (its groups are data, task, model"));
     EXPECT_TRUE(complaint("help train layuot").ends_with("); did you mean layout?"));
     EXPECT_EQ(complaint("help help layout"), "help has no group of options 'layout' (it has no options)");
-    EXPECT_EQ(complaint("help train layout model"),
-              "help takes a command and a group of options, but 'model' follows; see trireme help help");
+    EXPECT_EQ(
+        complaint("help train layout model"),
+        "help takes one command and one group of options, but 'model' follows them; see trireme help help");
 }
 
 TEST(Help, ShowsSimulationOptionsOnlyForCommandsThatUseThem) {
@@ -162,7 +163,7 @@ TEST(Version, NamesTheCompilerAndTheLibraries) {
     const std::string text = shown("--version");
 
     for (const std::string part :
-         {"trireme ", "compiler ", "MPI        openmpi\n", "HDF5       1.", "matrices "}) {
+         {"trireme ", "compiler ", "MPI        openmpi\n", "HDF5       1.", "matmuls "}) {
         EXPECT_TRUE(has(text, part)) << text;
     }
 }
@@ -198,10 +199,10 @@ TEST(Prepare, ReadsTheFormatTheLabelAndTheSpecialTokens) {
 TEST(Prepare, RejectsMissingAndContradictoryArguments) {
     EXPECT_EQ(complaint("prepare --output c.h5"),
               "no input is given; name files (JSONL, text, ids, SQuAD, CIFAR-10 or MNIST, gzipped or not), or "
-              "--synthetic csn");
+              "set --synthetic csn");
     EXPECT_EQ(complaint("prepare a.jsonl"), "no output is given; name one with --output FILE.h5");
     EXPECT_EQ(complaint("prepare a.jsonl --synthetic csn --output c.h5"),
-              "--synthetic csn takes no input, but 'a.jsonl' is given; omit one of them");
+              "--synthetic csn takes no input, but 'a.jsonl' is given; drop one of them");
     EXPECT_EQ(complaint("prepare a.txt --rows lines --output c.h5"),
               "--rows expects one of line, paragraph, file, not 'lines'; did you mean line?");
     EXPECT_EQ(complaint("prepare --synthetic csm --output c.h5"),

@@ -57,9 +57,10 @@ TEST(ConfigFile, MayRepeatAListOptionThatTheCommandLineReplaces) {
     EXPECT_EQ(ranks(""), (std::vector{1, 2}));
     EXPECT_EQ(ranks(" --slow rank=3,factor=2 --slow rank=4,factor=2"), (std::vector{3, 4}));
     EXPECT_EQ(ranks(" --slow off"), std::vector<int>{});
-    EXPECT_EQ(file_complaint("slow = rank=1,factor=2\nslow = rank=1\n"),
-              "line 2: slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not "
-              "'rank=1'");
+    EXPECT_EQ(
+        file_complaint("slow = rank=1,factor=2\nslow = rank=1\n"),
+        "line 2: slow expects settings such as rank=3,factor=4,steps=100:200, with ; between settings, not "
+        "'rank=1'");
 }
 
 TEST(ConfigFile, LetsTheCommandLineTurnASwitchOff) {
@@ -71,14 +72,15 @@ TEST(ConfigFile, LetsTheCommandLineTurnASwitchOff) {
 TEST(ConfigFile, ReportsTheLineOfAnErrorAndTheNearestName) {
     EXPECT_EQ(file_complaint("steps = 5\nbatchs = 16\n"), "line 2: unknown option batchs; did you mean batch?");
     EXPECT_EQ(file_complaint("[runs]\n"), "line 1: unknown section [runs]; did you mean run?");
-    EXPECT_EQ(file_complaint("[run\n"), "line 1: unknown section [run; did you mean run?");
+    EXPECT_EQ(file_complaint("[run\n"), "line 1: the section '[run' has no closing ']'");
     EXPECT_EQ(file_complaint("\n[model]\nbatch = 16\n"), "line 3: batch belongs to [run], not to [model]");
-    EXPECT_EQ(file_complaint("batch 16\n"), "line 1: 'batch 16' is no setting; write name = value");
+    EXPECT_EQ(file_complaint("batch 16\n"), "line 1: 'batch 16' has no '='; write name = value");
     EXPECT_EQ(file_complaint("batch = 8\n[run]\nbatch = 16\n"),
               "line 3: batch is already given in line 1; keep one");
     EXPECT_EQ(file_complaint("batch = many\n"),
               "line 1: batch expects a whole number of at least 1, not 'many'");
-    EXPECT_EQ(file_complaint("config = other.ini\n"), "line 1: unknown option config");
+    EXPECT_EQ(file_complaint("config = other.ini\n"),
+              "line 1: unknown option config; trireme train --dump-config lists all sections and options");
 }
 
 TEST(ConfigFile, MustBeReadable) {

@@ -38,7 +38,7 @@ TEST(ConvertOptions, ReadByteCountsInDecimalAndBinaryUnits) {
     for (const char* wrong : {"0", "5TB", "GB", "-1", "1.5GB", "99999999999GB", "5 GB5"})
         EXPECT_NE(complaint(std::string("convert in out --shard-size=") + wrong), "") << wrong;
     EXPECT_EQ(complaint("convert in out --shard-size 5TB"),
-              "--shard-size expects a number of bytes, such as 80GiB, 5GB, 500MB or 20000, not '5TB'");
+              "--shard-size expects a positive number of bytes, such as 80GiB, 5GB, 500MB or 20000, not '5TB'");
 }
 
 }  // namespace

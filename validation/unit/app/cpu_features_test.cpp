@@ -26,7 +26,7 @@ TEST(CpuFeatures, AreNamedWithTheHostAndARemedyIfMissing) {
 
     EXPECT_EQ(catch_message<ResourceError>([&] { check_features(build, "avx avx2", "node17"); }),
               "node17 lacks avx512f, avx512vl, which this build of Trireme uses (-march=znver4); build with "
-              "-DTRIREME_CPU_ARCH=x86-64-v3, or with the name of the oldest processor that is to run it");
+              "-DTRIREME_CPU_ARCH=x86-64-v3, or with the name of the oldest processor that will run Trireme");
     EXPECT_NO_THROW(check_features(build, "avx512vl avx512f avx2", "node17"));
     EXPECT_NO_THROW(check_features(build, "", "node17"));
 }

@@ -45,7 +45,7 @@ TEST(Failure, AdvisesWhatToDoIfMemoryRunsOut) {
     const std::exception_ptr none_left = std::make_exception_ptr(std::bad_alloc());
 
     EXPECT_EQ(describe_failure(none_left).message,
-              "the machine has no memory left; end other programs, or use a machine with more");
+              "the machine has no memory left; end other programs, or use a machine with more memory");
     EXPECT_EQ(describe_failure(none_left, "use a smaller --batch").message,
               "the machine has no memory left; use a smaller --batch");
 }

@@ -69,7 +69,8 @@ TEST(PlanOptions, ReadCostsForAllStagesOrForEach) {
 }
 
 TEST(PlanOptions, RejectMalformedCosts) {
-    const std::string costs = "--cost expects costs such as F=1,I=1,W=1,send=0, with ; between stages, not ";
+    const std::string costs =
+        "--cost expects costs such as F=1,I=1,W=1,send=0,reduce=0,step=0, with ; between stages, not ";
 
     EXPECT_EQ(plan_complaint("--cost fast"), costs + "'fast'");
     EXPECT_EQ(plan_complaint("--cost F=1,B=2"), costs + "'F=1,B=2'");

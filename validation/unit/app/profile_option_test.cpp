@@ -46,9 +46,9 @@ TEST(ProfileOption, RejectsMissingFilesAndMalformedRanks) {
     EXPECT_EQ(profile_complaint("3="), files + "'3='");
     EXPECT_EQ(profile_complaint("3-1=a.json"),
               "--profile expects ranks from the lower to the higher, such as 0-3=fast.json, not '3-1=a.json'");
-    EXPECT_NE(profile_complaint("1-=a.json").find("--profile ranks expects a whole number"), std::string::npos)
+    EXPECT_NE(profile_complaint("1-=a.json").find("--profile rank expects a whole number"), std::string::npos)
         << profile_complaint("1-=a.json");
-    EXPECT_NE(profile_complaint("0-99999999999=a.json").find("--profile ranks expects"), std::string::npos);
+    EXPECT_NE(profile_complaint("0-99999999999=a.json").find("--profile rank expects"), std::string::npos);
 }
 
 }  // namespace

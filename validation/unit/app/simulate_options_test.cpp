@@ -51,7 +51,8 @@ TEST(SimulateOptions, PassOnTheOptionsOfTraining) {
 
 TEST(SimulateOptions, AreCheckedBeforeAnythingStarts) {
     EXPECT_EQ(complaint("simulate --ranks 2 --corpus a.h5 --steps 5"),
-              "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");
+              "no cluster is given; name its description with --cluster FILE.json (perf/clusters has "
+              "examples)");
     EXPECT_EQ(complaint("simulate --cluster c.json --corpus a.h5 --steps 5"),
               "nothing says how many ranks there are; give --ranks N");
     EXPECT_EQ(complaint("simulate --cluster c.json --ranks 2 --steps 5"),

@@ -94,7 +94,7 @@ TEST(SlowOption, IsPrintedAsItIsRead) {
 
 TEST(SlowOption, RejectsMissingRepeatedAndUnknownSettings) {
     const std::string form =
-        "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not ";
+        "--slow expects settings such as rank=3,factor=4,steps=100:200, with ; between settings, not ";
 
     EXPECT_EQ(slow_complaint("rank=3"), form + "'rank=3'");
     EXPECT_EQ(slow_complaint("factor=3"), form + "'factor=3'");
@@ -127,13 +127,13 @@ TEST(SlowOption, RejectsUnknownWords) {
     EXPECT_EQ(slow_complaint("rank=0,factor=2,on=product"),
               "--slow on expects one of all, products, not 'product'; did you mean products?");
     EXPECT_EQ(slow_complaint("rank=turn,factor=2,evry=3"),
-              "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not "
+              "--slow expects settings such as rank=3,factor=4,steps=100:200, with ; between settings, not "
               "'rank=turn,factor=2,evry=3'; did you mean every?");
 }
 
 TEST(SlowOption, RejectsInvalidFactorRanges) {
     EXPECT_EQ(slow_complaint("rank=0,factor=2:4"),
-              "--slow factor expects a single number, because only rank=random draws from a range, not '2:4'");
+              "--slow factor expects a single number (only rank=random takes a range), not '2:4'");
     EXPECT_EQ(slow_complaint("rank=random,factor=4:2"),
               "--slow factor expects a highest factor that is not below the lowest, such as 2:4, not '4:2'");
     EXPECT_EQ(slow_complaint("rank=random,factor=2:3:4"),
@@ -144,21 +144,20 @@ TEST(SlowOption, RejectsInvalidFactorRanges) {
 TEST(SlowOption, RejectsInvalidPeriods) {
     EXPECT_EQ(slow_complaint("rank=turn,factor=2,every=0"),
               "--slow every expects a whole number of at least 1, not '0'");
-    EXPECT_EQ(
-        slow_complaint("rank=3,factor=2,every=5"),
-        "--slow every=5 says when another rank has its turn, and rank=3 is always the same; leave it out, "
-        "or use rank=turn or rank=random");
+    EXPECT_EQ(slow_complaint("rank=3,factor=2,every=5"),
+              "--slow every=5 has no effect with rank=3, which is always the same rank; drop every=5, or use "
+              "rank=turn or rank=random");
 }
 
 TEST(SlowOption, RejectsATraceWithOtherSettings) {
     const std::string alone =
-        "--slow expects trace=FILE alone, because the file says which ranks are slow and when, not ";
+        "--slow expects trace=FILE alone (the file says which ranks are slow and when), not ";
 
     EXPECT_EQ(slow_complaint("trace=a.csv,factor=2"), alone + "'trace=a.csv,factor=2'");
     EXPECT_EQ(slow_complaint("on=products,trace=a.csv"), alone + "'on=products,trace=a.csv'");
-    EXPECT_EQ(slow_complaint("trace="), "--slow trace expects a file, not ''");
+    EXPECT_EQ(slow_complaint("trace="), "--slow trace expects the name of a file, not ''");
     EXPECT_EQ(slow_complaint("trce=a.csv"),
-              "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not "
+              "--slow expects settings such as rank=3,factor=4,steps=100:200, with ; between settings, not "
               "'trce=a.csv'; did you mean trace?");
 }
 
@@ -172,8 +171,8 @@ TEST(SlowOption, RejectsInvalidSteps) {
     EXPECT_EQ(slow_complaint("rank=0,factor=2,steps=5:3"),
               "--slow steps expects a last step that is not before the first, such as 100:200, not '5:3'");
     EXPECT_EQ(slow_complaint("rank=0,factor=2,steps=1:2:3"),
-              "--slow steps expects the first and the last step, such as 100:200, or 100: from there on, not "
-              "'1:2:3'");
+              "--slow steps expects the first and the last step, such as 100:200, or 100: for all steps from "
+              "100, not '1:2:3'");
 }
 
 }  // namespace

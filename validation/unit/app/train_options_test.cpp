@@ -173,7 +173,8 @@ TEST(TrainOptions, SuggestTheNearestNameForAnUnknownOption) {
     EXPECT_EQ(train_complaint("--batchs=16"), "unknown option --batchs; did you mean --batch?");
     EXPECT_EQ(train_complaint("-batch 16"), "unknown option -batch; did you mean --batch?");
     EXPECT_EQ(train_complaint("--dryrun"), "unknown option --dryrun; did you mean --dry-run?");
-    EXPECT_EQ(train_complaint("--xyzzy 1"), "unknown option --xyzzy; trireme train --help lists all");
+    EXPECT_EQ(train_complaint("--xyzzy 1"),
+              "unknown option --xyzzy; trireme help train --all lists all options");
 }
 
 TEST(TrainOptions, RejectAbbreviatedNames) {
@@ -185,9 +186,9 @@ TEST(TrainOptions, RejectAnOptionGivenTwice) {
 }
 
 TEST(TrainOptions, RejectMissingAndStrayValues) {
-    EXPECT_EQ(train_complaint("--batch"), "--batch needs a value; see trireme train --help");
-    EXPECT_EQ(train_complaint("--batch --quiet"), "--batch needs a value; see trireme train --help");
-    EXPECT_EQ(train_complaint("--batch="), "--batch needs a value; see trireme train --help");
+    EXPECT_EQ(train_complaint("--batch"), "--batch needs a value; see trireme help train --all");
+    EXPECT_EQ(train_complaint("--batch --quiet"), "--batch needs a value; see trireme help train --all");
+    EXPECT_EQ(train_complaint("--batch="), "--batch needs a value; see trireme help train --all");
     EXPECT_EQ(train_complaint("8"),
               "train takes options only, but '8' belongs to none; see trireme train --help");
     EXPECT_EQ(train_complaint("--quiet 8"),
@@ -217,8 +218,7 @@ TEST(TrainOptions, RejectInvalidRealNumbers) {
     EXPECT_EQ(train_complaint("--clip nan"), "--clip expects a number of at least 0, not 'nan'");
     EXPECT_EQ(train_complaint("--clip inf"), "--clip expects a number of at least 0, not 'inf'");
     EXPECT_EQ(train_complaint("--lr 1e-3x"), "--lr expects a number above 0, not '1e-3x'");
-    EXPECT_EQ(train_complaint("--mask-share 0"),
-              "--mask-share expects a number between 0 and 1, without these, not '0'");
+    EXPECT_EQ(train_complaint("--mask-share 0"), "--mask-share expects a number above 0 and below 1, not '0'");
     EXPECT_EQ(train_complaint("--label-smoothing 1"),
               "--label-smoothing expects a number from 0 up to, but not including, 1, not '1'");
 }
@@ -240,14 +240,14 @@ TEST(TrainOptions, NeedACorpus) {
 TEST(TrainOptions, NeedExactlyOneDuration) {
     EXPECT_EQ(complaint("train --corpus a.h5"), "nothing says how long to train; give --steps N or --epochs E");
     EXPECT_EQ(train_complaint("--epochs 2"),
-              "--steps 5 and --epochs 2 both say how long to train; keep one (0 takes the other back)");
+              "--steps 5 and --epochs 2 both say how long to train; drop one, or set it to 0");
     EXPECT_EQ(complaint("train --corpus a.h5 --epochs 0.5"), "");
     EXPECT_EQ(complaint("train --corpus a.h5 --epochs 1 --steps 0"), "");
 }
 
 TEST(TrainOptions, CannotBeQuietAndVerbose) {
     EXPECT_EQ(train_complaint("--quiet --verbose"),
-              "--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
+              "--quiet and --verbose contradict each other; drop one, or switch it off (--quiet=off)");
 }
 
 TEST(TrainOptions, SetTheMethodThatMovesState) {

@@ -108,9 +108,8 @@ TEST(Hdf5Array, RejectsIntegerAndChunkedDatasets) {
             [&] { open_array(open_read_only(path).get(), path, "/parameters/x", "stop"); });
     };
 
-    EXPECT_TRUE(
-        says(refusal(H5T_STD_I32LE, false), "/parameters/x of " + path + " holds neither floating-point"));
-    EXPECT_TRUE(says(refusal(H5T_IEEE_F32LE, true), "is not in one piece of the file; stop"));
+    EXPECT_TRUE(says(refusal(H5T_STD_I32LE, false), "/parameters/x of " + path + " has an element type other"));
+    EXPECT_TRUE(says(refusal(H5T_IEEE_F32LE, true), "is not stored contiguously; stop"));
 }
 
 TEST(Hdf5Array, NamesTheMissingDatasetInItsError) {

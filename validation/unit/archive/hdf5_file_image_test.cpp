@@ -63,11 +63,11 @@ TEST(VirtualSources, AreRejectedIfLengthCountOrChecksumDiffers) {
     damaged[bytes.find("part-0-") - 1] ^= 4;  // a bit of the number of names, which precedes the first name
 
     EXPECT_EQ(renamed(bytes, "part-2-", "part-3-"), bytes);
-    EXPECT_TRUE(says(catch_message<BugError>([&] { renamed(bytes, "part-0-", "part-10-"); }), "unlike length"));
+    EXPECT_TRUE(says(catch_message<BugError>([&] { renamed(bytes, "part-0-", "part-10-"); }), "same length"));
     EXPECT_TRUE(says(catch_message<BugError>([&] { renamed(bytes + "part-0-", "part-0-", "part-1-"); }),
-                     "of 13 names 12 are of virtual datasets"));
+                     "only 12 of the 13 occurrences of \"part-0-\" in an HDF5 file"));
     EXPECT_TRUE(says(catch_message<BugError>([&] { renamed(damaged, "part-0-", "part-1-"); }),
-                     "does not fit its checksum"));
+                     "does not match its checksum"));
 }
 
 // The file has two rows of three numbers. The copies change a text and a number of it.

@@ -85,7 +85,7 @@ TEST(PartialFolder, RejectsAFolderThatIsNotEmpty) {
 
     EXPECT_TRUE(
         says(catch_message<ConfigError>([&] { PartialFolder(scratch.file("made"), ExistingFolder::refuse); }),
-             "made already holds old; empty it or name another folder"));
+             "made already holds old; empty that folder or name another folder"));
 }
 
 TEST(PartialFolder, DoesNotReplaceAFolderCreatedMeanwhile) {

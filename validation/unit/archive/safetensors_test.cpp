@@ -134,10 +134,11 @@ TEST(Safetensors, RejectsWrongHeaderAndFileLengths) {
     EXPECT_TRUE(
         says(refusal_of(with_length(1000, small)), "header has 1000 bytes, but the file has 62 in all"));
     EXPECT_TRUE(says(refusal_of(with_length(~std::uint64_t{0}, small)), "18446744073709551615 bytes"));
-    EXPECT_TRUE(says(refusal_of(with_length(0, small)), "is no JSON object"));
-    EXPECT_TRUE(says(refusal_of(with_length(53, small + "........")), "is no JSON"));
-    EXPECT_TRUE(says(refusal_of(with_length(54, small + ".......")), "the bytes [0, 8) of 7; it is cut short"));
-    EXPECT_TRUE(says(refusal_of(with_length(54, small + ".........")), "end at byte 8 of the 9"));
+    EXPECT_TRUE(says(refusal_of(with_length(0, small)), "is not a JSON object"));
+    EXPECT_TRUE(says(refusal_of(with_length(53, small + "........")), "is not valid JSON"));
+    EXPECT_TRUE(says(refusal_of(with_length(54, small + ".......")),
+                     "the bytes [0, 8), but 7 bytes follow the header; the file is cut short"));
+    EXPECT_TRUE(says(refusal_of(with_length(54, small + ".........")), "end at byte 8, but 9 bytes follow"));
 }
 
 TEST(Safetensors, RejectsHeadersOverTheFormatLimit) {
@@ -146,7 +147,7 @@ TEST(Safetensors, RejectsHeadersOverTheFormatLimit) {
     const std::string message = catch_message<ConfigError>(
         [&] { parse_safetensors_header_bytes(first, std::uint64_t{1} << 40, "a.safetensors"); });
 
-    EXPECT_TRUE(says(message, "134217728 bytes; the format allows 100000000"));
+    EXPECT_TRUE(says(message, "134217728 bytes, but the format allows 100000000"));
 }
 
 TEST(Safetensors, RejectsOverlappingGappedAndMalformedOffsets) {
@@ -156,12 +157,12 @@ TEST(Safetensors, RejectsOverlappingGappedAndMalformedOffsets) {
     };
 
     EXPECT_EQ(refusal(two("[0,4]", "[4,8]"), 8), "(no error)");
-    EXPECT_TRUE(says(refusal(two("[0,4]", "[2,6]"), 8), "before ends at 4: they overlap"));
-    EXPECT_TRUE(says(refusal(two("[0,4]", "[0,4]"), 4), "they overlap"));
-    EXPECT_TRUE(says(refusal(two("[0,4]", "[5,9]"), 9), "there is a hole"));
-    EXPECT_TRUE(says(refusal(two("[1,5]", "[5,9]"), 9), "there is a hole"));
-    EXPECT_TRUE(says(refusal(two("[0,4]", "[8,4]"), 8), "the bytes [8, 4) of 8"));
-    EXPECT_TRUE(says(refusal(two("[0,4]", "[4,8]"), 9), "end at byte 8 of the 9"));
+    EXPECT_TRUE(says(refusal(two("[0,4]", "[2,6]"), 8), "the previous tensor ends at byte 4: the two overlap"));
+    EXPECT_TRUE(says(refusal(two("[0,4]", "[0,4]"), 4), "the two overlap"));
+    EXPECT_TRUE(says(refusal(two("[0,4]", "[5,9]"), 9), "there is a gap"));
+    EXPECT_TRUE(says(refusal(two("[1,5]", "[5,9]"), 9), "there is a gap"));
+    EXPECT_TRUE(says(refusal(two("[0,4]", "[8,4]"), 8), "the bytes [8, 4), but 8 bytes"));
+    EXPECT_TRUE(says(refusal(two("[0,4]", "[4,8]"), 9), "end at byte 8, but 9 bytes follow"));
     EXPECT_TRUE(says(refusal(two("[0,4]", "[4]"), 8), "1 data_offsets, not two"));
     EXPECT_TRUE(says(refusal(two("[0,4]", "[4,8,8]"), 8), "more than two data_offsets"));
 }
@@ -171,38 +172,38 @@ TEST(Safetensors, RejectsShapesThatDisagreeWithTheDataSize) {
         return cat(R"({"x":{"dtype":"F32","shape":)", shape, R"(,"data_offsets":[0,8]}})");
     };
 
-    EXPECT_TRUE(says(refusal(shaped("[3]"), 8), "F32 of shape (3) is 12 bytes"));
-    EXPECT_TRUE(says(refusal(shaped("[4294967296,4294967296]"), 8), "more than can be counted"));
-    EXPECT_TRUE(says(refusal(shaped("[2,9223372036854775809]"), 8), "more than can be counted"));
-    EXPECT_TRUE(says(refusal(shaped("[-2]"), 8), "says -2 where 'x'"));
-    EXPECT_TRUE(says(refusal(shaped("[2.0]"), 8), "says 2.0 where 'x'"));
-    EXPECT_TRUE(says(refusal(shaped("[99999999999999999999]"), 8), "says 99999999999999999999 where 'x'"));
+    EXPECT_TRUE(says(refusal(shaped("[3]"), 8), "F32 of shape (3) needs 12 bytes"));
+    EXPECT_TRUE(says(refusal(shaped("[4294967296,4294967296]"), 8), "more bytes than 64 bits can count"));
+    EXPECT_TRUE(says(refusal(shaped("[2,9223372036854775809]"), 8), "more bytes than 64 bits can count"));
+    EXPECT_TRUE(says(refusal(shaped("[-2]"), 8), "gives -2 for 'x'"));
+    EXPECT_TRUE(says(refusal(shaped("[2.0]"), 8), "gives 2.0 for 'x'"));
+    EXPECT_TRUE(says(refusal(shaped("[99999999999999999999]"), 8), "gives 99999999999999999999 for 'x'"));
 }
 
 TEST(Safetensors, RejectsMalformedHeaders) {
     const std::string twice = small.substr(0, small.size() - 1) + "," + small.substr(1);
 
     EXPECT_TRUE(says(refusal(twice, 8), "gives the name 'x' twice"));
-    EXPECT_TRUE(says(refusal("[]", 0), "is no JSON object"));
-    EXPECT_TRUE(says(refusal(" {}", 0), "is no JSON object"));
-    EXPECT_TRUE(says(refusal(std::string("{}\0x", 4), 0), "is no JSON object"));
-    EXPECT_TRUE(says(refusal("{}x", 0), "is no JSON from its byte 3"));
-    EXPECT_TRUE(says(refusal(R"({"x":1})", 0), "says 1 where 'x'"));
-    EXPECT_TRUE(says(refusal(R"({"x":{}})", 0), "says no dtype of 'x'"));
-    EXPECT_TRUE(says(refusal(R"({"x":{"dtype":"F32","dtype":"F32"}})", 0), "says 'dtype' twice of 'x'"));
-    EXPECT_TRUE(says(refusal(R"({"x":{"type":"F32"}})", 0), "says 'type' of 'x'"));
+    EXPECT_TRUE(says(refusal("[]", 0), "is not a JSON object"));
+    EXPECT_TRUE(says(refusal(" {}", 0), "is not a JSON object"));
+    EXPECT_TRUE(says(refusal(std::string("{}\0x", 4), 0), "is not a JSON object"));
+    EXPECT_TRUE(says(refusal("{}x", 0), "is not valid JSON from byte 3 on"));
+    EXPECT_TRUE(says(refusal(R"({"x":1})", 0), "gives 1 for 'x'"));
+    EXPECT_TRUE(says(refusal(R"({"x":{}})", 0), "gives no dtype for 'x'"));
+    EXPECT_TRUE(says(refusal(R"({"x":{"dtype":"F32","dtype":"F32"}})", 0), "gives 'dtype' twice for 'x'"));
+    EXPECT_TRUE(says(refusal(R"({"x":{"type":"F32"}})", 0), "gives 'type' for 'x'"));
     EXPECT_TRUE(says(refusal(R"({"x":{"dtype":"F8_E4M3"}})", 0),
-                     "stores 'x' as 'F8_E4M3', a type that Trireme does not read; save it as BF16"));
-    EXPECT_TRUE(says(refusal(R"({"x":{"dtype":["F32"]}})", 0), "says a list where 'x'"));
-    EXPECT_TRUE(says(refusal(R"({"__metadata__":{"format":1}})", 0), "says 1 where '__metadata__'"));
-    EXPECT_TRUE(says(refusal("{\"\xff\":{}}", 0), "is no JSON"));
+                     "stores 'x' as 'F8_E4M3', a type that Trireme does not read; save the tensor as BF16"));
+    EXPECT_TRUE(says(refusal(R"({"x":{"dtype":["F32"]}})", 0), "gives a list for 'x'"));
+    EXPECT_TRUE(says(refusal(R"({"__metadata__":{"format":1}})", 0), "gives 1 for '__metadata__'"));
+    EXPECT_TRUE(says(refusal("{\"\xff\":{}}", 0), "is not valid JSON"));
 }
 
 TEST(Safetensors, RejectsDeepNestingAtTheThirdLevel) {
     std::string bomb = R"({"x":{"shape":)";
     bomb.append(1'000'000, '[');
 
-    EXPECT_TRUE(says(refusal(bomb, 0), "says a list where 'x'"));
+    EXPECT_TRUE(says(refusal(bomb, 0), "gives a list for 'x'"));
 }
 
 TEST(Safetensors, ShortensLongNamesInErrors) {

@@ -35,7 +35,8 @@ TEST(JsonText, IsParsedUpToTheDepthLimit) {
 
 TEST(JsonText, IsRejectedBeyondTheDepthLimit) {
     const std::string expected =
-        "my.json is nested deeper than 64 levels, as no input of Trireme is; check that it is the right file";
+        "my.json is nested deeper than 64 levels, the limit for inputs of Trireme; check that it is the right "
+        "file";
 
     EXPECT_EQ(refusal(lists(max_json_depth + 1)), expected);
     EXPECT_EQ(refusal(objects(max_json_depth + 1)), expected);
@@ -45,8 +46,9 @@ TEST(JsonText, IsRejectedBeyondTheDepthLimit) {
 
 TEST(JsonText, SaysWhyItCannotBeParsed) {
     EXPECT_EQ(refusal("[1, }"),
-              "my.json is not complete JSON: it breaks off at byte 5 of 5; correct it there, or copy it again");
-    EXPECT_EQ(refusal("[1e999]"), "my.json is not JSON that can be read: a number in it is too large");
+              "my.json is not valid JSON: it has an error at byte 5 of 5; correct it, or copy it again");
+    EXPECT_EQ(refusal("[1e999]"),
+              "my.json contains a number that is too large for a double; correct the number");
 }
 
 TEST(JsonText, YieldsNoValueIfTryParseFails) {

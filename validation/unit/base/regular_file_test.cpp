@@ -50,7 +50,7 @@ TEST(RegularFile, RejectsAFifo) {
 
     EXPECT_EQ(refusal_of_file(fifo),
               "--layout " + fifo +
-                  " is not a regular file (it is a FIFO); write what it carries to a file, and "
+                  " is not a regular file (it is a FIFO); write its contents to a file, and "
                   "name that file");
 }
 
@@ -58,7 +58,7 @@ TEST(RegularFile, RejectsAPipeNamedByItsDescriptor) {
     int ends[2] = {};
     ASSERT_EQ(::pipe(ends), 0);
 
-    EXPECT_NE(refusal_of_file(cat("/dev/fd/", ends[0])).find("(it is a FIFO); write what it carries to a file"),
+    EXPECT_NE(refusal_of_file(cat("/dev/fd/", ends[0])).find("(it is a FIFO); write its contents to a file"),
               std::string::npos);
 
     ::close(ends[0]);
@@ -97,7 +97,7 @@ TEST(RegularFile, RejectsFilesOverTheSizeLimit) {
 
     EXPECT_EQ(read_regular_file(path, "", 5), "12345");
     EXPECT_EQ(catch_message<ConfigError>([&] { read_regular_file(path, "", 4); }),
-              path + " has 5 bytes; no file of its kind has more than 4: check that it is the right file");
+              path + " has 5 bytes, but no file of its kind has more than 4; check that it is the right file");
 }
 
 // Limits the memory of this process to 4 GiB, reads the file, and ends the process.
@@ -117,7 +117,7 @@ TEST(RegularFileDeathTest, ReportsAResourceErrorIfItDoesNotFitIntoMemory) {
     fs::resize_file(path, std::uintmax_t{1} << 40);  // a sparse file takes no space on the disk
 
     EXPECT_EXIT(read_with_little_memory(path), testing::ExitedWithCode(3),
-                "--decisions .*large does not fit into the memory of this machine \\(1099511627776 bytes\\)");
+                "--decisions .*large has 1099511627776 bytes and does not fit into the memory of this machine");
 }
 
 }  // namespace

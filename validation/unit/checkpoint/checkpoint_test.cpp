@@ -188,7 +188,7 @@ TEST_F(Checkpoint, NamesATruncatedPart) {
     write(3);
     fs::resize_file(part(), fs::file_size(part()) / 2);
 
-    EXPECT_TRUE(says(refusal(), part().string() + " cannot be opened: it is cut short or damaged"));
+    EXPECT_TRUE(says(refusal(), part().string() + " is cut short, damaged or not an HDF5 file"));
     EXPECT_TRUE(says(refusal(), "copy the checkpoint again, or use another one"));
 }
 
@@ -207,7 +207,7 @@ TEST_F(Checkpoint, RejectsAPartOfADifferentSave) {
         if (entry.path().filename().string().starts_with("part-"))
             fs::copy_file(entry.path(), own, fs::copy_options::overwrite_existing);
 
-    EXPECT_TRUE(says(refusal(), own.string() + " is of another save than its name and state.json say"));
+    EXPECT_TRUE(says(refusal(), own.string() + " is from another save than its name and state.json say"));
 }
 
 TEST_F(Checkpoint, NamesAMissingPart) {
@@ -215,7 +215,7 @@ TEST_F(Checkpoint, NamesAMissingPart) {
     const fs::path own = part();
     fs::remove(own);
 
-    EXPECT_TRUE(says(refusal(), "step-3 lacks " + own.filename().string() + ", one of its 1 parts"));
+    EXPECT_TRUE(says(refusal(), "step-3 lacks " + own.filename().string() + ", which its state.json lists"));
 }
 
 TEST_F(Checkpoint, RejectsADamagedStateFile) {
@@ -229,22 +229,24 @@ TEST_F(Checkpoint, RejectsADamagedStateFile) {
     };
 
     EXPECT_TRUE(
-        says(refusal_of("\"step\":3", "\"step\":4"), "is of another save than its name and state.json"));
-    EXPECT_TRUE(says(refusal_of("[0,0,5,0,4]", "[0,0,4,0,4]"), "state.json has 16 of the 20 elements of"));
+        says(refusal_of("\"step\":3", "\"step\":4"), "is from another save than its name and state.json"));
+    EXPECT_TRUE(says(refusal_of("[0,0,5,0,4]", "[0,0,4,0,4]"), "state.json lists parts with 16 elements of"));
     EXPECT_TRUE(
-        says(refusal_of("[0,0,5,0,4]", "[0,0,9,0,4]"), "state.json puts what no tensor has into part 0"));
-    EXPECT_TRUE(says(refusal_of("\"rows\":5", "\"rows\":6"), "state.json contradicts itself about"));
+        says(refusal_of("[0,0,5,0,4]", "[0,0,9,0,4]"), "state.json lists a box of part 0 that no tensor"));
+    EXPECT_TRUE(says(refusal_of("\"rows\":5", "\"rows\":6"), "state.json describes "));
     EXPECT_TRUE(says(refusal_of("\"schema_version\":2", "\"schema_version\":3"), "by a newer Trireme"));
     for (const std::string step : {"-3", "3.5", "4e25", "true"})
-        EXPECT_TRUE(says(refusal_of("\"step\":3", "\"step\":" + step), "where a whole number must be")) << step;
-    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is not complete JSON"));
+        EXPECT_TRUE(
+            says(refusal_of("\"step\":3", "\"step\":" + step), "where a non-negative integer is required"))
+            << step;
+    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is not valid JSON"));
 }
 
 TEST_F(Checkpoint, RejectsAChangedTokenizer) {
     write(3, "{}");
     folder_.write("checkpoints/step-3/tokenizer.json", "{ }");
 
-    EXPECT_TRUE(says(refusal(), "tokenizer.json is not the one that the checkpoint was written with"));
+    EXPECT_TRUE(says(refusal(), "tokenizer.json does not belong to this checkpoint"));
 }
 
 TEST_F(Checkpoint, RejectsAChangedConfig) {
@@ -254,7 +256,7 @@ TEST_F(Checkpoint, RejectsAChangedConfig) {
     ASSERT_NE(at, std::string::npos);
     folder_.write("checkpoints/step-3/config.json", config.replace(at, 11, "\"n_head\": 4"));
 
-    EXPECT_TRUE(says(refusal(), "config.json is not the one that the checkpoint was written with"));
+    EXPECT_TRUE(says(refusal(), "config.json does not belong to this checkpoint"));
 }
 
 TEST_F(Checkpoint, RejectsTensorsThatItsConfigDoesNotHave) {
@@ -263,7 +265,7 @@ TEST_F(Checkpoint, RejectsTensorsThatItsConfigDoesNotHave) {
     validation::write_values(folder_.file("checkpoints"), config_, WholeState(specs, 0), 3);
 
     EXPECT_TRUE(says(refusal(),
-                     "holds 1 tensors that its config.json has no place for: "
+                     "holds 1 tensor that the model of its config.json does not have: "
                      "transformer.h.1.ln_1.weight; copy the checkpoint again"));
 }
 
@@ -278,7 +280,7 @@ TEST_F(Checkpoint, NamesMissingTensorsOfItsConfig) {
 TEST_F(Checkpoint, FindsADamagedOrMissingModelFileWhenVerified) {
     write(3);
     folder_.write("checkpoints/step-3/model.h5", "junk");
-    EXPECT_TRUE(says(refusal(), "model.h5 cannot be opened: it is cut short or damaged"));
+    EXPECT_TRUE(says(refusal(), "model.h5 is cut short, damaged or not an HDF5 file"));
 
     fs::remove(folder_.file("checkpoints/step-3/model.h5"));
     EXPECT_TRUE(says(refusal(), "model.h5 cannot be read: No such file"));

@@ -131,7 +131,7 @@ TEST_F(HuggingFaceModel, IsRejectedIfWeightsAreIntegers) {
     file.replace(file.find("F32"), 3, "I32");
     folder_.write("model.safetensors", file);
 
-    EXPECT_TRUE(says(refusal(), "is of type I32; weights are read from F64, F32, F16 and BF16"));
+    EXPECT_TRUE(says(refusal(), "has the type I32, but weights must be F64, F32, F16 or BF16"));
 }
 
 TEST_F(HuggingFaceModel, NamesAMissingShard) {
@@ -151,7 +151,7 @@ TEST_F(HuggingFaceModel, IsRejectedIfItsIndexNamesFilesOutsideItsFolder) {
     for (const char* outside : {"../two.safetensors", "/etc/passwd", "..", "", "a/b.safetensors"}) {
         write_shards(outside);
 
-        EXPECT_TRUE(says(refusal(), "which is not the name of a file in its folder")) << outside;
+        EXPECT_TRUE(says(refusal(), "which is not the name of a file in the index's folder")) << outside;
     }
 }
 
@@ -160,12 +160,13 @@ TEST_F(HuggingFaceModel, NamesAnInvalidIndex) {
     for (const char* text : {"[]", "{\"weight_map\": 1}"}) {
         folder_.write("model.safetensors.index.json", text);
 
-        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is no index of safetensors files")) << text;
+        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is not an index of safetensors files"))
+            << text;
     }
     for (const char* text : {"", "{\"weight_map\": {\"a\": "}) {
         folder_.write("model.safetensors.index.json", text);
 
-        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is not complete JSON")) << text;
+        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is not valid JSON")) << text;
     }
 }
 
@@ -177,7 +178,7 @@ TEST_F(HuggingFaceModel, IsRejectedIfItsIndexIsNestedTooDeep) {
         folder_.write("model.safetensors.index.json", "{\"weight_map\": {\"a\": " + deep + "}}");
 
         EXPECT_TRUE(says(refusal(), deep.size() > levels ? "index.json is nested deeper than 64 levels"
-                                                         : "puts 'a' into a value that is array"));
+                                                         : "assigns the tensor 'a' to a value of type array"));
     }
 }
 
@@ -209,8 +210,8 @@ TEST_F(HuggingFaceModel, IsRejectedIfItsTokenizerFileIsTooLarge) {
     folder_.write("tokenizer.json", "{");
     std::filesystem::resize_file(folder_.file("tokenizer.json"), std::uintmax_t{1} << 40);
 
-    EXPECT_TRUE(
-        says(refusal(), "tokenizer.json has 1099511627776 bytes; no file of its kind has more than 268435"));
+    EXPECT_TRUE(says(refusal(),
+                     "tokenizer.json has 1099511627776 bytes, but no file of its kind has more than 268435"));
 }
 
 TEST_F(HuggingFaceModel, NamesATruncatedShard) {
@@ -219,7 +220,7 @@ TEST_F(HuggingFaceModel, NamesATruncatedShard) {
                                  std::filesystem::file_size(folder_.file("one.safetensors")) - 1);
 
     EXPECT_TRUE(says(refusal(), "one.safetensors"));
-    EXPECT_TRUE(says(refusal(), "it is cut short"));
+    EXPECT_TRUE(says(refusal(), "is cut short"));
 }
 
 TEST_F(HuggingFaceModel, SaysWhyAPathHoldsNoModel) {
@@ -229,7 +230,7 @@ TEST_F(HuggingFaceModel, SaysWhyAPathHoldsNoModel) {
     EXPECT_TRUE(says(catch_message<ConfigError>([] { StoredModel::open("/nowhere"); }),
                      "the model /nowhere does not exist"));
     EXPECT_TRUE(says(catch_message<ConfigError>([&] { StoredModel::open(folder_.file("pytorch_model.bin")); }),
-                     "pytorch_model.bin is no model"));
+                     "pytorch_model.bin is not a model"));
     write_safetensors(folder_.file("model.safetensors"), tensors_);
     EXPECT_TRUE(says(refusal(), "there is no config.json next to"));
 }

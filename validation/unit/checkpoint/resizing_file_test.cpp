@@ -74,9 +74,9 @@ TEST_F(ResizingFile, RestoresTheWrittenState) {
 
 TEST_F(ResizingFile, IsRejectedIfItIsOfADifferentRunOrRank) {
     EXPECT_TRUE(says(refusal(2), "resizing-0123abcd-2.h5"));
-    EXPECT_TRUE(says(refusal(3, 4), path() + " is of a run that remembered something else: /variation has 40"));
+    EXPECT_TRUE(says(refusal(3, 4), path() + " does not match the resizing of this run: /variation has 40"));
     std::filesystem::copy_file(path(), folder_.file("resizing-0123abcd-2.h5"));
-    EXPECT_TRUE(says(refusal(2), "is of another save or rank than its name says; copy the checkpoint again"));
+    EXPECT_TRUE(says(refusal(2), "is from another save or rank than its name says; copy the checkpoint again"));
 }
 
 TEST_F(ResizingFile, IsRejectedIfDamagedTruncatedOrMissing) {
@@ -85,9 +85,9 @@ TEST_F(ResizingFile, IsRejectedIfDamagedTruncatedOrMissing) {
     std::string bytes = whole;
     bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 1);
     archive::write_file_atomically(path(), bytes);
-    EXPECT_TRUE(says(refusal(), path() + " is damaged: what it holds does not fit its SHA-256"));
+    EXPECT_TRUE(says(refusal(), path() + " is damaged: its contents do not match its SHA-256"));
     archive::write_file_atomically(path(), whole.substr(0, whole.size() / 2));
-    EXPECT_TRUE(says(refusal(), "cut short or damaged"));
+    EXPECT_TRUE(says(refusal(), "is cut short, damaged or not an HDF5 file"));
     std::filesystem::remove(path());
     EXPECT_TRUE(says(refusal(), path()));
 }

@@ -193,10 +193,10 @@ TEST_F(SharedSave, NamesADamagedPart) {
     EXPECT_TRUE(says(refusal(), "copy the checkpoint again, or use another one"));
 
     folder_.write(fs::relative(last, folder_.file("")).string(), whole.substr(0, whole.size() - 100));
-    EXPECT_TRUE(says(refusal(), last.string() + " cannot be opened: it is cut short or damaged"));
+    EXPECT_TRUE(says(refusal(), last.string() + " is cut short, damaged or not an HDF5 file"));
 
     fs::copy_file(parts(3).front(), last, fs::copy_options::overwrite_existing);
-    EXPECT_TRUE(says(refusal(), last.string() + " is of another save than its name and state.json say"));
+    EXPECT_TRUE(says(refusal(), last.string() + " is from another save than its name and state.json say"));
 }
 
 TEST_F(SharedSave, RejectsPartsWithDifferentUpdateCounts) {
@@ -214,7 +214,7 @@ TEST_F(SharedSave, RejectsPartsWithDifferentUpdateCounts) {
                         validation::description_of(config_, whole_));
 
     const auto updates = [&] { StoredModel::open(checkpoints()).read_update_count(whole_.views()); };
-    EXPECT_TRUE(says(catch_message<ConfigError>(updates), "were updated 5 and 6 times"));
+    EXPECT_TRUE(says(catch_message<ConfigError>(updates), "has parts with 5 and with 6 optimizer updates"));
 }
 
 TEST_F(SharedSave, KeepsTheNewestAndTheOneNamedByLatest) {

@@ -45,10 +45,10 @@ TEST(SingleRank, RejectsRangesThatDoNotPartitionTheRows) {
         return "nothing";
     };
 
-    const std::string end = " ranges that do not cut 3 rows in order";
-    EXPECT_EQ(refusal({{0, 2}}), "the tensor group of 1 ranks got 1" + end);
-    EXPECT_EQ(refusal({{1, 3}}), "the tensor group of 1 ranks got 1" + end);
-    EXPECT_EQ(refusal({{0, 2}, {2, 1}}), "the tensor group of 1 ranks got 2" + end);
+    const std::string end = " for 1 rank) do not divide 3 rows in order";
+    EXPECT_EQ(refusal({{0, 2}}), "the row ranges of the tensor group (1 range" + end);
+    EXPECT_EQ(refusal({{1, 3}}), "the row ranges of the tensor group (1 range" + end);
+    EXPECT_EQ(refusal({{0, 2}, {2, 1}}), "the row ranges of the tensor group (2 ranges" + end);
 }
 
 TEST(SingleRank, RejectsMessagesToOtherRanks) {

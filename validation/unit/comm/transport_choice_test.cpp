@@ -30,22 +30,22 @@ TEST(GpuMessages, UseHostMemoryIfRanksShareAGpu) {
 
     EXPECT_FALSE(way.uses_nccl);
     EXPECT_EQ(way.description,
-              "by the machine's memory: ranks 2 and 3 share NVIDIA H200 0000:1B:00.0 of node2");
+              "staged through host memory: ranks 2 and 3 share NVIDIA H200 0000:1B:00.0 of node2");
 }
 
 TEST(GpuMessages, UseHostMemoryIfARankHasNoNccl) {
     std::vector<TransportFacts> ranks = four_ranks();
     for (const std::size_t without : {0U, 2U, 3U}) {
         ranks[without].nccl_version = 0;
-        ranks[without].nccl_complaint = "NCCL 2.16.2 is older than 2.18, which is needed";
+        ranks[without].nccl_complaint = "NCCL 2.16.2 is too old; load the module of NCCL 2.18 or later";
     }
 
     const TransportChoice way = choose_transport(ranks);
 
     EXPECT_FALSE(way.uses_nccl);
     EXPECT_EQ(way.description,
-              "by the machine's memory: on ranks 0, 2 and 3, NCCL 2.16.2 is older than 2.18, which is "
-              "needed");
+              "staged through host memory: on ranks 0, 2 and 3, NCCL 2.16.2 is too old; load the module of "
+              "NCCL 2.18 or later");
 }
 
 TEST(GpuMessages, UseHostMemoryIfNcclVersionsDiffer) {
@@ -56,7 +56,8 @@ TEST(GpuMessages, UseHostMemoryIfNcclVersionsDiffer) {
 
     EXPECT_FALSE(way.uses_nccl);
     EXPECT_EQ(way.description,
-              "by the machine's memory: versions of NCCL differ: 2.19.3 on rank 1, 2.28.9 on ranks 0, 2 and 3");
+              "staged through host memory: the ranks have different versions of NCCL: 2.19.3 on rank 1, 2.28.9 "
+              "on ranks 0, 2 and 3");
 }
 
 }  // namespace

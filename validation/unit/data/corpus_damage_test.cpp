@@ -52,7 +52,7 @@ TEST(CorpusDamage, IsReportedForAFolderAndForAnEmptyFile) {
     const ScratchFolder folder;
 
     EXPECT_TRUE(says(open_message(folder.file("")), "is a folder; name the .h5 file in it"));
-    EXPECT_TRUE(says(open_message(folder.write("empty.h5", "")), "empty.h5 is empty; copy it again"));
+    EXPECT_TRUE(says(open_message(folder.write("empty.h5", "")), "empty.h5 is empty; copy the file again"));
 }
 
 TEST(CorpusDamage, IsReportedForATextFileWithAHintToPrepareIt) {
@@ -82,9 +82,9 @@ TEST(CorpusDamage, IsReportedForATruncatedFile) {
 
     const std::string message = open_message(path);
 
-    EXPECT_TRUE(says(message, "c.h5 cannot be opened: it is cut short or damaged"));
+    EXPECT_TRUE(says(message, "c.h5 is cut short, damaged or not an HDF5 file"));
     EXPECT_TRUE(says(message, "truncated file"));
-    EXPECT_TRUE(says(message, "copy it again, or make it again with `trireme prepare`"));
+    EXPECT_TRUE(says(message, "copy the file again, or make it again with `trireme prepare`"));
 }
 
 TEST(CorpusDamage, IsReportedForANewerSchema) {
@@ -141,9 +141,9 @@ TEST(CorpusDamage, IsReportedForATokenBeyondTheVocabulary) {
     const Corpus corpus = Corpus::open(path);
     Row out;
 
-    EXPECT_TRUE(
-        says(catch_message<ConfigError>([&] { corpus.read(1, out); }),
-             "c.h5: token 300 at position 2 of row 1 is beyond the vocabulary of 257 (tokenizer bytes)"));
+    EXPECT_TRUE(says(
+        catch_message<ConfigError>([&] { corpus.read(1, out); }),
+        "c.h5: token 300 at position 2 of row 1 is beyond the vocabulary of 257 tokens (tokenizer bytes)"));
 }
 
 // HDF5 checks little of what it reads. With the layout of our files it must report a changed byte, not use it.

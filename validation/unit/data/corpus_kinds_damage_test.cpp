@@ -83,7 +83,7 @@ TEST(CorpusKindsDamage, IsReportedForAMissingDataset) {
         for (const char* name : names) {
             const std::string path = make(folder);
             remove_dataset(path, name);
-            expect_refusal(path, cat("cannot find ", name, " of "));
+            expect_refusal(path, cat("cannot open ", name, " of "));
         }
 }
 
@@ -109,7 +109,7 @@ TEST(CorpusKindsDamage, IsReportedForAChangedAttribute) {
         set_number(path, "/", name, 7);
         expect_refusal(path, checksum);
         set_number(path, "/", name, 5'000);
-        expect_refusal(path, cat("its attribute '", name, "' is 5000, beyond the vocabulary of 260"));
+        expect_refusal(path, cat("its attribute '", name, "' is 5000, but the vocabulary has 260 tokens"));
         remove_attribute(path, name);
         expect_refusal(path, checksum);
     }
@@ -131,13 +131,13 @@ TEST(CorpusKindsDamage, IsReportedForAttributesWithInvalidValues) {
 
     const std::string labelled = labelled_file(folder);
     set_number(labelled, "/", "classes", 3);
-    expect_refusal(labelled, "it has 2 names for 3 classes");
+    expect_refusal(labelled, "it has 2 class names, but 3 classes");
     set_number(labelled, "/", "classes", 1ULL << 31);
     expect_refusal(labelled, "its attribute 'classes' is 2147483648, not 1 to 2147483647");
     for (const char* names : {"", "a\nb", "{\"a\": 1}", "[\"a\", 2]", "[\"a\""}) {
         const std::string path = labelled_file(folder);
         set_text(path, "class_names", names);
-        expect_refusal(path, "its attribute 'class_names' is no list of names");
+        expect_refusal(path, "its attribute 'class_names' is not a list of names");
     }
 }
 
@@ -150,20 +150,20 @@ TEST(CorpusKindsDamage, IsReportedForDatasetsOfTheWrongSize) {
     };
 
     expect_refusal(resized(labelled_file, "/labels", 2),
-                   "it says 3 rows but /labels holds 2 elements, not 1 for each row");
+                   "its attribute 'rows' is 3, but /labels holds 2 elements, not 1 per row");
     expect_refusal(resized(labelled_file, "/labels", 0), "/labels holds 0 elements");
     expect_refusal(resized(labelled_file, "/offsets", 3),
-                   "it says 3 rows but holds 3 offsets in /offsets, not one more");
-    expect_refusal(resized(labelled_file, "/offsets", 0), "holds 0 offsets in /offsets");
+                   "its attribute 'rows' is 3, but /offsets holds 3 elements, not 4");
+    expect_refusal(resized(labelled_file, "/offsets", 0), "/offsets holds 0 elements");
     expect_refusal(resized(image_file, "/images", 11),
-                   "it says 2 rows but /images holds 11 elements, not 6 for each row");
-    expect_refusal(resized(image_file, "/images", 18), "/images holds 18 elements, not 6 for each row");
-    expect_refusal(resized(image_file, "/labels", 3), "/labels holds 3 elements, not 1 for each row");
-    expect_refusal(resized(question_file, "/places", 5), "/places holds 5 elements, not 3 for each row");
-    expect_refusal(resized(question_file, "/places", 9), "/places holds 9 elements, not 3 for each row");
-    expect_refusal(resized(question_file, "/answer_offsets", 2), "holds 2 offsets in /answer_offsets");
+                   "its attribute 'rows' is 2, but /images holds 11 elements, not 6 per row");
+    expect_refusal(resized(image_file, "/images", 18), "/images holds 18 elements, not 6 per row");
+    expect_refusal(resized(image_file, "/labels", 3), "/labels holds 3 elements, not 1 per row");
+    expect_refusal(resized(question_file, "/places", 5), "/places holds 5 elements, not 3 per row");
+    expect_refusal(resized(question_file, "/places", 9), "/places holds 9 elements, not 3 per row");
+    expect_refusal(resized(question_file, "/answer_offsets", 2), "/answer_offsets holds 2 elements");
     expect_refusal(resized(question_file, "/answers", 15),
-                   "/answer_offsets runs from 0 to 16 but /answers holds 15");
+                   "/answer_offsets runs from 0 to 16, but /answers holds 15");
 }
 
 // A false size must not lead to an allocation of that size.
@@ -172,7 +172,7 @@ TEST(CorpusKindsDamage, IsReportedForADatasetLargerThanItsFile) {
     const std::string path = question_file(folder);
     resize_dataset(path, "/places", hsize_t{1} << 50);
 
-    expect_refusal(path, "/places says it holds 1125899906842624 elements of 4 bytes, more than the ");
+    expect_refusal(path, "its dataset /places claims 1125899906842624 elements of 4 bytes, but the file has ");
 }
 
 TEST(CorpusKindsDamage, IsReportedForALabelThatIsNoClass) {
@@ -180,7 +180,7 @@ TEST(CorpusKindsDamage, IsReportedForALabelThatIsNoClass) {
     const std::string path = labelled_file(folder);
     set_element(path, "/labels", 1, 2);
 
-    expect_refusal(path, "corpus.h5: label 2 of row 1 is no class of its 2");
+    expect_refusal(path, "corpus.h5: row 1 has the label 2, but labels must be below 2");
 }
 
 TEST(CorpusKindsDamage, IsReportedForAnAnswerOutsideItsContext) {
@@ -191,26 +191,28 @@ TEST(CorpusKindsDamage, IsReportedForAnAnswerOutsideItsContext) {
     for (const auto& [at, value] : changes) {
         const std::string path = question_file(folder);
         set_element(path, "/places", at, value);
-        expect_refusal(path, "corpus.h5: the answer of row 0, tokens ");
+        expect_refusal(path, "corpus.h5: the answer of row 0 is tokens ");
     }
     const std::string path = question_file(folder);
     set_element(path, "/places", 5, 4);
-    expect_refusal(path, "the answer of row 1, tokens 2 to 4, lies outside of its context, tokens 1 to 4");
+    expect_refusal(
+        path,
+        "the answer of row 1 is tokens 2 to 4, but its context begins at token 1 and the row has 4 tokens");
 }
 
 TEST(CorpusKindsDamage, IsReportedForMalformedAnswerLists) {
     const ScratchFolder folder;
     const std::string falling = question_file(folder);
     set_element(falling, "/answer_offsets", 1, 17);
-    expect_refusal(falling, "/answer_offsets falls from 17 to 16 at row 2");
+    expect_refusal(falling, "/answer_offsets decreases from 17 to 16 at row 2");
 
     const std::string late = question_file(folder);
     set_element(late, "/answer_offsets", 0, 1);
-    expect_refusal(late, "/answer_offsets runs from 1 to 16 but /answers holds 16");
+    expect_refusal(late, "/answer_offsets runs from 1 to 16, but /answers holds 16");
 
     const std::string endless = question_file(folder);
     set_element(endless, "/answers", 7, 'x');
-    expect_refusal(endless, "corpus.h5: the last answer of row 0 has no end in /answers");
+    expect_refusal(endless, "corpus.h5: the last answer of row 0 does not end with a zero byte in /answers");
 }
 
 TEST(CorpusKindsDamage, IsFoundByVerifyInLabelsImagesAndAnswers) {

@@ -241,7 +241,8 @@ TEST(CorpusKinds, RejectReadsOfDataThatTheyDoNotHold) {
     Pixels pixels;
     TokenRow tokens;
 
-    EXPECT_TRUE(says(catch_message<BugError>([&] { texts.label(0); }), "the label of a row that is text"));
+    EXPECT_TRUE(
+        says(catch_message<BugError>([&] { texts.label(0); }), "rows of the kind \"text\" have no label"));
     EXPECT_THROW(texts.read_question(0), BugError);
     EXPECT_THROW(texts.read_image(0, pixels), BugError);
     EXPECT_THROW(images.read_question(0), BugError);
@@ -264,7 +265,7 @@ TEST(CorpusWriter, RejectsRowsThatDoNotFitTheirKind) {
     EXPECT_TRUE(says(catch_message<BugError>([&] {
                          images.add(image_row({1, 2, 3}, 0));
                      }),
-                     "an image of 3 bytes, not 4"));
+                     "an image has 3 bytes, not 4"));
     EXPECT_THROW(questions.add(places(1, 0, 1)), BugError);
     EXPECT_THROW(questions.add(places(0, 2, 1)), BugError);
     EXPECT_THROW(questions.add(places(0, 1, 3)), BugError);
@@ -280,7 +281,7 @@ TEST(CorpusWriter, RejectsAnAnswerWithAZeroByte) {
     question.answers = {std::string("a\0b", 3)};
 
     EXPECT_TRUE(says(catch_message<ConfigError>([&] { questions.add(question_row({1}, question)); }),
-                     "an answer holds a zero byte, which ends the texts of a corpus (row 0)"));
+                     "an answer of row 0 contains a zero byte"));
 }
 
 }  // namespace

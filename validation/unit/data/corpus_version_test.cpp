@@ -68,7 +68,7 @@ TEST(CorpusVersion2, NeedsAKnownRowKind) {
     set_text(path, "row_kind", "sound");
 
     EXPECT_TRUE(says(catch_message<ConfigError>([&] { Corpus::open(path); }),
-                     "corpus.h5 is damaged: its attribute 'row_kind' is 'sound', which is no kind of rows"));
+                     "corpus.h5 is damaged: its attribute 'row_kind' is 'sound', which is not a kind of row"));
 
     remove_attribute(path, "row_kind");
     EXPECT_TRUE(says(catch_message<ConfigError>([&] { Corpus::open(path); }),

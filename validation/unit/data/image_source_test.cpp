@@ -76,8 +76,8 @@ TEST(Cifar, RejectsATruncatedFile) {
     const std::string named = folder.write("a.bin", cut);
     const std::string packed = folder.write("b.bin.gz", compress_gzip(cut));
 
-    EXPECT_TRUE(says(refusal({named}), "a.bin has 5000 bytes: no multiple of 3073, so it is no CIFAR-10 file"));
-    EXPECT_TRUE(says(refusal({packed}), "b.bin.gz, image 1 is cut short: it has 1927 of 3073 bytes"));
+    EXPECT_TRUE(says(refusal({named}), "a.bin has 5000 bytes, which is not a multiple of 3073"));
+    EXPECT_TRUE(says(refusal({packed}), "b.bin.gz, image 1 is cut short: it has 1927 of the 3073 bytes"));
     EXPECT_TRUE(says(refusal({named}, SourceFormat::cifar10), "a.bin, image 1 is cut short"));
 }
 
@@ -118,15 +118,15 @@ TEST(Mnist, RejectsFilesThatDoNotBelongTogether) {
     const std::string one_label = folder.write("l-ubyte", idx_labels(1, "a"));
     const std::string large = folder.write("large-ubyte", idx_images(1, 2, 1, "ab"));
 
-    EXPECT_TRUE(says(refusal({images}), "there are 1 files of images and 0 of labels"));
+    EXPECT_TRUE(says(refusal({images}), "1 file of images and 0 files of labels"));
     EXPECT_TRUE(
-        says(refusal({images, one_label}), images + " has 2 images, but " + one_label + " has 1 labels"));
+        says(refusal({images, one_label}), images + " has 2 images, but " + one_label + " has 1 label;"));
     const std::string labels = folder.write("k-ubyte", idx_labels(2, "ab"));
     EXPECT_TRUE(says(refusal({images, labels, large, one_label}),
                      "the images of a corpus have one size, but those of " + images +
                          " have 1 x 1 x 1 pixels and "
                          "those of " +
-                         large + " 1 x 2 x 1; prepare them one by one"));
+                         large + " 1 x 2 x 1; prepare them as separate corpora"));
 }
 
 TEST(Mnist, RejectsAnInvalidHeader) {
@@ -137,12 +137,12 @@ TEST(Mnist, RejectsAnInvalidHeader) {
     };
 
     EXPECT_TRUE(says(message(idx_images(4'000'000'000, 28, 28, "ab")),
-                     "i-ubyte has 18 bytes, but its header tells of 3136000000016 (4000000000 images)"));
+                     "i-ubyte has 18 bytes, but its header says 3136000000016 (4,000,000,000 images)"));
     EXPECT_TRUE(says(message(idx_images(1, 4'000'000'000, 4'000'000'000, "ab")),
-                     "says that its images have 4000000000 x 4000000000 pixels; sides of 1 to 4096 are read"));
+                     "says that its images have 4000000000 x 4000000000 pixels, but each side must have 1 to"));
     EXPECT_TRUE(says(message(idx_images(2, 0, 1, "")), "have 0 x 1 pixels"));
     EXPECT_TRUE(
-        says(message("abcdefgh"), "is no MNIST file: it begins with 1633837924, not with 2051 (images)"));
+        says(message("abcdefgh"), "is not an MNIST file: it begins with 1633837924, not with 2051 (images)"));
     EXPECT_TRUE(says(message(std::string("\0\0\x08\x03\0", 5)), "is cut short: it ends within its header"));
     EXPECT_TRUE(says(message(""), "is cut short: it ends within its header"));
 }
@@ -155,7 +155,7 @@ TEST(Mnist, RejectsACompressedFileOfTheWrongLength) {
     };
 
     EXPECT_TRUE(says(message(idx_images(2, 1, 2, "abc")),
-                     "i-ubyte.gz is cut short: it ends in number 1 of the 2 that its header tells of"));
+                     "i-ubyte.gz is cut short: it ends in image 1, but its header says 2 images"));
     EXPECT_TRUE(says(message(idx_images(2, 1, 1, "abc")), "i-ubyte.gz is longer than its header says"));
 }
 
@@ -166,9 +166,9 @@ TEST(Images, CannotBeMixedWithTextsOrOtherSizes) {
     const std::string images = folder.write("i-ubyte", idx_images(1, 1, 1, "a"));
     const std::string labels = folder.write("l-ubyte", idx_labels(1, "a"));
 
-    EXPECT_TRUE(says(refusal({text, cifar}), "a corpus has rows of one kind, but " + text +
-                                                 " holds texts (--format text) and " + cifar +
-                                                 " holds images (--format cifar10); prepare them one by one"));
+    EXPECT_TRUE(says(refusal({text, cifar}),
+                     "a corpus has rows of one kind, but " + text + " holds texts (--format text) and " +
+                         cifar + " holds images (--format cifar10); prepare them as separate corpora"));
     EXPECT_TRUE(says(refusal({cifar, images, labels}),
                      cifar + " have 3 x 32 x 32 pixels and those of " + images + " 1 x 1 x 1"));
 }
@@ -198,7 +198,7 @@ TEST(SourceFormat, IsRejectedForSyntheticRows) {
                          RowReader(
                              {.inputs = {}, .format = SourceFormat::squad, .synthetic = "csn", .count = 1});
                      }),
-                     "--format squad tells what inputs hold, but --synthetic has none"));
+                     "--format squad describes input files, but --synthetic reads none"));
 }
 
 TEST(SourceFormat, FollowsTheOptionRegardlessOfTheFileName) {

@@ -42,8 +42,8 @@ TEST(RowFilter, RejectsMalformedConditions) {
     };
 
     EXPECT_TRUE(
-        says(message("spark"), "'spark' is no condition; write field~text (contains) or field=text (is)"));
-    EXPECT_TRUE(says(message("repo~a&~b"), "'~b' is no condition"));
+        says(message("spark"), "'spark' is not a condition; write field~text (contains) or field=text (is)"));
+    EXPECT_TRUE(says(message("repo~a&~b"), "'~b' is not a condition"));
 }
 
 TEST(RowFilter, ListsTheExistingFieldsIfAFieldIsUnknown) {
@@ -51,7 +51,7 @@ TEST(RowFilter, ListsTheExistingFieldsIfAFieldIsUnknown) {
     filter.select(parse_row(R"({"repo": "a", "text": "t"})"));
 
     EXPECT_TRUE(says(catch_message<ConfigError>([&] { filter.check_selection(); }),
-                     "--where 'owner~spark': no row has the field 'owner'; the first row has repo, text"));
+                     "--where 'owner~spark': no row has the field 'owner'; the fields of the first row are repo, text"));
 }
 
 TEST(RowFilter, ShowsValuesOfTheFieldIfNoRowMatches) {
@@ -59,9 +59,9 @@ TEST(RowFilter, ShowsValuesOfTheFieldIfNoRowMatches) {
     filter.select(parse_row(R"({"repo": "apache/spark", "text": "t"})"));
     filter.select(parse_row(R"({"repo": "other", "text": "t"})"));
 
-    EXPECT_TRUE(
-        says(catch_message<ConfigError>([&] { filter.check_selection(); }),
-             "0 of 2 rows match --where 'repo~x'; first distinct values of repo: 'apache/spark', 'other';"));
+    EXPECT_TRUE(says(
+        catch_message<ConfigError>([&] { filter.check_selection(); }),
+        "0 of 2 rows match --where 'repo~x'; the first distinct values of repo are 'apache/spark', 'other';"));
 }
 
 }  // namespace

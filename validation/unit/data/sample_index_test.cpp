@@ -112,7 +112,7 @@ TEST(SampleIndex, RejectsALongRowWithItsNumberAndLength) {
     const std::string message = catch_message<ConfigError>([&] { index_samples(corpus, rules); });
 
     EXPECT_TRUE(says(message, "corpus.h5: row 1 has 5 predictions, more than "));
-    EXPECT_TRUE(says(message, "4; use --long split, truncate or drop, or a larger --max-length"));
+    EXPECT_TRUE(says(message, "--max-length 4; use --long split, truncate or drop, or a larger --max-length"));
 }
 
 TEST(SampleIndex, AcceptsARowOfExactlyTheMaximumLength) {
@@ -210,7 +210,7 @@ TEST(SampleIndex, RejectsACorpusWithoutTrainingSamples) {
         const Corpus corpus = make_corpus_with_lengths(folder, lengths);
         return catch_message<ConfigError>([&] { index_samples(corpus, rules); });
     };
-    const std::string no_sample = "corpus.h5 leaves no sample to train on: ";
+    const std::string no_sample = "corpus.h5 leaves no sample to train on (";
 
     EXPECT_TRUE(says(refusal({}, {}), no_sample + "0 rows"));
     EXPECT_TRUE(says(refusal({0, 0}, {}), no_sample + "2 rows"));
@@ -233,7 +233,7 @@ TEST(SampleIndex, NeedsAnEndTokenOnlyIfItAppendsOne) {
         catch_message<ConfigError>([&] { index_samples(corpus, {.validation_fraction = 0}); });
     const SampleIndex without = index_samples(corpus, {.append_end_token = false, .validation_fraction = 0});
 
-    EXPECT_TRUE(says(message, "has no end token to put after each row; use --document-end none"));
+    EXPECT_TRUE(says(message, "has no end-of-text token to append to each row; use --document-end none"));
     EXPECT_TRUE(says(message, "corpus.h5"));
     EXPECT_EQ(named(without.train), (Names{"0:0+2"}));
 }

@@ -61,7 +61,7 @@ TEST(MaskedSamples, AreRejectedWithRowNumberAndLengthIfTooLong) {
     const std::string message = refusal(corpus, rules_of(Task::masked, 6, LongRows::refuse));
 
     EXPECT_TRUE(says(message,
-                     "corpus.h5: row 1 has 5 tokens, more than 4 (--max-length less 2 special tokens); use "
+                     "corpus.h5: row 1 has 5 tokens, more than 4 (--max-length 6 minus 2 special tokens); use "
                      "--long split, truncate or drop, or a larger --max-length"));
 }
 
@@ -124,7 +124,7 @@ TEST_F(OneQuestion, IsDroppedIfNoContextFits) {
 TEST_F(OneQuestion, IsDroppedOrRejectedOnRequestIfTooLong) {
     EXPECT_TRUE(says(message(8, LongRows::drop, 0), "leaves no sample to train on"));
     EXPECT_TRUE(says(message(8, LongRows::refuse, 0),
-                     "row 0 has 6 tokens, more than 5 (--max-length less 3 special tokens); use --long "
+                     "row 0 has 6 tokens, more than 5 (--max-length 8 minus 3 special tokens); use --long "
                      "truncate or drop, or a larger --max-length"));
     EXPECT_TRUE(says(message(5, LongRows::refuse, 0), "row 0 has 6 tokens, more than 2"));
 }
@@ -159,8 +159,8 @@ TEST_F(TwoImages, HaveARowForEachPatchAndForTheClassToken) {
 TEST_F(TwoImages, AreRejectedIfNoPatchSizeGivesTheModelsRows) {
     for (const std::size_t rows : {0, 1, 2, 17, 65})
         EXPECT_TRUE(says(refusal(corpus_, rules(rows)),
-                         cat("corpus.h5 holds images of 1 x 4 x 8 pixels, which no square patches cut into the "
-                             "model's ",
+                         cat("corpus.h5 holds images of 1 x 4 x 8 pixels, which cannot be cut into square "
+                             "patches for the model's ",
                              rows, " rows")));
     EXPECT_TRUE(says(refusal(corpus_, rules(33, 32)), "takes 33 rows, more than --max-length 32"));
 }
@@ -172,14 +172,17 @@ TEST(SampleTask, IsRejectedWithAListOfTasksThatTheCorpusServes) {
     };
 
     EXPECT_TRUE(says(message(describe_image_corpus({1, 2, 2}), Task::language),
-                     "corpus.h5 holds rows of the kind \"image\", which serve the task classify, not language; "
-                     "choose another task, or another corpus"));
-    EXPECT_TRUE(says(message(described(RowKind::text, bert_bytes()), Task::classify),
-                     "the kind \"text\", which serve the task language, masked, not classify"));
+                     "corpus.h5 holds rows of the kind \"image\", which cannot be used for the task "
+                     "language; use --task classify, or another corpus"));
+    EXPECT_TRUE(says(
+        message(described(RowKind::text, bert_bytes()), Task::classify),
+        "the kind \"text\", which cannot be used for the task classify; use --task language or masked, or"));
     EXPECT_TRUE(says(message(described(RowKind::labelled_text, bert_bytes()), Task::span),
-                     "the kind \"labelled text\", which serve the task language, masked, classify, not span"));
+                     "the kind \"labelled text\", which cannot be used for the task span; use --task language "
+                     "or masked or classify"));
     EXPECT_TRUE(says(message(described(RowKind::question, bert_bytes()), Task::classify),
-                     "the kind \"question\", which serve the task language, masked, span, not classify"));
+                     "the kind \"question\", which cannot be used for the task classify; use --task language "
+                     "or masked or span"));
 }
 
 TEST(SampleTask, NamesTheSpecialTokensThatTheTokenizerLacks) {
@@ -226,7 +229,7 @@ TEST(ValidationShare, RejectsACorpusWithoutValidationSamplesIfOne) {
     const ScratchFolder folder;
 
     EXPECT_TRUE(says(refusal(make_corpus_with_lengths(folder, {0, 0}), {.validation_fraction = 1}),
-                     "corpus.h5 leaves no sample to validate on: 2 rows"));
+                     "corpus.h5 leaves no sample to validate on (2 rows"));
 }
 
 }  // namespace

@@ -79,9 +79,9 @@ TEST(JsonRow, DescribesEachFault) {
     EXPECT_TRUE(says(parsed("{\"text\": \"\xFF\"}").fault, "ill-formed UTF-8"));
     EXPECT_TRUE(says(parsed(R"(["a"])").fault, "the row is a list, not an object"));
     EXPECT_TRUE(says(parsed("3").fault, "the row is a single value, not an object"));
-    EXPECT_TRUE(says(
-        parsed(R"({"n": 3, "title": "t"})").fault,
-        "none of the fields whole_func_string original_string code func_code_string text ids; it has n title"));
+    EXPECT_TRUE(says(parsed(R"({"n": 3, "title": "t"})").fault,
+                     "fields whole_func_string, original_string, code, func_code_string, text, and no list "
+                     "`ids`; its fields are n, title"));
     EXPECT_TRUE(says(parsed(R"({"text": 5})").fault, "the row has no text"));
     EXPECT_TRUE(says(parsed(R"({"ids": [1, -2]})").fault, "`ids` holds -2 at position 1"));
     EXPECT_TRUE(says(parsed(R"({"ids": [1, 2.5]})").fault, "`ids` holds 2.5 at position 1"));
@@ -210,7 +210,8 @@ TEST(RowReader, SaysWhyAnInputCannotBeRead) {
 
     EXPECT_TRUE(says(message("/nowhere/a.jsonl"), "the input /nowhere/a.jsonl does not exist"));
     EXPECT_TRUE(says(message(folder.file("")), "is a folder; name its files"));
-    EXPECT_TRUE(says(message(parquet), "is a Parquet file, which is not read; write its rows as JSON lines"));
+    EXPECT_TRUE(
+        says(message(parquet), "is a Parquet file, which cannot be prepared; write its rows as JSON lines"));
     EXPECT_TRUE(says(catch_message<ConfigError>([] { reader_of({}); }), "there is nothing to prepare"));
 }
 

@@ -133,7 +133,7 @@ TEST(Squad, SaysWhatIsWrongWithAQuestion) {
     const auto fault = [](const std::string& questions) { return only_row(squad("one two", questions)).fault; };
 
     EXPECT_EQ(fault(question(answer("three", 4))), "its answer 'three' is not in its context");
-    EXPECT_EQ(fault(question("")), "it has no `answers`, and is not said to be impossible");
+    EXPECT_EQ(fault(question("")), "it has no `answers` and is not marked as `is_impossible`");
     EXPECT_EQ(fault(question(answer(" ", 3))), "an answer has no `text`");
     EXPECT_EQ(fault(question(R"({"answer_start": 3})")), "an answer has no `text`");
     EXPECT_EQ(fault(question(R"({"text": "one"})")), "its first answer has no `answer_start` of 0 or more");
@@ -155,13 +155,13 @@ TEST(Squad, RejectsFilesThatAreNotSquad) {
         return catch_message<ConfigError>([&] { only_row(json); });
     };
 
-    EXPECT_TRUE(
-        says(refusal(squad("one \xFF", "")), "a.json is read as SQuAD, which is one JSON object: broken"));
+    EXPECT_TRUE(says(refusal(squad("one \xFF", "")), "a.json is read as SQuAD, but cannot be parsed: broken"));
     EXPECT_TRUE(says(refusal(R"({"data": [)"), "broken JSON at byte 11"));
     EXPECT_TRUE(says(refusal(R"({"data": []} {)"), "broken JSON at byte 14"));
     EXPECT_TRUE(says(refusal(R"({"text": "a"})"), "a.json is read as SQuAD, but has no list `data`"));
     EXPECT_TRUE(says(refusal(""), "broken JSON"));
-    EXPECT_TRUE(says(refusal(R"({"data": )" + std::string(1'000'000, '[')), "in each other, more than 200"));
+    EXPECT_TRUE(
+        says(refusal(R"({"data": )" + std::string(1'000'000, '[')), "nested more than 200 levels deep"));
 }
 
 TEST(Squad, IsRecognizedByTheContentOfJsonFiles) {

@@ -37,8 +37,8 @@ json changed(const char* pointer, const json& value) {
     return file;
 }
 
-constexpr const char* only_gpt2 = "; Trireme reads GPT-2 style byte-level BPE only";
-constexpr const char* fetch_again = "; fetch the tokenizer's files again, all from one place";
+constexpr const char* only_gpt2 = "; Trireme reads only byte-level BPE in the style of GPT-2";
+constexpr const char* fetch_again = "; download all files of the tokenizer again, from one source";
 
 TEST(TokenizerJson, IsAcceptedInEachFormThatHuggingFaceWrites) {
     const std::string hash = Tokenizer::from_bytes(small_file().dump()).compute_hash();
@@ -85,63 +85,63 @@ TEST(TokenizerJson, IsRejectedWithTheNameOfAnUnsupportedFeature) {
         {changed("/model/dropout", 0.1), " sets dropout to 0.1"},
         {changed("/model/end_of_word_suffix", "</w>"), " sets end_of_word_suffix to \"</w>\""},
         {changed("/model/continuing_subword_prefix", "##"), " sets continuing_subword_prefix to \"##\""},
-        {changed("/model/byte_fallback", true), " sets byte_fallback"},
-        {changed("/model/ignore_merges", true), " sets ignore_merges"},
+        {changed("/model/byte_fallback", true), " sets byte_fallback to true"},
+        {changed("/model/ignore_merges", true), " sets ignore_merges to true"},
         {changed("/normalizer", {{"type", "NFC"}}), " has the normalizer NFC"},
-        {changed("/pre_tokenizer", nullptr), " has the pre_tokenizer none in place of ByteLevel"},
-        {changed("/pre_tokenizer/type", "Metaspace"), " has the pre_tokenizer Metaspace in place of ByteLevel"},
+        {changed("/pre_tokenizer", nullptr), " has the pre_tokenizer none instead of ByteLevel"},
+        {changed("/pre_tokenizer/type", "Metaspace"), " has the pre_tokenizer Metaspace instead of ByteLevel"},
         {changed("/pre_tokenizer/add_prefix_space", true),
          " puts a space before every text (add_prefix_space)"},
         {changed("/pre_tokenizer/use_regex", false), " does not split words by GPT-2's pattern (use_regex)"},
-        {changed("/decoder/type", "BPEDecoder"), " has the decoder BPEDecoder in place of ByteLevel"},
+        {changed("/decoder/type", "BPEDecoder"), " has the decoder BPEDecoder instead of ByteLevel"},
         {changed("/post_processor", {{"type", "RobertaProcessing"}}),
          " has the post_processor RobertaProcessing, which adds tokens to texts"},
         {changed("/added_tokens/0/special", false),
-         " cuts the added token \"<|endoftext|>\" out of texts (it is not special)"}};
+         " has the added token \"<|endoftext|>\", which is not special"}};
     for (const auto& [file, sentence] : refusals)
         EXPECT_EQ(refusal_of(file), "the stored tokenizer" + sentence + only_gpt2);
 }
 
 TEST(TokenizerJson, IsRejectedIfMalformed) {
     const std::vector<std::pair<json, std::string>> refusals{
-        {json::array(), " has no \"model\": it is no tokenizer.json"},
-        {changed("/model", "BPE"), " has no \"model\": it is no tokenizer.json"},
+        {json::array(), " has no \"model\": it is not a tokenizer.json"},
+        {changed("/model", "BPE"), " has no \"model\": it is not a tokenizer.json"},
         {changed("/model/merges", nullptr), " has no list of merges"},
-        {changed("/model/merges/0", 7), " has a merge that is no pair of tokens, 7"},
-        {changed("/added_tokens", "none"), " has added_tokens that are no list"},
+        {changed("/model/merges/0", 7), " has a merge that is not a pair of tokens: 7"},
+        {changed("/added_tokens", "none"), " has added_tokens that are not a list"},
         {changed("/added_tokens/0", 7), " has an added token without content"},
         {changed("/added_tokens/0/content", ""), " has an added token without content"}};
     for (const auto& [file, sentence] : refusals)
         EXPECT_EQ(refusal_of(file), "the stored tokenizer" + sentence + only_gpt2);
 
-    EXPECT_EQ(refusal_of(changed("/model/vocab", json::array())),
-              "the stored tokenizer: the vocabulary is not an object of tokens and ids; fetch the file again");
+    EXPECT_EQ(
+        refusal_of(changed("/model/vocab", json::array())),
+        "the stored tokenizer: the vocabulary is not an object of tokens and ids; download the file again");
     EXPECT_EQ(refusal_of(changed("/model/vocab/ab", -1)),
-              "the stored tokenizer: the id of token \"ab\" is not a whole number below 2147483648; fetch the "
-              "file again");
+              "the stored tokenizer: the id of token \"ab\" is not a whole number below 2147483648; "
+              "download the file again");
     EXPECT_EQ(refusal_of(changed("/model/merges/1", "a a b")),
-              "the stored tokenizer: merge 2, \"a a b\", is not two tokens with one space between; fetch the "
-              "file again");
+              "the stored tokenizer: merge 2, \"a a b\", does not consist of two tokens separated by one "
+              "space; download the file again");
 }
 
 TEST(TokenizerJson, IsRejectedWithTheBytePositionIfTruncated) {
     const std::string complete = small_file().dump();
 
-    EXPECT_EQ(
-        refusal_of(complete.substr(0, 1000)),
-        "the stored tokenizer is not complete JSON: it breaks off at byte 1001 of 1000; correct it there, or "
-        "copy it again");
+    EXPECT_EQ(refusal_of(complete.substr(0, 1000)),
+              "the stored tokenizer is not valid JSON: it ends too early, after 1,000 bytes; correct it, or "
+              "copy it again");
     EXPECT_EQ(refusal_of(std::string()),
-              "the stored tokenizer is not complete JSON: it breaks off at byte 1 of 0; correct it there, or "
+              "the stored tokenizer is not valid JSON: it ends too early, after 0 bytes; correct it, or "
               "copy it again");
     EXPECT_EQ(refusal_of(std::string(R"({"model": 1e999})")),
-              "the stored tokenizer is not JSON that can be read: a number in it is too large");
+              "the stored tokenizer contains a number that is too large for a double; correct the number");
 }
 
 TEST(Vocabulary, IsRejectedIfIdsHaveHolesOrDuplicates) {
     EXPECT_EQ(
         refusal_of(changed("/model/vocab/ab", 300)),
-        cat("the stored tokenizer: token \"ab\" has id 300, but there are only 260 tokens: the ids have holes",
+        cat("the stored tokenizer: token \"ab\" has id 300, but there are only 260 tokens: the ids have gaps",
             fetch_again));
     EXPECT_EQ(refusal_of(changed("/model/vocab/ab", 97)),
               cat("the stored tokenizer: tokens \"a\" and \"ab\" have the same id 97", fetch_again));
@@ -154,8 +154,8 @@ TEST(Vocabulary, IsRejectedIfAByteIsMissing) {
     file["model"]["vocab"].erase("Z");
     file["model"]["vocab"]["<pad>"] = 'Z';
 
-    EXPECT_EQ(refusal_of(file), cat("the stored tokenizer: no token represents byte 90, so it is not a "
-                                    "byte-level vocabulary or it is incomplete",
+    EXPECT_EQ(refusal_of(file), cat("the stored tokenizer: no token represents byte 90: the vocabulary is "
+                                    "incomplete or not byte-level",
                                     fetch_again));
 }
 
@@ -172,10 +172,10 @@ TEST(Merges, AreRejectedIfUnknownSpecialOrDuplicate) {
     EXPECT_EQ(refusal_of(changed("/model/merges/1", "b b")),
               cat("the stored tokenizer: merge 2, \"b b\", needs the token \"bb\", which the vocabulary lacks",
                   fetch_again));
-    EXPECT_EQ(
-        refusal_of(changed("/model/merges/1", "<|endoftext|> b")),
-        cat("the stored tokenizer: merge 2, \"<|endoftext|> b\", uses the special token \"<|endoftext|>\"",
-            fetch_again));
+    EXPECT_EQ(refusal_of(changed("/model/merges/1", "<|endoftext|> b")),
+              cat("the stored tokenizer: merge 2, \"<|endoftext|> b\", uses \"<|endoftext|>\", which is a "
+                  "special token",
+                  fetch_again));
     EXPECT_EQ(refusal_of(changed("/model/merges/1", "a b")),
               cat("the stored tokenizer: merge 2, \"a b\", is in the list twice", fetch_again));
 }
@@ -186,8 +186,8 @@ TEST(Merges, AreRejectedIfTruncated) {
     file["model"]["merges"].erase(1);
 
     EXPECT_EQ(refusal_of(file),
-              cat("the stored tokenizer: none of its 1 merges makes token \"aab\" (id 257) and 1 others: "
-                  "the merges are cut short or belong to another vocabulary",
+              cat("the stored tokenizer: no merge produces the token \"aab\" (id 257) or 1 other token: the "
+                  "list of 1 merge is cut short or belongs to another vocabulary",
                   fetch_again));
 }
 
@@ -240,7 +240,7 @@ TEST_F(TokenizerFolder, IsRejectedWithoutATokenizer) {
     EXPECT_EQ(refusal(),
               "the folder " + folder_.string() +
                   " holds no GPT-2 tokenizer: neither encoder.json and vocab.bpe, nor vocab.json and "
-                  "merges.txt, nor tokenizer.json; name the folder that does");
+                  "merges.txt, nor tokenizer.json; name a folder with one of these");
 }
 
 TEST_F(TokenizerFolder, NamesTheFileThatIsMissing) {
@@ -254,20 +254,21 @@ TEST_F(TokenizerFolder, NamesTheFileThatIsWrong) {
     write("encoder.json", small_file()["model"]["vocab"].dump());
     write("vocab.bpe", "#version: 0.2\na b\na ab\n");
     EXPECT_EQ(refusal(), cat((folder_ / "vocab.bpe").string(),
-                             ": none of its 2 merges makes token \"\xc4\xa0"
-                             "aab\" (id 258) and 0 others: the merges are "
-                             "cut short or belong to another vocabulary",
+                             ": no merge produces the token \"\xc4\xa0"
+                             "aab\" (id 258): the list of 2 merges is "
+                             "cut short or belongs to another vocabulary",
                              fetch_again));
 
     write("vocab.bpe", "#version: 0.2\na b\nabc\n");
     EXPECT_EQ(refusal(),
               (folder_ / "vocab.bpe").string() +
-                  ": merge 2, \"abc\", is not two tokens with one space between; fetch the file again");
+                  ": merge 2, \"abc\", does not consist of two tokens separated by one space; download the "
+                  "file again");
 
     write("encoder.json", "{\"a\": 1");
     EXPECT_EQ(refusal(),
               (folder_ / "encoder.json").string() +
-                  " is not complete JSON: it breaks off at byte 8 of 7; correct it there, or copy it again");
+                  " is not valid JSON: it ends too early, after 7 bytes; correct it, or copy it again");
 }
 
 TEST(TokenizerPath, IsNamedIfItDoesNotExist) {

@@ -112,8 +112,8 @@ TEST(Tokenizer, NamesAnIdBeyondTheVocabulary) {
         FAIL() << "id 257 was decoded";
     } catch (const ConfigError& error) {
         EXPECT_STREQ(error.what(),
-                     "token 257 is beyond the vocabulary of the tokenizer bytes, ids 0 to 256; decode "
-                     "with the tokenizer that made it");
+                     "token 257 is beyond the vocabulary of the tokenizer bytes (ids 0 to 256); decode "
+                     "it with the tokenizer that produced it");
     }
 }
 
@@ -141,7 +141,7 @@ TEST(Tokenizer, IsParsedFromAnOptionOrRejectedWithTheChoices) {
                 std::string(error.what()),
                 "--tokenizer " + option +
                     " is not a tokenizer; give bytes, gpt2:DIR (the folder of encoder.json and vocab.bpe), "
-                    "FILE/tokenizer.json or, to prepare a corpus, train:4096");
+                    "DIR/tokenizer.json or, to prepare a corpus, train:4096");
         }
     }
 }

@@ -75,8 +75,9 @@ TEST(SpecialTokens, AreRejectedIfAnOrdinaryTokenHasTheirSpelling) {
     ASSERT_EQ(tokenizer.encode("[["), Ids{256});
     const std::vector<std::string> taken{"[["};
 
-    EXPECT_TRUE(says(catch_message<ConfigError>([&] { tokenizer.with_special_tokens(taken); }),
-                     "\"[[\" cannot become a special token: the tokenizer bpe-258 makes it of texts (id 256)"));
+    EXPECT_TRUE(says(
+        catch_message<ConfigError>([&] { tokenizer.with_special_tokens(taken); }),
+        "\"[[\" cannot become a special token: it is an ordinary token of the tokenizer bpe-258 (id 256)"));
 }
 
 TEST(SpecialTokens, MustBeNonemptyUtf8) {

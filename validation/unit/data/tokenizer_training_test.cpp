@@ -150,8 +150,8 @@ TEST(TokenizerTraining, RejectsAVocabularySmallerThanTheBytes) {
         FAIL() << "256 tokens were accepted";
     } catch (const ConfigError& error) {
         EXPECT_STREQ(error.what(),
-                     "a vocabulary of 256 tokens was asked for, but the 256 bytes and the end token alone "
-                     "are 257; train at least 257");
+                     "a vocabulary of 256 tokens is too small: the 256 bytes and the end token alone are "
+                     "257 tokens; train at least 257");
     }
 }
 

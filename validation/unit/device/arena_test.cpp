@@ -32,8 +32,7 @@ TEST(Arena, NamesItselfWhenItOverflows) {
         arena.tensor(DType::f32, 1, 1);
         FAIL() << "an arena of 64 bytes held 68";
     } catch (const BugError& error) {
-        EXPECT_STREQ(error.what(),
-                     "the activation arena of 64 bytes cannot hold 68; its size was predicted too small");
+        EXPECT_STREQ(error.what(), "the activation arena needs 68 bytes, but was predicted to need only 64");
     }
 }
 

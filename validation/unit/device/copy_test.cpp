@@ -67,9 +67,9 @@ TEST(CopyRows, RejectsDifferentTypesOrShapes) {
     };
 
     EXPECT_EQ(refusal(matrix_in(floats, 2, 3, 3), matrix_in(floats, 3, 2, 2)),
-              "a tensor of f32 2 x 3 was copied to one of f32 3 x 2");
+              "cannot copy 2 x 3 elements of f32 to 3 x 2 elements of f32");
     EXPECT_EQ(refusal(matrix_in(floats, 2, 3, 3), matrix_in(doubles, 2, 3, 3)),
-              "a tensor of f32 2 x 3 was copied to one of f64 2 x 3");
+              "cannot copy 2 x 3 elements of f32 to 2 x 3 elements of f64");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(GpuMeterSearch, SaysWhyItFindsNoMeter) {
     EXPECT_FALSE(without_library.meter);
     EXPECT_TRUE(says(without_library.complaint, "needs /nowhere/libnvidia-ml.so.1, which was not found"));
     EXPECT_TRUE(says(find_gpu_meter(first_gpu, nvml_stand_in).complaint,
-                     "does not start: Driver Not Loaded; see whether nvidia-smi works here"));
+                     "does not start: Driver Not Loaded; check whether nvidia-smi works"));
 }
 
 TEST(GpuMeterSearch, NamesAMissingGpu) {
@@ -109,9 +109,9 @@ TEST(GpuClock, IsRejectedIfTheGpuDoesNotSupportIt) {
     EXPECT_EQ(meter.list_clocks().front(), 1980);
     EXPECT_EQ(
         complaint(1203),
-        "the GPU at 0000:01:00.0 does not support --gpu-clock 1203: the nearest of its 119 clocks, 210 to 1980 "
-        "MHz, are 1200 and 1215 MHz");
-    EXPECT_TRUE(says(complaint(100), "the nearest of its 119 clocks, 210 to 1980 MHz, is 210 MHz"));
+        "the GPU at 0000:01:00.0 does not support --gpu-clock 1203; of its 119 clocks from 210 to 1980 MHz, "
+        "the nearest are 1200 and 1215 MHz");
+    EXPECT_TRUE(says(complaint(100), "of its 119 clocks from 210 to 1980 MHz, the nearest is 210 MHz"));
     EXPECT_TRUE(says(complaint(5000), "is 1980 MHz"));
     EXPECT_EQ(play.log(), "");
 }
@@ -124,7 +124,7 @@ TEST(GpuClock, IsRejectedWithoutPermission) {
 
     EXPECT_TRUE(
         says(message, "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may"));
-    EXPECT_TRUE(says(message, "without --gpu-clock the run leaves clocks as they are"));
+    EXPECT_TRUE(says(message, "without --gpu-clock, the run does not change clocks"));
 }
 
 TEST(GpuClock, IsRejectedIfTheGpuHasNoClocksToSet) {

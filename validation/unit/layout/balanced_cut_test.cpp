@@ -84,8 +84,9 @@ TEST(BalancedCuts, KeepEveryStageWithinTheMemoryLimit) {
     EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{1, 3}));
     rules.memory_limit = 29;
     EXPECT_EQ(refusal(layers, rules),
-              "no cut of 4 layers into 2 stages keeps each within 29 bytes: the best needs 30; raise "
-              "--memory-limit, or use more stages, smaller micro-batches or --recompute");
+              "no cut of 4 layers into 2 stages keeps every stage within 29 bytes, its part of --memory-limit: "
+              "the best cut needs 30 bytes; raise the limit, or use more stages, smaller micro-batches or "
+              "--recompute");
     rules.stages[0].recomputes = true;  // it keeps only rows to send, of 0 bytes here
     EXPECT_EQ(find_balanced_cuts(layers, rules), (Counts{2, 2}));
 }
@@ -232,7 +233,7 @@ TEST(BalancedCuts, AreAsGoodAsAnExhaustiveSearch) {
             const Merit best = best_merit(kinds, rules, none);
             if (best.slowest == never) {
                 ++refused;
-                EXPECT_TRUE(validation::says(refusal(kinds, rules), "raise --memory-limit"));
+                EXPECT_TRUE(validation::says(refusal(kinds, rules), "raise the limit"));
                 continue;
             }
 

@@ -101,7 +101,8 @@ TEST(BroadcastTree, TakesTwoRoundsInATreeOfFourRanksAndThreeDirectly) {
 
 TEST(BroadcastTree, RejectsRanksThatAreNotMembers) {
     for_each_tree([](const BroadcastTree& tree) {
-        const std::string expected = cat("rank 37 is not in a broadcast tree of ", tree.ranks.size());
+        const std::string expected =
+            cat("rank 37 is not among the ", tree.ranks.size(), " ranks of a broadcast tree");
         EXPECT_EQ(validation::catch_message<BugError>([&] { tree.find_parent(37); }), expected);
         EXPECT_EQ(validation::catch_message<BugError>([&] { tree.find_children(37); }), expected);
     });

@@ -33,8 +33,8 @@ TEST(LayoutCheck, AcceptsATeamThatHoldsTwoStages) {
 TEST(LayoutCheck, RejectsALayoutForADifferentModel) {
     EXPECT_EQ(
         refusal([](Layout& layout) { layout.layers = 12; }),
-        "layout.json is for a model of 12 layers and this one has 10 (halves of blocks count one each); use a "
-        "layout made for this model");
+        "layout.json is for a model of 12 layers, but this model has 10 (each half of a block is one layer); "
+        "use a layout for this model");
 }
 
 TEST(LayoutCheck, RejectsALayoutWithoutStages) {
@@ -66,34 +66,34 @@ TEST(LayoutCheck, RejectsLayersThatAreHeldTwiceOrDoNotExist) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[1].layers = {5, 7};
               }),
-              "stage 1 of layout.json ends with layer 11 and the model has 10, 0-9; let it end with layer 9");
+              "stage 1 of layout.json ends with layer 11, but the last layer of the model is 9; let the stage "
+              "end with layer 9");
 }
 
 TEST(LayoutCheck, RejectsAStageWithoutLayersOrReplicas) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[1].layers.count = 0; }),
-              "stage 1 of layout.json has no layer; give it at least one, or leave it out");
+              "stage 1 of layout.json has no layer; give it at least one, or remove the stage");
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[1].replicas.clear(); }),
               "stage 1 of layout.json has no replica; give it at least one, with its ranks");
 }
 
 TEST(LayoutCheck, RejectsAReplicaWithoutRanks) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[1] = {}; }),
-              "replica 1 of stage 0 of layout.json has no rank; give it at least one, or leave it out");
+              "replica 1 of stage 0 of layout.json has no rank; give it at least one, or remove the replica");
 }
 
 TEST(LayoutCheck, RejectsInvalidSharesAndTurns) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[0].turns = 0; }),
-              "replica 0 of stage 0 of layout.json takes no turn; let it take at least 1, or leave it out");
+              "replica 0 of stage 0 of layout.json has 0 turns; give it at least 1, or remove the replica");
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[0].replicas[0].shares = {5, 2, 1};
               }),
-              "replica 0 of stage 0 of layout.json has 2 ranks and 3 shares; give each of its ranks one share");
-    EXPECT_EQ(
-        refusal([](Layout& layout) {
-            layout.stages[1].replicas[0].shares = {1, 0};
-        }),
-        "replica 0 of stage 1 of layout.json gives rank 4 a share of 0; make it at least 1, or leave the rank "
-        "out");
+              "replica 0 of stage 0 of layout.json has 2 ranks but 3 shares; give each of its ranks one share");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].replicas[0].shares = {1, 0};
+              }),
+              "replica 0 of stage 1 of layout.json gives rank 4 a share of 0; make the share at least 1, or "
+              "remove the rank");
 }
 
 TEST(LayoutCheck, RejectsARankInTwoReplicas) {
@@ -111,42 +111,44 @@ TEST(LayoutCheck, RejectsARankInTwoDifferentTeams) {
               }),
               "rank 1 is in two stages of layout.json: with ranks 0,1 in stage 0, and with ranks 1,3 in stage "
               "1; name it "
-              "in one of them, or the same ranks in the same order in both");
+              "in one stage, or give both stages the same ranks in the same order");
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[1].replicas[0].ranks = {1, 0};
               }),
               "rank 1 is in two stages of layout.json: with ranks 0,1 in stage 0, and with ranks 1,0 in stage "
               "1; name it "
-              "in one of them, or the same ranks in the same order in both");
+              "in one stage, or give both stages the same ranks in the same order");
 }
 
 TEST(LayoutCheck, RejectsARankThatIsIdleAndWorking) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.idle = {5, 2};
               }),
-              "rank 2 is both idle and in replica 1 of stage 0 of layout.json; name it in one of them");
+              "rank 2 is both idle and in replica 1 of stage 0 of layout.json; name it only once");
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.idle = {5, 5};
               }),
-              "rank 5 is idle twice in layout.json; name it once");
+              "layout.json lists rank 5 as idle twice; list it once");
 }
 
 TEST(LayoutCheck, RejectsRanksThatAreNotInTheLayout) {
     EXPECT_EQ(refusal([](Layout& layout) { layout.idle.clear(); }),
-              "rank 5 of 6 is nowhere in layout.json; use every rank, call these idle, or start 5 ranks");
+              "layout.json does not name rank 5 of 6; add every rank to a replica or to \"idle\", or start "
+              "only 5 ranks");
     EXPECT_EQ(validation::catch_message<ConfigError>([] {
                   check_layout(make_grid_layout({.pipe = 2, .data = 3}, {5, 5}), 8, 10, "the grid");
               }),
-              "ranks 6,7 of 8 are nowhere in the grid; use every rank, call these idle, or start 6 ranks");
+              "the grid does not name ranks 6,7 of 8; add every rank to a replica or to \"idle\", or start "
+              "only 6 ranks");
 }
 
 TEST(LayoutCheck, RejectsRanksThatDoNotExist) {
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[1].replicas[0].ranks = {3, 9};
               }),
-              "layout.json names rank 9 and there are 6 ranks, 0-5; use other ranks or start more");
+              "layout.json names rank 9, but the job has ranks 0 to 5; name only these ranks, or start more");
     EXPECT_EQ(refusal([](Layout& layout) { layout.idle = {-1}; }),
-              "layout.json names rank -1 and there are 6 ranks, 0-5; use other ranks or start more");
+              "layout.json names rank -1, but the job has ranks 0 to 5; name only these ranks, or start more");
 }
 
 }  // namespace

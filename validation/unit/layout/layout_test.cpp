@@ -51,7 +51,7 @@ TEST(GridLayout, RejectsChunksOtherThanTwoInAV) {
                   make_grid_layout({.pipe = 2, .chunks = 3, .placement = ChunkPlacement::v_shaped},
                                    {1, 1, 1, 1, 1, 1});
               }),
-              "a V has 2 stages on each rank and was given 3");
+              "a V-shaped grid has 2 stages per rank, not 3");
 }
 
 TEST(GridLayout, CutsTheLayersInOrder) {

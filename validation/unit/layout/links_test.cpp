@@ -45,8 +45,8 @@ TEST(GroupLevels, AreNestedGroupsOfRanks) {
 
 TEST(GroupLevels, RejectRankCountsThatDoNotFillGroups) {
     EXPECT_EQ(validation::catch_message<ConfigError>([] { make_group_levels(nodes_of_four, 6); }),
-              "links join groups of 4 ranks, and 6 ranks are not a whole number of groups; use a multiple of 4 "
-              "ranks");
+              "the links of the profile join groups of 4 ranks, but 6 ranks do not form whole groups; use a "
+              "multiple of 4 ranks");
 }
 
 }  // namespace

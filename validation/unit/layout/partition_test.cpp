@@ -112,30 +112,30 @@ TEST(Partition, RejectsMoreStagesThanItems) {
 TEST(Partition, RejectsTypeWithoutABlockForEachStage) {
     EXPECT_EQ(
         refusal(model(4), 5, "type"),
-        "--partition type cannot give each of 5 stages a block, for the model has 4; use at most 4 stages or "
-        "--partition uniform");
+        "--partition type cannot give each of 5 stages a block, because the model has only 4 blocks; use at "
+        "most 4 stages or --partition uniform");
 }
 
 TEST(Partition, RejectsAListThatDoesNotFit) {
     EXPECT_EQ(refusal(model(12), 4, "4,3,7"),
-              "--partition 4,3,7 names 3 stages and there are 4; name the items of each stage, 14 in all");
+              "--partition 4,3,7 is for 3 stages, but the layout has 4; give the number of items of each "
+              "stage, 14 in total");
     EXPECT_EQ(
         refusal(model(12), 4, "4,3,3,3"),
-        "--partition 4,3,3,3 gives away 13 items and the model has 14 (embedding, blocks and head); make the "
-        "sum 14");
+        "--partition 4,3,3,3 assigns 13 items to stages, but the model has 14 (embedding, blocks and head); "
+        "make the sum 14");
     EXPECT_EQ(refusal(model(12), 4, "7,0,3,4"),
               "--partition 7,0,3,4 gives stage 1 no item; give every stage at least one");
 }
 
 TEST(Partition, RejectsAnUnknownValue) {
-    EXPECT_EQ(
-        refusal(model(12), 4, "unifrom"),
-        "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "
-        "4,3,3,4, and not \"unifrom\"; did you mean uniform?");
+    EXPECT_EQ(refusal(model(12), 4, "unifrom"),
+              "--partition takes uniform, parameters, type, measured, pipedream or the number of items of each "
+              "stage, such as 4,3,3,4, not 'unifrom'; did you mean uniform?");
     EXPECT_TRUE(validation::says(refusal(model(12), 4, "mesured"), "did you mean measured?"));
     for (const std::string wish :
          {"", "4,3,,4", "4,3,3,4,", ",14", "4;10", "4, 10", "-4,18", "4.0,10", "99999999999999999999,1"}) {
-        EXPECT_TRUE(validation::says(refusal(model(12), 2, wish), "and not \"" + wish + '"'));
+        EXPECT_TRUE(validation::says(refusal(model(12), 2, wish), "4,3,3,4, not '" + wish + "'"));
     }
 }
 

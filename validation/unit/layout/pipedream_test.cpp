@@ -96,8 +96,9 @@ TEST(PipeDream, KeepsEveryRankWithinTheMemoryLimit) {
     EXPECT_EQ(shown(plan_pipedream_layout(layers, rules)), "0-0: 0 1, 1-2: 2");  // 29 bytes and 30
     rules.memory_limit = 28;
     EXPECT_EQ(refusal(layers, rules),
-              "no way to share 3 layers among 3 ranks keeps each within 28 bytes; raise --memory-limit, or use "
-              "more ranks, smaller micro-batches or --recompute full");
+              "--partition pipedream finds no way to divide 3 layers among 3 ranks that keeps every rank "
+              "within --memory-limit (28 bytes); raise the limit, or use more ranks, smaller micro-batches or "
+              "--recompute full");
 }
 
 // All-reduces are free within a node and expensive between nodes, so each half of the layers gets a node.
@@ -129,7 +130,8 @@ TEST(PipeDream, PutsAPipelineIntoEachNode) {
 TEST(PipeDream, RejectsMoreRanksThanItSearchesFor) {
     EXPECT_EQ(
         refusal(taking({1, 1}), {.ranks = 1025}),
-        "--partition pipedream shares layers among up to 1024 ranks, not 1025; use a grid, or a layout file");
+        "--partition pipedream divides layers among at most 1024 ranks, not 1025; use another --partition, or "
+        "--layout FILE");
 }
 
 // The stages of a plan and its slowest communication.
@@ -276,7 +278,7 @@ TEST(PipeDream, IsAsGoodAsAnExhaustiveSearch) {
             const double least = AllStructures(layers, rules).min_seconds();
             if (least == never) {
                 ++refused;
-                EXPECT_TRUE(validation::says(refusal(layers, rules), "no way to share"));
+                EXPECT_TRUE(validation::says(refusal(layers, rules), "no way to divide"));
                 continue;
             }
 

@@ -97,8 +97,8 @@ TEST(CutByWeights, RejectsFewerUnitsThanRanks) {
 
     EXPECT_EQ(
         message,
-        "4 heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or replicas of "
-        "at most 4 ranks");
+        "a replica of 5 ranks needs at least 5 heads, but the model has 4; use --tensor 4 or less, or replicas "
+        "of at most 4 ranks");
 }
 
 TEST(CutByWeights, RejectsAWeightOfZero) {
@@ -106,7 +106,8 @@ TEST(CutByWeights, RejectsAWeightOfZero) {
 
     EXPECT_EQ(
         message,
-        "heads cannot be cut by the shares 5,0,1; make every share at least 1, or omit the rank whose share is 0");
+        "heads cannot be divided by the shares 5,0,1; make every share at least 1, or remove the rank whose "
+        "share is 0");
 }
 
 TEST(CutEvenly, PutsLongerRangesFirst) {

@@ -84,7 +84,7 @@ TEST(ChannelChoice, RejectsMoreChannelsThanExist) {
     EXPECT_EQ(validation::catch_message<BugError>([] {
                   chosen(ChannelPolicy::random, {1, 2}, 3);
               }),
-              "3 channels were to be chosen of 2");
+              "cannot choose 3 of 2 channels");
 }
 
 // Three periods with four channels; two are kept from the second period on. Computed by hand:

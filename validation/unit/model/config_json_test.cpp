@@ -228,13 +228,14 @@ TEST(ConfigJson, ReadsEveryFormOfRotarySettings) {
 TEST(ConfigJson, RejectsUnsupportedArchitectures) {
     EXPECT_EQ(
         complaint_about(texts::llama_since, {{"architectures", {"MistralForCausalLM"}}}),
-        "config.json: architectures is [\"MistralForCausalLM\"]; Trireme knows GPT2LMHeadModel, GPT2Model, "
+        "config.json: architectures is [\"MistralForCausalLM\"]; Trireme supports GPT2LMHeadModel, GPT2Model, "
         "LlamaForCausalLM, LlamaModel, BertForMaskedLM, BertForPreTraining, BertModel, "
         "BertForQuestionAnswering, BertForSequenceClassification, ViTForImageClassification, ViTModel");
     EXPECT_EQ(complaint(R"({"model_type": "mamba"})"),
-              "config.json: model_type is \"mamba\"; Trireme knows gpt2, llama, bert and vit");
-    EXPECT_EQ(complaint_about(texts::llama_since, {{"model_type", "bert"}}),
-              "config.json: model_type is \"bert\"; a LlamaForCausalLM is of type llama");
+              "config.json: model_type is \"mamba\"; Trireme supports gpt2, llama, bert and vit");
+    EXPECT_EQ(
+        complaint_about(texts::llama_since, {{"model_type", "bert"}}),
+        "config.json: model_type is \"bert\"; the architecture LlamaForCausalLM has the model_type llama");
     EXPECT_TRUE(says(complaint("{}"), "config.json names neither architectures nor a model_type"));
     EXPECT_TRUE(says(complaint(R"({"model_type": "gpt2"})"), "config.json: n_embd is missing"));
 }
@@ -254,8 +255,8 @@ void expect_rejections(const std::vector<Rejection>& rejections) {
 TEST(ConfigJson, RejectsUnsupportedSettingsOfGpt2) {
     const char* text = texts::gpt2_since;
     expect_rejections({
-        {text, {{"activation_function", "relu"}}, "activation_function is \"relu\"; Trireme knows gelu_new"},
-        {text, {{"embd_pdrop", 0.0}}, "embd_pdrop is 0.0; Trireme drops as much everywhere"},
+        {text, {{"activation_function", "relu"}}, "activation_function is \"relu\"; Trireme supports gelu_new"},
+        {text, {{"embd_pdrop", 0.0}}, "embd_pdrop is 0.0; it must equal resid_pdrop, "},
         {text, {{"scale_attn_weights", false}}, "scale_attn_weights is false"},
         {text, {{"scale_attn_by_inverse_layer_idx", true}}, "scale_attn_by_inverse_layer_idx is true"},
         {text, {{"add_cross_attention", true}}, "add_cross_attention is true"},
@@ -268,14 +269,16 @@ TEST(ConfigJson, RejectsUnsupportedSettingsOfLlama) {
     const char* text = texts::llama_since;
     const auto rope = [](const json& settings) { return json{{"rope_parameters", settings}}; };
     expect_rejections({
-        {text, {{"hidden_act", "gelu"}}, "hidden_act is \"gelu\"; Trireme computes with \"silu\" only"},
+        {text, {{"hidden_act", "gelu"}}, "hidden_act is \"gelu\"; Trireme supports only \"silu\""},
         {text, {{"attention_bias", true}}, "attention_bias is true"},
         {text, {{"mlp_bias", true}}, "mlp_bias is true"},
-        {text, {{"head_dim", 8}}, "head_dim is 8; Trireme's 4 heads share the hidden_size, 16"},
-        {text, {{"sliding_window", 4096}}, "sliding_window is 4096; Trireme computes with none only"},
+        {text,
+         {{"head_dim", 8}},
+         "head_dim is 8; it must be hidden_size / num_attention_heads, which is 16 / 4"},
+        {text, {{"sliding_window", 4096}}, "sliding_window is 4096; Trireme does not support this setting"},
         {text, {{"layer_types", {"sliding_attention"}}}, "layer_types is [\"sliding_attention\"]"},
         {text, {{"partial_rotary_factor", 0.5}}, "partial_rotary_factor is 0.5"},
-        {text, rope({{"rope_type", "yarn"}, {"factor", 2}}), "rope_type is \"yarn\"; Trireme knows default"},
+        {text, rope({{"rope_type", "yarn"}, {"factor", 2}}), "rope_type is \"yarn\"; Trireme supports default"},
         {text, rope({{"rope_type", "dynamic"}, {"factor", 2}}), "rope_type is \"dynamic\""},
         {text, rope({{"rope_type", "longrope"}, {"factor", 2}}), "rope_type is \"longrope\""},
         {text, rope({{"rope_type", "linear"}}), "config.json, rope_parameters: factor is missing"},
@@ -290,15 +293,15 @@ TEST(ConfigJson, RejectsUnsupportedSettingsOfBertAndVit) {
     expect_rejections({
         {bert, {{"position_embedding_type", "relative_key"}}, "position_embedding_type is \"relative_key\""},
         {bert, {{"is_decoder", true}}, "is_decoder is true"},
-        {bert, {{"classifier_dropout", 0.3}}, "classifier_dropout is 0.3; Trireme drops as much everywhere"},
+        {bert, {{"classifier_dropout", 0.3}}, "classifier_dropout is 0.3; it must equal hidden_dropout_prob, "},
         {bert, {{"problem_type", "regression"}}, "problem_type is \"regression\""},
-        {bert, {{"num_labels", 1}}, "it has 1 label, which asks for a number"},
+        {bert, {{"num_labels", 1}}, "the model has 1 label, so it predicts a number, not a class"},
         {bert,
          {{"architectures", {"BertForQuestionAnswering"}}, {"num_labels", 3}},
-         "a head of 3 labels does not answer questions"},
+         "a question-answering head needs 2 labels, for begin and end, but has 3"},
         {vit, {{"qkv_bias", false}}, "qkv_bias is false"},
         {vit, {{"image_size", {8, 16}}}, "image_size is [8,16]; Trireme reads square images only"},
-        {vit, {{"num_labels", 4}}, "num_labels is 4; id2label names 5"},
+        {vit, {{"num_labels", 4}}, "num_labels is 4; id2label names 5 labels"},
     });
     EXPECT_EQ(read(with(vit, {{"image_size", {16, 16}}})).image.size, 16U);
 }
@@ -315,14 +318,14 @@ TEST(ConfigJson, RejectsSettingsOfTheWrongTypeOrRange) {
         {gpt2, {{"layer_norm_epsilon", true}}, "layer_norm_epsilon is true; it must be a number"},
         {gpt2, {{"resid_pdrop", 1}}, "resid_pdrop is 1; it must be at least 0 and below 1"},
         {gpt2, {{"tie_word_embeddings", 1}}, "tie_word_embeddings is 1; it must be true or false"},
-        {gpt2, {{"activation_function", json::array()}}, "activation_function is []; it must be a word"},
+        {gpt2, {{"activation_function", json::array()}}, "activation_function is []; it must be a string"},
         {gpt2, {{"architectures", "GPT2Model"}}, "architectures is \"GPT2Model\"; it must be a list of names"},
         {gpt2, {{"architectures", {3}}}, "architectures is [3]; it must be a list of names"},
-        {texts::llama_since, {{"rope_scaling", 3}}, "rope_scaling is 3; it must be an object of settings"},
+        {texts::llama_since, {{"rope_scaling", 3}}, "rope_scaling is 3; it must be a JSON object"},
         {texts::vit_since, {{"id2label", 5}}, "id2label is 5; it must name at least one label"},
         {texts::vit_since,
          {{"image_size", {"8", "8"}}},
-         "image_size is [\"8\",\"8\"]; it must be whole numbers"},
+         "image_size is [\"8\",\"8\"]; it must hold whole numbers"},
     });
 }
 
@@ -339,17 +342,16 @@ TEST(ConfigJson, ShortensLongValuesInMessagesBetweenCharacters) {
 TEST(ConfigJson, RejectsContradictorySizes) {
     EXPECT_EQ(
         complaint_about(texts::gpt2_since, {{"n_head", 3}}),
-        "config.json describes no model that can be built: --width 16 is not a multiple of --heads 3; every "
+        "config.json describes a model that cannot be built: --width 16 is not a multiple of --heads 3; every "
         "head needs the same number of channels");
 }
 
 TEST(ConfigJson, RejectsTextThatIsNoJsonObject) {
-    EXPECT_EQ(
-        complaint(""),
-        "config.json is not complete JSON: it breaks off at byte 1 of 0; correct it there, or copy it again");
-    EXPECT_TRUE(says(complaint(R"({"n_layer": )"), "config.json is not complete JSON: it breaks off at byte"));
-    EXPECT_TRUE(says(complaint(R"({"n_layer": 1e999})"), "a number in it is too large"));
-    EXPECT_TRUE(says(complaint("[1]"), "config.json is not an object of settings"));
+    EXPECT_EQ(complaint(""),
+              "config.json is not valid JSON: it ends too early, after 0 bytes; correct it, or copy it again");
+    EXPECT_TRUE(says(complaint(R"({"n_layer": )"), "config.json is not valid JSON: it ends too early, after"));
+    EXPECT_TRUE(says(complaint(R"({"n_layer": 1e999})"), "contains a number that is too large for a double"));
+    EXPECT_TRUE(says(complaint("[1]"), "config.json is not a JSON object"));
     EXPECT_TRUE(says(complaint(std::string(1'000'000, '[')), "nested deeper than 64 levels"));
 }
 
@@ -384,9 +386,8 @@ TEST(ConfigJson, IsReadFromAFile) {
     };
 
     EXPECT_EQ(read_config_json(file), find_named_model("gpt2"));
-    EXPECT_EQ(
-        complaint_of(empty),
-        empty + " is not complete JSON: it breaks off at byte 1 of 0; correct it there, or copy it again");
+    EXPECT_EQ(complaint_of(empty),
+              empty + " is not valid JSON: it ends too early, after 0 bytes; correct it, or copy it again");
     EXPECT_TRUE(says(complaint_of(folder.file("absent.json")), "No such file or directory; check its name"));
     EXPECT_TRUE(says(complaint_of(folder.file("")), "is not a regular file (it is a directory)"));
 }

@@ -103,14 +103,15 @@ TEST(Model, RejectsContradictorySizes) {
     EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.groups = 3; }),
               "--heads 8 is not a multiple of --groups 3; every group needs the same number of heads");
     EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.width = 120; }),
-              "--width 120 over --heads 8 makes heads of 15 channels; rotary positions turn pairs of channels");
+              "--width 120 over --heads 8 makes heads of 15 channels; rotary positions need an even number");
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.groups = 4; }),
               "--groups 4 does not fit a gpt2 model with 12 heads: heads of this family do not share keys; "
-              "leave it out");
+              "remove --groups");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.patch = 5; }),
               "--image-size 32 is not a multiple of --patch 5; an image must consist of whole patches");
-    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.positions = 64; }),
-              "--positions 64 is not 65: the class token and the 64 patches of --image-size 32 and --patch 4");
+    EXPECT_EQ(
+        complaint("vit-tiny", [](auto& m) { m.positions = 64; }),
+        "--positions 64 must be 65, for the class token and the 64 patches of --image-size 32 and --patch 4");
 }
 
 TEST(Model, RejectsSizesOfZero) {
@@ -132,11 +133,11 @@ TEST(Model, RejectsSizesBeyondTheLimits) {
     constexpr std::size_t huge = (std::size_t{1} << 24) + 1;
 
     EXPECT_EQ(complaint("gpt2", [](auto& m) { m.mlp_width = huge; }),
-              "--mlp-width 16777217 is beyond 16777216");
+              "--mlp-width 16777217 is beyond the limit of 16777216");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.size = huge; }),
-              "--image-size 16777217 is beyond 16384");
+              "--image-size 16777217 is beyond the limit of 16384");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image = {.channels = 3, .size = 16384, .patch = 16384}; }),
-              "--patch 16384 makes patches of 805306368 values, which is beyond 16777216");
+              "--patch 16384 makes patches of 805306368 values; the limit is 16777216");
 }
 
 TEST(Model, RejectsFractionsAndScalesOutOfRange) {
@@ -148,7 +149,7 @@ TEST(Model, RejectsFractionsAndScalesOutOfRange) {
     EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.rotary.base = -1; }),
               "the base of the rotary positions is -1; it must be a number above 0");
     EXPECT_EQ(complaint("llama-1b", [](auto& m) { m.rotary.high_frequency_factor = 1; }),
-              "the high frequency factor 1 of the rotary positions is not above the low one, 1");
+              "the high frequency factor 1 of the rotary positions is not above the low frequency factor, 1");
 }
 
 TEST(Model, NeedsTwoTokenTypesToTellQuestionAndContextApart) {

@@ -207,7 +207,7 @@ TEST_P(OffloadedMatmulsTest, RejectOffloadingAllKeptChannels) {
     kept.at(projection.id).resize(offloaded);
 
     EXPECT_EQ(validation::catch_message<BugError>([&] { ranks_.matmuls[2].begin_period(migrations, kept); }),
-              cat(offloaded, " channels are offloaded of ", offloaded, " that are kept"));
+              cat("cannot offload ", offloaded, " of ", offloaded, " kept channels; at least one must stay"));
 }
 
 std::vector<Trial> every_trial() {

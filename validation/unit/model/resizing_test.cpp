@@ -321,7 +321,7 @@ TEST(Resizing, RejectsListsThatAreNotAscendingChannels) {
     Bench bench(Family::gpt2, 3, {2});
     for (const List& list : {List{}, List{1, 0}, List{1, 1}, List{-1, 2}, List{0, 3}}) {
         EXPECT_EQ(validation::catch_message<BugError>([&] { bench.resizing(Filling::zero, list); }),
-                  cat("a list of ", list.size(), " channels is not an ascending one of some of 3"));
+                  cat("a channel list of length ", list.size(), " must be ascending, not empty, and below 3"));
     }
 }
 
@@ -332,7 +332,7 @@ TEST(Resizing, RejectsMoreRowsThanItCanRemember) {
     EXPECT_EQ(validation::catch_message<BugError>([&] {
                   bench.backward_input(bench.tensor(2, 2, {1, 1, 1, 1}), resizing.at(place));
               }),
-              "a micro-batch of 2 rows came where at most 1 are remembered");
+              "a micro-batch has 2 rows, but the stored input gradient has room for 1");
 }
 
 // Tests the four projections of each block, with their input channels, in a rank's part of every model.

@@ -107,19 +107,19 @@ TEST(TensorPart, IsRejectedIfThereAreFewerUnitsThanRanks) {
 
     EXPECT_EQ(
         catch_message<ConfigError>([&] { of_nine.find_head_groups(config); }),
-        "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
+        "a replica of 9 ranks needs at least 9 heads, but the model has 8; use --tensor 8 or less, or replicas "
         "of at most 8 ranks");
     EXPECT_EQ(
         catch_message<ConfigError>([&] { of_five.find_head_groups(sharable(Family::llama, Task::language)); }),
-        "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
-        "replicas of at most 4 ranks");
+        "a replica of 5 ranks needs at least 5 groups of heads, but the model has 4; use --tensor 4 or less, "
+        "or replicas of at most 4 ranks");
     EXPECT_EQ(catch_message<ConfigError>([&] { of_five.find_mlp_channels(config); }),
-              "2 MLP columns cannot be shared by 5 ranks; each needs at least one: use --tensor 2 or less, or "
-              "replicas of at most 2 ranks");
+              "a replica of 5 ranks needs at least 5 MLP columns, but the model has 2; use --tensor 2 or less, "
+              "or replicas of at most 2 ranks");
     EXPECT_EQ(
         catch_message<ConfigError>([&] { of_five.find_vocabulary_rows(config); }),
-        "1 vocabulary rows cannot be shared by 5 ranks; each needs at least one: use --tensor 1 or less, or "
-        "replicas of at most 1 ranks");
+        "a replica of 5 ranks needs at least 5 vocabulary rows, but the model has 1; use --tensor 1 or less, "
+        "or replicas of at most 1 rank");
 }
 
 TEST(ParameterPart, JoinsAdjacentRanges) {

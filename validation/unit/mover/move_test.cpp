@@ -237,9 +237,9 @@ TEST(Move, IsRejectedIfNoRankHoldsAnElement) {
     const layout::HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
 
     EXPECT_EQ(catch_message<BugError>([&] { plan_move({before}, {after}); }),
-              "rank 1 is to hold rows from 1 of a, and no rank has them");
+              "rank 1 should hold a from row 1 on after a move, but no rank holds these elements before");
     EXPECT_EQ(catch_message<BugError>([&] { plan_move({}, {after}); }),
-              "rank 1 is to hold rows from 0 of a, and no rank has them");
+              "rank 1 should hold a from row 0 on after a move, but no rank holds these elements before");
 }
 
 TEST(Move, IsRejectedIfATensorChangesItsShape) {

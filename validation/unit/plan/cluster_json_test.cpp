@@ -136,11 +136,12 @@ TEST(ClusterJson, NamesThePlaceOfAnErrorInGroups) {
     EXPECT_EQ(refused([](Json& it) { it["nodes"] = 2; }),
               "my.json: nodes is 2; it must be omitted here, because each group has its own");
     EXPECT_EQ(refused([](Json& it) { it["groups"][1]["device"]["memory"] = 0; }),
-              "my.json: groups[1].device.memory is 0; it must be above 0, in bytes");
-    EXPECT_TRUE(says(refused([](Json& it) { it.erase("between"); }), "what joins its 5 nodes, as \"between\""));
+              "my.json: groups[1].device.memory is 0; it must be above 0 (bytes)");
+    EXPECT_TRUE(says(refused([](Json& it) { it.erase("between"); }),
+                     "an object with \"between\", the link between the 5 nodes"));
     EXPECT_TRUE(says(refused([](Json& it) { it["groups"][0].erase("inside"); }), "my.json: groups[0] is"));
-    EXPECT_TRUE(
-        says(refused([](Json& it) { it["between"]["latency"] = 0.5; }), "at least that inside a node, 1"));
+    EXPECT_TRUE(says(refused([](Json& it) { it["between"]["latency"] = 0.5; }),
+                     "at least the latency inside a node, 1 s"));
     EXPECT_TRUE(says(refused([](Json& it) {
                          it["fat_tree"] = {{"leaf_nodes", 1}};
                      }),
@@ -178,30 +179,32 @@ TEST(ClusterJson, NeedsLinksOnlyBetweenSeveralNodesOrDevices) {
     json.erase("between");
 
     EXPECT_EQ(read(json).between, std::nullopt);
-    EXPECT_TRUE(says(refusal([](Json& it) { it.erase("between"); }), "what joins its 2 nodes, as \"between\""));
+    EXPECT_TRUE(says(refusal([](Json& it) { it.erase("between"); }),
+                     "an object with \"between\", the link between the 2 nodes"));
     EXPECT_TRUE(says(refusal([](Json& it) { it.erase("inside"); }),
-                     "what joins its 4 devices of a node, as \"inside\""));
+                     "an object with \"inside\", the link between the 4 devices of a node"));
 }
 
 TEST(ClusterJson, NamesThePlaceOfAnError) {
     EXPECT_EQ(refusal([](Json& it) { it["device"]["bandwidth"] = 0; }),
-              "my.json: device.bandwidth is 0; it must be above 0, in bytes a second");
+              "my.json: device.bandwidth is 0; it must be above 0 (bytes per second)");
     EXPECT_EQ(refusal([](Json& it) { it["device"]["flops"] = Json::object(); }),
-              "my.json: device.flops is {}; it must be the rates of some kinds of numbers, such as f32");
+              "my.json: device.flops is {}; it must be an object with the rate of at least one data type, such "
+              "as f32");
     EXPECT_EQ(refusal([](Json& it) { it["device"]["flops"]["f31"] = 5; }),
               "my.json: device.flops has an unknown key \"f31\"; did you mean f32?");
     EXPECT_EQ(refusal([](Json& it) { it["devices_per_node"] = 0; }),
               "my.json: devices_per_node is 0; it must be at least 1");
     EXPECT_EQ(refusal([](Json& it) { it["nodes"] = 1 << 20; }),
-              "my.json: nodes is 1048576; it must be so few that there are no more than 1048576 devices");
+              "my.json: nodes is 1048576; it must be limited to at most 1048576 devices in total");
     EXPECT_EQ(refusal([](Json& it) { it["schema"] = 2; }),
               "my.json: schema is 2; it must be 1 for this program");
     EXPECT_EQ(refusal([](Json& it) { it["between"]["latency"] = 0.5; }),
-              "my.json: between.latency is 0.5; it must be at least that inside a node, 1");
+              "my.json: between.latency is 0.5; it must be at least the latency inside a node, 1 s");
     EXPECT_EQ(refusal([](Json& it) { it["device"]["clocks"][0]["speed"] = 0.9; }),
-              "my.json: device.clocks[0].speed is 0.9; it must be 1, for the highest clock is first");
+              "my.json: device.clocks[0].speed is 0.9; it must be 1, because the first clock is the highest");
     EXPECT_EQ(refusal([](Json& it) { it["device"]["clocks"][1]["speed"] = 1; }),
-              "my.json: device.clocks[1].speed is 1; it must be below that of the clock before");
+              "my.json: device.clocks[1].speed is 1; it must be below the speed of the previous clock");
     EXPECT_EQ(refusal([](Json& it) { it["sources"]["nodes"]["derived"] = "no"; }),
               "my.json: sources.nodes.derived is \"no\"; it must be true or false");
 }

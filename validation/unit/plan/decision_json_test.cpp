@@ -68,33 +68,34 @@ TEST(DecisionJson, SkipsLinesThatExplainAnUnchangedPlan) {
 
 TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
     EXPECT_EQ(refusal_of_decisions(line(1) + R"({"step": 2)"),
-              "my.jsonl, line 2 is not complete JSON: it breaks off at byte 11 of 10; correct it there, or "
+              "my.jsonl, line 2 is not valid JSON: it ends too early, after 10 bytes; correct it, or "
               "copy it again");
-    EXPECT_EQ(refusal_of_decisions(R"({"step": 2})"),
-              "my.jsonl, line 1 has no \"layout\"; its keys are step, layout, policy, from, to, microbatches, "
-              "schedule, left_out, migrations, reason, terms, seconds");
+    EXPECT_EQ(
+        refusal_of_decisions(R"({"step": 2})"),
+        "my.jsonl, line 1 has no \"layout\"; the known keys are step, layout, policy, from, to, microbatches, "
+        "schedule, left_out, migrations, reason, terms, seconds");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "left_out": [0, 1])")),
-              "my.jsonl, line 1: left_out[1] is 1; it must be a part: at least 0, and less than 1");
+              "my.jsonl, line 1: left_out[1] is 1; it must be a fraction: at least 0 and less than 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
-              "my.jsonl, line 1: migrations[0] has no \"parts\"; its keys are from, to, parts");
+              "my.jsonl, line 1: migrations[0] has no \"parts\"; the known keys are from, to, parts");
     EXPECT_EQ(
         refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
-        "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be four parts: of attention's first and last "
-        "product, and of the MLP's");
+        "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be a list of four fractions: of the first and "
+        "last matmul of attention, and of those of the MLP");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "microbatches": 0)")),
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": {"gain": "much"})")),
               "my.jsonl, line 1: terms.gain is \"much\"; it must be a number of at least 0");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": [1])")),
-              "my.jsonl, line 1: terms is [1]; it must be an object of numbers");
+              "my.jsonl, line 1: terms is [1]; it must be an object whose values are numbers");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "shedule": "1f1b")")),
               "my.jsonl, line 1 has an unknown key \"shedule\"; did you mean schedule?");
 }
 
 TEST(DecisionJson, RequiresIncreasingSteps) {
     EXPECT_EQ(refusal_of_decisions(line(4) + line(4)),
-              "my.jsonl, line 2 is of step 4, and the one before it of step 4; a plan changes at most once "
-              "after a step, and steps must increase");
+              "my.jsonl, line 2 has step 4, but the decision before it has step 4; steps must increase from "
+              "line to line");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(ProgramsFromFile, SupportLayoutsThatNoScheduleSupports) {
         const std::string schedule = each.name;
         EXPECT_NE(refusal_of_plan({.layout = layout, .schedule = schedule}), "(no error)") << schedule;
     }
-    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = layout}), "puts several on one"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = layout}), "puts several stages on a rank"));
     EXPECT_EQ(to_csv(plan.evaluation.programs), "0F0,1F0,1SEND_F0\n2RECV_F0,2F0,3F0\n");
 }
 
@@ -68,8 +68,8 @@ TEST(ProgramsFromFile, MayBeGivenPerRank) {
 
     EXPECT_EQ(of_ranks.training.programs, of_teams.training.programs);
     EXPECT_EQ(refusal_of_plan(wish_of(layout, "0F0,0B0\n0F0,0B0\n1F0,1B0\n1F0,1I0,1W0\n")),
-              "my.csv gives rank 2 and rank 3 unlike programs, but they hold a replica together; give both the "
-              "same");
+              "my.csv gives rank 2 and rank 3 different programs, but they hold a replica together; give both "
+              "ranks the same program");
 }
 
 // Ranks 0 and 1 hold stage 0, ranks 2 and 3 stage 1. Teams are numbered row by row, on ranks 0, 2, 1, 3.
@@ -106,11 +106,11 @@ TEST(ProgramsFromFile, AreRejectedWithTheMessageOfTheChecker) {
         validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 2)),
                          "my.csv cannot be run: team 0 is stuck at 0B0, which waits for"));
     EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
-              "my.csv: the line of team 1 has no 1B0 among its 1 cell; add it, or 1I0 and 1W0");
+              "my.csv: the line of team 1 has no 1B0 among its 1 cell; add 1B0, or 1I0 and 1W0");
     EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0B1\n1F0,1F1,1B0,1B1\n", 2)),
-              "my.csv: the line of team 0 has no 0F1 among its 3 cells; add it");
+              "my.csv: the line of team 0 has no 0F1 among its 3 cells; add 0F1");
     EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1F0,1I0\n")),
-              "my.csv: the line of team 1 has no 1W0 among its 2 cells; add it");
+              "my.csv: the line of team 1 has no 1W0 among its 2 cells; add 1W0");
     EXPECT_TRUE(
         validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
 }
@@ -209,8 +209,8 @@ TEST(ProgramsFromFile, MustValidateAllUpdatesOrNone) {
         refusal_of_plan(wish_of(two_stages(),
                                 "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
                                 "1F0,1B0,VALIDATE1,REDUCE1,STEP1\n")),
-        "my.csv cannot be run: VALIDATE1, the 5th instruction of team 1, needs STEP1 before it; STEP1 is the "
-        "7th");
+        "my.csv cannot be run: VALIDATE1, the 5th instruction of team 1, needs STEP1 before it, but STEP1 is "
+        "the 7th instruction");
 }
 
 TEST(ProgramsFromFile, AreAssignedByTheirStagesWithWorkInFlight) {
@@ -234,16 +234,15 @@ TEST(ProgramsFromFile, AreRejectedByTheCheckerWithWorkInFlight) {
     const std::string second = "1F0,1B0,REDUCE1,STEP1";
 
     EXPECT_EQ(refused("0F0,BODY,0F1,0B0,REDUCE0,STEP0", second),
-              "my.csv cannot be run: 0B1, the 14th instruction of team 0, uses the weights after update 1 of "
-              "stage 0, "
-              "and 0F1 used those after update 0");
-    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0", second), "has too few STEP0"));
-    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1", "1F0,1B0"), "has too few REDUCE0"));
+              "my.csv cannot be run: 0B1, the 14th instruction of team 0, uses the weights of stage 0 after 1 "
+              "update, but 0F1 uses them after 0 updates; both passes must use the same weights");
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0", second), "has STEP0 for only "));
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1", "1F0,1B0"), "has REDUCE0 for only "));
     EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0,STEP0,STEP0", second),
                                  "STEP0, the 12th instruction of team 0, needs REDUCE0 before it"));
     EXPECT_TRUE(validation::says(refused("0F0,BODY,0F2,0B0@1,REDUCE0,STEP0", second), "needs 0F1 before it"));
     EXPECT_EQ(refused("0F0,0B0,REDUCE0,STEP0,STEP0", second),
-              "my.csv cannot be run: STEP0, the 7th instruction of team 0, repeats STEP0, its 6th");
+              "my.csv cannot be run: STEP0, the 7th instruction of team 0, repeats STEP0, its 6th instruction");
     EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0,STEP0", "1B0,1F0,REDUCE1,STEP1"),
                                  "the line of team 1 has 1B0 in cell 1, before 1F0 in cell 2"));
 }
@@ -255,32 +254,30 @@ TEST(ProgramsFromFile, AreProvedForAnyNumberOfStepsWithOldWeights) {
     EXPECT_EQ(plan.training.proof.weight_versions, (std::vector<std::vector<int>>{{3, 0}, {0, 3}}));
     EXPECT_TRUE(
         validation::says(refusal_of_plan(wish_of(two_stages(), "0F0@1,0B0\n1F0,1B0\n")),
-                         "uses the weights after update 1 of stage 0, and 0F1 used those after update 0"));
+                         "uses the weights of stage 0 after 1 update, but 0F1 uses them after 0 updates"));
     EXPECT_TRUE(validation::says(refusal_of_plan(wish_of(two_stages(), "0F0@1,0B0@1\n1F0,1B0\n")),
-                                 "uses the weights after update 1, and 0F1 those after update 0"));
+                                 "uses weights after 1 update, but 0F1 uses weights after 0 updates"));
 }
 
 TEST(ProgramsFromFile, AreRejectedWithMoreMicrobatchesThanAStepHas) {
     EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")),
-              "my.csv cannot be run: 0F1, the 5th instruction of team 0, names micro-batch 1; the last is 0");
+              "my.csv cannot be run: 0F1, the 5th instruction of team 0, names micro-batch 1, but the last "
+              "micro-batch is 0");
 }
 
 TEST(ProgramsFromFile, AreRejectedIfTooManyStepsAheadOrBack) {
-    EXPECT_EQ(
-        refusal_of_plan(wish_of(two_stages(), "0F0,BODY,0F9999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
-        "0F9999999 of my.csv is of 4999999 steps later, where a step has 2 micro-batches; programs may go "
-        "100 steps ahead or back");
-    EXPECT_EQ(
-        refusal_of_plan(wish_of(two_stages(), "0F0@101,0B0@101\n1F0,1B0\n")),
-        "0F0@101 of my.csv uses weights of 101 updates ago, where a step has 1 micro-batch; programs may go "
-        "100 steps ahead or back");
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,BODY,0F9999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
+              "0F9999999 of my.csv is 4999999 steps ahead, because a step has 2 micro-batches; at most 100 are "
+              "allowed");
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0@101,0B0@101\n1F0,1B0\n")),
+              "0F0@101 of my.csv uses the weights of 101 updates ago; at most 100 are allowed");
 }
 
 TEST(ProgramsFromFile, AreRejectedIfWorkSeparatesTheUpdatesOfATeam) {
     const std::string csv = "0F0,BODY,1F0,1B0,0B0,REDUCE1,REDUCE0,STEP1,0F1@1,STEP0\n";
 
     EXPECT_EQ(refusal_of_plan(wish_of(even_grid({.pipe = 1, .chunks = 2}), csv)),
-              "my.csv has 0F1@1 between STEP1 and STEP0; put all updates of a step next to each other");
+              "my.csv has 0F1@1 between STEP1 and STEP0; put all STEPs of a step next to each other");
 }
 
 TEST(ProgramsFromFile, AreRejectedIfTheirStepsAreNotEqual) {
@@ -288,9 +285,9 @@ TEST(ProgramsFromFile, AreRejectedIfTheirStepsAreNotEqual) {
         refusal_of_plan(
             wish_of(two_stages(),
                     "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,BODY,STEP1,1F1@1,1B1@1,REDUCE1\n")),
-        "my.csv cannot be run: with their messages its steps are not all equal; end each body with its STEPs, "
-        "or its VALIDATEs, "
-        "and let the first step take micro-batches in the order of all others");
+        "my.csv cannot be run: the steps differ once sends and receives are inserted; end each body with its "
+        "STEPs or VALIDATEs, and execute the micro-batches of the first step in the same order as those of "
+        "later steps");
 }
 
 }  // namespace

@@ -60,32 +60,32 @@ TEST(LayoutJson, OmitsSharesOfOne) {
 
 TEST(LayoutJson, MustBeValidJson) {
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4,)"),
-              "my.json is not complete JSON: it breaks off at byte 14 of 13; correct it there, or copy it again");
+              "my.json is not valid JSON: it ends too early, after 13 bytes; correct it, or copy it again");
     EXPECT_EQ(refusal_of_layout(""),
-              "my.json is not complete JSON: it breaks off at byte 1 of 0; correct it there, or copy it again");
+              "my.json is not valid JSON: it ends too early, after 0 bytes; correct it, or copy it again");
     EXPECT_TRUE(
         refusal_of_layout(std::string(1000, '[')).starts_with("my.json is nested deeper than 64 levels"));
     EXPECT_EQ(refusal_of_layout(R"({"layers": 1e999})"),
-              "my.json is not JSON that can be read: a number in it is too large");
+              "my.json contains a number that is too large for a double; correct the number");
 }
 
 TEST(LayoutJson, NamesMissingKeys) {
-    EXPECT_EQ(refusal_of_layout("{}"), R"(my.json has no "layers"; its keys are layers, stages, idle)");
+    EXPECT_EQ(refusal_of_layout("{}"), R"(my.json has no "layers"; the known keys are layers, stages, idle)");
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4})"),
-              R"(my.json has no "stages"; its keys are layers, stages, idle)");
+              R"(my.json has no "stages"; the known keys are layers, stages, idle)");
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4]})"),
-              R"(my.json: stages[0] has no "replicas"; its keys are layers, replicas)");
+              R"(my.json: stages[0] has no "replicas"; the known keys are layers, replicas)");
     EXPECT_EQ(refusal_of_stage(R"({"replicas": []})"),
-              R"(my.json: stages[0] has no "layers"; its keys are layers, replicas)");
+              R"(my.json: stages[0] has no "layers"; the known keys are layers, replicas)");
     EXPECT_EQ(refusal_of_replica("{}"),
-              R"(my.json: stages[0].replicas[0] has no "ranks"; its keys are ranks, shares, turns)");
+              R"(my.json: stages[0].replicas[0] has no "ranks"; the known keys are ranks, shares, turns)");
 }
 
 TEST(LayoutJson, SuggestsTheNearestKeyForAnUnknownOne) {
     EXPECT_EQ(refusal_of_layout(R"({"layer": 4, "stages": []})"),
               R"(my.json has an unknown key "layer"; did you mean layers?)");
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": [], "comment": "mine"})"),
-              R"(my.json has an unknown key "comment"; its keys are layers, stages, idle)");
+              R"(my.json has an unknown key "comment"; the known keys are layers, stages, idle)");
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replica": []})"),
               R"(my.json: stages[0] has an unknown key "replica"; did you mean replicas?)");
     EXPECT_EQ(refusal_of_replica(R"({"ranks": [0], "share": [1]})"),
@@ -93,18 +93,19 @@ TEST(LayoutJson, SuggestsTheNearestKeyForAnUnknownOne) {
 }
 
 TEST(LayoutJson, RejectsValuesOfTheWrongType) {
-    EXPECT_EQ(refusal_of_layout("[]"), "my.json is []; it must be an object with layers, stages, idle");
+    EXPECT_EQ(refusal_of_layout("[]"),
+              "my.json is []; it must be an object with the keys layers, stages, idle");
     EXPECT_EQ(refusal_of_layout(R"({"layers": "4", "stages": []})"),
               R"(my.json: layers is "4"; it must be a whole number from 0 to 16777216)");
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": 2})"), "my.json: stages is 2; it must be a list");
     EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": [], "idle": 7})"),
               "my.json: idle is 7; it must be a list");
     EXPECT_EQ(refusal_of_stage("null"),
-              "my.json: stages[0] is null; it must be an object with layers, replicas");
+              "my.json: stages[0] is null; it must be an object with the keys layers, replicas");
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replicas": {}})"),
               "my.json: stages[0].replicas is {}; it must be a list");
     EXPECT_EQ(refusal_of_replica("[0]"),
-              "my.json: stages[0].replicas[0] is [0]; it must be an object with ranks, shares, turns");
+              "my.json: stages[0].replicas[0] is [0]; it must be an object with the keys ranks, shares, turns");
     EXPECT_EQ(refusal_of_replica(R"({"ranks": 0})"),
               "my.json: stages[0].replicas[0].ranks is 0; it must be a list");
 }
@@ -125,7 +126,8 @@ TEST(LayoutJson, RejectsNumbersThatAreNotCounts) {
 }
 
 TEST(LayoutJson, RejectsLayersThatAreNotARange) {
-    const std::string pair = "; it must be the first layer and the one after the last, such as [0, 8]";
+    const std::string pair =
+        "; it must be a list of the first layer and the layer after the last, such as [0, 8]";
 
     for (const char* layers : {"[]", "[3]", "[0,1,2]", "[4,0]"}) {
         EXPECT_EQ(refusal_of_stage(std::string(R"({"layers": )") + layers + R"(, "replicas": []})"),
@@ -136,8 +138,7 @@ TEST(LayoutJson, RejectsLayersThatAreNotARange) {
 TEST(LayoutJson, TruncatesLongValuesInErrors) {
     EXPECT_EQ(refusal_of_layout('"' + std::string(100, 'x') + '"'),
               "my.json is \"" + std::string(39, 'x') +
-                  "...; it must be an object with layers, stages, "
-                  "idle");
+                  "...; it must be an object with the keys layers, stages, idle");
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ TEST(Plan, AssignsEachTeamTwoMirroredStagesInAV) {
     EXPECT_EQ(compute_hash(in_all), compute_hash(plan));
     EXPECT_EQ(
         refusal_of_plan({.layout = layout, .schedule = "zb-v", .microbatches = 5, .is_per_replica = false}),
-        "--microbatches 5 does not divide among the 2 replicas of a layout with several stages on a rank; "
-        "use a multiple of 2");
+        "--microbatches 5 cannot be divided evenly among the 2 replicas of a layout with several stages per "
+        "rank; use a multiple of 2");
 }
 
 TEST(Plan, HasTheFewestSlotsThatCauseNoWaiting) {
@@ -160,7 +160,7 @@ TEST(Plan, RejectsUnevenTurnsForSeveralStagesOnARank) {
 
     EXPECT_EQ(
         refusal_of_plan({.layout = layout, .schedule = "interleaved", .microbatches = 4}),
-        "replicas of a layout with several stages on a rank must have equal numbers of turns; omit \"turns\"");
+        "replicas of a layout with several stages per rank must have equal numbers of turns; omit \"turns\"");
 }
 
 TEST(Plan, IsProvedForTwoReplicasThatFeedOne) {
@@ -192,7 +192,8 @@ TEST(Plan, TakesOneRecomputeModeForAllStagesOrOnePerStage) {
     EXPECT_EQ(make_plan({.layout = layout, .recompute = each}).recompute, each);
     EXPECT_EQ(
         refusal_of_plan({.layout = layout, .recompute = {Recompute::full, Recompute::full, Recompute::none}}),
-        "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
+        "--recompute has 3 values, but the layout has 2 stages; give one value for all stages, or one value "
+        "per stage");
 }
 
 // Returns the seconds of a step of the plan, with the costs of the wish.
@@ -285,7 +286,8 @@ TEST(Plan, KeepsActivationsWithinTheGivenBounds) {
     EXPECT_EQ(make_plan(wish).training.proof.peak_activations, wish.max_activations);
     wish.schedule = "1f1b";
     EXPECT_TRUE(validation::says(refusal_of_plan(wish), "schedule 1f1b cannot be run: 0F2"));
-    EXPECT_TRUE(validation::says(refusal_of_plan(wish), "would make it keep 3 micro-batches"));
+    EXPECT_TRUE(
+        validation::says(refusal_of_plan(wish), "would raise the in-flight micro-batches of the team to 3"));
 }
 
 TEST(Plan, RejectsAScheduleThatDoesNotSupportTheLayout) {
@@ -293,16 +295,17 @@ TEST(Plan, RejectsAScheduleThatDoesNotSupportTheLayout) {
 
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks}), "--schedule interleaved or looped-bfs"));
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = uneven_layout({2, 1}), .schedule = "interleaved"}),
-                                 "is made for a grid"));
+                                 "needs a grid"));
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "interleave"}),
                                  "did you mean interleaved?"));
-    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "zb-v"}), "is made for a V"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "zb-v"}), "needs a V"));
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "zb-h2"}), "use --chunks 1"));
-    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = even_grid({.pipe = 2, .data = 2}),
-                                                  .schedule = "zb-h1",
-                                                  .microbatches = 5,
-                                                  .is_per_replica = false}),
-                                 "is made for a grid of rows with equally many micro-batches, but 5"));
+    EXPECT_TRUE(validation::says(
+        refusal_of_plan({.layout = even_grid({.pipe = 2, .data = 2}),
+                         .schedule = "zb-h1",
+                         .microbatches = 5,
+                         .is_per_replica = false}),
+        "needs a grid whose replicas have equal numbers of micro-batches, but the layout has 5"));
 }
 
 TEST(Plan, RejectsAnInvalidNumberOfMicrobatches) {

@@ -86,20 +86,22 @@ TEST(ProfileJson, RejectsInvalidKernels) {
     EXPECT_EQ(said([](Json& kernel) {
                   kernel["product"] = {1, 2};
               }),
-              "my.json: kernels[0].product is [1,2]; it must be rows, columns and depth");
+              "my.json: kernels[0].product is [1,2]; it must be a list of rows, columns and depth");
     EXPECT_EQ(said([](Json& kernel) { kernel["product"][1] = 0; }),
               "my.json: kernels[0].product[1] is 0; it must be at least 1");
 }
 
 TEST(ProfileJson, NamesMissingAndUnknownKeys) {
-    EXPECT_EQ(refusal([](Json& json) { json.erase("dtype"); }),
-              "my.json has no \"dtype\"; its keys are schema, machine, device, threads, repeats, model, dtype, "
-              "micro_batch, layers, kernels, launch, links");
+    EXPECT_EQ(
+        refusal([](Json& json) { json.erase("dtype"); }),
+        "my.json has no \"dtype\"; the known keys are schema, machine, device, threads, repeats, model, dtype, "
+        "micro_batch, layers, kernels, launch, links");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["second"] = 3; }),
               "my.json: layers[1] has an unknown key \"second\"; did you mean seconds?");
-    EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"].erase("update"); }),
-              "my.json: layers[0].seconds has no \"update\"; its keys are forward, backward, backward_input, "
-              "backward_weight, update");
+    EXPECT_EQ(
+        refusal([](Json& json) { json["layers"][0]["seconds"].erase("update"); }),
+        "my.json: layers[0].seconds has no \"update\"; the known keys are forward, backward, backward_input, "
+        "backward_weight, update");
     EXPECT_EQ(refusal([](Json& json) { json["layers"] = 7; }), "my.json: layers is 7; it must be a list");
 }
 
@@ -113,30 +115,28 @@ TEST(ProfileJson, RejectsInvalidValues) {
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["bytes"]["rows"] = 0.5; }),
               "my.json: layers[0].bytes.rows is 0.5; it must be a whole number from 0 to 9007199254740992");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["measured"] = 2; }),
-              "my.json: layers[1].measured is 2; it must be a layer, from 0 to 1");
-    EXPECT_EQ(refusal([](Json& json) { json["model"] = 7; }), "my.json: model is 7; it must be a text");
+              "my.json: layers[1].measured is 2; it must be a layer from 0 to 1");
+    EXPECT_EQ(refusal([](Json& json) { json["model"] = 7; }), "my.json: model is 7; it must be a string");
 }
 
 TEST(ProfileJson, RejectsADifferentSchemaVersion) {
     EXPECT_EQ(refusal([](Json& json) { json["schema"] = 2; }),
-              "my.json: schema is 2; it must be 1 for this program; measure again");
+              "my.json: schema is 2; it must be 1 for this program; measure the profile again");
 }
 
 TEST(ProfileJson, RejectsInvalidLinks) {
     EXPECT_EQ(refusal([](Json& json) { json["links"][0]["bandwidth"] = 0; }),
-              "my.json: links[0].bandwidth is 0; it must be above 0, in bytes a second");
-    EXPECT_EQ(
-        refusal([](Json& json) { json["links"][1]["ranks"] = 6; }),
-        "my.json: links[1].ranks is 6; it must be a multiple of 4 that is larger, from the smallest groups "
-        "on");
-    EXPECT_EQ(
-        refusal([](Json& json) { json["links"][0]["ranks"] = 1; }),
-        "my.json: links[0].ranks is 1; it must be a multiple of 1 that is larger, from the smallest groups "
-        "on");
+              "my.json: links[0].bandwidth is 0; it must be above 0 (bytes per second)");
+    EXPECT_EQ(refusal([](Json& json) { json["links"][1]["ranks"] = 6; }),
+              "my.json: links[1].ranks is 6; it must be a multiple of 4 above 4, because links are listed from "
+              "the smallest to the largest groups");
+    EXPECT_EQ(refusal([](Json& json) { json["links"][0]["ranks"] = 1; }),
+              "my.json: links[0].ranks is 1; it must be a multiple of 1 above 1, because links are listed from "
+              "the smallest to the largest groups");
     EXPECT_TRUE(validation::says(refusal([](Json& json) { json["links"][1].erase("ranks"); }),
-                                 "it must be of groups: say of how many ranks"));
+                                 "it must be an object with \"ranks\", the number of ranks per group"));
     EXPECT_TRUE(validation::says(refusal([](Json& json) { json["links"][2]["ranks"] = 16; }),
-                                 "it must be without ranks: the last link is among all"));
+                                 "it must be without \"ranks\", because the last link joins all ranks"));
 }
 
 }  // namespace

@@ -76,8 +76,9 @@ TEST(RankGpu, HasNoReadingsWithoutDriverSupport) {
     EXPECT_EQ(without_library.joules(), std::nullopt);
     EXPECT_EQ(without_library.state(), device::GpuReading());
     EXPECT_EQ(without_library.driver(), "");
-    EXPECT_TRUE(says(catch_message<ConfigError>([&] { without_library.lock_clock(1200); }),
-                     "--gpu-clock 1200 cannot be set on rank 0: looking after a GPU needs /nowhere/"));
+    EXPECT_TRUE(
+        says(catch_message<ConfigError>([&] { without_library.lock_clock(1200); }),
+             "--gpu-clock 1200 cannot be set on rank 0: access to a GPU's clocks and power needs /nowhere/"));
 }
 
 TEST(GpuClockOfRank, IsSetByTheFirstRankThatSharesTheGpu) {

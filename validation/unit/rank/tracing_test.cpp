@@ -124,7 +124,7 @@ TEST(TracedSteps, MustBeStepsOfTheRun) {
     EXPECT_EQ(catch_message<ConfigError>([] {
                   check_traced_steps({9, 12}, 8);
               }),
-              "--trace 9:12 begins after the last of 8 steps; trace earlier ones");
+              "--trace 9:12 begins after the last of 8 steps; trace earlier steps");
     EXPECT_NO_THROW(check_traced_steps({8, 12}, 8));
     EXPECT_NO_THROW(check_traced_steps({}, 8));
 }

@@ -220,8 +220,12 @@ std::vector<double> then(std::size_t count, double loss, double last) {
 }
 
 TEST(Figures, AreInvalidIfTheLossDidNotFall) {
-    EXPECT_TRUE(says(figures_of(then(9, 4, 5)).complaint, "the loss did not fall: 4 at first, 5 at last"));
-    EXPECT_TRUE(says(figures_of(then(9, 4, 4)).complaint, "the loss did not fall: 4 at first, 4 at last"));
+    EXPECT_TRUE(
+        says(figures_of(then(9, 4, 5)).complaint,
+             "the loss did not fall: 4 in the first step, 5 on average in the last tenth of the steps"));
+    EXPECT_TRUE(
+        says(figures_of(then(9, 4, 4)).complaint,
+             "the loss did not fall: 4 in the first step, 4 on average in the last tenth of the steps"));
 }
 
 TEST(Figures, RemarkOnRunsTooShortToJudgeTheLoss) {
@@ -229,7 +233,7 @@ TEST(Figures, RemarkOnRunsTooShortToJudgeTheLoss) {
 
     EXPECT_EQ(figures.complaint, "");
     ASSERT_EQ(figures.remarks.size(), 1U);
-    EXPECT_EQ(figures.remarks[0], "the loss did not fall, and 2 steps are too few to judge it");
+    EXPECT_EQ(figures.remarks[0], "the loss did not fall, but 2 steps are too few to judge the run");
     EXPECT_TRUE(figures_of({5, 4}).remarks.empty());
 }
 
@@ -266,7 +270,7 @@ TEST(Figures, AreInvalidIfAStepExceedsThePeakRate) {
     sum.add(outcome_with(5));
     sum.add(outcome_with(4));
 
-    EXPECT_TRUE(says(sum.finish({}).complaint, "step 1 needed 2.52e-06 GFLOP/s, 105 % of the peak rate"));
+    EXPECT_TRUE(says(sum.finish({}).complaint, "step 1 ran at 2.52e-06 GFLOP/s, 105 % of the peak rate"));
 
     sum.add_peak_measurement(2600);
 
@@ -287,7 +291,7 @@ TEST(Figures, AreInvalidIfStepsWereSkipped) {
     EXPECT_EQ(figures.skipped_steps, 1U);
     EXPECT_EQ(figures.first_loss, 5);
     EXPECT_EQ(figures.last_loss, 3);  // skipped steps do not count in the mean
-    EXPECT_TRUE(says(figures.complaint, "1 of 3 steps were skipped"));
+    EXPECT_TRUE(says(figures.complaint, "1 of 3 steps was skipped"));
 }
 
 TEST(Figures, CountRolledBackUpdatesIfUpdatesAreSpeculative) {
@@ -316,7 +320,7 @@ TEST(Figures, RemarkOnMemoryBeyondThePrediction) {
     EXPECT_EQ(make_memory_remark(1'050'000'000, 1'000'000'000), "");
     EXPECT_EQ(make_memory_remark(5'000'000, 10'000'000), "");
     EXPECT_EQ(make_memory_remark(18'100'000, 10'000'000),
-              "memory grew by 18.1 MB per rank, 8.1 MB more than predicted; allow for that if memory is short");
+              "memory grew by 18.1 MB per rank, 8.1 MB more than predicted; allow for it if memory is scarce");
     EXPECT_TRUE(says(make_memory_remark(1'060'000'000, 1'000'000'000), "60.0 MB more"));
 }
 

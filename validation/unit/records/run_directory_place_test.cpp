@@ -35,7 +35,7 @@ TEST(RunDirectory, RejectsAPathBlockedByAFile) {
     for (const char* path : {"file", "file/run"}) {
         const std::string message = catch_message<ConfigError>([&] { RunDirectory run(folder.file(path)); });
 
-        EXPECT_TRUE(says(message, "the run directory " + folder.file(path) + " cannot be made: "));
+        EXPECT_TRUE(says(message, "the run directory " + folder.file(path) + " cannot be created: "));
         EXPECT_TRUE(says(message, "; choose another --run-dir"));
     }
     EXPECT_EQ(read_whole(folder.file("file")), "as it was");

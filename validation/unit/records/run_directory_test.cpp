@@ -236,9 +236,10 @@ TEST_F(RunDirectoryTest, SummarisesFiguresWithTheirLimits) {
     EXPECT_EQ(summary.at("model_flops_per_s").at("value"), 2640.0);
     EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 5280.0);
     EXPECT_EQ(summary.at("mfu"), 0.5);
-    EXPECT_EQ(
-        summary.at("bubble"),
-        json({{"measured", 0.25}, {"limit", 0.0}, {"limit_is", "the schedule's, were all stages equal"}}));
+    EXPECT_EQ(summary.at("bubble"),
+              json({{"measured", 0.25},
+                    {"limit", 0.0},
+                    {"limit_is", "the bubble of the schedule if all stages took equal time"}}));
     EXPECT_EQ(summary.at("bubble_schedule").at("measured"), 0.0625);
     EXPECT_EQ(summary.at("wait_tensor"), json({{"measured", 0.03125}, {"limit", 0}}));
     EXPECT_EQ(summary.at("memory_bytes"), json({{"growth", 900}, {"predicted", 1000}}));

@@ -25,9 +25,10 @@ TEST(RunFiles, MustNotBeSymbolicLinks) {
         const std::string message =
             catch_message<ConfigError>([&] { RunDirectory(folder.file("run")).write_config("steps = 2\n"); });
 
-        EXPECT_EQ(message, folder.file("run/" + name) +
-                               " is a symbolic link, which a run does not write through; remove it, or choose "
-                               "another --run-dir");
+        EXPECT_EQ(message,
+                  folder.file("run/" + name) +
+                      " is a symbolic link, but a run does not write through links; remove it, or choose "
+                      "another --run-dir");
         EXPECT_EQ(read_whole(folder.file("precious")), "text");
     }
 }

@@ -24,7 +24,7 @@ TEST(RunLock, NamesTheJobThatHoldsIt) {
     EXPECT_NE(message.find(" is in use by Slurm's job 4711, process " + std::to_string(::getpid()) + " on "),
               std::string::npos)
         << message;
-    EXPECT_NE(message.find("; wait until that has ended, or choose another --run-dir"), std::string::npos);
+    EXPECT_NE(message.find("; wait until it has ended, or choose another --run-dir"), std::string::npos);
 }
 
 TEST(RunLock, IsReleasedWhenItsHolderEnds) {
@@ -42,7 +42,7 @@ TEST(RunLock, RejectsASymbolicLink) {
 
     EXPECT_EQ(message,
               folder.file("lock") +
-                  " is a symbolic link, which a run does not write through; remove it, or choose another "
+                  " is a symbolic link, but a run does not write through links; remove it, or choose another "
                   "--run-dir");
     EXPECT_EQ(validation::read_whole(folder.file("precious")), "text");
 }

@@ -105,8 +105,8 @@ TEST(RunRecords, NameTheFieldOfTheWrongType) {
 
     EXPECT_EQ(
         catch_message<ConfigError>([&] { read_record<Manifest>(slow, "manifest.json"); }),
-        "manifest.json: 'slow/rank' is no whole number; the records are damaged, or of another version of "
-        "trireme");
+        "manifest.json: 'slow/rank' is not a whole number; the records are damaged, or another version of "
+        "trireme wrote them");
 }
 
 // Returns the names in the first column of the table in a section of the document.

@@ -38,8 +38,8 @@ TEST_F(RunStarts, AreRejectedIfASlurmJobMakesNoProgress) {
     const std::string message = catch_message<ConfigError>([&] { start(3, 12); });
 
     EXPECT_EQ(message,
-              "Slurm's job 4711 was started 3 times after step 12 and never got further; see in its log why "
-              "it ended, give it more --time or another node, and remove " +
+              "Slurm's job 4711 was started 3 times after step 12 and never got further; find the cause in "
+              "the log of the job, give it more --time or another node, and remove " +
                   file_ + " before you start it again");
     EXPECT_THROW(start(4, 12), ConfigError);  // the rejected start was not recorded
     EXPECT_NO_THROW(start(3, 13));

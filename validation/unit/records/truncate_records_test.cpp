@@ -42,11 +42,12 @@ TEST(KeptRecords, IncludeStepsAfterAnUnreadableLine) {
     EXPECT_EQ(read_whole(folder.file("steps.jsonl.damaged")), damaged);
     ASSERT_EQ(run.remarks().size(), 2U);
     EXPECT_NE(
-        run.remarks()[0].find("steps.jsonl: dropped 2 lines that cannot be read, from line 2 on; the file as "
-                              "it was is "),
+        run.remarks()[0].find("steps.jsonl: dropped 2 lines that cannot be read, the first of them line 2; the "
+                              "original file is kept as "),
         std::string::npos)
         << run.remarks()[0];
-    EXPECT_NE(run.remarks()[1].find("steps.jsonl: dropped 2 lines after step 2; this run repeats those steps"),
+    EXPECT_NE(run.remarks()[1].find(
+                  "steps.jsonl: dropped 2 lines of steps after step 2; this run repeats those steps"),
               std::string::npos)
         << run.remarks()[1];
 }

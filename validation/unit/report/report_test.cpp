@@ -34,7 +34,7 @@ TEST(Report, ShowsEveryFigureWithItsLimit) {
           "<th>Model arithmetic</th><td>60.0 GFLOP/s</td><td>300.0 GFLOP/s</td><td>FMA rate</td>",
           "<th>MFU</th><td>20.0 %</td><td>100 %</td>", "<th>Bubble</th><td>35.0 %</td><td>0.0 %</td>",
           "<th>Padding</th><td>25.0 %</td><td>0 %</td>",
-          "<th>Memory of a rank</th><td>7.0 MB</td><td>6.5 MB</td>"}) {
+          "<th>Memory of the fullest rank</th><td>7.0 MB</td><td>6.5 MB</td>"}) {
         EXPECT_TRUE(says(html, row));
     }
 }
@@ -46,7 +46,7 @@ TEST(Report, ShowsTheEnergyIfItWasMeasured) {
 
     EXPECT_TRUE(says(report_of(run),
                      "<th>Energy</th><td>3,000 J</td><td>&ndash;</td>"
-                     "<td>20 J per token; 750 W, mean, of all ranks together</td>"));
+                     "<td>20 J per token; 750 W on average, for all ranks together</td>"));
 }
 
 // A run whose evaluations after steps 1 and 2 have scores: `before` and `after` are their JSON fields.
@@ -63,7 +63,7 @@ TEST(Report, ShowsTheAccuracyIfTheRunHasOne) {
     const std::string html = report_of(
         ScoredRun("\"validation_accuracy\":0.25", "\"validation_accuracy\":0.75", "\"accuracy\":0.75"));
 
-    EXPECT_TRUE(says(html, "<figcaption>Right on validation samples</figcaption>"));
+    EXPECT_TRUE(says(html, "<figcaption>Scores on the validation samples</figcaption>"));
     EXPECT_TRUE(says(html, ">accuracy, %</text>"));
     EXPECT_TRUE(says(html, "<th>Accuracy</th><td>75.0 %</td><td>100 %</td>"));
     EXPECT_FALSE(says(html, "Exact match"));
@@ -75,7 +75,7 @@ TEST(Report, ShowsExactMatchAndF1OfAnswers) {
                                                  "\"validation_exact_match\":0.5,\"validation_f1\":0.625",
                                                  "\"exact_match\":0.5,\"f1\":0.625"));
 
-    EXPECT_TRUE(says(html, "<figcaption>Right on validation samples</figcaption>"));
+    EXPECT_TRUE(says(html, "<figcaption>Scores on the validation samples</figcaption>"));
     EXPECT_TRUE(says(html, "exact match"));
     EXPECT_TRUE(says(html, "<th>Exact match</th><td>50.0 %</td><td>100 %</td>"));
     EXPECT_TRUE(says(html, "<th>F1</th><td>62.5 %</td><td>100 %</td>"));
@@ -85,7 +85,7 @@ TEST(Report, ShowsExactMatchAndF1OfAnswers) {
 TEST(Report, ShowsPerplexityAndNoScoreForLanguageModels) {
     const std::string html = report_of(FinishedRun());
 
-    EXPECT_FALSE(says(html, "Right on validation samples"));
+    EXPECT_FALSE(says(html, "Scores on the validation samples"));
     EXPECT_TRUE(says(html, "perplexity 12.18"));
 }
 
@@ -105,7 +105,7 @@ TEST(Report, SplitsStepTimeIntoKernelsWaitsAndTheRest) {
 
     EXPECT_TRUE(says(html, "in kernels <b>2.60 s (65.0 %)</b>"));
     EXPECT_TRUE(says(html, "waiting for other ranks <b>0.40 s (10.0 %)</b>"));
-    EXPECT_TRUE(says(html, "the rest <b>1.00 s (25.0 %)</b>"));
+    EXPECT_TRUE(says(html, "other time <b>1.00 s (25.0 %)</b>"));
     EXPECT_TRUE(says(html, "padding <b>50 (25.0 %)</b>"));
 }
 
@@ -132,7 +132,7 @@ TEST(Report, NamesLayoutScheduleBatchAndPrecision) {
     EXPECT_TRUE(
         says(report_of(run),
              "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples a step in 4 micro-batches · "
-             "bf16, sums and weights in f32"));
+             "bf16, sums and master weights in f32"));
 }
 
 TEST(Report, ShowsEveryChangeOfPlanWithItsEffect) {
@@ -164,7 +164,7 @@ TEST(Report, DrawsComputeAndWaitTimesOfEachRank) {
         R"("seconds":4,"compute_s":[3,1],"wait_pipeline_s":[0,2],"wait_tensor_s":[0,0],"wait_data_s":[0.5,0.5]})";
     const std::string html = report_of(FixtureRun(R"({"step":1,)" + ranks + "\n"));
 
-    EXPECT_TRUE(says(html, "<figcaption>Seconds of each rank</figcaption>"));
+    EXPECT_TRUE(says(html, "<figcaption>Time of each rank, summed over the steps</figcaption>"));
     EXPECT_TRUE(says(html, "<title>waiting for other stages: 2.00 s</title>"));
 }
 
@@ -202,7 +202,7 @@ TEST(Report, MarksAnUnfinishedRun) {
     const std::string html = report_of(FixtureRun());
 
     EXPECT_TRUE(says(html, "<b>UNFINISHED</b>"));
-    EXPECT_TRUE(says(html, "the 2 steps on record"));
+    EXPECT_TRUE(says(html, "its 2 recorded steps"));
     EXPECT_TRUE(says(html, "<th>MFU</th><td>20.0 %</td>"));
     EXPECT_FALSE(says(html, "VALID"));
 }
@@ -220,7 +220,7 @@ TEST(Report, OmitsFieldsMissingFromTheRecords) {
 TEST(Report, IsWrittenForARunWithoutSteps) {
     const std::string html = report_of(FixtureRun(""));
 
-    EXPECT_TRUE(says(html, "the 0 steps on record"));
+    EXPECT_TRUE(says(html, "its 0 recorded steps"));
     EXPECT_FALSE(says(html, "<figure"));
     EXPECT_FALSE(says(html, "nan"));
 }
@@ -253,7 +253,8 @@ TEST(Report, NeverReplacesARecord) {
     const FixtureRun run;
 
     EXPECT_EQ(catch_message<ConfigError>([&] { write_report(run.path(), run.file("steps.jsonl")); }),
-              run.file("steps.jsonl") + " is a record of the run; choose another --output");
+              "the report would replace " + run.file("steps.jsonl") +
+                  ", a record of the run; choose another --output");
     EXPECT_EQ(validation::read_whole(run.file("steps.jsonl")), two_steps);
 }
 

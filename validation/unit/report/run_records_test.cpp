@@ -94,11 +94,12 @@ TEST(RunRecords, ListEventsWithTheirSteps) {
 
     std::vector<std::pair<double, std::string>> found;
     for (const RunEvent& event : events) found.emplace_back(event.step, event.text);
-    EXPECT_EQ(found, (std::vector<std::pair<double, std::string>>{{2, "rank 1 takes 1.5 times as long"},
-                                                                  {4, "rank 1 is as fast as others again"},
-                                                                  {3, "evaluation"},
-                                                                  {2, "checkpoint"},
-                                                                  {4, "checkpoint"}}));
+    const std::vector<std::pair<double, std::string>> expected{{2, "rank 1 takes 1.5 times as long as others"},
+                                                               {4, "rank 1 is as fast as others again"},
+                                                               {3, "evaluation"},
+                                                               {2, "checkpoint"},
+                                                               {4, "checkpoint"}};
+    EXPECT_EQ(found, expected);
 }
 
 TEST(RunRecords, DescribeEmulatedSlowRanks) {
@@ -114,11 +115,11 @@ TEST(RunRecords, DescribeEmulatedSlowRanks) {
     for (const config::SlowRank& slow : records.manifest->slow) slowed.push_back(describe(slow));
 
     EXPECT_EQ(slowed, (std::vector<std::string>{
-                          "rank 3 to take 4 times as long from step 100 to 200",
-                          "matmuls of rank 0 to take 2 times as long from step 1",
-                          "each rank in turn (5 steps each) to take 2 times as long from step 1",
-                          "a random rank, redrawn for an epoch to take 2 to 4 times as long from step 7",
-                          "ranks as slow.csv says"}));
+                          "rank 3 takes 4 times as long in steps 100 to 200",
+                          "matmuls of rank 0 take 2 times as long from step 1 on",
+                          "each rank in turn (5 steps each) takes 2 times as long from step 1 on",
+                          "a random rank, redrawn every epoch, takes 2 to 4 times as long from step 7 on",
+                          "ranks are slowed as slow.csv says"}));
 }
 
 TEST(RunRecords, ContainWhatAnUnfinishedRunHasWritten) {
@@ -160,10 +161,10 @@ TEST(RunRecords, RejectPathsThatAreNoRunDirectory) {
 
     EXPECT_EQ(
         complaint("/nowhere/run"),
-        "the run directory /nowhere/run does not exist; `trireme train` says at its end where it wrote to");
+        "the run directory /nowhere/run does not exist; `trireme train` prints its run directory at its end");
     EXPECT_EQ(complaint(empty.file("")),
               empty.file("") +
-                  " is no run directory: it holds no steps.jsonl; name the directory that `trireme "
+                  " is not a run directory: it has no steps.jsonl; name the directory that `trireme "
                   "train` wrote to");
 }
 
@@ -177,18 +178,19 @@ TEST(RunRecords, NameTheLineThatIsDamaged) {
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"loss\":1}\n"),
               "steps.jsonl, line 1 has no step; correct the line or remove it");
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1,\"loss\":\"low\"}\n"),
-              "steps.jsonl, line 1: 'loss' is no number; the records are damaged, or of another version of "
-              "trireme");
+              "steps.jsonl, line 1: 'loss' is not a number; the records are damaged, or another version of "
+              "trireme wrote them");
 }
 
 TEST(RunRecords, NameADamagedSummaryOrManifest) {
     EXPECT_EQ(complaint_about("summary.json", "{\"verdict\":"),
-              "summary.json is no JSON object; it is damaged: remove it to report what the rest says");
+              "summary.json is damaged: it is not a JSON object; remove it to report the other records");
     EXPECT_EQ(complaint_about("summary.json", "{\"loss\":{\"last\":[]}}"),
-              "summary.json: 'loss/last' is no number; the records are damaged, or of another version of "
-              "trireme");
+              "summary.json: 'loss/last' is not a number; the records are damaged, or another version of "
+              "trireme wrote them");
     EXPECT_EQ(complaint_about("manifest.json", "{\"model\":3}"),
-              "manifest.json: 'model' is no text; the records are damaged, or of another version of trireme");
+              "manifest.json: 'model' is not a string; the records are damaged, or another version of trireme "
+              "wrote them");
 }
 
 TEST(PartialSummary, AddsUpTheSteps) {

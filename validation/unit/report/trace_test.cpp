@@ -111,15 +111,15 @@ TEST(TraceDrawing, IsPartOfTheReport) {
 
     const std::string html = make_page(read_run(run.path()));
 
-    EXPECT_NE(html.find("step 7 as it was: time 40"), std::string::npos);
+    EXPECT_NE(html.find("step 7 as measured, in milliseconds: time 40"), std::string::npos);
     EXPECT_NE(html.find("time 26, bubble"), std::string::npos);
     EXPECT_NE(html.find("trace.json shows steps 6 to 8"), std::string::npos);
-    EXPECT_NE(html.find("3 events did not fit in it"), std::string::npos);
+    EXPECT_NE(html.find("3 events are missing, because each rank keeps a limited"), std::string::npos);
     EXPECT_NE(html.find("<rect class=\"state\""), std::string::npos);
 }
 
 TEST(TraceDrawing, IsOmittedIfTheRunWasNotTraced) {
-    EXPECT_EQ(make_page(read_run(FinishedRun().path())).find("What each rank did when"), std::string::npos);
+    EXPECT_EQ(make_page(read_run(FinishedRun().path())).find("Timeline of the ranks"), std::string::npos);
 }
 
 TEST(TraceRecords, AreRejectedIfDamaged) {
@@ -128,9 +128,10 @@ TEST(TraceRecords, AreRejectedIfDamaged) {
     json foreign = two_ranks();
     foreign["traceEvents"][3]["pid"] = 2;
 
-    EXPECT_NE(complaint(lacking).find("run/trace.json is no trace of this program"), std::string::npos);
+    EXPECT_NE(complaint(lacking).find("run/trace.json is not a trace of this program"), std::string::npos);
     EXPECT_EQ(complaint(foreign),
-              "run/trace.json names rank 2 and has 2; remove it to report what the rest says");
+              "run/trace.json is damaged: it names rank 2 but has 2 ranks; remove it to report the other "
+              "records");
 }
 
 }  // namespace

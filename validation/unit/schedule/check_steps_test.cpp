@@ -65,8 +65,8 @@ TEST(MultiStepCheck, RejectsDifferentReduceOrdersAcrossSteps) {
     EXPECT_EQ(
         verdict("REDUCE1 REDUCE1 REDUCE0 REDUCE0"),
         "teams 0 and 1 hold stages 0 and 1 in common but reduce them in different orders: REDUCE0, the 10th "
-        "instruction of team 0, comes before REDUCE1, but REDUCE1, the 10th instruction of team 1, before "
-        "REDUCE0");
+        "instruction of team 0, comes before REDUCE1, but REDUCE1, the 10th instruction of team 1, comes "
+        "before REDUCE0");
 }
 
 TEST(MultiStepCheck, RejectsWeightHalvesUsingOtherWeightsThanTheirForward) {
@@ -77,8 +77,8 @@ TEST(MultiStepCheck, RejectsWeightHalvesUsingOtherWeightsThanTheirForward) {
     EXPECT_TRUE(verdict_on("0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1@1 REDUCE0 STEP0").is_proved());
     EXPECT_EQ(
         verdict_on("0F0 0F1 0B0 REDUCE0 0I1 STEP0 0W1 REDUCE0 STEP0").fault->what,
-        "0W1, the 7th instruction of team 0, uses the weights after update 1 of stage 0, and 0F1 used those "
-        "after update 0");
+        "0W1, the 7th instruction of team 0, uses the weights of stage 0 after 1 update, but 0F1 uses them "
+        "after 0 updates; both passes must use the same weights");
 }
 
 TEST(MultiStepCheck, RejectsNegativeAgesAndAgesOfCollectives) {
@@ -86,12 +86,12 @@ TEST(MultiStepCheck, RejectsNegativeAgesAndAgesOfCollectives) {
         return verify_programs({{instruction}}, make_grid_shape(1, 1, 1, 1)).fault->what;
     };
 
-    EXPECT_EQ(
-        fault_of({Op::forward, 0, 0, -1}),
-        "0F0@-1, the 1st instruction of team 0, has age -1; ages count updates back, of F, B, I and W alone");
-    EXPECT_EQ(
-        fault_of({Op::reduce, 0, no_microbatch, 2}),
-        "REDUCE0, the 1st instruction of team 0, has age 2; ages count updates back, of F, B, I and W alone");
+    EXPECT_EQ(fault_of({Op::forward, 0, 0, -1}),
+              "0F0@-1, the 1st instruction of team 0, has age -1; only F, B, I and W have an age, which is 0 "
+              "or a number of updates");
+    EXPECT_EQ(fault_of({Op::reduce, 0, no_microbatch, 2}),
+              "REDUCE0, the 1st instruction of team 0, has age 2; only F, B, I and W have an age, which is 0 "
+              "or a number of updates");
 }
 
 }  // namespace

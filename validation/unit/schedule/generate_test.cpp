@@ -249,9 +249,8 @@ TEST(Generate, RejectsChunksAndSuggestsAlternatives) {
           require_schedule("zb-h1"), require_schedule("zb-h2")}) {
         const std::string message = refusal_of(kind, make_grid_shape(4, 2, 3, 8));
 
-        EXPECT_TRUE(says(message, cat("schedule ", kind.name, " is made for one stage on each rank")));
-        EXPECT_TRUE(says(message, "pipe 4 with chunks 3"));
-        EXPECT_TRUE(says(message, "the nearest shape it takes is pipe 4 with chunks 1"));
+        EXPECT_TRUE(says(message, cat("schedule ", kind.name, " needs one stage per rank")));
+        EXPECT_TRUE(says(message, "pipe 4 with chunks 3 puts 3 stages on each rank"));
         EXPECT_TRUE(says(message, "use --chunks 1, or --schedule interleaved or looped-bfs"));
     }
 }
@@ -262,9 +261,9 @@ TEST(Generate, RejectsGridSchedulesForUnequalReplicas) {
         EXPECT_EQ(
             refusal_of(kind, make_uneven_shape({3, 3, 2}, 12)),
             cat("schedule ", kind.name,
-                " is made for a grid of rows with equally many micro-batches, but 12 micro-batches on 3 "
-                "stages (replicas 3, 3, 2) are none; the nearest grid is pipe 3 x data 2: use --pipe 3 --data "
-                "2 in place of the layout, or --schedule 1f1b or gpipe"));
+                " needs a grid whose replicas have equal numbers of micro-batches, but the layout has 12 "
+                "micro-batches on 3 stages (replicas 3, 3, 2); use --pipe 3 --data 2 in place of the layout, "
+                "or --schedule 1f1b or gpipe"));
     }
 }
 
@@ -272,10 +271,10 @@ TEST(Generate, RejectsTeamsWithSeveralStagesOutsideAGrid) {
     const PipelineShape shape{
         .teams = 2, .microbatches = 1, .holders = {{0}, {1}, {1}}, .executor = {{0}, {1}, {1}}};
 
-    EXPECT_TRUE(
-        says(refusal_of(require_schedule("gpipe"), shape), "this layout of 3 stages puts several on one"));
+    EXPECT_TRUE(says(refusal_of(require_schedule("gpipe"), shape),
+                     "this layout of 3 stages puts several stages on a rank"));
     EXPECT_TRUE(says(refusal_of(require_schedule("gpipe"), shape), "--schedule FILE.csv"));
-    EXPECT_TRUE(says(refusal_of(require_schedule("looped-bfs"), shape), "pipe 2 x data 1"));
+    EXPECT_TRUE(says(refusal_of(require_schedule("looped-bfs"), shape), "use --pipe 2 --data 1"));
 }
 
 TEST(Generate, RejectsEmptyShapes) {
@@ -283,14 +282,14 @@ TEST(Generate, RejectsEmptyShapes) {
     empty.microbatches = 0;
     empty.executor = {{}, {}};
 
-    EXPECT_TRUE(says(refusal_of(require_schedule("gpipe"), empty), "2 stages and 0 micro-batches"));
+    EXPECT_TRUE(says(refusal_of(require_schedule("gpipe"), empty), "(teams 2, stages 2, micro-batches 0)"));
     EXPECT_TRUE(says(catch_message<ConfigError>([] { make_grid_shape(0, 1, 1, 4); }), "pipe 0"));
     EXPECT_TRUE(says(catch_message<ConfigError>([] { make_grid_shape(2, 1, 1, 0); }), "micro-batches 0"));
     EXPECT_TRUE(says(catch_message<ConfigError>([] { make_v_shape(2, 0, 1); }), "data 0, chunks 2"));
     EXPECT_TRUE(says(catch_message<ConfigError>([] {
                          make_uneven_shape({2, 0}, 4);
                      }),
-                     "a stage without replica"));
+                     "fewest replicas of a stage 0"));
 }
 
 TEST(Generate, ThrowsBugErrorIfAnExecutorIsNoHolder) {

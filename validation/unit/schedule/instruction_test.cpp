@@ -58,7 +58,7 @@ TEST(Instruction, IsComputeForForwardBackwardAndItsHalves) {
 TEST(Instruction, RejectsInvalidTextWithItsLocation) {
     const std::string message = refusal_of("2Q0");
 
-    EXPECT_TRUE(says(message, "line 3 of my.csv: '2Q0' is no instruction"));
+    EXPECT_TRUE(says(message, "line 3 of my.csv: '2Q0' is not an instruction"));
     EXPECT_TRUE(says(message, "2F0, 2B0, 2I0, 2W0"));
 }
 
@@ -78,7 +78,7 @@ TEST(Instruction, RejectsMissingOrMisplacedNumbers) {
     for (const std::string text :
          {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@", "2F0@x", "2SEND_F0@1", "STEP2@1", "2 F0",
           "0REDUCE2", "STEP", "2STEP", "CLOCK900", "2147483647F0", "2F99999999999"}) {
-        EXPECT_TRUE(says(refusal_of(text), "'" + text + "' is no instruction")) << text;
+        EXPECT_TRUE(says(refusal_of(text), "'" + text + "' is not an instruction")) << text;
     }
 }
 

@@ -180,14 +180,14 @@ TEST(LowerPhases, ReportsObstaclesInPhasesWithWorkInFlight) {
 
     EXPECT_EQ(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0@1 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}),
               "");
-    EXPECT_TRUE(says(obstacle_to({"0F0", "1F0 1B0"}, {"0F1 0B0@1", "1F1 1B1"}), "has too few REDUCE0"));
+    EXPECT_TRUE(says(obstacle_to({"0F0", "1F0 1B0"}, {"0F1 0B0@1", "1F1 1B1"}), "has REDUCE0 for only "));
     EXPECT_TRUE(
         says(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}),
-             "uses the weights after update 1 of stage 0, and 0F1 used those after update 0"));
+             "uses the weights of stage 0 after 1 update, but 0F1 uses them after 0 updates"));
     EXPECT_EQ(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0@1 REDUCE0 STEP0", "STEP1 1F1@1 1B1@1 REDUCE1"}),
-              "with their messages its steps are not all equal; end each body with its STEPs, or its "
-              "VALIDATEs, and let the first "
-              "step take micro-batches in the order of all others");
+              "the steps differ once sends and receives are inserted; end each body with its STEPs or "
+              "VALIDATEs, and execute the micro-batches of the first step in the same order as those of later "
+              "steps");
 }
 
 // Any phases without an obstacle are lowered, and their programs are proved.

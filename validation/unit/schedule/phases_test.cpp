@@ -129,15 +129,16 @@ TEST(Folding, RejectsProgramsThatDoNotRepeat) {
         return catch_message<BugError>([&] { fold(programs_of({program}), shape); });
     };
 
-    EXPECT_EQ(refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0I2 0W2 REDUCE0 STEP0"),
-              "the program of team 0 does not repeat: 0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0I2 0W2 "
-              "REDUCE0 STEP0");
+    EXPECT_EQ(
+        refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0I2 0W2 REDUCE0 STEP0"),
+        "the program of team 0 does not repeat the same step: 0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 "
+        "0F2 0I2 0W2 REDUCE0 STEP0");
     EXPECT_TRUE(says(refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1@1 REDUCE0 STEP0 0F2 0B2 REDUCE0 STEP0"),
                      "does not repeat"));
     EXPECT_TRUE(says(refusal("0F0 0I0 0W0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0B2 REDUCE0 STEP0"),
                      "does not repeat"));
     EXPECT_EQ(refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"),
-              "the program of team 0 has no three steps to fold");
+              "the program of team 0 has fewer than three steps to fold");
 }
 
 TEST(Repetition, IsFoundOnlyInProgramsThatCanBeFolded) {

@@ -67,9 +67,8 @@ TEST(PipeDream2bw, RejectsFewerMicrobatchesThanItsStagesNeed) {
     EXPECT_EQ(
         validation::catch_message<ConfigError>(
             [] { generate_phases(require_schedule("pipedream-2bw"), make_grid_shape(4, 1, 1, 2)); }),
-        "schedule pipedream-2bw keeps weights of one update ago, but with 2 micro-batches and 4 stages the "
-        "first stage runs 2 steps ahead; the nearest shape it takes is --microbatches 3, or use --schedule "
-        "pipedream-vertical");
+        "schedule pipedream-2bw uses the weights of one update ago, but with 2 micro-batches and 4 stages the "
+        "first stage runs 2 steps ahead; use --microbatches 3, or --schedule pipedream-vertical");
 }
 
 class AsynchronousSchedule : public testing::TestWithParam<Schedule> {};
@@ -173,8 +172,8 @@ TEST(Weights, MustBeTheSameInBothPasses) {
 
     EXPECT_EQ(
         fault_of({"0F0 0F1 0B0 REDUCE0 STEP0 0B1 REDUCE0 STEP0"}, shape),
-        "0B1, the 6th instruction of team 0, uses the weights after update 1 of stage 0, and 0F1 used those "
-        "after update 0");
+        "0B1, the 6th instruction of team 0, uses the weights of stage 0 after 1 update, but 0F1 uses them "
+        "after 0 updates; both passes must use the same weights");
     EXPECT_EQ(fault_of({"0F0 0F1 0B0 REDUCE0 STEP0 0B1@1 REDUCE0 STEP0"}, shape), "");
 }
 
@@ -188,9 +187,9 @@ TEST(Weights, MustMatchAcrossStagesUnlessUpdatedIndependently) {
     const Verdict verdict = verify_programs(unroll(phases, make_grid_shape(2, 1, 1, 1), 3), shape);
 
     ASSERT_FALSE(verdict.is_proved());
-    EXPECT_EQ(
-        verdict.fault->what,
-        "1F1, the 8th instruction of team 1, uses the weights after update 1, and 0F1 those after update 0");
+    EXPECT_EQ(verdict.fault->what,
+              "1F1, the 8th instruction of team 1, uses weights after 1 update, but 0F1 uses weights after 0 "
+              "updates; all stages must use equally old weights for a micro-batch");
 }
 
 // A reduction does not progress while its team waits for a message. Here team 1 has no buffer for 1B2 before
@@ -206,8 +205,8 @@ TEST(Updates, CanDeadlockWithTeamsWaitingForABuffer) {
 
     EXPECT_EQ(fault_of(lines, shape),
               "team 0 is stuck at STEP0, which waits for the STEPs of all teams; team 1 is "
-              "stuck at 1B2, which waits for a free buffer for gradients to team 0 (it has "
-              "1)");
+              "stuck at 1B2, which waits for a free buffer for gradients to team 0 (the channel "
+              "has 1)");
     shape.slots = 2;
     EXPECT_EQ(fault_of(lines, shape), "");
 }
@@ -217,11 +216,14 @@ TEST(Collectives, AreRequiredOncePerStep) {
     shape.steps = 2;
 
     EXPECT_EQ(fault_of({"0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0"}, shape),
-              "team 0 holds stage 0, but its program of length 7 has too few STEP0");
-    EXPECT_EQ(fault_of({"0F0 0B0 REDUCE0 REDUCE0 STEP0 0F1 0B1 STEP0"}, shape),
-              "REDUCE0, the 4th instruction of team 0, needs 0B1 or 0W1 before it; 0B1 is the 7th");
-    EXPECT_EQ(fault_of({"0F0 0B0 REDUCE0 STEP0 STEP0 0F1 0B1 REDUCE0"}, shape),
-              "STEP0, the 5th instruction of team 0, needs REDUCE0 before it; REDUCE0 is the 8th");
+              "team 0 holds stage 0, but its program of 7 instructions has STEP0 for only 1 of 2 "
+              "steps");
+    EXPECT_EQ(
+        fault_of({"0F0 0B0 REDUCE0 REDUCE0 STEP0 0F1 0B1 STEP0"}, shape),
+        "REDUCE0, the 4th instruction of team 0, needs 0B1 or 0W1 before it, but 0B1 is the 7th instruction");
+    EXPECT_EQ(
+        fault_of({"0F0 0B0 REDUCE0 STEP0 STEP0 0F1 0B1 REDUCE0"}, shape),
+        "STEP0, the 5th instruction of team 0, needs REDUCE0 before it, but REDUCE0 is the 8th instruction");
 }
 
 }  // namespace

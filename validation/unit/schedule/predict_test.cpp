@@ -230,12 +230,12 @@ TEST(Predict, RejectsProgramsThatCannotRun) {
 TEST(Predict, RequiresCostsOfEveryStageAndMicrobatch) {
     EXPECT_EQ(catch_message<BugError>(
                   [] { predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false), make_costs(1, {})); }),
-              "costs of 1 stages for 2");
+              "the number of stages is 2, but costs are given for 1");
     EXPECT_EQ(catch_message<BugError>([] {
                   predict(two_forwards(), make_grid_shape(2, 1, 1, 2, false),
                           StepCosts(CostTable{{{}, {.forward = 2}}, {{}}}));
               }),
-              "the costs are not those of 2 micro-batches");
+              "the costs do not fit the number of micro-batches per step, which is 2");
 }
 
 }  // namespace

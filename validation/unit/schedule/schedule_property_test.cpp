@@ -87,14 +87,14 @@ PipelineShape parse_advised_shape(const std::string& refusal, int microbatches, 
     std::smatch named;
     int data = 1;
     int chunks = 1;
-    if (std::regex_search(refusal, named, std::regex("takes is pipe (\\d+) with chunks (\\d+)"))) {
+    if (std::regex_search(refusal, named, std::regex("pipe (\\d+) with chunks .* use --chunks (\\d+)"))) {
         chunks = std::stoi(named[2]);
     } else if (std::regex_search(refusal, named, std::regex("--pipe (\\d+) --data (\\d+)"))) {
         data = std::stoi(named[2]);
     } else {
         throw BugError(cat("no shape is named: ", refusal));
     }
-    const bool is_v = refusal.find("the nearest V is") != std::string::npos;
+    const bool is_v = refusal.find("needs a V") != std::string::npos;
     const int pipe = std::stoi(named[1]);
     return is_v ? make_v_shape(pipe, data, microbatches, is_training)
                 : make_grid_shape(pipe, data, chunks, microbatches, is_training);
@@ -180,9 +180,9 @@ TEST(LoopedBfs, IsRejectedIfItNeedsMoreSlots) {
     // and one at team 1, which cannot compute a third. So one input waits at team 1 and one at team 0.
     EXPECT_EQ(fault_of(require_schedule("looped-bfs"), shape),
               "team 0 is stuck at 0F4, which waits for a free buffer for activations to team 1 "
-              "(it has 1); team 1 is stuck at 1F2, which waits for a free buffer for "
+              "(the channel has 1); team 1 is stuck at 1F2, which waits for a free buffer for "
               "activations "
-              "to team 0 (it has 1)");
+              "to team 0 (the channel has 1)");
 }
 
 // The last ones are costs at which a closed form of the schedules with halves changes.

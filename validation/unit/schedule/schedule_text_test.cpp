@@ -58,7 +58,7 @@ TEST(ScheduleCsv, RejectsWrongCellsWithLineAndCell) {
     const std::string message =
         catch_message<ConfigError>([] { parse_phases_csv("# by hand\n0F0\n1F0,,1X0\n", "my.csv").body; });
 
-    EXPECT_TRUE(says(message, "line 3 of my.csv, cell 3: '1X0' is no instruction"));
+    EXPECT_TRUE(says(message, "line 3 of my.csv, cell 3: '1X0' is not an instruction"));
 }
 
 TEST(ScheduleCsv, RejectsFilesWithoutPrograms) {
@@ -129,14 +129,14 @@ TEST(ScheduleCsv, RejectsASecondBodyWithLineAndCell) {
     const std::string message =
         catch_message<ConfigError>([] { parse_phases_csv("0F0\n0F0,BODY,,BODY,0B0\n", "my.csv"); });
 
-    EXPECT_EQ(message, "line 2 of my.csv, cell 4: there is one BODY already");
+    EXPECT_EQ(message, "line 2 of my.csv, cell 4: the line already has a cell BODY; keep one of them");
 }
 
 TEST(ScheduleCsv, RequiresBodyInCapitals) {
     const std::string message =
         catch_message<ConfigError>([] { parse_phases_csv("0F0,body,0B0\n", "my.csv"); });
 
-    EXPECT_TRUE(says(message, "line 1 of my.csv, cell 2: 'body' is no instruction"));
+    EXPECT_TRUE(says(message, "line 1 of my.csv, cell 2: 'body' is not an instruction"));
 }
 
 TEST(ScheduleGrid, DrawsLongerInstructionsWider) {

@@ -304,8 +304,8 @@ TEST(Search, RejectsLessMemoryThanOneMicrobatchNeeds) {
 
     EXPECT_EQ(
         validation::catch_message<ConfigError>([&] { searched(task_of(shape, std::vector<StageCost>(4))); }),
-        "team 1 has to keep 2 micro-batches, counted over its stages, and has memory for 1; give it more "
-        "memory, or fewer stages");
+        "team 1 needs memory for 2 in-flight micro-batches, summed over its stages, but has memory for 1; give "
+        "the team more memory or fewer stages");
 }
 
 }  // namespace

@@ -143,20 +143,23 @@ TEST(ValidationCheck, AcceptsForwardsThatRunAhead) {
 
 TEST(ValidationCheck, RejectsMessagesThatAreRepeatedAtOneEndOnly) {
     EXPECT_EQ(fault_of(first_step + "0F1 0SEND_F1 VALIDATE0 " + first_end, second),
-              "1RECV_F1, the 8th instruction of team 1, is after VALIDATE, and 0SEND_F1, the 8th instruction "
-              "of team 0, before it; work that is redone after a rollback must be redone on both sides");
+              "1RECV_F1, the 8th instruction of team 1, stands after VALIDATE, but 0SEND_F1, the 8th "
+              "instruction of team 0, stands before VALIDATE; after a rollback, the send, the receive and the "
+              "reader of a message must all be repeated, or none of them");
     EXPECT_EQ(fault_of(first, second_step + "1RECV_F1 VALIDATE1 1F1 " + second_end),
-              "1RECV_F1, the 7th instruction of team 1, is before VALIDATE, and 1F1, the 9th instruction of "
-              "team 1, after it; work that is redone after a rollback must be redone on both sides");
+              "1RECV_F1, the 7th instruction of team 1, stands before VALIDATE, but 1F1, the 9th instruction "
+              "of team 1, stands after VALIDATE; after a rollback, the send, the receive and the reader of a "
+              "message must all be repeated, or none of them");
 }
 
 TEST(ValidationCheck, RejectsAllButForwardsBetweenUpdateAndValidation) {
     EXPECT_EQ(fault_of(first_step + "0F1 0RECV_B1 VALIDATE0 0SEND_F1 0B1 REDUCE0 STEP0 VALIDATE0", second),
-              "0RECV_B1, the 8th instruction of team 0, follows an update that is not validated yet, where "
+              "0RECV_B1, the 8th instruction of team 0, stands between an update and its validation, where "
               "only forward passes of the next step and their messages are allowed; put it after VALIDATE0");
     EXPECT_EQ(fault_of("0F0 0SEND_F0 0RECV_B0 0F1 0B0 REDUCE0 STEP0 VALIDATE0 0SEND_F1 " + first_end, second),
-              "0F1, the 4th instruction of team 0, is of step 1 and follows 0 updates; except for its first "
-              "forwards, a step must lie between the VALIDATEs before it and its STEPs");
+              "0F1, the 4th instruction of team 0, belongs to step 1 (counted from 0), but follows 0 updates; "
+              "apart from forward passes that run ahead, the work of a step must stand between the VALIDATEs "
+              "of the previous step and its own STEPs");
 }
 
 // Both ends of the message would be repeated, but at different validations.
@@ -177,19 +180,20 @@ TEST(ValidationCheck, RejectsEarlyMessagesOfTheStepAfterTheNext) {
     };
 
     EXPECT_EQ(fault("", "1RECV_F2 "), "");
-    EXPECT_EQ(fault("1RECV_F2 ", ""),
-              "1RECV_F2, the 8th instruction of team 1, follows an update that is not validated yet, "
-              "where only "
-              "forward passes of the next step and their messages are allowed; put it after VALIDATE1");
+    EXPECT_EQ(
+        fault("1RECV_F2 ", ""),
+        "1RECV_F2, the 8th instruction of team 1, stands between an update and its validation, where only "
+        "forward passes of the next step and their messages are allowed; put it after VALIDATE1");
 }
 
 TEST(ValidationCheck, RejectsUpdatesAndValidationsOutOfOrder) {
-    EXPECT_EQ(fault_of("0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 VALIDATE0 STEP0 0F1 0SEND_F1 " + first_end, second),
-              "VALIDATE0, the 6th instruction of team 0, needs STEP0 before it; STEP0 is the 7th");
+    EXPECT_EQ(
+        fault_of("0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 VALIDATE0 STEP0 0F1 0SEND_F1 " + first_end, second),
+        "VALIDATE0, the 6th instruction of team 0, needs STEP0 before it, but STEP0 is the 7th instruction");
     EXPECT_EQ(fault_of(first, second_step + "VALIDATE1 1RECV_F1 1F1 1B1 1SEND_B1 REDUCE1 STEP1"),
-              "team 1 holds stage 1, but its program of length 13 has too few VALIDATE1");
+              "team 1 holds stage 1, but its program of 13 instructions has VALIDATE1 for only 1 of 2 steps");
     EXPECT_EQ(fault_of(first, second + " VALIDATE1"),
-              "VALIDATE1, the 15th instruction of team 1, repeats VALIDATE1, its 7th");
+              "VALIDATE1, the 15th instruction of team 1, repeats VALIDATE1, its 7th instruction");
 }
 
 TEST(ValidationCheck, RequiresAdjacentUpdatesOfATeam) {
@@ -201,26 +205,25 @@ TEST(ValidationCheck, RequiresAdjacentUpdatesOfATeam) {
 
     EXPECT_EQ(fault("0F0 1F0 1B0 0B0 REDUCE1 REDUCE0 STEP1 STEP0 VALIDATE0 VALIDATE1"), "");
     EXPECT_EQ(fault("0F0 1F0 1B0 0B0 REDUCE1 STEP1 REDUCE0 STEP0 VALIDATE0 VALIDATE1"),
-              "STEP1, the 6th instruction of team 0, comes before the REDUCEs of all stages of team 0");
-    EXPECT_EQ(
-        fault("0F0 1F0 1B0 0B0 REDUCE1 REDUCE0 STEP1 VALIDATE1 STEP0 VALIDATE0"),
-        "VALIDATE1, the 8th instruction of team 0, comes before STEP0 of the same step; where updates are "
-        "validated, all updates of a step are adjacent, and so are their VALIDATEs");
+              "STEP1, the 6th instruction of team 0, comes too early; put the REDUCEs of all stages of team 0 "
+              "before it");
+    EXPECT_EQ(fault("0F0 1F0 1B0 0B0 REDUCE1 REDUCE0 STEP1 VALIDATE1 STEP0 VALIDATE0"),
+              "VALIDATE1, the 8th instruction of team 0, comes before STEP0 of the same step; in programs with "
+              "VALIDATEs, the STEPs of a step must be adjacent, and so must its VALIDATEs");
 }
 
 TEST(ValidationCheck, RejectsOldWeights) {
     EXPECT_EQ(
         fault_of("0F0@1 " + first.substr(4), second),
-        "0F0@1, the 1st instruction of team 0, uses older weights; where updates are validated all passes "
-        "use the newest");
+        "0F0@1, the 1st instruction of team 0, uses older weights; in programs with VALIDATEs, all passes "
+        "must use the newest weights");
 }
 
 TEST(ValidationCheck, RejectsValidationOfNonSpeculativeUpdates) {
-    EXPECT_EQ(
-        verify_programs(programs_of({"0F0 0B0 REDUCE0 STEP0 VALIDATE0"}), make_grid_shape(1, 1, 1, 1))
-            .fault->what,
-        "VALIDATE0, the 5th instruction of team 0, validates an update, but those of these programs guess "
-        "nothing");
+    EXPECT_EQ(verify_programs(programs_of({"0F0 0B0 REDUCE0 STEP0 VALIDATE0"}), make_grid_shape(1, 1, 1, 1))
+                  .fault->what,
+              "VALIDATE0, the 5th instruction of team 0, validates an update, but these programs have no "
+              "speculative updates");
 }
 
 }  // namespace

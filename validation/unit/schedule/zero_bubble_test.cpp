@@ -109,18 +109,16 @@ TEST(ZeroBubbleV, IsTheOnlyScheduleForVShapes) {
 
 TEST(ZeroBubbleV, RejectsOtherShapesWithTheNearestV) {
     const std::string expected =
-        "schedule zb-v is made for a V, where rank r of a row holds stages r and 2 x pipe - 1 - r and rows "
-        "have equally many micro-batches, but ";
+        "schedule zb-v needs a V, where rank r of a replica holds stages r and 2 x pipe - 1 - r, and replicas "
+        "have equal numbers of micro-batches, but the layout has ";
 
     EXPECT_EQ(
         refusal_of(require_schedule("zb-v"), make_grid_shape(2, 2, 2, 3)),
         expected +
-            "6 micro-batches on 4 stages (replicas 2, 2, 2, 2) are none; the nearest V is pipe 2 x data 2: "
-            "use --pipe 2 --data 2 in place of the layout");
-    EXPECT_EQ(refusal_of(require_schedule("zb-v"), make_uneven_shape({1, 2}, 3)),
-              expected +
-                  "3 micro-batches on 2 stages (replicas 1, 2) are none; the nearest V is pipe 2 x data 1: "
-                  "use --pipe 2 --data 1 in place of the layout");
+            "6 micro-batches on 4 stages (replicas 2, 2, 2, 2); use --pipe 2 --data 2 in place of the layout");
+    EXPECT_EQ(
+        refusal_of(require_schedule("zb-v"), make_uneven_shape({1, 2}, 3)),
+        expected + "3 micro-batches on 2 stages (replicas 1, 2); use --pipe 2 --data 1 in place of the layout");
 }
 
 }  // namespace

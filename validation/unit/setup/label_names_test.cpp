@@ -59,8 +59,8 @@ TEST_F(ModelWithClassNames, RejectsAnUnknownClass) {
     const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
     EXPECT_EQ(catch_message<ConfigError>([&] { match_labels(model, corpus); }),
-              "a.h5 has the class negative, which bert does not have; its classes are NEGATIVE, POSITIVE; "
-              "prepare the corpus with these names, or leave the others out with --where");
+              "a.h5 has the class negative, but the classes of bert are NEGATIVE, POSITIVE; prepare the corpus "
+              "with these names, or omit all other classes with --where");
 }
 
 TEST(LabelNames, RejectANameThatTwoLabelsShare) {
@@ -71,8 +71,8 @@ TEST(LabelNames, RejectANameThatTwoLabelsShare) {
     EXPECT_EQ(match_labels(model, corpus_with({"ship"})), Labels{1});
     EXPECT_EQ(
         catch_message<ConfigError>([&] { match_labels(model, corpus_with({"crane"})); }),
-        "a.h5 has the class crane, a name that vit-tiny has for more than one of its classes; give each a "
-        "name of its own in the model's config.json");
+        "the class crane of a.h5 matches several classes of vit-tiny; give each class its own name in the "
+        "model's config.json");
 }
 
 TEST_F(ModelWithClassNames, MatchesByNumberIfModelOrCorpusHasNoNames) {

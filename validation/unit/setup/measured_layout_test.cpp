@@ -112,10 +112,9 @@ TEST_F(MeasuredPartition, RejectsDifferentDevicesForPipeDream) {
 
     const std::string said = refusal(config, 3);
 
-    EXPECT_TRUE(
-        says(said, "--partition pipedream shares layers among equal ranks, but --profile has "));
+    EXPECT_TRUE(says(said, "--partition pipedream needs equal devices, but --profile names "));
     EXPECT_TRUE(says(said, "fast.json for rank 0 and "));
-    EXPECT_TRUE(says(said, "slow.json for rank 2; use --partition measured, or one profile for all"));
+    EXPECT_TRUE(says(said, "slow.json for rank 2; use --partition measured, or one profile for all ranks"));
     EXPECT_EQ(
         plan_run(with_two_profiles(grid(1, 0, 1), {"0-2=fast"}, "pipedream"), small_gpt2(), 3).teams.size(),
         3U);
@@ -134,7 +133,8 @@ TEST_F(MeasuredPartition, KeepsEachStageWithinTheMemoryLimit) {
 
     EXPECT_EQ(cuts(config, 2), (Counts{3, 4}));
     config.schedule.schedule = "gpipe";
-    EXPECT_TRUE(says(refusal(config, 2), "no cut of 7 layers into 2 stages keeps each within 600000 bytes"));
+    EXPECT_TRUE(
+        says(refusal(config, 2), "no cut of 7 layers into 2 stages keeps every stage within 600000 bytes"));
     config.layout.recompute = {plan::Recompute::none, plan::Recompute::full};
     EXPECT_EQ(cuts(config, 2), (Counts{2, 5}));
 }
@@ -210,13 +210,13 @@ TEST_F(MeasuredPartition, RejectsAProfileOfADifferentModel) {
     EXPECT_EQ(
         refusal(config, 2, deeper),
         cat("--profile ", config.costs.profiles.front().path,
-            " is of a model of 7 layers, gpt2, and gpt2 has 9 (halves of blocks count one each); measure this "
-            "one with `trireme profile` and the same options of the model"));
+            " is of a model of 7 layers, gpt2, but gpt2 has 9 (each half of a block is one layer); measure "
+            "this model with `trireme profile` and the same model options"));
     EXPECT_EQ(
         refusal(config, 2, wider),
         cat("--profile ", config.costs.profiles.front().path,
-            " is of another model, gpt2: its layer 2 is mlp with 3,360 bytes of parameters, that of gpt2 mlp "
-            "with 4,416; measure this one with `trireme profile` and the same options of the model"));
+            " is of another model, gpt2: its layer 2 is mlp with 3,360 bytes of parameters, but that of gpt2 "
+            "is mlp with 4,416 bytes; measure this model with `trireme profile` and the same model options"));
 }
 
 TEST_F(MeasuredPartition, RejectsAProfileInADifferentDtype) {
@@ -225,14 +225,14 @@ TEST_F(MeasuredPartition, RejectsAProfileInADifferentDtype) {
 
     EXPECT_EQ(refusal(config, 2),
               cat("--profile ", config.costs.profiles.front().path,
-                  " was measured in f32, and this run computes in f64; measure with --dtype f64"));
+                  " was measured in f32, but this run computes in f64; measure again with --dtype f64"));
 }
 
 TEST_F(MeasuredPartition, RejectsAGridForPipeDreamAndAsksForRanks) {
     EXPECT_EQ(refusal(with(grid(2, 0, 1), "pipedream"), 4),
               "--partition pipedream already sets the layout; remove --pipe, --data, --tensor and --chunks");
     EXPECT_EQ(catch_message<ConfigError>([&] { count_requested_ranks(with(grid(1, 0, 1), "pipedream")); }),
-              "--partition pipedream shares layers among ranks; say among how many with --ranks N");
+              "--partition pipedream needs the number of ranks; set --ranks N");
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ TEST(MemoryLimit, RejectsAFixedScheduleThatExceedsIt) {
     config.layout.memory_limit = needed - 1;
 
     const std::string refusal = catch_message<ConfigError>([&] { within_limit(config, model); });
-    EXPECT_TRUE(says(refusal, "bytes with schedule gpipe and keeps 8 micro-batches, but --memory-limit is"))
+    EXPECT_TRUE(
+        says(refusal, "with schedule gpipe, which keeps 8 micro-batches in flight, but --memory-limit is"))
         << refusal;
     EXPECT_TRUE(says(refusal, "raise it, or use")) << refusal;
     EXPECT_TRUE(says(refusal, "or --schedule auto")) << refusal;
@@ -132,7 +133,7 @@ TEST(MemoryLimit, IsRejectedIfEvenTheSmallestPlanExceedsIt) {
     config.layout.memory_limit = leanest - 1;
     const std::string refusal = catch_message<ConfigError>([&] { within_limit(config, model); });
     EXPECT_TRUE(
-        says(refusal, "with schedule auto, though it keeps no more than 1 micro-batch, but --memory-limit is"))
+        says(refusal, "with schedule auto, which keeps only 1 micro-batch in flight, but --memory-limit is"))
         << refusal;
 }
 

@@ -126,8 +126,8 @@ TEST(ModelChoice, RejectsTokensBeyondTheVocabulary) {
 
 TEST(ModelChoice, RejectsTokensOfADifferentTokenizer) {
     EXPECT_EQ(refusal(named("gpt2"), corpus_of(data::RowKind::text)),
-              "a.h5 was made with another tokenizer: bytes of 257 tokens, where gpt2 has 50257; prepare it "
-              "with the model's tokenizer, or use --vocabulary 257");
+              "a.h5 was made with another tokenizer: bytes has 257 tokens, but gpt2 has 50257; prepare the "
+              "corpus with the model's tokenizer, or use --vocabulary 257");
 }
 
 TEST(ModelChoice, TakesALargerVocabularyAndTreatsZeroAsTheCorpusSize) {
@@ -141,8 +141,8 @@ TEST(ModelChoice, TakesALargerVocabularyAndTreatsZeroAsTheCorpusSize) {
 
 TEST(ModelChoice, RejectsImagesOfADifferentSize) {
     EXPECT_EQ(refusal(named("vit-tiny"), images_of(3, 28, 10)),
-              "the images of a.h5 are 3 x 28 x 28 (channels, height, width), and vit-tiny reads 3 x 32 x 32; "
-              "use --image-size 28 with a --patch that divides it, or other images");
+              "the images of a.h5 are 3 x 28 x 28 (channels, height, width), but vit-tiny reads 3 x 32 x 32; "
+              "use --image-size 28 with a --patch that divides 28, or use other images");
 }
 
 TEST(ModelChoice, RejectsImagesWithADifferentNumberOfChannels) {
@@ -150,8 +150,8 @@ TEST(ModelChoice, RejectsImagesWithADifferentNumberOfChannels) {
     choice.image_size = 28;
 
     EXPECT_EQ(refusal(choice, images_of(1, 28, 10)),
-              "the images of a.h5 are 1 x 28 x 28 (channels, height, width), and vit-tiny reads 3 x 28 x 28; "
-              "use --channels 1 and --image-size 28 with a --patch that divides it, or other images");
+              "the images of a.h5 are 1 x 28 x 28 (channels, height, width), but vit-tiny reads 3 x 28 x 28; "
+              "use --channels 1 and --image-size 28 with a --patch that divides 28, or use other images");
     choice.channels = 1;
     EXPECT_EQ(chosen(choice, images_of(1, 28, 10)).positions, 50U);
 }
@@ -163,7 +163,7 @@ TEST(ModelChoice, RejectsImagesForATextModel) {
 
 TEST(ModelChoice, RejectsTextForAnImageModel) {
     EXPECT_EQ(refusal(named("vit-tiny"), corpus_of(data::RowKind::labelled_text)),
-              "vit-tiny reads images, and the rows of a.h5 are of the kind labelled text; prepare images "
+              "vit-tiny reads images, but the rows of a.h5 are of the kind labelled text; prepare images "
               "(CIFAR-10, MNIST), or choose another --model");
 }
 
@@ -171,7 +171,8 @@ TEST(ModelChoice, RejectsMoreClassesThanLabels) {
     config::ModelChoice choice = named("vit-tiny");
     choice.labels = 7;
 
-    EXPECT_EQ(refusal(choice, images_of(3, 32, 10)), "a.h5 has 10 classes, and the model 7; use --labels 10");
+    EXPECT_EQ(refusal(choice, images_of(3, 32, 10)),
+              "a.h5 has 10 classes, but the model has only 7 labels; use --labels 10");
     choice.labels = 12;
     EXPECT_EQ(chosen(choice, images_of(3, 32, 10)).labels, 12U);
 }
@@ -221,13 +222,13 @@ TEST_F(ModelFromCheckpoint, RejectsTokensOfADifferentTokenizer) {
     corpus.vocabulary_size = 260;
     EXPECT_EQ(
         catch_message<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
-        "a.h5 was made with another tokenizer: bytes of 260 tokens, where bert has 257; prepare it with the "
-        "model's tokenizer");
+        "a.h5 was made with another tokenizer: bytes has 260 tokens, but bert has 257; prepare the corpus with "
+        "the model's tokenizer");
     corpus.vocabulary_size = 200;
     EXPECT_EQ(
         catch_message<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
-        "a.h5 was made with another tokenizer: bytes of 200 tokens, where bert has 257; prepare it with the "
-        "model's tokenizer, or use --vocabulary 257 if that is the one it has");
+        "a.h5 was made with another tokenizer: bytes has 200 tokens, but bert has 257; prepare the corpus with "
+        "the model's tokenizer, or use --vocabulary 257 if the corpus already has this tokenizer");
 }
 
 TEST_F(ModelFromCheckpoint, RejectsADifferentTokenizerOfEqualSize) {

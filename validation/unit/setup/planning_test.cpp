@@ -113,7 +113,7 @@ TEST(PlanRun, RejectsCostsForADifferentNumberOfStages) {
 
     EXPECT_EQ(
         refusal(config, 2),
-        "--cost is given for 3 stages, but the layout has 2; give it once for all stages, or once for each");
+        "--cost is given for 3 stages, but the layout has 2; give one cost for all stages, or one per stage");
 }
 
 TEST(PlanRun, SuggestsScheduleAutoForAMisspelledName) {
@@ -125,14 +125,14 @@ TEST(PlanRun, SuggestsScheduleAutoForAMisspelledName) {
 
 TEST(PlanRun, RejectsARankCountThatDoesNotFitTheGrid) {
     EXPECT_EQ(refusal(grid(2, 2, 2), 6),
-              "the process grid needs 8 ranks (pipe 2 x data 2 x tensor 2) but MPI started 6; change --pipe, "
-              "--data or --tensor, or start 8 ranks with mpirun -n or srun -n");
+              "the process grid needs 8 ranks (pipe 2 x data 2 x tensor 2), but the job has 6; change --pipe, "
+              "--data or --tensor, or start 8 ranks (mpirun -n, srun -n or --ranks)");
     EXPECT_EQ(refusal(grid(2, 0, 2), 6),
-              "the process grid needs 4 ranks (pipe 2 x data 1 x tensor 2) but MPI started 6; change --pipe, "
-              "--data or --tensor, or start 4 ranks with mpirun -n or srun -n");
+              "the process grid needs 4 ranks (pipe 2 x data 1 x tensor 2), but the job has 6; change --pipe, "
+              "--data or --tensor, or start 4 ranks (mpirun -n, srun -n or --ranks)");
     EXPECT_EQ(refusal(grid(3, 0, 1), 2),
-              "the process grid needs 3 ranks (pipe 3 x data 1 x tensor 1) but MPI started 2; change --pipe, "
-              "--data or --tensor, or start 3 ranks with mpirun -n or srun -n");
+              "the process grid needs 3 ranks (pipe 3 x data 1 x tensor 1), but the job has 2; change --pipe, "
+              "--data or --tensor, or start 3 ranks (mpirun -n, srun -n or --ranks)");
 }
 
 TEST(PlanRun, RejectsMoreStagesThanItems) {
@@ -144,13 +144,13 @@ TEST(PlanRun, RejectsMoreStagesThanItems) {
 TEST(PlanRun, RejectsMoreTensorRanksThanHeads) {
     EXPECT_EQ(
         refusal(grid(1, 1, 9), 9),
-        "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
+        "a replica of 9 ranks needs at least 9 heads, but the model has 8; use --tensor 8 or less, or replicas "
         "of at most 8 ranks");
     const model::ModelConfig llama = validation::sharable(model::Family::llama, Task::language);
     EXPECT_EQ(
         refusal(grid(1, 1, 5), 5, llama),
-        "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
-        "replicas of at most 4 ranks");
+        "a replica of 5 ranks needs at least 5 groups of heads, but the model has 4; use --tensor 4 or less, "
+        "or replicas of at most 4 ranks");
 }
 
 TEST(PlanRun, RejectsAGridTogetherWithALayoutFile) {
@@ -177,8 +177,8 @@ TEST(PlanRun, RejectsALayoutForADifferentModel) {
     EXPECT_EQ(
         refusal(config, 5, larger),
         cat(config.layout.layout,
-            " is for a model of 7 layers and this one has 9 (halves of blocks count one each); use a layout "
-            "made for this model"));
+            " is for a model of 7 layers, but this model has 9 (each half of a block is one layer); use a "
+            "layout for this model"));
 }
 
 TEST(PlanRun, SuggestsTheNearestScheduleForAMisspelledName) {
@@ -211,8 +211,8 @@ TEST(PlanRun, RejectsATiedTableIfStagesUpdateSeparately) {
 
     EXPECT_EQ(
         refusal(config, 2),
-        "schedule pipedream updates each stage by itself, and the tied table of tokens belongs to the first "
-        "and to the last; use --tied off, or --schedule pipedream-vertical or pipedream-2bw");
+        "schedule pipedream updates each stage independently, but the first and the last stage share the tied "
+        "token table; use --tied off, or --schedule pipedream-vertical or pipedream-2bw");
     EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
 }
 
@@ -222,9 +222,9 @@ TEST(PlanRun, RejectsTooFewMicrobatchesForPipedream2bw) {
 
     EXPECT_EQ(
         refusal(config, 8),
-        "schedule pipedream-2bw keeps weights of one update ago, but with 2 micro-batches and 4 stages the "
-        "first stage runs 2 steps ahead; the nearest shape it takes is --microbatches 3 for each replica, or "
-        "use --schedule pipedream-vertical");
+        "schedule pipedream-2bw uses the weights of one update ago, but with 2 micro-batches and 4 stages the "
+        "first stage runs 2 steps ahead; use --microbatches 3 for each replica, or --schedule "
+        "pipedream-vertical");
     config.schedule.microbatches = 3;
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 8));
 }
@@ -239,7 +239,7 @@ TEST(PlanRun, SuggestsEnoughMicrobatchesForUnequalReplicas) {
 
     const std::string message = refusal(config, 4);
 
-    EXPECT_TRUE(says(message, "the nearest shape it takes is --microbatches 4, or use")) << message;
+    EXPECT_TRUE(says(message, "use --microbatches 4, or")) << message;
     config.schedule.microbatches = 4;
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 4));
 }
@@ -256,7 +256,8 @@ TEST(PlanRun, TakesOneRecomputeModeForAllStagesOrOnePerStage) {
     config.layout.recompute = {plan::Recompute::none, plan::Recompute::full};
     EXPECT_EQ(
         refusal(config, 3),
-        "--recompute names 2 ways, but the layout has 3 stages; name one for all stages, or one for each");
+        "--recompute has 2 values, but the layout has 3 stages; give one value for all stages, or one value "
+        "per stage");
 }
 
 TEST(PlanRun, UsesTheProgramsOfAFile) {
@@ -295,10 +296,9 @@ TEST(PlanRun, RejectsChunksOtherThanTwoForZbV) {
     config.schedule.schedule = "zb-v";
     config.schedule.chunks = 3;
 
-    EXPECT_EQ(
-        refusal(config, 2),
-        "schedule zb-v puts 2 stages on each rank, but --chunks 3 asks for 3; use --chunks 2, or leave it "
-        "out");
+    EXPECT_EQ(refusal(config, 2),
+              "schedule zb-v puts 2 stages on each rank, but --chunks 3 asks for 3; use --chunks 2, or remove "
+              "it");
 }
 
 TEST(PlanRun, RejectsHalfBackwardPassesWithFullRecompute) {
@@ -308,9 +308,9 @@ TEST(PlanRun, RejectsHalfBackwardPassesWithFullRecompute) {
     config.layout.recompute = {plan::Recompute::full, plan::Recompute::full};
 
     EXPECT_EQ(refusal(config, 2),
-              cat(config.schedule.schedule,
-                  " has 1I0, half a backward pass, and stage 1 computes its activations again in full; use "
-                  "--recompute selective or none for it"));
+              cat("schedule ", config.schedule.schedule,
+                  " has half a backward pass (1I0), which stage 1 with --recompute full cannot execute; use "
+                  "--recompute selective or none for this stage"));
     config.layout.recompute = {plan::Recompute::full, plan::Recompute::selective};
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
 }
@@ -322,7 +322,7 @@ TEST(PlanRun, AllowsFullRecomputeOfAStageWithUnsplitBackwardPasses) {
         config.layout.recompute = {plan::Recompute::full, plan::Recompute::none};
         EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
         config.layout.recompute = {plan::Recompute::none, plan::Recompute::full};
-        EXPECT_TRUE(says(refusal(config, 2), cat(schedule, " has 1I0, half a backward pass")));
+        EXPECT_TRUE(says(refusal(config, 2), cat("schedule ", schedule, " has half a backward pass (1I0)")));
     }
 }
 
@@ -336,8 +336,8 @@ TEST(PlanRun, RejectsATiedTableWithUnequalSharesOnARank) {
 
     EXPECT_EQ(
         refusal(config, 2),
-        "rank 0 has the table of tokens in stage 0 by the shares 5,3 and in stage 1 by 1,1, and a tied one "
-        "is there once; make these shares equal, or use --tied off");
+        "rank 0 uses the tied token table in stage 0 with the shares 5,3 and in stage 1 with 1,1, but stores "
+        "it only once; make these shares equal, or use --tied off");
     EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
 }
 

@@ -29,10 +29,10 @@ TEST(ProfileRanks, MayBeOmittedForOneFile) {
 
 TEST(ProfileRanks, MustBeRanksOfTheJob) {
     EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 3}}, {"b.json", config::RankSpan{4, 7}}}, 4),
-              "--profile 4-7=b.json names rank 7, and the job has 4 ranks; name ranks from 0 to 3");
+              "--profile 4-7=b.json names rank 7, but the job has 4 ranks; name ranks from 0 to 3");
     EXPECT_EQ(
         refusal_of_ranks({{"a.json", config::RankSpan{0, 2'000'000'000}}}, 1),
-        "--profile 0-2000000000=a.json names rank 2000000000, and the job has 1 rank; name ranks from 0 to 0");
+        "--profile 0-2000000000=a.json names rank 2000000000, but the job has 1 rank; name ranks from 0 to 0");
 }
 
 TEST(ProfileRanks, MustBeNamedOnlyOnce) {
@@ -42,12 +42,13 @@ TEST(ProfileRanks, MustBeNamedOnlyOnce) {
 
 TEST(ProfileRanks, MustCoverAllRanksOfTheJob) {
     EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 1}}, {"b.json", config::RankSpan{5, 5}}}, 7),
-              "--profile names no file for ranks 2-4,6; add 2-4=FILE, or a file without ranks, for all others");
+              "--profile names no file for ranks 2-4,6; add 2-4=FILE, or a file without ranks for all other "
+              "ranks");
 }
 
 TEST(ProfileRanks, MustBeGivenIfDevicesAreUnknown) {
     EXPECT_EQ(refusal_of_ranks({{"a.json"}, {"b.json"}}, 8),
-              "--profile names 2 files without ranks, and no devices are known here by which to assign them; "
+              "--profile names 2 files without ranks, but this command does not know the devices of the ranks; "
               "name the ranks: 0-3=a.json,4-7=b.json");
 }
 
@@ -84,12 +85,12 @@ TEST_F(DeviceProfiles, AreAssignedByRankBeforeByDeviceName) {
 TEST_F(DeviceProfiles, MustCoverTheDeviceOfEveryRank) {
     EXPECT_EQ(
         refusal({{slow_}, {fast_}}, {"abacus", "abacus", "slide rule", "pencil"}),
-        "--profile names no file for the device of rank 3, 'pencil' (those given are for 'abacus' and 'slide "
-        "rule'); add one that was measured there, or 3=FILE");
+        "--profile names no file for the device of rank 3, 'pencil' (the given files are for 'abacus' and "
+        "'slide rule'); add a file that was measured on it, or 3=FILE");
     EXPECT_EQ(
         refusal({{slow_}, {fast_}}, {"pencil", "pencil", "abacus", "pencil"}),
-        "--profile names no file for the device of ranks 0,1,3, 'pencil' (those given are for 'abacus' and "
-        "'slide rule'); add one that was measured there, or 0-1=FILE");
+        "--profile names no file for the device of ranks 0,1,3, 'pencil' (the given files are for 'abacus' and "
+        "'slide rule'); add a file that was measured on it, or 0-1=FILE");
     EXPECT_TRUE(validation::says(refusal({{slow_}, {fast_}, {"other.json", config::RankSpan{1, 1}}},
                                          {"pencil", "pencil", "abacus", "pencil"}),
                                  "for the device of ranks 0,3, 'pencil'"));
@@ -108,7 +109,7 @@ TEST_F(DeviceProfiles, AreRejectedIfUnreadableOrForMissingRanks) {
     EXPECT_EQ(refusal({{fast_}, {"none.json"}}, {"abacus"}),
               "--profile none.json cannot be read: No such file or directory; check its name");
     EXPECT_EQ(refusal({{fast_}, {slow_}, {"a.json", config::RankSpan{1, 1}}}, {"abacus"}),
-              "--profile 1=a.json names rank 1, and the job has 1 rank; name ranks from 0 to 0");
+              "--profile 1=a.json names rank 1, but the job has 1 rank; name ranks from 0 to 0");
 }
 
 }  // namespace

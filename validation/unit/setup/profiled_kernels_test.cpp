@@ -93,7 +93,7 @@ TEST_F(KernelsOfAProfile, AreRejectedIfMeasuredInADifferentDtype) {
     config.precision.dtype = config::Precision::f64;
 
     EXPECT_TRUE(says(catch_message<ConfigError>([&] { read_profiled_kernels(config, 1); }),
-                     "was measured in f32, and this run computes in f64"));
+                     "was measured in f32, but this run computes in f64"));
 }
 
 }  // namespace

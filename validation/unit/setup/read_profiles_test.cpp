@@ -59,8 +59,9 @@ TEST_F(ProfileFiles, AreRejectedIfTheirMicrobatchesDiffer) {
     const std::string path = file("longer.json", longer);
 
     EXPECT_EQ(refusal({{fast_}, {path, config::RankSpan{1, 1}}}),
-              cat("--profile ", path, " was measured with 512 rows in a micro-batch of 4, and ", fast_,
-                  " with 256 rows in a micro-batch of 4; measure both with the same --batch and --max-length"));
+              cat("--profile ", path, " was measured with 512 rows in a micro-batch of 4 samples, but ", fast_,
+                  " with 256 rows in a micro-batch of 4 samples; measure both with the same --batch and "
+                  "--max-length"));
 }
 
 TEST_F(ProfileFiles, AreRejectedIfTheirModelsDiffer) {
@@ -71,8 +72,8 @@ TEST_F(ProfileFiles, AreRejectedIfTheirModelsDiffer) {
     const std::string path = file("wider.json", wider);
 
     EXPECT_EQ(refusal({{fast_}, {path, config::RankSpan{1, 1}}}),
-              cat("--profile ", path, " is of another model, gpt2, than ", fast_,
-                  ", which is of gpt2-tiny; measure both with the same options of the model"));
+              cat("--profile ", path, " is of another model (gpt2) than ", fast_,
+                  " (gpt2-tiny); measure both with the same model options"));
 }
 
 TEST_F(ProfileFiles, AreRejectedIfMeasuredInADifferentDtype) {
@@ -83,7 +84,7 @@ TEST_F(ProfileFiles, AreRejectedIfMeasuredInADifferentDtype) {
 
     EXPECT_EQ(refusal({{fast_}, {path, config::RankSpan{1, 1}}}),
               cat("--profile ", path,
-                  " was measured in f64, and this run computes in f32; measure with --dtype f32"));
+                  " was measured in f64, but this run computes in f32; measure again with --dtype f32"));
 }
 
 TEST_F(ProfileFiles, AreRejectedIfOneCannotBeRead) {

@@ -27,7 +27,7 @@ TEST(ResumedLayout, KeepsStagesAndTensorRanksIfTheyFit) {
     EXPECT_EQ(config.schedule.microbatches, 4U);  // 12 per step, as before
     EXPECT_EQ(config.layout.partition, "2,4");
     EXPECT_NE(config.resumed_options->layout.find(
-                  "the run had 8 ranks, and these are 12: --pipe 2 --data 3 --tensor 2"),
+                  "the run had 8 ranks and now has 12, so it uses --pipe 2 --data 3 --tensor 2"),
               std::string::npos);
 }
 

@@ -65,7 +65,8 @@ TEST_F(RunSetup, RejectsOptionsOfADifferentTask) {
               "--label-smoothing has no effect without classes to learn; set --task classify or drop "
               "--label-smoothing");
     EXPECT_EQ(catch_message<ConfigError>([&] { set_up(masked, 1); }),
-              "--mask-share has no effect without tokens to guess; set --task masked or drop --mask-share");
+              "--mask-share has no effect without masked tokens to predict; set --task masked or drop "
+              "--mask-share");
 }
 
 TEST_F(RunSetup, NeedsASamplePerReplicaForTrainingOnly) {
@@ -75,8 +76,8 @@ TEST_F(RunSetup, NeedsASamplePerReplicaForTrainingOnly) {
     config.run.batch = evaluation.run.run.batch = 2;
 
     EXPECT_EQ(catch_message<ConfigError>([&] { set_up(config, 3); }),
-              "--batch 2 is smaller than 3 micro-batches (3 replicas x --microbatches 1); each needs at least "
-              "one sample");
+              "--batch 2 is smaller than 3 micro-batches (3 replicas x --microbatches 1); raise it, because "
+              "each micro-batch needs a sample");
     EXPECT_EQ(set_up_evaluation(evaluation, 3).current.microbatch_samples, 1U);
 }
 
@@ -128,8 +129,8 @@ TEST_F(RunSetup, RejectsAnEvaluationWithoutAnyAnswer) {
     evaluation.run.data.max_length = 8;
 
     EXPECT_EQ(catch_message<ConfigError>([&] { set_up_evaluation(evaluation, 1); }),
-              cat("of the 2 questions of ", folder_.file("corpus.h5"),
-                  " to evaluate, none has its answer within --max-length; raise it"));
+              cat("none of the 2 questions of ", folder_.file("corpus.h5"),
+                  " to evaluate has its answer within --max-length; raise --max-length"));
 }
 
 }  // namespace

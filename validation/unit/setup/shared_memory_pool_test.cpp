@@ -26,33 +26,31 @@ std::vector<RankNeed> needs(const std::string& first, const std::string& second)
 
 TEST(SharedMemoryPool, MustHoldTheSumOfWhatItsRanksNeed) {
     EXPECT_EQ(explain_lack({node_with(50)}, needs("a", "b")), "");
-    EXPECT_EQ(
-        explain_lack({node_with(49)}, needs("a", "b")),
-        "the 2 ranks of n0 need 50 MB (30 the fullest) and the node has 49 MB left; use a smaller --batch or "
-        "--max-length, more --microbatches, or more nodes");
+    EXPECT_EQ(explain_lack({node_with(49)}, needs("a", "b")),
+              "the 2 ranks on n0 need 50 MB (the fullest rank 30 MB), but the node has only 49 MB left; use a "
+              "smaller --batch or --max-length, more --microbatches, or more nodes");
 }
 
 // A smaller batch alone may not suffice if one rank needs more than there is.
 TEST(SharedMemoryPool, SuggestsSplittingTheModelIfNoRankFits) {
     EXPECT_EQ(explain_lack({node_with(29)}, needs("a", "b")),
-              "the 2 ranks of n0 need 50 MB (30 the fullest) and the node has 29 MB left; not even one rank "
-              "fits: split the "
-              "model among more ranks with --pipe or --tensor, or use a smaller --batch or --max-length, more "
-              "--microbatches, or more nodes");
+              "the 2 ranks on n0 need 50 MB (the fullest rank 30 MB), but the node has only 29 MB left; the "
+              "fullest rank alone exceeds this: split the model among more ranks with --pipe or --tensor, or "
+              "use a smaller --batch or --max-length, more --microbatches, or more nodes");
 }
 
 TEST(SharedMemoryPool, MayBeAControlGroupSharedByRanks) {
     EXPECT_EQ(explain_lack({node_with(100), group_with(50, "a")}, needs("a", "a")), "");
     EXPECT_EQ(
         explain_lack({node_with(100), group_with(49, "a")}, needs("a", "a")),
-        "the 2 ranks of n0 need 50 MB (30 the fullest) and the group a has 49 MB left; use a smaller --batch "
-        "or --max-length, more --microbatches, or --mem");
+        "the 2 ranks on n0 need 50 MB (the fullest rank 30 MB), but the group a has only 49 MB left; use a "
+        "smaller --batch or --max-length, more --microbatches, or --mem");
 }
 
 TEST(SharedMemoryPool, MayBeAControlGroupOfASingleRank) {
     EXPECT_EQ(explain_lack({node_with(100), group_with(30, "a")}, needs("a", "b")), "");
     EXPECT_NE(explain_lack({node_with(100), group_with(29, "a")}, needs("a", "b"))
-                  .find("the 1 rank of n0 needs 30 MB and the group a has 29"),
+                  .find("the rank on n0 needs 30 MB, but the group a has only 29"),
               std::string::npos);
 }
 

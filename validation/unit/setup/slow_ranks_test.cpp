@@ -230,7 +230,7 @@ TEST(SlowRanks, AreDescribedInWords) {
                          .every = 5,
                          .highest_factor = 4},
                         {.choice = config::SlowChoice::trace, .trace = "slow.csv"}}),
-              "matmuls of a random rank, redrawn for 5 steps take 2 to 4 times as long; ranks take as long as "
+              "matmuls of a random rank, redrawn every 5 steps, take 2 to 4 times as long; ranks are slowed as "
               "slow.csv says");
 }
 
@@ -241,13 +241,13 @@ TEST(SlowRanks, AreRejectedIfTheirRankOrStepDoesNotExist) {
 
     EXPECT_EQ(complaint(two_ranks, 2, 5), "(no error)");
     EXPECT_EQ(complaint(two_ranks, 1, 5),
-              "--slow names rank 1, and the job has ranks 0 to 0; name one of these");
+              "--slow names rank 1, but the job has ranks 0 to 0; name one of these");
     EXPECT_EQ(complaint(two_ranks, 2, 4),
-              "--slow of rank 1 begins in step 5, after the last of 4 steps; name earlier ones");
+              "--slow rank=1 begins in step 5, but the run has only 4 steps; name an earlier step");
     EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = config::SlowChoice::turn}}, 2, 4),
-              "--slow of rank=turn begins in step 5, after the last of 4 steps; name earlier ones");
+              "--slow rank=turn begins in step 5, but the run has only 4 steps; name an earlier step");
     EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = config::SlowChoice::random}}, 2, 4),
-              "--slow of rank=random begins in step 5, after the last of 4 steps; name earlier ones");
+              "--slow rank=random begins in step 5, but the run has only 4 steps; name an earlier step");
 }
 
 TEST(SlowRanks, AreRejectedIfTheirTraceIsUnreadableOrDoesNotFit) {
@@ -262,9 +262,9 @@ TEST(SlowRanks, AreRejectedIfTheirTraceIsUnreadableOrDoesNotFit) {
 
     EXPECT_EQ(complaint(file, 2, 5), "(no error)");
     EXPECT_EQ(complaint(file, 1, 5),
-              file + ", line 2 names rank 1, and the job has ranks 0 to 0; name one of these");
+              file + ", line 2 names rank 1, but the job has ranks 0 to 0; name one of these");
     EXPECT_EQ(complaint(file, 2, 4),
-              "--slow of trace=" + file + " begins in step 5, after the last of 4 steps; name earlier ones");
+              "--slow trace=" + file + " begins in step 5, but the run has only 4 steps; name an earlier step");
     EXPECT_EQ(complaint("/none.csv", 2, 4),
               "--slow trace /none.csv cannot be read: No such file or directory; check its name");
 }

@@ -60,10 +60,12 @@ TEST(SlowTrace, MustBeginWithItsHeader) {
     EXPECT_EQ(complaint("rank,step,factor\n"), header + "'rank,step,factor'");
     EXPECT_EQ(complaint("step,rank,factors\n3,1,4\n"), header + "'step,rank,factors'; did you mean factor?");
     EXPECT_EQ(complaint("step,rank,factor,on,to\n"), header + "'step,rank,factor,on,to'");
-    EXPECT_EQ(complaint("# nothing\n"), "slow.csv holds no trace; begin it with the line step,rank,factor");
+    EXPECT_EQ(complaint("# nothing\n"),
+              "slow.csv has no header; begin the file with the line step,rank,factor");
     EXPECT_EQ(
         complaint("step,rank,factor\n# nothing\n"),
-        "slow.csv has no line after its header; name a step, a rank and its factor from then on, as in 3,1,4");
+        "slow.csv has no line after its header; add lines such as 3,1,4: from step 3 on, rank 1 has the factor "
+        "4");
 }
 
 TEST(SlowTrace, NamesTheLineOfAnError) {
@@ -80,19 +82,18 @@ TEST(SlowTrace, NamesTheLineOfAnError) {
     EXPECT_EQ(complaint_of_line("1,1,4,product"),
               line + "on expects one of all, products, not 'product'; did you mean products?");
     EXPECT_EQ(complaint_of_line("1,1,4"),
-              "slow.csv, line 2 has 3 cells, and the header names 4; write one for each");
+              "slow.csv, line 2 has 3 cells, but the header names 4 columns; write one cell per column");
     EXPECT_EQ(complaint_of_line("1"),
-              "slow.csv, line 2 has 1 cell, and the header names 4; write one for each");
+              "slow.csv, line 2 has 1 cell, but the header names 4 columns; write one cell per column");
     EXPECT_EQ(complaint_of_line("1,4,2,all"),
-              "slow.csv, line 2 names rank 4, and the job has ranks 0 to 3; name one of these");
+              "slow.csv, line 2 names rank 4, but the job has ranks 0 to 3; name one of these");
 }
 
 TEST(SlowTrace, MustBeInTheOrderOfItsSteps) {
     EXPECT_EQ(complaint("step,rank,factor\n# first\n7,1,4\n3,1,1\n"),
-              "slow.csv, line 4 is of step 3, and the one before it of step 7; put them in the order of their "
-              "steps");
+              "slow.csv, line 4 has step 3, but the line before it has step 7; sort the lines by step");
     EXPECT_EQ(complaint("step,rank,factor\n7,1,4\n7,0,4\n7,1,1\n"),
-              "slow.csv, line 4 names rank 1 a second time for step 7; keep one");
+              "slow.csv, line 4 names rank 1 a second time for step 7; keep one of the two lines");
 }
 
 }  // namespace

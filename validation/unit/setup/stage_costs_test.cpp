@@ -85,7 +85,7 @@ TEST(StageCosts, MayBeGivenOnceForAllStagesOrOncePerStage) {
     EXPECT_EQ(expand_cost_option({}, 3).size(), 3U);
     EXPECT_EQ(
         catch_message<ConfigError>([&] { expand_cost_option(costs, 3); }),
-        "--cost is given for 2 stages, but the layout has 3; give it once for all stages, or once for each");
+        "--cost is given for 2 stages, but the layout has 3; give one cost for all stages, or one per stage");
 }
 
 TEST(SearchedPlan, SplitsBackwardPassesIfThatIsFasterByTheProfile) {

@@ -64,7 +64,7 @@ TEST_F(TwoRankGradientExchange, RejectsFinishingBeforeAllGradientsAreComplete) {
     exchange.mark_complete({0});
 
     EXPECT_EQ(catch_message<BugError>([&] { exchange.finish(); }),
-              "gradients are to be summed, and that of second is not complete");
+              "finish() was called before the gradient of second was complete");
 }
 
 TEST_F(TwoRankGradientExchange, RejectsCompletingAGradientTwice) {
@@ -72,7 +72,7 @@ TEST_F(TwoRankGradientExchange, RejectsCompletingAGradientTwice) {
     exchange.mark_complete({0});
 
     EXPECT_EQ(catch_message<BugError>([&] { exchange.mark_complete({0}); }),
-              "the gradient of first was complete before");
+              "the gradient of first was marked complete twice");
 }
 
 TEST_F(TwoRankGradientExchange, RejectsGatheringValuesWithGradientsInFlight) {
@@ -80,14 +80,14 @@ TEST_F(TwoRankGradientExchange, RejectsGatheringValuesWithGradientsInFlight) {
     exchange.mark_complete({0});
 
     EXPECT_EQ(catch_message<BugError>([&] { exchange.all_gather_values(); }),
-              "share was called with gradients in flight; finish() comes first");
+              "all_gather() was called while gradients are in flight; call finish() first");
 }
 
 TEST_F(TwoRankGradientExchange, RejectsAPlanWithAnUnknownParameter) {
     specs_[1].name = "other";
 
     EXPECT_EQ(catch_message<BugError>([&] { exchange_at(device::MemorySpace::ghost); }),
-              "rank 0 is to hold a piece of second and has no such parameter");
+              "rank 0 must hold a piece of second, but has no parameter of this name");
 }
 
 TEST_F(TwoRankGradientExchange, RejectsAPieceThatIsNotContiguous) {
@@ -96,7 +96,8 @@ TEST_F(TwoRankGradientExchange, RejectsAPieceThatIsNotContiguous) {
 
     EXPECT_EQ(
         catch_message<BugError>([&] { exchange_at(device::MemorySpace::ghost); }),
-        "rank 0 is to hold rows 0..6, columns 0..4 of first as one piece and has it not, or not in one place");
+        "rank 0 must hold rows 0..6, columns 0..4 of first as one piece, but does not hold them as one box of "
+        "its matrix");
 }
 
 TEST_F(TwoRankGradientExchange, RejectsBucketsWithoutADataGroup) {

@@ -268,7 +268,7 @@ TEST(RowBuffers, RejectMoreRowsThanTheirCapacity) {
     RowBuffers buffers(4, 3, device::DType::f64, device::MemorySpace::host);
 
     EXPECT_EQ(validation::catch_message<BugError>([&] { buffers.take(5); }),
-              "a buffer of 4 rows was asked for 5");
+              "5 rows do not fit into a buffer of 4");
 }
 
 }  // namespace

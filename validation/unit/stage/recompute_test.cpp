@@ -140,7 +140,7 @@ TEST(FullRecomputation, RejectsHalfBackwardPasses) {
 
     EXPECT_EQ(validation::catch_message<BugError>(
                   [&] { model.forward_backward(stream, rows.batch(), {}, BackwardHalves::apart); }),
-              "a stage that computes its activations again was asked for half a backward pass");
+              "a stage with full recomputation cannot execute half of a backward pass");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(ClassNumbers, RejectMoreThan65536Names) {
     };
     for (int name = 0; name < 65536; ++name) ASSERT_EQ(named(name).fault, "");
 
-    EXPECT_EQ(named(65536).fault, "its class, 'n65536', is one more than the 65536 that are kept");
+    EXPECT_EQ(named(65536).fault, "the class 'n65536' is one too many; a corpus has at most 65536 classes");
     EXPECT_EQ(named(65535).label, 65535U);
 }
 
@@ -65,12 +65,13 @@ TEST(ClassNumbers, DescribeEachFault) {
     assign_class(names, R"({"text": "a", "label": "spam"})");
 
     EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a"})").fault,
-                     "the row has no number, text or truth value 'label' to be its class"));
-    EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a", "label": [1]})").fault, "the row has no number"));
-    EXPECT_TRUE(
-        says(assign_class(numbers, R"({"text": "a", "label": null})").fault, "its class, 'label', is empty"));
+                     "the row has no field 'label' with a number, a text, true or false as the class"));
+    EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a", "label": [1]})").fault,
+                     "the row has no field 'label' with"));
+    EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a", "label": null})").fault,
+                     "the class in field 'label' is empty"));
     EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a", "label": -1})").fault,
-                     "its class, 'label', is -1; classes are whole numbers from 0 to 65535, or texts"));
+                     "the class in field 'label' is -1; classes are whole numbers from 0 to 65535, or texts"));
     EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a", "label": 65536})").fault,
                      "is 65536; classes are whole numbers from 0 to 65535, or texts"));
     EXPECT_TRUE(
@@ -78,9 +79,9 @@ TEST(ClassNumbers, DescribeEachFault) {
     EXPECT_TRUE(
         says(assign_class(numbers, R"({"text": "a", "label": 4000000000})").fault, "is 4000000000; classes"));
     EXPECT_TRUE(says(assign_class(numbers, R"({"text": "a", "label": "ham"})").fault,
-                     "is the text 'ham', but those before were numbers"));
+                     "is the text 'ham', but earlier rows have numbers"));
     EXPECT_TRUE(says(assign_class(names, R"({"text": "a", "label": 3})").fault,
-                     "is the number 3, but those before were texts, as 'spam'"));
+                     "is the number 3, but earlier rows have texts such as 'spam'"));
 }
 
 }  // namespace

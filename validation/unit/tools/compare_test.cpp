@@ -66,7 +66,7 @@ TEST(Compare, SaysWhyAScheduleCannotBeUsed) {
 
     EXPECT_TRUE(schedules[0].forecast);
     EXPECT_FALSE(schedules[1].forecast);
-    EXPECT_NE(to_string(schedules).find("\npipedream: schedule pipedream updates each stage by itself"),
+    EXPECT_NE(to_string(schedules).find("\npipedream: schedule pipedream updates each stage independently"),
               std::string::npos);
     EXPECT_EQ(nlohmann::json::parse(to_json(schedules))[1]["refused"], schedules[1].refusal);
 }
@@ -84,8 +84,10 @@ TEST(Compare, RejectsUnknownSchedules) {
                   compare_schedules(comparison_of({"zb-h9"}));
               }).find("did you mean zb-h1?"),
               std::string::npos);
-    EXPECT_EQ(catch_message<ConfigError>([] { compare_schedules(comparison_of({"interleaved:many"})); }),
-              "--compare interleaved:many has no number of stages after its colon; write interleaved:2");
+    EXPECT_EQ(
+        catch_message<ConfigError>([] { compare_schedules(comparison_of({"interleaved:many"})); }),
+        "--compare interleaved:many has no positive number of stages after its colon; write, for example, "
+        "interleaved:2");
 }
 
 TEST(Compare, WritesATableAndCommaSeparatedValues) {

@@ -158,8 +158,8 @@ TEST_F(Convert, NeverReplacesAConvertedCheckpoint) {
     run("model", "checkpoints");
     const auto before = files("checkpoints/step-0");
 
-    EXPECT_TRUE(
-        says(refusal("model", "checkpoints"), "checkpoints already holds latest; empty it or name another"));
+    EXPECT_TRUE(says(refusal("model", "checkpoints"),
+                     "checkpoints already holds latest; empty that folder or name another"));
     EXPECT_EQ(files("checkpoints/step-0"), before);
 }
 
@@ -215,7 +215,7 @@ TEST_F(InspectModel, DescribesCheckpointsAndHuggingFaceModels) {
 
     const std::string checkpoint = described("checkpoints");
     EXPECT_TRUE(says(checkpoint, "checkpoints/step-0 is a Trireme checkpoint\n"));
-    EXPECT_TRUE(says(checkpoint, "model       gpt2, 1 layers, width 4, 2 heads, MLP 16"));
+    EXPECT_TRUE(says(checkpoint, "model       gpt2, 1 layer, width 4, 2 heads, MLP width 16"));
     EXPECT_TRUE(says(checkpoint, "  BF16  5 x 4\n"));
     EXPECT_TRUE(says(checkpoint, "verified: every tensor has its recorded SHA-256"));
     EXPECT_TRUE(says(described("model"), " is a Hugging Face model\n"));

@@ -14,15 +14,15 @@ TEST(Findings, AreGoodForAHealthyMachine) {
     EXPECT_EQ(finding(facts, "MPI").text, "Open MPI v4.1.4, started by Open MPI's mpirun");
     EXPECT_EQ(finding(facts, "ranks").text, "8 on 2 hosts: n0 has 0-3; n1 has 4-7");
     EXPECT_EQ(finding(facts, "job").text, "no Slurm job");
-    EXPECT_EQ(finding(facts, "memory").text, "60.0 GB left of 64.0 on n0, which has least left");
-    EXPECT_EQ(finding(facts, "arithmetic").text, "800.0 GFLOP/s in f32, of 8 ranks at once");
+    EXPECT_EQ(finding(facts, "memory").text, "60.0 GB of 64.0 GB available on n0, the host with the least");
+    EXPECT_EQ(finding(facts, "arithmetic").text, "800.0 GFLOP/s in f32, the total of 8 ranks");
     EXPECT_EQ(finding(facts, "arithmetic").advice, "");
     EXPECT_EQ(finding(facts, "cores").advice, "");
 }
 
 TEST(Findings, NameOnlyAFewHosts) {
     EXPECT_EQ(finding(make_facts(10, 1), "ranks").text,
-              "10 on 10 hosts: n0 has 0; n1 has 1; n2 has 2; n3 has 3; and 6 more");
+              "10 on 10 hosts: n0 has 0; n1 has 1; n2 has 2; n3 has 3; and 6 more hosts");
 }
 
 TEST(Findings, FailIfRanksHaveDifferentBuilds) {
@@ -34,7 +34,7 @@ TEST(Findings, FailIfRanksHaveDifferentBuilds) {
 
     EXPECT_EQ(program.status, Status::fails);
     EXPECT_EQ(program.text, "ranks 0,1 have 0.1.0 (2e29447); ranks 2,3 have 0.2.0 (aaaaaaa)");
-    EXPECT_EQ(program.advice, "install one build for all nodes");
+    EXPECT_EQ(program.advice, "install the same build on all nodes");
     EXPECT_EQ(mpi.status, Status::fails);
     EXPECT_TRUE(has(mpi.text, "rank 1 has Open MPI v5.0.0")) << mpi.text;
     EXPECT_FALSE(is_everything_working(judge_facts(facts)));
@@ -86,10 +86,10 @@ TEST(Findings, WarnAboutRanksThatShareCores) {
     const Finding small = finding(facts, "cores");
 
     EXPECT_EQ(bound.status, Status::warning);
-    EXPECT_EQ(bound.text, "2 for a rank, threads: 1; rank 0 may run on 0,1 of 0-3");
-    EXPECT_TRUE(has(bound.advice, "4 ranks of n0 take turns on 2 of its 4 cores: give each one"))
+    EXPECT_EQ(bound.text, "2 per rank; threads per rank: 1; rank 0 may use 0,1 of the cores 0-3");
+    EXPECT_TRUE(has(bound.advice, "4 ranks on n0 share 2 of its 4 cores: give each rank a core of its own"))
         << bound.advice;
-    EXPECT_EQ(small.advice, "4 ranks of n0 take turns on 2 of its 2 cores: start fewer on a host");
+    EXPECT_EQ(small.advice, "4 ranks on n0 share 2 of its 2 cores: start fewer ranks per host");
 }
 
 TEST(Findings, NameTheRankThatTheOthersWaitFor) {
@@ -98,7 +98,8 @@ TEST(Findings, NameTheRankThatTheOthersWaitFor) {
 
     EXPECT_EQ(finding(facts, "arithmetic").status, Status::warning);
     EXPECT_EQ(finding(facts, "arithmetic").advice,
-              "rank 3 on n1 reaches 40.0, the median 100.0: all others will wait for it (see --straggler)");
+              "rank 3 on n1 reaches 40.0 GFLOP/s, the median rank 100.0: all other ranks will wait for rank 3 "
+              "(see --straggler)");
     for (RankFacts& rank : facts.ranks) rank.cores = {0};  // ranks that share a core differ by chance
     EXPECT_EQ(finding(facts, "arithmetic").advice, "");
 }
@@ -112,7 +113,8 @@ TEST(Findings, ReportTheSlowestHostForScratch) {
 
     EXPECT_EQ(scratch.status, Status::ok);
     EXPECT_EQ(scratch.text,
-              "/scratch: writes 100 MB/s, reads 2000 MB/s, 1.0 GB free; of 3 hosts at once, slowest n1");
+              "/scratch: writes 100 MB/s, reads 2000 MB/s, 1.0 GB free; lowest values of 3 hosts at once, n1 "
+              "writes slowest");
 }
 
 TEST(Findings, FailIfAHostCannotWriteScratch) {
@@ -123,21 +125,21 @@ TEST(Findings, FailIfAHostCannotWriteScratch) {
     EXPECT_EQ(finding(facts, "scratch").text, "on n2: --scratch /scratch is no folder");
     EXPECT_EQ(finding(facts, "HDF5").status, Status::fails);
     EXPECT_FALSE(is_everything_working(judge_facts(facts)));
-    facts.ranks[2].scratch = ScratchFacts{.hdf5_failure = "an array came back other than it was written"};
+    facts.ranks[2].scratch = ScratchFacts{.hdf5_failure = "an array read back differs from what was written"};
     EXPECT_EQ(finding(facts, "scratch").status, Status::ok);
-    EXPECT_EQ(finding(facts, "HDF5").text, "1.10.8 on n2: an array came back other than it was written");
+    EXPECT_EQ(finding(facts, "HDF5").text, "1.10.8 on n2: an array read back differs from what was written");
 }
 
 TEST(Findings, ReportTheBestAndTheWorstLink) {
     Facts facts = make_facts(3, 2);
     facts.pairs = {{0, 1, 5e-7, 8e9}, {0, 2, 2e-6, 1e10}, {0, 4, 3e-5, 1e9}};
 
-    EXPECT_EQ(finding(facts, "link inside").text, "0.50 us, 8.00 GB/s between ranks 0 and 1 of one host");
+    EXPECT_EQ(finding(facts, "link inside").text, "0.50 us, 8.00 GB/s between ranks 0 and 1 on one host");
     EXPECT_EQ(finding(facts, "link between").text,
-              "best 2.00 us, 10.00 GB/s between ranks 0 and 2 of two hosts; worst 30.00 us, 1.00 GB/s between "
+              "best 2.00 us, 10.00 GB/s between ranks 0 and 2 on two hosts; worst 30.00 us, 1.00 GB/s between "
               "ranks 0 and 4");
     EXPECT_EQ(finding(facts, "link between").advice,
-              "see to the network of n2, or leave it out (srun --exclude)");
+              "check the network of n2, or exclude this host (srun --exclude)");
     EXPECT_EQ(finding(make_facts(1, 1), "links").status, Status::missing);
 }
 
@@ -158,7 +160,7 @@ TEST(Findings, SayHowToInstallMissingParts) {
 
     EXPECT_EQ(finding(facts, "SimGrid").status, Status::missing);
     EXPECT_EQ(finding(facts, "SimGrid").advice,
-              "Debian: libsimgrid-dev; Spack: simgrid +smpi; then build again");
+              "install it (Debian: libsimgrid-dev; Spack: simgrid +smpi), then build Trireme again");
     EXPECT_EQ(finding(facts, "Slurm").status, Status::ok);
     EXPECT_EQ(finding(facts, "Slurm").advice, "");
     EXPECT_TRUE(is_everything_working(judge_facts(facts)));  // a run needs no optional part
@@ -170,8 +172,9 @@ TEST(Findings, NameTheControlGroupThatLimitsMemory) {
     facts.ranks[0].memory_group = "/slurm/job_7";
     facts.ranks[0].memory_group_bytes = 8e9;
 
-    EXPECT_EQ(finding(facts, "memory").text,
-              "6.0 GB left of 8.0, the limit of the memory control group /slurm/job_7 on n0, which has 64.0");
+    EXPECT_EQ(
+        finding(facts, "memory").text,
+        "6.0 GB available on n0: the memory control group /slurm/job_7 limits memory to 8.0 GB of 64.0 GB");
 }
 
 }  // namespace

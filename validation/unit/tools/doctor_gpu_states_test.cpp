@@ -33,7 +33,7 @@ Facts make_two_gpu_facts(const char* play) {
 TEST(GpuStates, AreReported) {
     const Facts facts = make_two_gpu_facts("well");
 
-    EXPECT_EQ(finding(facts, "driver").text, "NVIDIA's, 550.54.15");
+    EXPECT_EQ(finding(facts, "driver").text, "NVIDIA driver 550.54.15");
     EXPECT_EQ(finding(facts, "GPU state").status, Status::ok);
     EXPECT_EQ(finding(facts, "GPU state").text, "116 W of 700, 1755 MHz of 1980, 41 C, 0.6 GB used of 80.0");
     for (const char* name : {"GPU memory", "GPU clocks", "GPU power"})
@@ -54,7 +54,7 @@ TEST(GpuStates, AreMissingIfNvmlDoesNotStart) {
 
     EXPECT_EQ(finding(facts, "NVML").status, Status::missing);
     EXPECT_TRUE(has(finding(facts, "NVML").text, "does not start: Driver Not Loaded"));
-    EXPECT_TRUE(has(finding(facts, "NVML").advice, "records say nothing of energy"));
+    EXPECT_TRUE(has(finding(facts, "NVML").advice, "records contain no energy"));
     EXPECT_EQ(finding(facts, "GPU state").name, "none of that name");
     EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
@@ -67,10 +67,12 @@ TEST(GpuStates, NameWhatSlowsARunDown) {
     const Facts facts = make_two_gpu_facts("hot");
 
     EXPECT_EQ(finding(facts, "GPU memory").text,
-              "GPU-aa of n0: 20.0 GB are in use before anything runs; and so 1 more");
-    EXPECT_EQ(finding(facts, "GPU clocks").text, "GPU-aa of n0: 900 MHz of 1980 at 88 C; and so 1 more");
-    EXPECT_EQ(finding(facts, "GPU power").text,
-              "GPU-aa of n0: held to 400 W, by default it has 700; and so 1 more");
+              "GPU-aa of n0: 20.0 GB are in use before anything runs; the same holds for 1 more GPU");
+    EXPECT_EQ(finding(facts, "GPU clocks").text,
+              "GPU-aa of n0: 900 MHz of at most 1980 MHz at 88 C; the same holds for 1 more GPU");
+    EXPECT_EQ(
+        finding(facts, "GPU power").text,
+        "GPU-aa of n0: the power limit is 400 W, below the default of 700 W; the same holds for 1 more GPU");
     EXPECT_TRUE(has(finding(facts, "GPU power").advice, "nvidia-smi --power-limit=700"));
     EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
@@ -83,7 +85,7 @@ TEST(GpuStates, AreOmittedOnAMachineWithoutGpus) {
 TEST(GpuStates, AreUnknownForAGpuWithoutABusId) {
     const std::vector<GpuState> states = read_gpu_states({{"NVIDIA device", "2"}}, nvml_stand_in);
 
-    EXPECT_EQ(states.front().complaint, "the system does not say where GPU 2 is");
+    EXPECT_EQ(states.front().complaint, "the PCI bus ID of GPU 2 is unknown");
 }
 
 TEST(GpuStates, SurviveConversionToJsonAndBack) {

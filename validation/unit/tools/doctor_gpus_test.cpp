@@ -71,11 +71,11 @@ Facts with_gpus(int hosts, int ranks_of_host) {
 
 TEST(GpuFinding, IsGoodIfEachRankHasItsOwnGpu) {
     EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").status, Status::ok);
-    EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").text, "8 x H100, one for a rank");
+    EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").text, "8 x H100, one per rank");
 }
 
 constexpr const char* cost_of_sharing =
-    ": messages go by the machine's memory, and each has a part of its time and of its memory";
+    ": messages go through host memory, and each rank gets only a fraction of the GPU's time and memory";
 
 TEST(GpuFinding, ExplainsTheCostOfMoreRanksThanGpus) {
     const Facts facts = with_gpus(1, 5);
@@ -83,7 +83,7 @@ TEST(GpuFinding, ExplainsTheCostOfMoreRanksThanGpus) {
 
     EXPECT_EQ(gpus.status, Status::missing);
     EXPECT_EQ(gpus.text, cat("ranks 0 and 4 share H100 GPU-aa of n0", cost_of_sharing));
-    EXPECT_TRUE(has(gpus.advice, "start one rank per device of the node")) << gpus.advice;
+    EXPECT_TRUE(has(gpus.advice, "start one rank per GPU of the node")) << gpus.advice;
     EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 
@@ -92,7 +92,7 @@ TEST(GpuFinding, FailsIfOnlySomeRanksHaveAGpu) {
     facts.ranks[3].gpus.clear();
 
     EXPECT_EQ(finding(facts, "GPUs").status, Status::fails);
-    EXPECT_EQ(finding(facts, "GPUs").text, "rank 3 finds none on n1, and others have some");
+    EXPECT_EQ(finding(facts, "GPUs").text, "rank 3 finds no GPU on n1, but other ranks find some");
 }
 
 TEST(GpuFinding, NamesTheRanksThatShareAGpu) {
@@ -116,9 +116,9 @@ TEST(GpuFinding, ReportsGpusThatNoRankMayUse) {
     const Finding none = finding(facts, "GPUs");
 
     EXPECT_EQ(hidden.status, Status::missing);
-    EXPECT_EQ(hidden.text, "n0 has 4 NVIDIA devices, of which no rank may use one");
+    EXPECT_EQ(hidden.text, "n0 has 4 NVIDIA devices, but no rank may use a GPU");
     EXPECT_TRUE(has(hidden.advice, "srun --gpus-per-task=1")) << hidden.advice;
-    EXPECT_EQ(none.text, "no NVIDIA device is here");
+    EXPECT_EQ(none.text, "no NVIDIA device was found");
 }
 
 TEST(GpuFinding, NeverFailsForAProgramWithoutCuda) {
@@ -127,8 +127,10 @@ TEST(GpuFinding, NeverFailsForAProgramWithoutCuda) {
     facts.has_cuda = false;
 
     EXPECT_EQ(finding(facts, "GPUs").status, Status::missing);
-    EXPECT_EQ(finding(facts, "GPUs").text,
-              "built without CUDA: kernels run on cores; rank 1 finds none on n0, and others have some");
+    EXPECT_EQ(
+        finding(facts, "GPUs").text,
+        "built without CUDA, so kernels run on CPU cores; rank 1 finds no GPU on n0, but other ranks find "
+        "some");
     EXPECT_TRUE(is_everything_working(judge_facts(facts)));
 }
 

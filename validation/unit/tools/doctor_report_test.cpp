@@ -31,7 +31,7 @@ TEST(DoctorReportText, EndsWithTheFindingsThatFail) {
                                         {.name = "scratch", .status = Status::fails, .text = "a\nb"}});
 
     EXPECT_TRUE(has(text, "  fails   MPI           torn\n")) << text;
-    EXPECT_TRUE(text.ends_with("what fails, and has to work before a run can: MPI, scratch\n")) << text;
+    EXPECT_TRUE(text.ends_with("no run can work until this is repaired: MPI, scratch\n")) << text;
     EXPECT_FALSE(has(text, "a\nb")) << text;  // a finding stays on one line
 }
 

@@ -32,8 +32,8 @@ TEST(Scratch, IsNamedIfItIsNotAFolder) {
 
     const std::string below = (folder / "file/below").string();
 
-    EXPECT_EQ(measure_scratch(below).failure,
-              "--scratch " + below + " is no folder; create it (mkdir -p " + below + ") or name another");
+    EXPECT_EQ(measure_scratch(below).failure, "--scratch " + below + " is no folder; create it (mkdir -p " +
+                                                  below + ") or name another folder");
     EXPECT_TRUE(has(measure_scratch(folder / "file").failure, "is no folder"));
 }
 

@@ -44,7 +44,7 @@ TEST(Inspect, DescribesACorpus) {
     const std::string text = described(write_corpus(folder, "def a():\n    return \x1B[31m"), true);
 
     EXPECT_TRUE(says(text, "c.h5 is a Trireme corpus (schema 2)\n  kind        text\n"));
-    EXPECT_TRUE(says(text, "rows        1, tokens a row: min 25, p50 25, p90 25, p99 25, max 25\n"));
+    EXPECT_TRUE(says(text, "rows        1, tokens per row: min 25, p50 25, p90 25, p99 25, max 25\n"));
     EXPECT_TRUE(says(text, "tokenizer   bytes, vocabulary 257, end token 256\n"));
     EXPECT_TRUE(says(text, "source      rows.jsonl\n"));
     EXPECT_TRUE(says(text, "filter      repo~spark\n"));

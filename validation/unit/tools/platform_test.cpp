@@ -190,12 +190,12 @@ TEST(Platform, AssignsRanksGroupByGroup) {
               "node-0-device-0\nnode-0-device-1\nnode-1-device-0\nnode-1-device-1\nnode-2-device-0\n"
               "node-3-device-0\n");
     EXPECT_EQ(validation::catch_message<ConfigError>([&] { make_host_file(mixed, 7); }),
-              "--ranks 7 are more than the 6 devices of shelf (2 nodes of 2 and 2 nodes of 1); lower --ranks");
+              "--ranks 7 needs 7 devices, but shelf has 6 (2 nodes of 2 and 2 nodes of 1); lower --ranks");
 }
 
 TEST(Platform, RejectsMoreRanksThanDevices) {
     EXPECT_EQ(validation::catch_message<ConfigError>([] { make_host_file(cluster(2, 2), 5); }),
-              "--ranks 5 are more than the 4 devices of shelf (2 nodes of 2); lower --ranks");
+              "--ranks 5 needs 5 devices, but shelf has 4 (2 nodes of 2); lower --ranks");
 }
 
 }  // namespace

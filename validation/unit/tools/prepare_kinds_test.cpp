@@ -70,9 +70,10 @@ TEST(PrepareLabelledText, CountsRowsWithoutAClassAsBad) {
     PrepareConfig skipping = config;
     skipping.skip_bad = true;
 
-    EXPECT_TRUE(says(refusal(config),
-                     "a.jsonl:2: the row has no number, text or truth value 'label' to be its "
-                     "class; repair the row, name another field with --label, or leave bad"));
+    EXPECT_TRUE(says(
+        refusal(config),
+        "a.jsonl:2: the row has no field 'label' with a number, a text, true or false as the class; repair "
+        "the row, name another field with --label, or skip bad rows with --skip-bad"));
     EXPECT_EQ(run(skipping).report.skipped_rows, 1U);
     EXPECT_EQ(data::Corpus::open(config.output).info().classes, 4U);
 }
@@ -85,10 +86,11 @@ TEST(PrepareLabelledText, RejectsRowsOfASingleClass) {
         config_for(folder, "b.jsonl", "{\"text\": \"a\", \"label\": 3}\n{\"text\": \"b\", \"label\": 3}\n");
     numbered.label = "label";
 
-    EXPECT_EQ(refusal(named),
-              "all rows are of one class, true; there is nothing to tell apart: name another field with "
-              "--label, or leave --label out");
-    EXPECT_TRUE(says(refusal(numbered), "all rows are of one class, 3; there is nothing to tell apart"));
+    EXPECT_EQ(
+        refusal(named),
+        "all rows have the class true, but a model needs at least two classes to learn; name another field "
+        "with --label, or remove --label");
+    EXPECT_TRUE(says(refusal(numbered), "all rows have the class 3, but a model needs at least two classes"));
     EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
 }
 
@@ -128,9 +130,9 @@ TEST(PrepareQuestions, KeepsPositionsAndAnswers) {
               "Z\u00fcrich");
     EXPECT_EQ(outcome.report.unanswerable_questions, 1U);
     EXPECT_TRUE(says(outcome.said, "c.h5: 2 questions, 68 tokens, tokenizer "));
-    EXPECT_TRUE(says(outcome.said, "tokens a question: min 4, p50 4, p90 6, p99 6, max 6\n"));
-    EXPECT_TRUE(says(outcome.said, "tokens a context: min 29, p50 29,"));
-    EXPECT_TRUE(says(outcome.said, "1 questions without an answer skipped\n"));
+    EXPECT_TRUE(says(outcome.said, "tokens per question: min 4, p50 4, p90 6, p99 6, max 6\n"));
+    EXPECT_TRUE(says(outcome.said, "tokens per context: min 29, p50 29,"));
+    EXPECT_TRUE(says(outcome.said, "1 question without an answer skipped\n"));
 }
 
 TEST(PrepareQuestions, LetsInspectShowQuestionsWithTheirAnswers) {
@@ -142,8 +144,8 @@ TEST(PrepareQuestions, LetsInspectShowQuestionsWithTheirAnswers) {
 
     EXPECT_TRUE(says(text, "  kind        question\n"));
     EXPECT_TRUE(says(text, "end token 256, [CLS] 257, [SEP] 258, [MASK] 259\n"));
-    EXPECT_TRUE(says(text, "  row 1 asks\n\n    Where?\n"));
-    EXPECT_TRUE(says(text, "  and is answered by tokens 27 to 33\n\n    Z\u00fcrich\n"));
+    EXPECT_TRUE(says(text, "  row 1 has the question\n\n    Where?\n"));
+    EXPECT_TRUE(says(text, "  with the answer in tokens 27 to 33 of the row\n\n    Z\u00fcrich\n"));
     EXPECT_TRUE(says(text, "    Z\u00fcrich\n    Caf\u00e9 Z\u00fcrich\n"));
     EXPECT_TRUE(says(text, "verified"));
 }
@@ -156,8 +158,8 @@ TEST(PrepareQuestions, FiltersByIdAndTitle) {
     unmatched.row_filter = "title=U";
 
     EXPECT_EQ(run(config).report.rows, 1U);
-    EXPECT_TRUE(
-        says(refusal(unmatched), "0 of 2 rows match --where 'title=U'; first distinct values of title: 'T'"));
+    EXPECT_TRUE(says(refusal(unmatched),
+                     "0 of 2 rows match --where 'title=U'; the first distinct values of title are 'T'"));
 }
 
 TEST(PrepareQuestions, CountsAnswersMissingFromTheContextAsBad) {
@@ -216,8 +218,7 @@ TEST(PrepareQuestions, ReportsHowManyAnswersWereMoved) {
     EXPECT_EQ(untouched.said.find("answer_start"), std::string::npos);
     EXPECT_EQ(outcome.report.moved_answers, 1U);
     EXPECT_TRUE(
-        says(outcome.said,
-             "1 answers were not at their `answer_start`; the nearest place that holds them was taken"));
+        says(outcome.said, "1 answer moved from `answer_start` to the nearest place with the same text"));
 }
 
 TEST(PrepareQuestions, AdvisesOnQuestionsInsteadOfRows) {
@@ -227,14 +228,14 @@ TEST(PrepareQuestions, AdvisesOnQuestionsInsteadOfRows) {
 
     EXPECT_TRUE(says(refusal(config_for(folder, "a.json", beyond)),
                      "a.json, question b: its `answer_start` is 90, beyond the end of its context; repair the "
-                     "question, or leave bad questions out with --skip-bad"));
+                     "question, or skip bad questions with --skip-bad"));
 }
 
 TEST(PrepareImages, AdvisesOnImagesInsteadOfRows) {
     const ScratchFolder folder;
 
     EXPECT_TRUE(says(refusal(config_for(folder, "a.bin", cifar_image(10, 0))),
-                     "classes, 0 to 9; copy the file again, or leave bad images out with --skip-bad"));
+                     "classes, 0 to 9; copy the file again, or skip bad images with --skip-bad"));
 }
 
 TEST(PrepareImages, RejectsMnistOfASingleClass) {
@@ -242,8 +243,10 @@ TEST(PrepareImages, RejectsMnistOfASingleClass) {
     PrepareConfig config = config_for(folder, "i-ubyte", idx_images(2, 1, 1, "ab"));
     config.inputs.push_back(folder.write("l-ubyte", idx_labels(2, "\2\2")));
 
-    EXPECT_EQ(refusal(config),
-              "all rows are of one class, 2; there is nothing to tell apart: add images of another class");
+    EXPECT_EQ(
+        refusal(config),
+        "all rows have the class 2, but a model needs at least two classes to learn; add images of another "
+        "class");
 }
 
 TEST(PrepareImages, NamesMnistClassesByTheirNumbers) {
@@ -266,17 +269,17 @@ TEST(PrepareKinds, RejectsOptionsThatDoNotApply) {
         return refusal(config);
     };
 
-    EXPECT_EQ(with(images, &PrepareConfig::tokenizer, "bytes"),
-              "--tokenizer means nothing for images, which " + images.inputs[0] + " holds; leave it out");
-    EXPECT_TRUE(says(with(images, &PrepareConfig::row_filter, "a=b"), "--where means nothing for images"));
-    EXPECT_TRUE(says(with(images, &PrepareConfig::label, "a"), "--label means nothing for images"));
+    EXPECT_EQ(
+        with(images, &PrepareConfig::tokenizer, "bytes"),
+        "--tokenizer does not apply to images, which " + images.inputs[0] + " contains; remove --tokenizer");
+    EXPECT_TRUE(says(with(images, &PrepareConfig::row_filter, "a=b"), "--where does not apply to images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::label, "a"), "--label does not apply to images"));
     EXPECT_TRUE(
-        says(with(images, &PrepareConfig::rows, data::RowUnit::line), "--rows means nothing for images"));
-    EXPECT_TRUE(says(with(images, &PrepareConfig::special_tokens, "bert"), "--special-tokens means nothing"));
+        says(with(images, &PrepareConfig::rows, data::RowUnit::line), "--rows does not apply to images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::special_tokens, "bert"), "--special-tokens does not apply"));
+    EXPECT_TRUE(says(with(questions, &PrepareConfig::label, "a"), "--label does not apply to SQuAD questions"));
     EXPECT_TRUE(
-        says(with(questions, &PrepareConfig::label, "a"), "--label means nothing for SQuAD's questions"));
-    EXPECT_TRUE(
-        says(with(questions, &PrepareConfig::rows, data::RowUnit::line), "--rows means nothing for SQuAD's"));
+        says(with(questions, &PrepareConfig::rows, data::RowUnit::line), "--rows does not apply to SQuAD"));
 }
 
 TEST(PrepareKinds, AcceptsRealFiles) {

@@ -49,7 +49,7 @@ TEST(Prepare, WritesTheTextsOfBothFieldNamings) {
     EXPECT_EQ(outcome.report.empty_rows, 1U);
     EXPECT_EQ(outcome.report.p50, 13U);
     EXPECT_TRUE(says(outcome.said, "c.h5: 2 rows, 26 tokens, tokenizer bytes (vocabulary 257)"));
-    EXPECT_TRUE(says(outcome.said, "1 empty rows skipped"));
+    EXPECT_TRUE(says(outcome.said, "1 empty row skipped"));
 }
 
 TEST(Prepare, KeepsOnlyTheRowsThatMatchTheFilter) {
@@ -75,7 +75,7 @@ TEST(Prepare, StopsAtABadRowAndLeavesNoFile) {
     const std::string message = refusal(config);
 
     EXPECT_TRUE(says(message, config.inputs[0] + ":2: broken JSON"));
-    EXPECT_TRUE(says(message, "repair the row, or leave bad rows out with --skip-bad"));
+    EXPECT_TRUE(says(message, "repair the row, or skip bad rows with --skip-bad"));
     EXPECT_EQ(folder.names(), std::vector<std::string>{"a.jsonl"});
 }
 
@@ -100,8 +100,8 @@ TEST(Prepare, DoesNotOverwriteItsTokenizer) {
     PrepareConfig in_folder = file;
     in_folder.tokenizer = "gpt2:" + std::filesystem::path(file.output).parent_path().string();
 
-    const std::string sentence =
-        "--output " + file.output + " is the tokenizer " + file.output + "; name another file";
+    const std::string sentence = "--output " + file.output + " would overwrite the tokenizer file " +
+                                 file.output + "; name another file";
     EXPECT_EQ(refusal(file), sentence);
     EXPECT_EQ(refusal(in_folder), sentence);
     EXPECT_EQ(validation::read_whole(file.output), data::Tokenizer::make_raw_bytes().to_bytes());
@@ -115,8 +115,7 @@ TEST(Prepare, DoesNotReplaceAPipe) {
 
     EXPECT_EQ(refusal(config),
               "--output " + config.output +
-                  " is there already and is no file of data, but a pipe, a device or a socket; name another "
-                  "file");
+                  " exists and is a pipe, a device or a socket, not a regular file; name another file");
     EXPECT_TRUE(std::filesystem::is_fifo(config.output));
 }
 
@@ -134,7 +133,7 @@ TEST(Prepare, NamesItsInputIfMemoryRunsOut) {
     const std::string message =
         catch_message<ResourceError>([&] { prepare(config_for(folder, "a.jsonl", rows_of_two), out); });
 
-    EXPECT_TRUE(says(message, "the machine has not enough memory left for this input"));
+    EXPECT_TRUE(says(message, "this input needs more memory than the machine has left"));
     EXPECT_EQ(message.find("--batch"), std::string::npos);
 }
 
@@ -145,13 +144,13 @@ TEST(Prepare, ExplainsWhyNoRowIsLeft) {
     PrepareConfig unmatched = config_for(folder, "a.jsonl", rows_of_two);
     unmatched.row_filter = "repo~x";
 
-    EXPECT_TRUE(says(refusal(all_bad), "all 1 bad rows were skipped; the first: "));
-    EXPECT_TRUE(says(
-        refusal(unmatched),
-        "0 of 3 rows match --where 'repo~x'; first distinct values of repo: 'apache/spark', 'other/place'"));
-    EXPECT_TRUE(says(refusal(config_for(folder, "empty.jsonl", "")), "the input is empty: it holds no rows"));
-    EXPECT_TRUE(
-        says(refusal(config_for(folder, "blank.jsonl", "{\"text\": \"\"}")), "all 1 rows are empty texts"));
+    EXPECT_TRUE(says(refusal(all_bad), "no row can be used; --skip-bad skipped 1 bad row, the first: "));
+    EXPECT_TRUE(says(refusal(unmatched),
+                     "0 of 3 rows match --where 'repo~x'; the first distinct values of repo are "
+                     "'apache/spark', 'other/place'"));
+    EXPECT_TRUE(says(refusal(config_for(folder, "empty.jsonl", "")), "the input has no rows"));
+    EXPECT_TRUE(says(refusal(config_for(folder, "blank.jsonl", "{\"text\": \"\"}")),
+                     "no row contains text (1 empty row); there is nothing to train on"));
     EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
 }
 
@@ -160,16 +159,17 @@ TEST(Prepare, RequiresAnOutput) {
     PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.output = "";
 
-    EXPECT_TRUE(says(refusal(config), "prepare needs a file to write: --output corpus.h5"));
+    EXPECT_TRUE(says(refusal(config), "prepare needs a file to write; set, for example, --output corpus.h5"));
 }
 
 TEST(Prepare, NamesAnIdBeyondTheVocabulary) {
     const ScratchFolder folder;
     const PrepareConfig config = config_for(folder, "a.jsonl", "{\"ids\": [1, 2]}\n{\"ids\": [3, 4299]}\n");
 
-    EXPECT_TRUE(says(refusal(config), config.inputs[0] +
-                                          ":2: id 4299 is beyond the vocabulary of 257 (tokenizer bytes); "
-                                          "name the tokenizer that made the ids"));
+    EXPECT_TRUE(
+        says(refusal(config), config.inputs[0] +
+                                  ":2: token id 4299 is beyond the vocabulary of 257 tokens (tokenizer bytes); "
+                                  "name the tokenizer that made the ids"));
 }
 
 TEST(Prepare, TrainsATokenizerOnFilteredRowsOnly) {
@@ -194,8 +194,8 @@ TEST(Prepare, RejectsTrainingOnIdRowsOrWithoutASize) {
     PrepareConfig many = config_for(folder, "b.jsonl", rows_of_two);
     many.tokenizer = "train:many";
 
-    EXPECT_TRUE(says(refusal(ids), "is an id row, from which --tokenizer train:300 cannot learn"));
-    EXPECT_TRUE(says(refusal(many), "'many' is no vocabulary size; write train:4096"));
+    EXPECT_TRUE(says(refusal(ids), "is a row of token ids, but --tokenizer train:300 needs rows of text"));
+    EXPECT_TRUE(says(refusal(many), "'many' is no vocabulary size; write, for example, train:4096"));
 }
 
 TEST(Prepare, WritesSyntheticRows) {
@@ -221,8 +221,8 @@ TEST(Prepare, RejectsSyntheticRowsWithInputsOrUnknownNames) {
     unknown.synthetic = "wiki";
     unknown.output = folder.file("c.h5");
 
-    EXPECT_TRUE(says(refusal(both), "--synthetic makes its own rows, but there is an input too"));
-    EXPECT_TRUE(says(refusal(unknown), "--synthetic 'wiki' is unknown; the one sample there is: csn"));
+    EXPECT_TRUE(says(refusal(both), "--synthetic generates its own rows, but the input "));
+    EXPECT_TRUE(says(refusal(unknown), "--synthetic 'wiki' is unknown; use --synthetic csn"));
 }
 
 TEST(Prepare, SaysNothingWhenQuiet) {

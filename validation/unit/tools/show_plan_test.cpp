@@ -223,8 +223,8 @@ TEST(ShowPlan, SaysWhatItAssumesWithoutACorpus) {
     config.run.data.max_length = 100;
 
     EXPECT_TRUE(has(to_string(make_forecast(config)),
-                    "assumed     micro-batches of 4 samples of 100 tokens, vocabulary 257; name the rows with "
-                    "--corpus\n"));
+                    "assumed     micro-batches of 4 samples of 100 tokens, vocabulary 257; set --corpus to "
+                    "plan with its samples\n"));
 }
 
 TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
@@ -235,8 +235,8 @@ TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
 
     EXPECT_TRUE(
         has(to_string(make_forecast(config)),
-            "decisions   the plans of later.jsonl come later and are not shown; `trireme train --dry-run` "
-            "tries them all\n"));
+            "decisions   the later plans of later.jsonl are not shown; `trireme train --dry-run` checks all of "
+            "them\n"));
 }
 
 // Writes a profile of gpt2-tiny in which every layer takes one second forward and two backward.
@@ -266,7 +266,7 @@ TEST(ShowPlan, PredictsSecondsFromAMeasuredProfile) {
     EXPECT_EQ(forecast.step.seconds, 3 * 5 + 4 * 18);  // five layers, six layers
     EXPECT_TRUE(has(text, "step        87 s (F=5,I=5,W=5,send=0;F=6,I=6,W=6,send=0)\n")) << text;
     EXPECT_TRUE(
-        has(text, "costs       measured with 512 rows in a micro-batch of 1, f32, 1 thread of abacus\n"))
+        has(text, "costs       measured with 512 rows in a micro-batch of 1 sample, f32, 1 thread of abacus\n"))
         << text;
     EXPECT_TRUE(has(text, "stage 0: layers 0-2, rank 0\n")) << text;
     EXPECT_EQ(nlohmann::json::parse(to_json(forecast))["prediction"]["unit"], "s");
@@ -295,8 +295,9 @@ TEST(ShowPlan, WarnsIfMicrobatchesDifferFromTheProfile) {
     PlanConfig config = tiny(2, 2);
     config.run.costs.profiles = {{tiny_profile(folder)}};
 
-    EXPECT_TRUE(
-        has(to_string(make_forecast(config)), " of abacus; here there are up to 1,024: measure these\n"));
+    EXPECT_TRUE(has(
+        to_string(make_forecast(config)),
+        " of abacus; the micro-batches of this plan have up to 1,024 rows: measure a profile of that size\n"));
 }
 
 // Rank 1 takes twice as long, and gets three of eleven layers in place of six.
@@ -341,8 +342,8 @@ TEST(ShowPlan, PartitionsLayersAmongTheGivenNumberOfRanks) {
     EXPECT_EQ(plan::parse_layout(to_json(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";
     EXPECT_EQ(refusal(config),
-              "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file gives "
-              "the number");
+              "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file sets "
+              "the number of ranks");
 }
 
 TEST(ShowPlan, RejectsWhatTrainingWouldReject) {
@@ -359,7 +360,7 @@ TEST(ShowPlan, RejectsWhatTrainingWouldReject) {
 
     EXPECT_EQ(
         refusal(config),
-        "--cost is given for 3 stages, but the layout has 2; give it once for all stages, or once for each");
+        "--cost is given for 3 stages, but the layout has 2; give one cost for all stages, or one per stage");
     EXPECT_TRUE(validation::says(refusal(long_samples), "--max-length 300 is beyond the 256 positions"));
     EXPECT_TRUE(validation::says(refusal(many_stages), "cannot cut 6 items"));
     EXPECT_TRUE(validation::says(refusal(many_ranks), "has more than 1048576 ranks"));

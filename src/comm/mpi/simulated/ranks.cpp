@@ -137,7 +137,8 @@ void Session::finalize(const std::function<void()>& /*on_stuck*/) {
 }
 
 BlankMemory::BlankMemory(std::size_t bytes) : bytes_(bytes), data_(SMPI_SHARED_MALLOC(bytes)) {
-    if (data_ == nullptr) throw ResourceError(cat("no ", bytes, " bytes for messages"));
+    if (data_ == nullptr)
+        throw ResourceError(cat("cannot allocate ", bytes, " bytes for the messages of the simulation"));
 }
 
 BlankMemory::~BlankMemory() { SMPI_SHARED_FREE(data_); }

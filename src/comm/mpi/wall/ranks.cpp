@@ -175,7 +175,7 @@ void Session::finalize(const std::function<void()>& on_stuck) {
 
 // BlankMemory is a message buffer with a size but without contents, which only simulated ranks may use.
 BlankMemory::BlankMemory(std::size_t bytes) : bytes_(bytes), data_(nullptr) {
-    throw BugError("message buffers without contents are for simulated time");
+    throw BugError("message buffers without contents exist only in simulations");
 }
 
 BlankMemory::~BlankMemory() = default;

@@ -70,8 +70,9 @@ inline std::uint64_t make_dropout_key(const AttentionDropout& dropout, const Seg
 // Returns the tiles of `rows` rows, in descending order of work. Throws BugError if `rows` exceeds 32 bits.
 inline std::vector<AttentionTile> make_attention_tiles(const AttentionShape& shape, std::size_t rows,
                                                        std::uint32_t tile_rows, TileKind kind) {
-    if (rows > std::numeric_limits<std::uint32_t>::max() - tile_rows)
-        throw BugError(cat("attention on the GPU counts no ", rows, " rows"));
+    const std::uint32_t max_rows = std::numeric_limits<std::uint32_t>::max() - tile_rows;
+    if (rows > max_rows)
+        throw BugError(cat("attention on the GPU supports at most ", max_rows, " rows, but was given ", rows));
     std::vector<Segment> segments(shape.segments.begin(), shape.segments.end());
     std::erase_if(segments, [](const Segment& segment) { return segment.length == 0; });
     std::ranges::sort(segments, {}, &Segment::begin);

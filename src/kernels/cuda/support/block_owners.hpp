@@ -33,7 +33,8 @@ struct OwnedBlocks {
     void add(Owner owner, std::size_t own_blocks) {
         constexpr std::size_t block_limit = 0x7FFFFFFF;
         if (own_blocks > block_limit - blocks)
-            throw BugError(cat("a kernel was asked for ", blocks + own_blocks, " blocks"));
+            throw BugError(
+                cat("a kernel needs ", blocks + own_blocks, " blocks, but a grid has at most ", block_limit));
         owner.first_block = blocks;
         owners.push_back(owner);
         blocks += static_cast<unsigned>(own_blocks);

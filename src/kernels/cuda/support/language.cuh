@@ -63,7 +63,7 @@ inline constexpr std::size_t max_blocks = std::numeric_limits<std::int32_t>::max
 inline unsigned count_blocks(std::size_t count, unsigned threads) {
     const std::size_t blocks = divide_round_up(count, threads);
     if (blocks <= max_blocks) return static_cast<unsigned>(blocks);
-    throw BugError(cat("a kernel was asked for ", blocks, " blocks of ", threads, " threads"));
+    throw BugError(cat("a kernel needs ", blocks, " blocks, but a grid has at most ", max_blocks));
 }
 
 // Appends a kernel to the stream's queue; does nothing if the grid is empty. `Parameters` are those of the

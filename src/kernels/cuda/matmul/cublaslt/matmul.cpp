@@ -47,7 +47,7 @@ LibraryTypes find_types(device::DType dtype) {
         case device::DType::f64:
             return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
         default:
-            throw BugError(cat("matrices of ", to_string(dtype), " are not multiplied"));
+            throw BugError(cat("matmuls of ", to_string(dtype), " matrices are not supported"));
     }
 }
 
@@ -284,9 +284,9 @@ void MatmulLibrary::Lt::multiply(device::GpuQueue& queue, const GpuMatmul& matmu
     Description description = describe(matmul);
     const Algorithm& algorithm = look_up_algorithm(matmul, description);
     if (!algorithm) {
-        throw ResourceError(cat("cuBLASLt knows no way to multiply ", matmul.result.rows, " x ", matmul.depth(),
-                                " by ", matmul.depth(), " x ", matmul.result.columns, " matrices of ",
-                                to_string(matmul.left.dtype)));
+        throw ResourceError(cat("cuBLASLt has no algorithm to multiply ", matmul.result.rows, " x ",
+                                matmul.depth(), " by ", matmul.depth(), " x ", matmul.result.columns, " ",
+                                to_string(matmul.left.dtype), " matrices; use another --dtype or --device"));
     }
     check(multiply_with_algorithm(*algorithm, queue, matmul, description), "cublasLtMatmul");
 }
