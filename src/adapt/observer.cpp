@@ -41,10 +41,7 @@ std::vector<policy::SlownessChange> Observer::add(records::StepOutcome& outcome)
     return changes;
 }
 
-void Observer::begin_plan() {
-    ranks_.clear();
-    watch_.announce_new_shapes();
-}
+void Observer::begin_plan() { ranks_.clear(); }
 
 plan::Observation Observer::make_observation(std::size_t step) const {
     return {.step = step,

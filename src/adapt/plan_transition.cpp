@@ -6,9 +6,9 @@
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
-#include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -199,6 +199,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& bef
     check_change(config, next.plan);
     check_batch_is_enough(config, next.plan, request);
     size_microbatches(job, request, ranks, /*trains=*/true, next);
+    check_coming_steps(job, next);
     set_migrations(decision.migrations, ranks, next.plan);
     if (!decision.migrations.empty() && next.plan.max_skipped_fraction > 0)
         check_resized_migration(config.policy.resize);

@@ -37,8 +37,8 @@ layout::MatmulFractions count_matmul_weights(const model::ModelConfig& model) {
     return weights;
 }
 
-// Returns the widths that are divided among the ranks of a team (key-value heads, MLP columns). Each has the
-// fraction of a block's work that is divided in proportion to this width.
+// Returns the widths that are divided among the ranks of a team (key-value heads, MLP columns). The field
+// `work` of a width is the fraction of a block's work that is divided in proportion to the width.
 std::vector<policy::SharedWidth> list_widths(const model::ModelConfig& model) {
     const auto [attention_in, attention_out, mlp_in, mlp_out] = count_matmul_weights(model);
     const double attention = attention_in + attention_out;
@@ -152,8 +152,9 @@ policy::Policy make_straggler_policy(const setup::Job& job, const setup::PlanSta
 }
 
 // In the matmuls that read replicated inputs, a slow rank broadcasts its output gradients to its helpers, and
-// the helpers reduce the partial outputs to the slow rank. Both take the same number of rounds. The forward
-// pass also waits for the slow rank's weights. All other messages overlap with matmuls.
+// the helpers reduce the partial outputs to the slow rank. The broadcast and the reduction have the same number
+// of communication steps. The team waits for these messages and, in the forward pass, for the slow rank's
+// weights. All other messages overlap with matmuls.
 policy::OffloadCosts compute_migration_costs(const setup::Job& job, const setup::PlanState& current,
                                              const layout::Link& link) {
     policy::OffloadCosts costs{.work = count_matmul_weights(job.model), .spread = current.plan.spread};
@@ -192,14 +193,14 @@ void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
                               : cat("no two ranks share a layer, and schedule ", plan.schedule,
                                     " allows neither other stage boundaries nor unequal numbers of "
                                     "micro-batches"),
-                          "; use --tensor, --pipe or --data with --schedule 1f1b, or --straggler off"));
+                          "; use --tensor, or --schedule 1f1b with --pipe or --data, or --straggler off"));
 }
 
 }  // namespace
 
 // Two restrictions apply. Gradients that helpers send must be distinguishable from the gradients that are
 // filled in for pruned channels. The number of offloaded channels must not depend on weights, because helpers
-// do not have the weights of the slow rank.
+// determine it before they receive the slow rank's weights.
 void check_resized_migration(const config::ResizeConfig& resize) {
     if (resize.filling != model::Filling::zero)
         throw ConfigError(
@@ -223,7 +224,7 @@ void check_straggler(const config::RunConfig& config, const plan::Plan& plan) {
     const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
     if (!policy.resize.decays_skipped_weights && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(
-            "with --resize-decay kept, replicas would diverge, because each replica prunes different "
+            "--resize-decay kept would make the replicas diverge, because each replica prunes different "
             "channels; use --resize-decay all, or --data 1");
     }
 }

@@ -33,8 +33,8 @@ void GpuTimes::end(const Cost& cost) {
 
 // In a profiler, which synchronizes the stream after each kernel, there is no kernel left to mark. A profiler
 // does not read the matmul work.
-void GpuTimes::mark_as_matmul(double flops, double full_flops) {
-    if (!kernels_.empty()) kernels_.back().matmul = {.flops = flops, .full_flops = full_flops};
+void GpuTimes::mark_as_matmul(const MatmulWork& work) {
+    if (!kernels_.empty()) kernels_.back().matmul = work;
 }
 
 void GpuTimes::synchronize(Ledger& ledger, MatmulWork& matmuls) {
@@ -42,7 +42,7 @@ void GpuTimes::synchronize(Ledger& ledger, MatmulWork& matmuls) {
     for (TimedKernel& kernel : kernels_) {
         const double seconds = events_[kernel.end].seconds_since(events_[kernel.begin]);
         ledger.add(kernel.cost, seconds);
-        if (kernel.matmul.flops + kernel.matmul.full_flops > 0) kernel.matmul.seconds = seconds;
+        if (kernel.matmul.calls > 0) kernel.matmul.seconds = seconds;
         matmuls += kernel.matmul;
     }
     kernels_.clear();

@@ -48,17 +48,25 @@ MatmulWork& MatmulWork::operator+=(const MatmulWork& other) {
     seconds += other.seconds;
     flops += other.flops;
     full_flops += other.full_flops;
+    expected_seconds += other.expected_seconds;
+    calls += other.calls;
     return *this;
 }
 
 MatmulWork MatmulWork::operator-(const MatmulWork& other) const {
     return {.seconds = seconds - other.seconds,
             .flops = flops - other.flops,
-            .full_flops = full_flops - other.full_flops};
+            .full_flops = full_flops - other.full_flops,
+            .expected_seconds = expected_seconds - other.expected_seconds,
+            .calls = calls - other.calls};
 }
 
 MatmulWork MatmulWork::operator/(double count) const {
-    return {.seconds = seconds / count, .flops = flops / count, .full_flops = full_flops / count};
+    return {.seconds = seconds / count,
+            .flops = flops / count,
+            .full_flops = full_flops / count,
+            .expected_seconds = expected_seconds / count,
+            .calls = calls / count};
 }
 
 void set_clock(std::size_t state, Stream& stream) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 namespace trireme::policy {
@@ -13,22 +12,10 @@ double compute_mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Returns the seconds per FLOP of a rank's matmuls; empty if the rank executed no matmuls.
-std::optional<double> compute_pace(const plan::RankTimes& times) {
-    if (times.matmul_flops <= 0 || times.matmuls <= 0) return std::nullopt;
-    return times.matmuls / times.matmul_flops;
-}
-
-// Returns the lower median of the paces of all ranks that executed matmuls; with two ranks, the pace of the
-// faster one. Empty if no rank executed matmuls.
-std::optional<double> compute_median_pace(const std::vector<plan::RankTimes>& step) {
-    std::vector<double> paces;
-    for (const plan::RankTimes& times : step) {
-        if (const auto pace = compute_pace(times)) paces.push_back(*pace);
-    }
-    if (paces.empty()) return std::nullopt;
-    std::ranges::sort(paces);
-    return paces[(paces.size() - 1) / 2];
+// Returns the lower median; of two values, the smaller one. `values` must not be empty.
+double find_median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values[(values.size() - 1) / 2];
 }
 
 }  // namespace
@@ -36,49 +23,75 @@ std::optional<double> compute_median_pace(const std::vector<plan::RankTimes>& st
 SlownessWatch::SlownessWatch(int ranks, const SlownessRules& rules)
     : rules_(rules), ranks_(static_cast<std::size_t>(ranks)) {}
 
-void SlownessWatch::announce_new_shapes() {
-    for (Rank& rank : ranks_) {
-        rank.outliers.clear();
-        rank.shape_samples.clear();
-    }
-    have_shapes_changed_ = true;
-}
-
 void SlownessWatch::resume_from(const std::vector<double>& factors) {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-        ranks_[r] = {.level = factors[r], .is_slow = factors[r] > 1, .reported_factor = factors[r]};
-    announce_new_shapes();
+        ranks_[r] = {.level = factors[r],
+                     .samples = rules_.min_outliers,
+                     .is_slow = factors[r] > 1,
+                     .reported_factor = factors[r]};
 }
 
-// In the first steps after a change of shapes, attributes deviations from the level to the shapes, unless the
-// deviations are larger than shapes can explain. In later steps the shape factor decays to 1, so that a wrong
-// attribution disappears.
-void SlownessWatch::update_shape_factor(Rank& rank, double sample) const {
-    constexpr double max_shape_factor = 1.25;
-    constexpr double decay = 0.02;  // per step
-    if (have_shapes_changed_ && rank.shape_samples.size() < rules_.min_outliers) {
-        rank.shape_samples.push_back(sample);
-        const double measured_factor = compute_mean(rank.shape_samples) / rank.level;
-        rank.shape_factor =
-            measured_factor < max_shape_factor && measured_factor > 1 / max_shape_factor ? measured_factor : 1;
-    } else {
-        rank.shape_factor += decay * (1 - rank.shape_factor);
+std::vector<SlownessWatch::Pace> SlownessWatch::list_paces(const std::vector<plan::RankTimes>& step) {
+    std::vector<Pace> paces;
+    for (std::size_t r = 0; r < step.size(); ++r) {
+        const plan::RankTimes& times = step[r];
+        if (times.matmuls <= 0 || times.expected_matmuls <= 0) continue;
+        const double call_seconds = times.expected_matmuls / std::max(1.0, times.matmul_calls);
+        paces.push_back({.rank = r,
+                         .pace = times.matmuls / times.expected_matmuls,
+                         .shape_class = static_cast<int>(std::lround(std::log2(call_seconds)))});
+    }
+    return paces;
+}
+
+// Expected times are not equally good for all shapes. The ranks of a class of shapes show by how much, if their
+// own slowness is divided out. A single rank shows it at its first step in the class only, as a later change
+// may be its own; its correction then decays, so that a wrong one disappears. Shapes do not explain large
+// differences.
+void SlownessWatch::update_corrections(const std::vector<Pace>& paces) {
+    constexpr double weight = 0.1;
+    constexpr double decay = 0.02;
+    std::vector<double> all_paces;
+    std::map<int, std::vector<double>> paces_of_classes;
+    std::map<int, bool> is_known;  // the levels of all ranks of a class are known
+    for (const Pace& each : paces) {
+        const Rank& rank = ranks_[each.rank];
+        all_paces.push_back(each.pace);
+        paces_of_classes[each.shape_class].push_back(each.pace / rank.level);
+        is_known.try_emplace(each.shape_class, true).first->second &= rank.samples >= rules_.min_outliers;
+    }
+    const double usual_pace = find_median(std::move(all_paces));
+    for (auto& [shape_class, class_paces] : paces_of_classes) {
+        const bool has_several_ranks = class_paces.size() > 1;
+        const double measured = find_median(std::move(class_paces));
+        const double ratio = measured / usual_pace;
+        const double max_ratio = has_several_ranks ? 1.5 : 1.25;
+        const bool may_be_shapes = ratio < max_ratio && ratio > 1 / max_ratio;
+        const double target = may_be_shapes ? measured : usual_pace;
+        const auto [correction, is_new] = corrections_.try_emplace(
+            shape_class, has_several_ranks || is_known[shape_class] ? target : usual_pace);
+        if (is_new) continue;
+        if (has_several_ranks)
+            correction->second += weight * (target - correction->second);
+        else
+            correction->second += decay * (usual_pace - correction->second);
     }
 }
 
 // Updates the moving average. Outliers do not change it, except that `min_outliers` consecutive outliers on the
 // same side replace it by their mean.
-void SlownessWatch::update_level(Rank& rank, double sample) const {
-    const double deviation = sample / rank.level - 1;
+void SlownessWatch::update_level(Rank& rank, double factor) const {
+    ++rank.samples;
+    const double deviation = factor / rank.level - 1;
     if (std::abs(deviation) <= rules_.max_normal_deviation) {
         rank.outliers.clear();
-        rank.level += rules_.new_sample_weight * (sample - rank.level);
+        rank.level += rules_.new_sample_weight * (factor - rank.level);
         return;
     }
     const bool is_on_other_side =
         !rank.outliers.empty() && (rank.outliers.back() > rank.level) != (deviation > 0);
     if (is_on_other_side) rank.outliers.clear();
-    rank.outliers.push_back(sample);
+    rank.outliers.push_back(factor);
     if (rank.outliers.size() < rules_.min_outliers) return;
     rank.level = compute_mean(rank.outliers);
     rank.outliers.clear();
@@ -98,14 +111,17 @@ bool SlownessWatch::update_reported_factor(Rank& rank) const {
 std::vector<SlownessChange> SlownessWatch::add(const std::vector<plan::RankTimes>& step) {
     std::vector<SlownessChange> changes;
     if (!std::exchange(has_seen_first_step_, true)) return changes;
-    const auto median_pace = compute_median_pace(step);
-    for (std::size_t r = 0; median_pace && r < ranks_.size(); ++r) {
-        const auto pace = compute_pace(step[r]);
-        if (!pace) continue;
-        update_shape_factor(ranks_[r], *pace / *median_pace);
-        update_level(ranks_[r], *pace / *median_pace / ranks_[r].shape_factor);
-        if (update_reported_factor(ranks_[r]))
-            changes.push_back({static_cast<int>(r), ranks_[r].reported_factor});
+    const std::vector<Pace> paces = list_paces(step);
+    if (paces.empty()) return changes;
+    update_corrections(paces);
+    std::vector<double> corrected_paces;
+    for (const Pace& each : paces) corrected_paces.push_back(each.pace / corrections_.at(each.shape_class));
+    const double median_pace = find_median(corrected_paces);
+    for (std::size_t i = 0; i < paces.size(); ++i) {
+        Rank& rank = ranks_[paces[i].rank];
+        update_level(rank, corrected_paces[i] / median_pace);
+        if (update_reported_factor(rank))
+            changes.push_back({static_cast<int>(paces[i].rank), rank.reported_factor});
     }
     return changes;
 }

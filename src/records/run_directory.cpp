@@ -75,6 +75,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.padded_tokens = to_figure(outcome.padded_tokens);
     line.microbatches = to_figure(outcome.microbatches);
     line.seconds = outcome.seconds;
+    line.predicted_s = outcome.predicted_seconds;
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;

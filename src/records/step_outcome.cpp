@@ -14,6 +14,8 @@ std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
     const auto matmuls = all.list_per_rank(RecordFields::matmuls);
     const auto flops = all.list_per_rank(RecordFields::matmul_flops);
     const auto full_flops = all.list_per_rank(RecordFields::full_flops);
+    const auto expected = all.list_per_rank(RecordFields::expected_matmuls);
+    const auto calls = all.list_per_rank(RecordFields::matmul_calls);
     const auto others = all.list_per_rank(RecordFields::other_kernels);
     const auto pipeline = all.list_per_rank(RecordFields::wait_pipeline);
     const auto tensor = all.list_per_rank(RecordFields::wait_tensor);
@@ -24,6 +26,8 @@ std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
         times.push_back({.matmuls = matmuls[r],
                          .matmul_flops = flops[r],
                          .full_flops = full_flops[r],
+                         .expected_matmuls = expected[r],
+                         .matmul_calls = calls[r],
                          .others = others[r],
                          .waits = {pipeline[r], tensor[r], data[r], other_waits[r]}});
     return times;
@@ -64,13 +68,14 @@ std::vector<int> find_non_finite_ranks(const comm::GatheredNumbers& all) {
 // Throws ConfigError if the ranks have planned different micro-batches for a step that comes after `outcome`.
 void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outcome) {
     const std::vector<double> hashes = all.list_per_rank(RecordFields::coming_step);
-    std::string other_ranks;
-    for (std::size_t rank = 1; rank < hashes.size(); ++rank)
-        if (hashes[rank] != hashes.front()) other_ranks += cat(other_ranks.empty() ? "" : ", ", rank);
-    if (other_ranks.empty()) return;
+    const auto differs = [&](double hash) { return hash != hashes.front(); };
+    const auto other = std::ranges::find_if(hashes, differs);
+    if (other == hashes.end()) return;
+    const auto more = std::ranges::count_if(hashes, differs) - 1;
     throw ConfigError(cat("for step ", outcome.coming_step + 1,
-                          ", rank 0 has planned other micro-batches than rank ", other_ranks,
-                          "; all ranks must run the same program with the same corpus"));
+                          ", rank 0 has planned other micro-batches than rank ", other - hashes.begin(),
+                          more > 0 ? cat(" and ", more, " more") : "",
+                          "; start all ranks with the same program and corpus"));
 }
 
 }  // namespace

@@ -112,6 +112,27 @@ std::string draw_speed_charts(const RunRecords& records) {
            chart("Model FLOP utilisation (MFU)", "% of peak", &records::StepLine::mfu, 0.01);
 }
 
+std::string draw_step_charts(const RunRecords& records) {
+    const auto chart = [&](const char* title, const char* label, records::Figure records::StepLine::*first,
+                           const char* first_name, records::Figure records::StepLine::*second,
+                           const char* second_name) {
+        Chart drawn{.title = title,
+                    .y_label = label,
+                    .starts_at_zero = true,
+                    .series = {},
+                    .events = make_events(records)};
+        drawn.series.push_back(
+            {first_name, Mark::line, 0, thin_curve(make_curve(records.steps, first), max_points)});
+        const Curve curve = make_curve(records.steps, second);
+        if (!curve.empty()) drawn.series.push_back({second_name, Mark::line, 1, thin_curve(curve, max_points)});
+        return draw_chart(drawn);
+    };
+    return chart("Seconds per step", "seconds", &records::StepLine::seconds, "measured",
+                 &records::StepLine::predicted_s, "predicted from the lengths") +
+           chart("Tokens per step", "tokens", &records::StepLine::tokens, "of samples",
+                 &records::StepLine::padded_tokens, "with padding");
+}
+
 std::string draw_optimizer_charts(const RunRecords& records) {
     const Chart norm{
         .title = "Gradient norm, before clipping",

@@ -179,7 +179,7 @@ std::string make_section(const char* title, const std::string& content, const ch
 
 std::string draw_charts(const RunRecords& records) {
     return draw_loss_chart(records) + draw_score_chart(records) + draw_speed_charts(records) +
-           draw_optimizer_charts(records);
+           draw_step_charts(records) + draw_optimizer_charts(records);
 }
 
 std::string show_configuration(const RunRecords& records) {

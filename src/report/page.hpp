@@ -23,8 +23,9 @@ records::Summary sum_up_steps(const std::vector<records::StepLine>& steps);
 
 // Return the charts of a report as HTML figures, or an empty text if the records have no data for them.
 std::string draw_loss_chart(const RunRecords& records);
-std::string draw_score_chart(const RunRecords& records);       // accuracy, or exact match and F1
-std::string draw_speed_charts(const RunRecords& records);      // tokens/s and MFU
+std::string draw_score_chart(const RunRecords& records);   // accuracy, or exact match and F1
+std::string draw_speed_charts(const RunRecords& records);  // tokens/s and MFU
+std::string draw_step_charts(const RunRecords& records);   // seconds, predicted too, and tokens of each step
 std::string draw_optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
 
 std::string draw_time_bars(const records::Summary& summary);     // mean seconds in kernels, waiting, other

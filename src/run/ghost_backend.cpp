@@ -192,7 +192,8 @@ private:
     void start_trainer() {
         const int rank = session_.rank();
         device::Stream stream{.backend = device::GhostStream{},
-                              .predict_seconds = make_kernel_seconds(job(), rank)};
+                              .predict_seconds = make_kernel_seconds(job(), rank),
+                              .expect_seconds = make_relative_kernel_seconds(job(), 0)};
         trainer_.emplace(job(), current(),
                          rank::TrainingRank{.rank = rank, .stream = std::move(stream), .trace = trace_},
                          make_ghost_groups());

@@ -81,16 +81,17 @@ void Recorder::record_begin(const setup::PlanState& current, const setup::PlanOr
     figure_sum_->set_skipped_fractions(
         compute_mean_skipped_fractions(current.plan.migrations, current.plan.skipped));
     if (!console_) return;
+    predictor_.emplace(job_, current, ranks, peak.flops);
     directory_->write_config(job_.config.ini_text);
     directory_->write_manifest(manifest_);
     print_head(current, origin, memory);
     console_->print_remarks(directory_->remarks());
 }
 
-void Recorder::record_step(const records::StepOutcome& outcome,
-                           const std::vector<policy::SlownessChange>& changes) {
+void Recorder::record_step(records::StepOutcome outcome, const std::vector<policy::SlownessChange>& changes) {
     figure_sum_->add(outcome);
     if (!console_) return;
+    outcome.predicted_seconds = predictor_->predict_seconds(outcome.step);
     directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
     console_->print_step(outcome.step, outcome, flops_, manifest_.peak.flops);
     for (const policy::SlownessChange& change : changes)
@@ -104,11 +105,13 @@ void Recorder::record_evaluation(std::size_t step, const records::Evaluation& ev
 }
 
 void Recorder::record_plan_change(const plan::Decision& decision, const records::PlanChange& change,
-                                  const plan::Plan& plan) {
-    figure_sum_->add_plan_change(
-        change, setup::predict_schedule_bubble(plan, static_cast<int>(manifest_.hosts.size())));
+                                  const setup::PlanState& current) {
+    const plan::Plan& plan = current.plan;
+    const auto ranks = static_cast<int>(manifest_.hosts.size());
+    figure_sum_->add_plan_change(change, setup::predict_schedule_bubble(plan, ranks));
     figure_sum_->set_skipped_fractions(compute_mean_skipped_fractions(plan.migrations, plan.skipped));
     if (!console_) return;
+    predictor_.emplace(job_, current, ranks, manifest_.peak.flops);
     directory_->add_decision(decision);
     console_->report_plan_change(decision, change);
 }

@@ -11,6 +11,7 @@
 #include "trireme/records/figures.hpp"
 #include "trireme/records/run_directory.hpp"
 #include "trireme/setup/setup.hpp"
+#include "trireme/setup/step_predictor.hpp"
 
 namespace trireme::run {
 
@@ -48,12 +49,12 @@ public:
                       const setup::RankMemory& memory, const setup::PeakRate& peak);
 
     // Records a step and the changes of rank slowness that it revealed.
-    void record_step(const records::StepOutcome& outcome, const std::vector<policy::SlownessChange>& changes);
+    void record_step(records::StepOutcome outcome, const std::vector<policy::SlownessChange>& changes);
     // Records an evaluation after `step` steps.
     void record_evaluation(std::size_t step, const records::Evaluation& evaluation);
-    // Records a change to the plan `plan`.
+    // Records a change to the plan of `current`.
     void record_plan_change(const plan::Decision& decision, const records::PlanChange& change,
-                            const plan::Plan& plan);
+                            const setup::PlanState& current);
     // Records the seconds that ranks spent on a decision to keep the plan.
     void record_decision_time(double seconds);
     // Records why the plan was kept after `step` steps; no-op if `why` is empty.
@@ -81,6 +82,7 @@ private:
     records::Manifest manifest_;
     setup::ModelFlops flops_;
     std::optional<records::FigureSum> figure_sum_;      // empty until record_begin()
+    std::optional<setup::StepPredictor> predictor_;     // empty until record_begin(), or if not writing
     std::optional<records::Console> console_;           // empty if this recorder does not write
     std::unique_ptr<records::RunDirectory> directory_;  // null until open_directory(); null if not writing
     std::string last_save_complaint_;  // why the last checkpoint could not be written; empty if it is on disk

@@ -70,7 +70,7 @@ private:
             span.set_bytes(change.moved_bytes);
             if (backend_.keeps_records()) {
                 plan_chooser.note_change(choice->decision, change);
-                context_.recorder.record_plan_change(choice->decision, change, context_.current.plan);
+                context_.recorder.record_plan_change(choice->decision, change, context_.current);
             }
         }
         if (choice || is_policy_step) backend_.trainer().rebalance_matmuls();

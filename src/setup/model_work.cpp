@@ -43,7 +43,7 @@ public:
           current_(current),
           part_(make_even_part(current.plan)),
           shape_(compute_typical_shape(job, current)),
-          seconds_(make_relative_kernel_seconds(job, 0)) {
+          seconds_(adapt_kernel_seconds(make_relative_kernel_seconds(job, 0))) {
         // Number of replicas that share the optimizer state of a parameter, in the stage with the fewest.
         const double updating_replicas =
             current.plan.shards_optimizer ? find_min_replicas(current.plan.layout) : 1;
@@ -119,9 +119,9 @@ device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank) {
     return profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(job.devices, rank);
 }
 
-plan::KernelSeconds make_relative_kernel_seconds(const Job& job, int rank) {
+device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank) {
     device::KernelTimePredictor predict_seconds = make_kernel_seconds(job, rank);
-    return adapt_kernel_seconds(predict_seconds ? std::move(predict_seconds) : make_typical_kernel_seconds());
+    return predict_seconds ? predict_seconds : make_typical_kernel_seconds();
 }
 
 }  // namespace trireme::setup

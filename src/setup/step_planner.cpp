@@ -46,7 +46,7 @@ public:
             if (same != slowest_ranks.end()) continue;
             slowest_ranks.push_back(slowest);
             stages.sums.emplace_back(*slowest.work, slowest.splits_backward,
-                                     make_relative_kernel_seconds(job_, slowest.rank));
+                                     adapt_kernel_seconds(make_relative_kernel_seconds(job_, slowest.rank)));
         }
         return stages;
     }
@@ -65,6 +65,7 @@ private:
 
     Candidate find_slowest(std::size_t s) {
         const layout::StageLayout& stage = plan_.layout.stages[s];
+        const bool splits_backward = has_split_backward(plan_, static_cast<int>(s));
         Candidate slowest;
         for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
@@ -75,7 +76,7 @@ private:
                 Candidate candidate{.work = &works_.find(spec, {}, replica.ranks.front()),
                                     .rank = rank,
                                     .device = find_device_kind(rank),
-                                    .splits_backward = has_split_backward(plan_, static_cast<int>(s))};
+                                    .splits_backward = splits_backward};
                 candidate.nanoseconds = find_time(candidate);
                 if (candidate.nanoseconds > slowest.nanoseconds) slowest = candidate;
             }
@@ -90,8 +91,8 @@ private:
     std::int64_t find_time(const Candidate& candidate) {
         const auto [entry, is_new] = known_times_.try_emplace({candidate.work, candidate.device});
         if (is_new) {
-            const plan::TrainingCosts costs =
-                candidate.work->predict_costs(shape_, make_relative_kernel_seconds(job_, candidate.rank));
+            const plan::TrainingCosts costs = candidate.work->predict_costs(
+                shape_, adapt_kernel_seconds(make_relative_kernel_seconds(job_, candidate.rank)));
             entry->second = costs.forward.kernel_nanoseconds() + costs.backward.kernel_nanoseconds();
         }
         return entry->second;

@@ -31,7 +31,7 @@ std::string format_megabytes(double bytes) { return format_one_decimal(bytes / 1
 std::string sanitise_for_terminal(std::string text, std::size_t limit) {
     if (text.size() > limit) {
         std::size_t end = limit;
-        // Moves to the start of a UTF-8 character, whose other bytes are 10xxxxxx.
+        // Moves `end` back to the first byte of a UTF-8 character. Its later bytes have the bits 10xxxxxx.
         while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
         text = text.substr(0, end) + " ...";
     }

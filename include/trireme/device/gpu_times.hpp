@@ -22,7 +22,7 @@ public:
     void end(const Cost& cost);
     // Marks the kernel of the last end() as a matmul of a transformer block. MatmulWork describes
     // the arguments.
-    void mark_as_matmul(double flops, double full_flops);
+    void mark_as_matmul(const MatmulWork& work);
 
     // Waits until all kernels have ended, adds their times to `ledger` and `matmuls`, and forgets the kernels.
     void synchronize(Ledger& ledger, MatmulWork& matmuls);

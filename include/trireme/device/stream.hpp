@@ -80,7 +80,9 @@ private:
 struct MatmulWork {
     double seconds = 0;
     double flops = 0;
-    double full_flops = 0;  // flops that the rank would execute without resizing and migration
+    double full_flops = 0;        // flops that the rank would execute without resizing and migration
+    double expected_seconds = 0;  // see Stream::expect_seconds
+    double calls = 0;
 
     MatmulWork& operator+=(const MatmulWork& other);
     MatmulWork operator-(const MatmulWork& other) const;
@@ -98,6 +100,9 @@ struct Stream {
     std::shared_ptr<GpuTimes> gpu_times = {};
     // Predicts the seconds of a kernel. Set on simulated devices and by profilers, otherwise empty.
     KernelTimePredictor predict_seconds = {};
+    // Predicts the seconds of a matmul on a device that is the same for all ranks. A rank whose matmuls take
+    // longer than expected, compared with other ranks, is slow.
+    KernelTimePredictor expect_seconds = {};
     double clock = 1;  // clock of the device, as a fraction of its highest clock
     Slowness slowness = {};
     Trace* trace = nullptr;  // records kernels, except those of a GPU; null if no trace shows kernels

@@ -12,7 +12,9 @@ namespace trireme::model {
 class PatchEmbedding {
 public:
     struct State {
-        device::ConstTensor pixels;  // (images * patches, channels * patch * patch), in the type of the pass
+        // One row per patch of each image, and one column per channel and pixel of a patch; in the type of the
+        // pass.
+        device::ConstTensor pixels;
     };
 
     PatchEmbedding(const ModelConfig& config, const TensorPart& part);

@@ -35,14 +35,15 @@ std::size_t count_norm_scratch_bytes(std::size_t shards);
 
 // Returns the number of moments per element: 2 for AdamW, 1 for SGD with momentum, 0 for SGD without.
 std::size_t count_moments(const OptimizerConfig& config);
-// Returns true for bf16 values: the optimizer then keeps master weights, which it updates and rounds to values.
+// Returns true for bf16 values: the optimizer then keeps master weights. It updates these, and rounds them to
+// get the bf16 values.
 constexpr bool has_master_weights(device::DType value_type) {
     return accumulator_type(value_type) != value_type;
 }
 
 // Return the number of values per element of a parameter: count_state_values() counts moments and master
-// weights, which are f32 or f64. If there is a backup, count_stored_values() also counts the backup of moments,
-// master weights and parameter value; the parameter value may be bf16.
+// weights, which are f32 or f64. count_stored_values() counts these values and, with `has_backup`, a copy of
+// each of them and of the parameter value. The copy of the parameter value may be bf16.
 std::size_t count_state_values(const OptimizerConfig& config, device::DType value_type);
 std::size_t count_stored_values(const OptimizerConfig& config, device::DType value_type, bool has_backup);
 
@@ -58,8 +59,8 @@ using SkippedChannelMap = std::map<std::size_t, SkippedInputChannels>;  // by in
 // AdamW or SGD for some shards of this rank's parameters.
 class Optimizer {
 public:
-    // Updates `shards` and keeps state only for them. `value_type` is the type of the parameter values. With
-    // `has_backup`, memory for a copy of the state and of the values is allocated too.
+    // Makes an optimizer that updates `shards` and keeps state only for them. `value_type` is the type of the
+    // parameter values. With `has_backup`, memory for a copy of the state and of the values is allocated too.
     Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
               std::vector<ParameterShard> shards, device::DType value_type, device::MemorySpace memory_space,
               bool has_backup = false);
@@ -82,7 +83,7 @@ public:
     // slice. Requires master weights.
     void initialize_master_weights(device::Stream& stream, std::size_t parameter, const device::Tensor& values);
 
-    // The state consists of the number of updates and of tensors: state()[k][s] is moment k of shard s, and the
+    // The state consists of tensors and of the number of updates: state()[k][s] is moment k of shard s, and the
     // last entry of state() has the master weights, if there are any. A caller that restores a state writes
     // into these tensors and passes the number of updates to resume_from().
     std::size_t updates() const { return steps_; }
@@ -108,7 +109,8 @@ private:
     std::size_t steps_of_backup_ = 0;
 };
 
-// Returns the factor that reduces the gradient norm `norm` to at most `clip`: at most 1, and 1 if `clip` is 0.
+// Returns the factor that reduces the gradient norm `norm` to at most `clip`. The factor is never above 1;
+// without clipping (`clip` is 0) it is 1.
 double compute_clip_scale(double norm, double clip);
 
 }  // namespace trireme::optim

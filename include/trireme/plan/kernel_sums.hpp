@@ -16,9 +16,8 @@ struct PassTimes {
     std::int64_t sum() const { return forward + backward; }
 };
 
-// Finds the times that StageWork::predict_costs() predicts for kernels, within 1 %, but much faster: the sums
-// over kernels that depend on a single count of the shape are kept, and interpolated linearly between multiples
-// of 32.
+// Finds the kernel times that StageWork::predict_costs() predicts, up to rounding, but faster: sums over
+// kernels that depend on a single count of the shape are kept for each count.
 class KernelSums {
 public:
     // If `splits_backward`, the time of a backward pass is that of its two halves. `work` is kept by reference.

@@ -31,7 +31,10 @@ struct RankTimes {
     double matmuls = 0;       // seconds in matmuls of blocks, including those for other ranks
     double matmul_flops = 0;  // flops of these matmuls
     double full_flops = 0;    // flops of the rank's own matmuls without skipping and offloading
-    double others = 0;        // seconds in all other kernels of the rank
+    double expected_matmuls =
+        0;  // seconds that these matmuls would take on a device that is the same for all ranks
+    double matmul_calls = 0;
+    double others = 0;  // seconds in all other kernels of the rank
     RankWaits waits = {};
 
     // Returns the seconds in all kernels.

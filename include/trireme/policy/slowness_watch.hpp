@@ -1,9 +1,11 @@
-// Detects slow devices from the times of their matmuls. A rank's factor is its time per FLOP relative to the
+// Detects slow devices from the times of their matmuls. The pace of a rank is the time of its matmuls in a
+// step, divided by the expected time of matmuls of these shapes. A rank's factor is its pace relative to the
 // median rank. Single steps are noisy, so a change of the factor counts only if it lasts for several steps. The
 // factor below which a rank has recovered is lower than the factor above which a rank is slow (hysteresis).
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "trireme/plan/observation.hpp"
@@ -36,36 +38,36 @@ public:
     // their factors. The first call has no effect, because the times of a first step include initialization.
     std::vector<SlownessChange> add(const std::vector<plan::RankTimes>& step);
 
-    // Resumes with the result of factors() of an earlier watch. Calls announce_new_shapes(), because matmul
-    // shapes may have changed.
+    // Resumes with the result of factors() of an earlier watch.
     void resume_from(const std::vector<double>& factors);
-
-    // Called when the shapes of matmuls change, which also changes their seconds per FLOP. Small differences
-    // between the steps before and after the call are attributed to the shapes, not to devices.
-    void announce_new_shapes();
 
     // Returns the slowness of each rank: its average factor if the rank is slow, otherwise 1.
     std::vector<double> factors() const;
 
 private:
     struct Rank {
-        double level = 1;                   // moving average of the rank's factor, divided by `shape_factor`
-        double shape_factor = 1;            // ratio by which the rank's matmul shapes raise its factor
+        double level = 1;                   // moving average of the rank's factor
+        std::size_t samples = 0;            // number of factors, or of steps before it was resumed
         std::vector<double> outliers = {};  // consecutive outliers that are all above or all below the level
-        std::vector<double> shape_samples = {};  // first factors after a change of shapes
         bool is_slow = false;
         double reported_factor = 1;  // last factor that add() returned
     };
+    // A rank that executed matmuls in a step.
+    struct Pace {
+        std::size_t rank = 0;
+        double pace = 1;
+        int shape_class = 0;  // binary logarithm of the expected time of a matmul
+    };
 
-    // `sample` is the rank's factor in one step; in update_level(), it is divided by the shape factor.
-    void update_shape_factor(Rank& rank, double sample) const;
-    void update_level(Rank& rank, double sample) const;
+    static std::vector<Pace> list_paces(const std::vector<plan::RankTimes>& step);
+    void update_corrections(const std::vector<Pace>& paces);
+    void update_level(Rank& rank, double factor) const;
     bool update_reported_factor(Rank& rank) const;
 
     SlownessRules rules_;
     std::vector<Rank> ranks_;
+    std::map<int, double> corrections_;  // per shape class: pace of a rank that is not slow
     bool has_seen_first_step_ = false;
-    bool have_shapes_changed_ = false;  // announce_new_shapes() has been called
 };
 
 }  // namespace trireme::policy

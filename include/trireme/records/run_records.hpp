@@ -64,7 +64,7 @@ struct StepLine {
     Figure loss;
     Figure tokens, padded_tokens;
     Figure microbatches;  // with samples, over all replicas
-    Figure seconds;
+    Figure seconds, predicted_s;
     std::string clock;  // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble

@@ -48,9 +48,11 @@ struct StepOutcome {
     // True if the speculative update, which was applied before the gradient norm was known, was rolled back and
     // redone. Empty if updates wait for the gradient norm.
     std::optional<bool> is_rolled_back = {};
-    std::size_t microbatches = 0;             // with samples, over all replicas
-    std::size_t padded_tokens = 0;            // computed tokens over all replicas, including padding
-    double seconds = 0;                       // duration on the slowest rank
+    std::size_t microbatches = 0;   // with samples, over all replicas
+    std::size_t padded_tokens = 0;  // computed tokens over all replicas, including padding
+    double seconds = 0;             // duration on the slowest rank
+    std::optional<double> predicted_seconds =
+        {};                                   // see setup::StepPredictor; set on the rank that writes records
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank
@@ -70,10 +72,12 @@ struct RecordFields {
         squares,  // what the rank contributes to the squared gradient norm
         is_skipped,
         is_rolled_back,
-        seconds,        // of the whole step
-        matmuls,        // in matmuls of blocks
-        matmul_flops,   // FLOPs of these matmuls
-        full_flops,     // FLOPs of these matmuls if slow ranks skipped no channels
+        seconds,           // of the whole step
+        matmuls,           // in matmuls of blocks
+        matmul_flops,      // FLOPs of these matmuls
+        full_flops,        // FLOPs of these matmuls if slow ranks skipped no channels
+        expected_matmuls,  // see plan::RankTimes
+        matmul_calls,
         other_kernels,  // in all other kernels
         wait_pipeline,  // waits: see plan::RankWaits
         wait_tensor,

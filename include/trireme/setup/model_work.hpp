@@ -21,6 +21,6 @@ device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank);
 
 // Returns the same times or, if --cluster is not set, those of a CPU core with typical rates. The latter are
 // good for comparisons only.
-plan::KernelSeconds make_relative_kernel_seconds(const Job& job, int rank);
+device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank);
 
 }  // namespace trireme::setup

@@ -78,8 +78,8 @@ struct Job {
 // The current plan and the values that follow from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
-    // Number of samples of the micro-batch with the most samples, if micro-batches have equal numbers of
-    // samples.
+    // Largest number of samples per micro-batch: in evaluations and, unless micro-batches are formed by time,
+    // in training.
     std::size_t microbatch_samples = 1;
     std::size_t max_microbatch_rows = 0;  // if micro-batches are formed by time: what memory allows; else 0
     std::vector<stage::BatchShape> largest_microbatches = {};  // of training, then of evaluation, if they occur

@@ -24,8 +24,9 @@ struct PlannedStep {
     std::size_t count_filled() const;  // micro-batches with samples
 };
 
-// The record of step k carries the hash of step k + count_steps_to_compare(): the first step that is planned
-// after the record has arrived. Ranks with different hashes therefore never form micro-batches of this step.
+// Returns n: the record of step k carries the hash of step k + n, so that ranks compare a step before they
+// execute it. The first n steps of a run are compared when it starts. A change of plan is compared by the hash
+// of the plan.
 std::size_t count_steps_to_compare(const plan::Plan& plan);
 
 // All ranks plan the same steps, which are therefore never sent.
@@ -34,8 +35,8 @@ public:
     StepPlanner(const Job& job, const PlanState& current);  // kept by reference
     ~StepPlanner();
 
-    // Returns the plan of a step, which stays valid for 8 further calls. Throws ConfigError if --length forms
-    // micro-batches by time, and the plan has too few for this step.
+    // Returns the plan of a step, which is valid until the next call that plans another step. Throws
+    // ConfigError if --length forms micro-batches by time, and the plan has too few for this step.
     const PlannedStep& plan_step(std::size_t step);
 
     // Returns PlannedStep::hash; 0 after the last step of the run.

@@ -176,8 +176,9 @@ Option make_length_option(config::ScheduleConfig& schedule) {
          {"pad", plan::LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
          {"step", plan::LengthPolicy::step, "pad to the longest sample of the step"},
          {"pack", plan::LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"},
-         {"dynapipe", plan::LengthPolicy::dynapipe, "pad, and form micro-batches by predicted time"},
-         {"balanced", plan::LengthPolicy::balanced, "pack, and form micro-batches by predicted time"}});
+         {"dynapipe", plan::LengthPolicy::dynapipe, "pad, and form training micro-batches by predicted time"},
+         {"balanced", plan::LengthPolicy::balanced,
+          "pack, and form training micro-batches by predicted time"}});
 }
 
 OptionGroup make_flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout) {

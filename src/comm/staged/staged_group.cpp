@@ -43,7 +43,7 @@ struct StagedMessage {
     Label label = 0;
     device::Tensor gpu_tensor = {};   // destination of a receive into GPU memory; otherwise absent
     device::Tensor host_tensor = {};  // pinned; absent if a tensor in host memory is sent or received directly
-    // The message in the host group; empty for a pending send, which the host group has not started.
+    // The request in the host group (see StagedGroup); empty while a send is pending.
     std::optional<Communicator::RequestId> host_request = {};
 };
 
@@ -203,8 +203,8 @@ void StagedGroup::start_copied_sends() {
     }
 }
 
-// Queues the copy of a received tensor to the GPU; work that is queued later reads the received values. After
-// the copy has ended, the next call returns the pinned memory to the pool.
+// Queues the copy of a received tensor to the GPU; work that is queued later reads the received values. The
+// first call of this function after the end of the copy returns the pinned memory to the pool.
 void StagedGroup::start_upload(const StagedMessage& message) {
     while (!pending_uploads_.empty() && pending_uploads_.front().copy_end.is_over()) {
         give_back(pending_uploads_.front().host_tensor);

@@ -43,15 +43,15 @@ std::uint64_t read_bounded_number(archive::hdf5::Id file, const fs::path& path, 
 int read_schema(archive::hdf5::Id file, const fs::path& path) {
     const std::optional<std::string> format = archive::hdf5::read_text(file, "format");
     if (format != corpus_schema::format)
-        throw ConfigError(cat(path.string(),
-                              " is an HDF5 file but not a Trireme corpus (its attribute 'format' is ",
-                              format ? cat("'", *format, "'") : "missing", ", not '", corpus_schema::format,
-                              "'); make a corpus with `trireme prepare INPUT --output FILE.h5`"));
+        throw ConfigError(
+            cat(path.string(), " is an HDF5 file but not a Trireme corpus (its attribute 'format' is ",
+                format ? cat("'", *format, "'") : "missing", "; it should be '", corpus_schema::format,
+                "'); make a corpus with `trireme prepare INPUT --output FILE.h5`"));
     const std::uint64_t version = read_number(file, path, "schema_version");
     if (version > corpus_schema::version)
         throw ConfigError(cat(path.string(), " was written by a newer Trireme (corpus schema ", version,
                               "; this program reads up to ", corpus_schema::version,
-                              "); use that version, or make the corpus again with this one"));
+                              "); use the newer Trireme, or make the corpus again with this program"));
     return static_cast<int>(version);
 }
 

@@ -23,7 +23,9 @@ public:
     // Reads the next image; returns false at the end. Throws ConfigError if the file ends within an image.
     bool next(SourceRow& row);
     std::uint64_t bytes_read() const { return file_.bytes_read(); }  // after decompression
-    std::uint64_t position() const { return file_.position(); }      // consumed bytes of the file itself
+    std::uint64_t position() const {
+        return file_.position();
+    }  // consumed bytes of the file, before decompression
 
 private:
     InputFile file_;

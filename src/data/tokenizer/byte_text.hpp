@@ -1,4 +1,4 @@
-// Checks for well-formed UTF-8, and GPT-2's spelling of bytes as visible characters.
+// A check for well-formed UTF-8, and conversions to and from GPT-2's spelling of bytes as visible characters.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace trireme::data {
 // no overlong form, no surrogate, nothing above U+10FFFF).
 std::size_t find_utf8_prefix(std::string_view text);
 
-// GPT-2's vocabulary files spell bytes as visible characters. Bytes that are printable Latin-1 characters
-// represent themselves; the other 68 bytes, in ascending order, become the characters from U+0100 on (a space
-// is "Ġ", a newline "Ċ").
+// GPT-2's vocabulary files spell bytes as visible characters. Bytes that are visible Latin-1 characters (a
+// space is not) represent themselves; the other 68 bytes, in ascending order, become the characters from U+0100
+// on (a space is "Ġ", a newline "Ċ").
 
 // Returns `bytes` in this spelling, as UTF-8.
 std::string spell_bytes(std::string_view bytes);

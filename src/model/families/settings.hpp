@@ -1,4 +1,4 @@
-// Functions that the families share: for settings in a config.json, and for named models.
+// Functions that the model families share. Some read or write a config.json, others make the predefined models.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ struct BoundaryTokens {
     std::uint32_t begin, end;
 };
 // Writes the tokens of the element of `known_tokens` that has the model's vocabulary size. If no element has
-// it, writes null: without the settings, transformers would use default tokens, which may be wrong.
+// this size, writes null for both tokens. If the settings were absent, the Python library `transformers` would
+// use its default tokens, which may be wrong.
 void write_boundary_tokens(const ModelConfig& config, std::initializer_list<BoundaryTokens> known_tokens,
                            ConfigSettings& settings);
 

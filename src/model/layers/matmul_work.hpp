@@ -12,9 +12,12 @@ namespace trireme::model {
 template <class Op>
 void launch_matmul(device::Stream& stream, const Op& matmul, double full_flops_ratio) {
     const double seconds = kernels::launch(stream, matmul);
-    const double flops = matmul.cost().flops;
-    if (stream.gpu_times) return stream.gpu_times->mark_as_matmul(flops, full_flops_ratio * flops);
-    stream.matmuls += {.seconds = seconds, .flops = flops, .full_flops = full_flops_ratio * flops};
+    const device::Cost cost = matmul.cost();
+    device::MatmulWork work{.flops = cost.flops, .full_flops = full_flops_ratio * cost.flops, .calls = 1};
+    if (stream.expect_seconds) work.expected_seconds = stream.expect_seconds(cost, 1);
+    if (stream.gpu_times) return stream.gpu_times->mark_as_matmul(work);
+    work.seconds = seconds;
+    stream.matmuls += work;
 }
 
 }  // namespace trireme::model

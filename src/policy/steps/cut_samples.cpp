@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "trireme/base/error.hpp"
@@ -12,6 +13,12 @@ namespace trireme::policy {
 namespace {
 
 constexpr std::int64_t unreachable = std::numeric_limits<std::int64_t>::max() / 4;
+
+std::vector<std::size_t> list_all_positions(std::size_t samples) {
+    std::vector<std::size_t> positions(samples + 1);
+    std::iota(positions.begin(), positions.end(), 0);
+    return positions;
+}
 
 // Returns the positions at which the samples may be cut, from 0 to the number of samples. Of many samples,
 // short ones are cut in groups only, each much smaller than a micro-batch.
@@ -62,14 +69,16 @@ public:
     std::vector<SampleRange> find_best() {
         check_lengths();
         const std::int64_t infeasible_time = find_infeasible_time();
-        std::vector<SampleRange> best = *cut_greedily(greedy_time_);
+        std::vector<SampleRange> best = std::move(greedy_cut_);
         std::int64_t best_objective = compute_objective(best);
         list_timed_ranges(fill_weight_ == 0 ? unlimited : best_objective / fill_weight_);
         for (const std::int64_t time : list_largest_times(infeasible_time)) {
             if (compute_fill(time) >= best_objective) break;
             BestCut cut = cut_freely(time);
+            if (cut.ranges.empty()) continue;
             if (compute_fill(time) + cut.load >= best_objective) continue;
             if (cut.ranges.size() > limits_.max_microbatches) cut = cut_into_few(time);
+            if (cut.ranges.empty()) continue;
             if (compute_fill(time) + cut.load >= best_objective) continue;
             const std::int64_t objective = compute_objective(cut.ranges);
             if (objective >= best_objective) continue;
@@ -120,20 +129,27 @@ private:
         return ranges;
     }
 
-    // Returns a time for which cut_greedily() finds no cut. Sets `greedy_time_` to a time, at most 0.5 %
-    // longer, for which it finds one.
+    // Returns a time for which cut_greedily() finds no cut. Sets `greedy_cut_` to a cut whose slowest
+    // micro-batch is at most slightly longer.
     std::int64_t find_infeasible_time() {
-        const std::optional<std::vector<SampleRange>> fewest = cut_greedily(unlimited);
-        if (!fewest) {
+        std::optional<std::vector<SampleRange>> cut = cut_greedily(unlimited);
+        if (!cut) {  // groups of samples do not fit
+            positions_ = list_all_positions(samples_.size());
+            cut = cut_greedily(unlimited);
+        }
+        if (!cut) {
             throw ConfigError(cat("--microbatches gives ", limits_.max_microbatches,
                                   " micro-batches per step, too few to keep each one within ",
                                   format_with_commas(limits_.rules.max_rows), " tokens; raise --microbatches"));
         }
-        greedy_time_ = find_largest_time(*fewest);
+        greedy_cut_ = std::move(*cut);
+        std::int64_t feasible_time = find_largest_time(greedy_cut_);
         std::int64_t infeasible_time = find_time({count_positions() - 1, count_positions()}).slowest_stage - 1;
-        while (greedy_time_ - infeasible_time > 1 + infeasible_time / 256) {
-            const std::int64_t middle = infeasible_time + (greedy_time_ - infeasible_time) / 2;
-            (cut_greedily(middle) ? greedy_time_ : infeasible_time) = middle;
+        while (feasible_time - infeasible_time > 1 + infeasible_time / 256) {
+            const std::int64_t middle = infeasible_time + (feasible_time - infeasible_time) / 2;
+            cut = cut_greedily(middle);
+            (cut ? feasible_time : infeasible_time) = middle;
+            if (cut) greedy_cut_ = std::move(*cut);
         }
         return infeasible_time;
     }
@@ -252,7 +268,7 @@ private:
     std::int64_t fill_weight_;
     RangeShapes shapes_;
     std::vector<std::size_t> positions_;
-    std::int64_t greedy_time_ = 0;
+    std::vector<SampleRange> greedy_cut_;
     std::vector<std::vector<TimedRange>> ranges_by_end_;  // [n]: from the shortest to the longest
 };
 

@@ -12,8 +12,6 @@
 namespace trireme::policy {
 namespace {
 
-constexpr std::size_t no_range = static_cast<std::size_t>(-1);  // of an empty micro-batch
-
 // The micro-batches of a step that the same team executes in each stage.
 struct Replica {
     std::vector<std::size_t> turns;  // numbers of the micro-batches
@@ -65,8 +63,8 @@ struct StepFormer::State {
 
     std::vector<std::vector<std::size_t>> share(const std::vector<std::int64_t>& loads) const;
     std::int64_t find_work(const std::vector<std::int64_t>& loads) const;
-    schedule::StepCosts make_costs(const std::vector<plan::MicrobatchShape>& shapes,
-                                   const std::vector<std::size_t>& arrangement);
+    std::vector<std::vector<schedule::StageCost>> find_range_costs(
+        const std::vector<plan::MicrobatchShape>& shapes);
 
     schedule::PipelineShape shape;
     StageSums stage_sums;
@@ -117,20 +115,32 @@ std::int64_t StepFormer::State::find_work(const std::vector<std::int64_t>& loads
     return std::llround(most * static_cast<double>(limits.max_microbatches));
 }
 
-// Returns the costs of a step. `arrangement` has the range of each micro-batch, or no_range.
-schedule::StepCosts StepFormer::State::make_costs(const std::vector<plan::MicrobatchShape>& shapes,
-                                                  const std::vector<std::size_t>& arrangement) {
+// Returns the costs of each range in each stage: [stage][range]. The last range is an empty one.
+std::vector<std::vector<schedule::StageCost>> StepFormer::State::find_range_costs(
+    const std::vector<plan::MicrobatchShape>& shapes) {
     std::vector<std::vector<schedule::StageCost>> costs(static_cast<std::size_t>(shape.stages()));
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (const std::size_t range : arrangement) {
-            const plan::PassTimes times =
-                range == no_range ? plan::PassTimes{} : timer.find_stage(stage, shapes[range]);
+        std::vector<schedule::StageCost>& stage_costs = costs[static_cast<std::size_t>(stage)];
+        for (const plan::MicrobatchShape& microbatch : shapes) {
+            const plan::PassTimes times = timer.find_stage(stage, microbatch);
             const double half_backward = static_cast<double>(times.backward) / 2;
-            costs[static_cast<std::size_t>(stage)].push_back({.forward = static_cast<double>(times.forward),
-                                                              .backward_input = half_backward,
-                                                              .backward_weight = half_backward});
+            stage_costs.push_back({.forward = static_cast<double>(times.forward),
+                                   .backward_input = half_backward,
+                                   .backward_weight = half_backward});
         }
+        stage_costs.push_back({.forward = 0, .backward_input = 0, .backward_weight = 0});
     }
+    return costs;
+}
+
+// Returns the costs of a step. `arrangement` has the range of each micro-batch, or the number of ranges if it
+// is empty.
+schedule::StepCosts arrange_costs(const std::vector<std::vector<schedule::StageCost>>& range_costs,
+                                  const std::vector<std::size_t>& arrangement) {
+    std::vector<std::vector<schedule::StageCost>> costs(range_costs.size());
+    for (std::size_t stage = 0; stage < costs.size(); ++stage)
+        for (const std::size_t range : arrangement) costs[stage].push_back(range_costs[stage][range]);
+    const std::size_t no_range = range_costs.front().size() - 1;
     std::vector<bool> empty_microbatches;
     for (const std::size_t range : arrangement) empty_microbatches.push_back(range == no_range);
     return schedule::StepCosts(std::move(costs), std::move(empty_microbatches));
@@ -160,6 +170,9 @@ std::vector<std::vector<plan::SampleVisit>> StepFormer::form(std::vector<StepSam
     const std::vector<std::vector<std::size_t>> ranges_of_replicas = state_->share(loads);
     const std::vector<std::size_t> classes = classify_times(times);
 
+    const std::vector<std::vector<schedule::StageCost>> range_costs = state_->find_range_costs(shapes);
+    const std::size_t no_range = ranges.size();
+
     // Try all orders of the classes; entry c of `ranks` is the position of class c.
     std::vector<std::size_t> ranks(1 + *std::ranges::max_element(classes));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -172,7 +185,7 @@ std::vector<std::vector<plan::SampleVisit>> StepFormer::form(std::vector<StepSam
             std::ranges::stable_sort(order, {}, [&](std::size_t range) { return ranks[classes[range]]; });
             for (std::size_t i = 0; i < order.size(); ++i) arrangement[state_->replicas[r].turns[i]] = order[i];
         }
-        const double seconds = state_->clock.predict_seconds(state_->make_costs(shapes, arrangement));
+        const double seconds = state_->clock.predict_seconds(arrange_costs(range_costs, arrangement));
         if (!best_arrangement.empty() && seconds >= best_seconds) continue;
         best_seconds = seconds;
         best_arrangement = std::move(arrangement);

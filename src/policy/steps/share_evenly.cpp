@@ -85,6 +85,25 @@ private:
     std::size_t max_items_;
 };
 
+// Distributes the items by the Karmarkar-Karp method.
+std::vector<Part> difference_weights(const std::vector<std::int64_t>& weights, std::size_t parts) {
+    std::priority_queue<Distribution> queue;
+    for (std::size_t item = 0; item < weights.size(); ++item)
+        queue.push({.parts = {{.sum = weights[item], .items = {item}}},
+                    .spread = weights[item],
+                    .smallest_item = item});
+    while (queue.size() > 1) {
+        Distribution widest = queue.top();
+        queue.pop();
+        Distribution next = queue.top();
+        queue.pop();
+        queue.push(merge(std::move(widest), std::move(next), parts));
+    }
+    std::vector<Part> result = queue.empty() ? std::vector<Part>{} : queue.top().parts;
+    result.resize(parts);
+    return result;
+}
+
 // Moves the lightest items of parts with too many items to the parts with the smallest sums.
 void limit_items(std::vector<Part>& parts, const std::vector<std::int64_t>& weights, std::size_t max_items) {
     for (Part& full : parts) {
@@ -105,20 +124,13 @@ void limit_items(std::vector<Part>& parts, const std::vector<std::int64_t>& weig
 
 std::vector<Part> share_evenly(const std::vector<std::int64_t>& weights, std::size_t parts,
                                std::size_t max_items) {
-    std::priority_queue<Distribution> queue;
-    for (std::size_t item = 0; item < weights.size(); ++item)
-        queue.push({.parts = {{.sum = weights[item], .items = {item}}},
-                    .spread = weights[item],
-                    .smallest_item = item});
-    while (queue.size() > 1) {
-        Distribution widest = queue.top();
-        queue.pop();
-        Distribution next = queue.top();
-        queue.pop();
-        queue.push(merge(std::move(widest), std::move(next), parts));
+    if (max_items == 1) {
+        std::vector<Part> single_items(parts);
+        for (std::size_t item = 0; item < weights.size(); ++item)
+            single_items[item] = {.sum = weights[item], .items = {item}};
+        return single_items;
     }
-    std::vector<Part> result = queue.empty() ? std::vector<Part>{} : queue.top().parts;
-    result.resize(parts);
+    std::vector<Part> result = difference_weights(weights, parts);
     limit_items(result, weights, max_items);
     for (bool is_improved = true; is_improved;) {
         is_improved = false;

@@ -61,10 +61,11 @@ PipelineShape make_v_shape(int pipe, int replicas, int microbatches_each, bool i
 PipelineShape make_uneven_shape(const std::vector<int>& replicas, int microbatches, bool is_training) {
     const int min_replicas = replicas.empty() ? 0 : *std::min_element(replicas.begin(), replicas.end());
     if (min_replicas < 1 || microbatches < 1) {
-        throw ConfigError(cat(
-            "a pipeline needs at least 1 stage, 1 replica per stage and 1 micro-batch, but has fewer (stages ",
-            replicas.size(), ", fewest replicas of a stage ", min_replicas, ", micro-batches ", microbatches,
-            "); change the layout or --microbatches"));
+        throw ConfigError(
+            cat("a pipeline needs at least 1 stage, 1 replica per stage and 1 micro-batch, but this one has "
+                "stages: ",
+                replicas.size(), ", replicas of the smallest stage: ", min_replicas,
+                ", micro-batches: ", microbatches, "; change the layout or --microbatches"));
     }
     PipelineShape shape{.teams = std::accumulate(replicas.begin(), replicas.end(), 0),
                         .microbatches = microbatches,

@@ -32,7 +32,8 @@ struct RankFacts {
     int threads = 1;              // number of threads of the rank's kernels
     double flops = 0;             // measured FLOP/s in f32 of all these threads together
     double node_bytes = 0;        // memory of its node
-    // Memory that is left on the node, or in a control group (cgroup) that has less left. 0 if unknown.
+    // The smaller one of the memory left on the node and that left in the rank's control group (cgroup). 0 if
+    // unknown.
     double available_bytes = 0;
     std::string memory_group = {};          // path of that control group; empty if the node has less left
     double memory_group_bytes = 0;          // memory limit of that control group
@@ -62,7 +63,7 @@ struct OptionalSoftware {
     std::string spack;    // its Spack spec: "simgrid +smpi"
 };
 
-// All facts, as rank 0 judges them.
+// All facts, gathered on rank 0, which judges them.
 struct Facts {
     // Names and versions of what this program was built with.
     std::string compiler = {};

@@ -84,7 +84,7 @@ struct DeviceRates {
 // formed by time do.
 ForecastInputs make_inputs_with_corpus(config::RunConfig run, const DeviceRates& rates, int ranks,
                                        std::size_t steps) {
-    run.run.steps = 1;  // the number of steps does not change the plan
+    run.run.steps = steps;
     setup::Setup setup = setup::set_up(run, ranks);
     setup.job.devices = rates.devices;
     setup.job.kernels = rates.kernels;

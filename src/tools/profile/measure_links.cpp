@@ -36,8 +36,9 @@ public:
           sent_(memory_.tensor(device::DType::f32, 1, length)),
           received_(memory_.tensor(device::DType::f32, 1, length)) {}
 
-    // Point-to-point with the other rank of the pair. Returns the seconds in which each rank receives one
-    // message of `bytes` bytes: the median of `repeats` measurements, after one unmeasured exchange.
+    // Both ranks of the pair must call this function, and no other rank. Returns the seconds in which each rank
+    // receives one message of `bytes` bytes: the median of `repeats` measurements, after one unmeasured
+    // exchange.
     double measure_seconds(std::size_t bytes, std::size_t repeats) {
         exchange_messages(bytes / sizeof(float));
         std::vector<double> seconds;
@@ -92,8 +93,8 @@ layout::Link measure_link(comm::Communicator& all, const RankPair& pair, std::si
 }
 
 // Returns the first two ranks that share a node if `is_within_node` is true, otherwise the first two ranks that
-// do not share one. Returns nothing if there are no such ranks. `nodes` has the lowest rank of each rank's
-// node.
+// do not share one. Returns nothing if there are no such ranks. `nodes` has one entry per rank: the lowest
+// rank on its node.
 std::optional<RankPair> find_first_pair(const std::vector<int>& nodes, bool is_within_node) {
     for (std::size_t a = 0; a < nodes.size(); ++a) {
         for (std::size_t b = a + 1; b < nodes.size(); ++b) {
@@ -104,9 +105,9 @@ std::optional<RankPair> find_first_pair(const std::vector<int>& nodes, bool is_w
     return std::nullopt;
 }
 
-// Returns the number of ranks per node if ranks are numbered node by node, and if all nodes have that number of
-// ranks. The last node may have fewer ranks. Otherwise returns nothing. `nodes` has the lowest rank of each
-// rank's node.
+// Returns the number of ranks per node if ranks are numbered node by node, and if all nodes but the last have
+// that number of ranks; the last node may have fewer. Otherwise returns nothing. `nodes` has one entry per
+// rank: the lowest rank on its node.
 std::optional<int> find_ranks_per_node(const std::vector<int>& nodes) {
     const auto count = static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
     for (std::size_t rank = 0; rank < nodes.size(); ++rank) {

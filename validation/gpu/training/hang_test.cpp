@@ -55,12 +55,12 @@ protected:
 };
 
 TEST_F(HungGpu, EndsAJobOfOneRank) {
-    expect_lines(train(1, 0, "500", ""), {std::string(waits_for_gpu) + "its GPU to do "});
+    expect_lines(train(1, 0, "500", ""), {std::string(waits_for_gpu) + "its GPU to finish "});
 }
 
 // A step with more kernels than the library queues ahead of the GPU.
 TEST_F(HungGpu, EndsAJobThatHasMoreKernelsThanItsQueueHolds) {
-    expect_lines(train(1, 0, "500", "", 32), {std::string(waits_for_gpu) + "its GPU to do "});
+    expect_lines(train(1, 0, "500", "", 32), {std::string(waits_for_gpu) + "its GPU to finish "});
 }
 
 // Another thread also waits for the GPU.
@@ -82,7 +82,7 @@ TEST_F(HungGpu, EndsADataParallelJob) {
 TEST_F(HungGpu, EndsAJobBeforeItsFirstStep) {
     const Outcome outcome = train(1, 0, "1", "");
     EXPECT_EQ(outcome.code, 3) << outcome.err;
-    EXPECT_NE(outcome.err.find("waited 4 s for its GPU to do "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("waited 4 s for its GPU to finish "), std::string::npos) << outcome.err;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST_F(StepAgreement, EndsTheJobIfOneRankHasPlannedTheNextStepInAnotherWay) {
 
     EXPECT_EQ(find_complaint_of_first_step(), "for step 2, rank 0 has planned other micro-batches than rank " +
                                                   std::to_string(last) +
-                                                  "; all ranks must run the same program with the same corpus");
+                                                  "; start all ranks with the same program and corpus");
 }
 
 }  // namespace

@@ -39,8 +39,11 @@ protected:
             outcome.seconds = seconds;
             for (const auto& [share, pace] : {std::pair{1 - part, 1.0}, std::pair{part, 4.0}}) {
                 const double flops = 2e9 * share;
-                outcome.ranks.push_back(
-                    {.matmuls = 1e-9 * flops * pace, .matmul_flops = flops, .full_flops = 1e9});
+                outcome.ranks.push_back({.matmuls = 1e-9 * flops * pace,
+                                         .matmul_flops = flops,
+                                         .full_flops = 1e9,
+                                         .expected_matmuls = 1e-9 * flops,
+                                         .matmul_calls = 1});
             }
             deciding_->observe(outcome);
         }

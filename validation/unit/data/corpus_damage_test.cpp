@@ -72,7 +72,7 @@ TEST(CorpusDamage, IsReportedForAForeignHdf5File) {
 
     EXPECT_TRUE(says(open_message(path),
                      "is an HDF5 file but not a Trireme corpus (its attribute 'format' is "
-                     "missing, not 'trireme-corpus')"));
+                     "missing; it should be 'trireme-corpus')"));
 }
 
 TEST(CorpusDamage, IsReportedForATruncatedFile) {

@@ -100,10 +100,13 @@ public:
         return fewest;
     }
 
+    void set_lengths(std::size_t length, std::size_t max_rows) {
+        rules_.max_rows = max_rows;
+        for (StepSample& sample : samples_) sample.length = sample.predicted_rows = length;
+    }
+
     CutLimits limits() const {
-        CutLimits limits{.rules = rules_,
-                         .max_microbatches = max_microbatches(),
-                         .stages = shape_.stages()};
+        CutLimits limits{.rules = rules_, .max_microbatches = max_microbatches(), .stages = shape_.stages()};
         if (rules_.max_rows == 0) limits.rules.max_rows = 1'000'000;
         return limits;
     }
@@ -235,6 +238,18 @@ TEST(CutSamples, FindsTheBestOfAllCuts) {
         expect_covers(cut, step.samples().size());
         EXPECT_EQ(step.compute_objective(cut), best);
     });
+}
+
+// Groups of samples, which are cut only as a whole if there are many, would need a third micro-batch.
+TEST(CutSamples, FitsManySamplesOfEqualLengthWithoutSlack) {
+    Draw draw(RandomKey{20261128}.then("equal lengths"));
+    for (const std::size_t count : {66U, 200U, 400U}) {
+        DrawnStep step(count, 2, 2, {.is_packed = true}, draw);
+        step.set_lengths(48, count / 2 * 48);
+
+        expect_covers(step.cut(), count);
+        EXPECT_EQ(step.cut().size(), 2U);
+    }
 }
 
 TEST(CutSamples, IsNotWorseThanEqualNumbersOfSamples) {

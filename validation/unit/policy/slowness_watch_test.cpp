@@ -1,5 +1,4 @@
-// Tests SlownessWatch with synthetic steps. Each rank has one operation per step, so its seconds are its
-// seconds per operation.
+// Tests SlownessWatch with synthetic steps. Each rank has one matmul per step.
 #include "trireme/policy/slowness_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -9,9 +8,14 @@ namespace {
 
 using Changes = std::vector<SlownessChange>;
 
-std::vector<plan::RankTimes> paces(const std::vector<double>& seconds) {
+// Returns the times of a rank whose matmul takes `pace` times the expected seconds.
+plan::RankTimes times_of(double pace, double expected_seconds = 1) {
+    return {.matmuls = pace * expected_seconds, .expected_matmuls = expected_seconds, .matmul_calls = 1};
+}
+
+std::vector<plan::RankTimes> paces(const std::vector<double>& all) {
     std::vector<plan::RankTimes> step;
-    for (const double each : seconds) step.push_back({.matmuls = each, .matmul_flops = 1});
+    for (const double pace : all) step.push_back(times_of(pace));
     return step;
 }
 
@@ -91,10 +95,10 @@ TEST(SlownessWatch, ComparesRanksWithTheFasterHalf) {
     EXPECT_EQ(after(watch, 3, {8, 6, 4, 2, 1, 1, 1, 1}), (Changes{{0, 8}, {1, 6}, {2, 4}, {3, 2}}));
 }
 
-TEST(SlownessWatch, ComparesMatmulTimePerFlop) {
+TEST(SlownessWatch, ComparesMatmulTimeWithItsExpectation) {
     SlownessWatch watch = watch_of(2);
     std::vector<plan::RankTimes> step = paces({1, 1});
-    step[1] = {.matmuls = 3, .matmul_flops = 3, .others = 5};
+    step[1] = {.matmuls = 3, .expected_matmuls = 3, .matmul_calls = 3, .others = 5};
 
     for (int time = 0; time < 10; ++time) EXPECT_EQ(watch.add(step), Changes{});
 }
@@ -109,34 +113,64 @@ TEST(SlownessWatch, IgnoresRanksWithoutMatmuls) {
     EXPECT_EQ(SlownessWatch(2).add({{}, {}}), Changes{});
 }
 
+// Reports the changes of a watch of two ranks during `steps` steps, in which rank 1 has smaller matmuls.
+Changes after_small(SlownessWatch& watch, std::size_t steps, double small_pace) {
+    Changes all;
+    for (std::size_t step = 0; step < steps; ++step) {
+        for (const SlownessChange& change : watch.add({times_of(1), times_of(small_pace, 0.25)}))
+            all.push_back(change);
+    }
+    return all;
+}
+
 // A slow rank with a smaller share computes narrower matrices, which are slower still.
 TEST(SlownessWatch, DoesNotMistakeNewShapesForSlowness) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
 
-    watch.announce_new_shapes();
-
-    EXPECT_EQ(after(watch, 10, {1, 3.6}), Changes{});
+    EXPECT_EQ(after_small(watch, 10, 3.6), Changes{});
     EXPECT_NEAR(watch.factors()[1], 3, 0.3);
-    EXPECT_EQ(after(watch, 3, {1, 1.2}), (Changes{{1, 1}}));
+    EXPECT_EQ(after_small(watch, 3, 1.2), (Changes{{1, 1}}));
 }
 
 TEST(SlownessWatch, DetectsRecoveryAtAChangeOfShapes) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
-    watch.announce_new_shapes();
 
-    EXPECT_EQ(after(watch, 3, {1, 1}), (Changes{{1, 1}}));
+    after_small(watch, 20, 1);
+
+    EXPECT_EQ(watch.factors()[1], 1);
 }
 
 TEST(SlownessWatch, CorrectsSlownessWronglyAttributedToShapes) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
-    watch.announce_new_shapes();
 
-    after(watch, 200, {1, 2.6});  // the rank became a little faster in the very step that changed shapes
+    after_small(watch, 200, 2.6);  // the rank became a little faster in the very step that changed shapes
 
     EXPECT_NEAR(watch.factors()[1], 2.6, 0.02);
+}
+
+// Two replicas get long samples, the two others short ones, whose matmuls are less efficient. They swap in each
+// step.
+TEST(SlownessWatch, CallsNoRankSlowBecauseOfTheShapesOfItsSamples) {
+    SlownessWatch watch = watch_of(4);
+    const plan::RankTimes large = times_of(1);
+    const plan::RankTimes small = times_of(1.24, 0.1);
+    for (int time = 0; time < 50; ++time) {
+        EXPECT_EQ(watch.add({large, large, small, small}), Changes{});
+        EXPECT_EQ(watch.add({small, small, large, large}), Changes{});
+    }
+
+    const plan::RankTimes slow_small = times_of(2 * 1.24, 0.1);
+    Changes changes;
+    for (int time = 0; time < 10; ++time)
+        for (const SlownessChange& change : watch.add({large, large, slow_small, small}))
+            changes.push_back(change);
+
+    ASSERT_EQ(changes.size(), 1U);
+    EXPECT_EQ(changes.front().rank, 2);
+    EXPECT_NEAR(changes.front().factor, 2, 0.1);
 }
 
 // The first step of a run is ignored, and the following ones are taken to match the known factors.

@@ -289,7 +289,7 @@ TEST(Generate, RejectsEmptyShapes) {
     EXPECT_TRUE(says(catch_message<ConfigError>([] {
                          make_uneven_shape({2, 0}, 4);
                      }),
-                     "fewest replicas of a stage 0"));
+                     "replicas of the smallest stage: 0"));
 }
 
 TEST(Generate, ThrowsBugErrorIfAnExecutorIsNoHolder) {

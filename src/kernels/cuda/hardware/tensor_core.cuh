@@ -69,7 +69,7 @@ __device__ inline float power_of_two(float x) {
     return power;
 }
 
-// Copies 8 or 16 bytes, which are aligned to 8 or 16 bytes, from global to shared memory. If `reads_source` is
+// Copies `bytes` bytes (8 or 16) from global to shared memory. Both addresses are multiples of `bytes`. If `reads_source` is
 // false, writes zeros instead and does not read `from`. The copy belongs to the group that the next
 // commit_copies() ends. The thread sees the data after it has waited for this group; other threads see them
 // after a barrier.

@@ -1,5 +1,6 @@
 // The loss and the prediction of answer spans. A segment is the rows of one sample in a micro-batch; one block
-// of threads processes one segment. All arithmetic is in double, because there are only two logits per row.
+// of threads processes one segment. All arithmetic is in double, which costs little for
+// two logits per row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -164,8 +165,8 @@ __device__ RowPair find_best_pair(const SegmentColumn<const T>& first_logits,
         best, [](const RowPair& a, const RowPair& b) { return choose_better(a, b); }, make_empty_pair());
 }
 
-// Writes the best pair of rows of each segment's context to `choices`. If the sum of the first pair of the
-// context is NaN, that pair is chosen, as in the other backends.
+// Writes the best pair of rows of each segment's context to `choices`. If the sum of the pair (first row, first row) of
+// the context is NaN, this pair is chosen, as in the other backends.
 template <class T>
 __global__ void __launch_bounds__(segment_threads) find_best_spans(BestSpanCall<T> op) {
     const RowRange rows = op.ranges[blockIdx.x];

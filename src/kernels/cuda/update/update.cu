@@ -15,8 +15,9 @@ constexpr unsigned update_threads = 256;
 constexpr unsigned vectors_per_thread = 4;
 constexpr unsigned vectors_per_block = update_threads * vectors_per_thread;
 
-// The operands of the update of one tensor. The kernel treats all tensors as matrices of the shape `shape`. The
-// struct has no padding bytes, because GpuStreamState::upload() compares structs byte by byte.
+// The operands of the update of one tensor. The kernel treats the parameter, the gradient and the other
+// operands as matrices of the shape `shape`. The struct has no padding bytes, because GpuStreamState::upload()
+// compares structs byte by byte.
 template <class T>
 struct TensorUpdate {
     device::Elements<T> parameter;
@@ -47,9 +48,9 @@ static_assert(sizeof(TensorUpdate<float>) == 5 * sizeof(device::Elements<float>)
                                                  sizeof(gpu::CommonShape) + sizeof(double) +
                                                  2 * sizeof(unsigned));
 
-// Returns the decay mask of each operation in GPU memory, or null for an operation without one. Uploads all
-// masks in host memory as one list, because GpuStreamState::upload() allows two lists, and update() uploads the
-// other.
+// Returns, for each operation, the address of its decay mask in GPU memory, or null if it has none. Masks that
+// are in host memory are uploaded as one list: GpuStreamState::upload() allows two lists per launch, and
+// update() uploads the list of tensors.
 template <class Op>
 std::vector<const std::int32_t*> upload_decay_masks(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_on_host = [](const Op& op) {

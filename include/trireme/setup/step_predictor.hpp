@@ -1,0 +1,26 @@
+// Predicts the seconds of training steps in the course of a run.
+#pragma once
+
+#include <memory>
+
+#include "trireme/setup/setup.hpp"
+
+namespace trireme::setup {
+
+class StepPredictor {
+public:
+    // `job` is kept by reference, and `current` is copied. `flops` is the FLOP rate of all ranks together.
+    // Times are those of --cluster. Without it, they follow from the work of the kernels and from `flops`,
+    // messages take no time, and only the ratios of steps are meaningful.
+    StepPredictor(const Job& job, const PlanState& current, int ranks, double flops);
+    ~StepPredictor();
+
+    // Returns the predicted seconds of a step, which is numbered from 0.
+    double predict_seconds(std::size_t step);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace trireme::setup
