@@ -20,7 +20,8 @@ public:
         deviation_product_sum_ += bytes_deviation * (seconds - mean_seconds_);
     }
 
-    // Returns the predicted seconds of a change that moves `moved_bytes` bytes; empty before the first change.
+    // Returns the predicted seconds of a change that moves `moved_bytes` bytes; empty before the first call of
+    // add().
     std::optional<double> predict_seconds(std::size_t moved_bytes) const {
         if (count_ == 0) return std::nullopt;
         return std::max(0.0,
@@ -28,8 +29,7 @@ public:
     }
 
 private:
-    // Returns the seconds per byte. They are never negative: if more bytes seem to take less time, a
-    // measurement was disturbed.
+    // Returns the seconds per byte, or 0 if the fit gives a negative number: then a measurement was disturbed.
     double compute_slope() const {
         return square_deviation_sum_ > 0 ? std::max(0.0, deviation_product_sum_ / square_deviation_sum_) : 0;
     }

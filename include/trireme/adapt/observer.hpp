@@ -1,6 +1,6 @@
-// Averages the measurements of past steps for policies. All ranks compute equal averages, because each reads
-// the records of all ranks. The slowness of a rank is its time for a matmul relative to other ranks, or 1 if
-// the rank is not significantly slower.
+// Averages the measurements of past steps for policies. All ranks compute equal averages, because each rank
+// reads the records of all ranks. The slowness of a rank is its time for a matmul relative to other ranks, or 1
+// if the rank is not significantly slower.
 #pragma once
 
 #include <vector>
@@ -14,12 +14,12 @@ class Observer {
 public:
     explicit Observer(int ranks) : watch_(ranks) {}
 
-    // Resumes with the slowness per rank from a checkpoint. `steady_steps` is the number of steps during which
-    // the slowness of all ranks stayed constant before the checkpoint.
+    // Resumes with `slowness`, which has the slowness of each rank in a checkpoint. `steady_steps` is the
+    // number of steps between the last change of any rank's slowness and the checkpoint.
     void resume_from(const std::vector<double>& slowness, std::size_t steady_steps);
 
-    // Adds a step. Writes the slowness of all ranks to `outcome` if any rank is slow. Returns the changes of
-    // slowness.
+    // Adds the measurements of a step. Writes the slowness of all ranks to `outcome.slowness` if any rank is
+    // slow. Returns the changes of slowness that this step causes.
     std::vector<policy::SlownessChange> add(records::StepOutcome& outcome);
 
     // Called after a change of plan. Discards the ranks' times, which belong to the old plan.
@@ -31,8 +31,8 @@ public:
 private:
     policy::SlownessWatch watch_;
     double step_seconds_ = 0;             // moving average of the duration of a step
-    std::size_t steady_steps_ = 0;        // steps since a rank's slowness last changed
-    std::vector<plan::RankTimes> ranks_;  // moving averages; empty before the first step of a plan
+    std::size_t steady_steps_ = 0;        // steps since the slowness of any rank last changed
+    std::vector<plan::RankTimes> ranks_;  // moving averages per rank; empty before the first step of a plan
 };
 
 }  // namespace trireme::adapt

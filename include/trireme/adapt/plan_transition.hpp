@@ -12,10 +12,10 @@
 namespace trireme::adapt {
 
 struct PlanTransition {
-    const setup::PlanState& from;  // the current plan of the run, until the transition is applied
-    setup::PlanState to = {};
+    const setup::PlanState& from;  // plan before the change; apply() replaces it
+    setup::PlanState to = {};      // plan after the change
     bool moves_state = true;  // if false, tensors stay in place and only skipped and offloaded work changes
-    // Maximum number of elements that a rank has in messages at a time, sent and received together.
+    // Maximum number of elements that a rank has in messages at a time: sent plus received elements.
     std::size_t max_elements_in_flight = 0;
     rank::StateMoves moves = {};          // moves by messages
     rank::StagedMoves staged_moves = {};  // moves through node memory, for `--move twins`
@@ -27,34 +27,37 @@ struct PlanTransition {
 
     // Returns the peak bytes of a rank while its state moves, without message buffers.
     std::size_t predict_moving_bytes(const setup::Job& job, int rank) const;
-    // Returns the peak bytes of a rank, with message buffers, during the change and under the next plan.
+    // Returns the larger of two peaks of a rank, in bytes: during the change, with message buffers, and under
+    // the new plan.
     std::size_t predict_max_bytes(const setup::Job& job, int rank) const;
     // Returns the bytes of memory that the ranks of a node share during the change; 0 without `--move twins`.
+    // `node` is the lowest rank on the node.
     std::size_t predict_node_bytes(const setup::Job& job, int node) const;
 };
 
-// Plans the change from `from` to the plan of the decision. `nodes` has the node of each rank. Throws
-// ConfigError if the decision does not fit the options, the model or the ranks, if the hashes in the decision
-// are not those of the two plans, or if the change or the new plan needs more memory than --memory-limit.
-// `from` must outlive the result.
+// Plans the change from `from` to the plan of the decision. `from` must outlive the result. `nodes` has one
+// entry per rank: the lowest rank on its node. Throws ConfigError in three cases:
+//   - The decision does not fit the options, the model or the ranks.
+//   - The decision contains a hash that differs from the hash of the plan before or after the change.
+//   - The change or the new plan needs more memory than --memory-limit.
 PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& from,
                                const std::vector<int>& nodes, const plan::Decision& decision);
 
-// Same as plan_transition(), but writes the reason to `why` and returns nothing instead of throwing
-// ConfigError.
+// Same as plan_transition(), but does not throw ConfigError: writes the message of the error to `why` and
+// returns nullopt.
 std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,
                                                   const std::vector<int>& nodes, const plan::Decision& decision,
                                                   std::string& why);
 
-// True if both plans have equal layouts, schedules and numbers of micro-batches, and so differ only in skipped
-// and offloaded work. Each rank then holds the same tensors under both plans, and no state has to move.
+// True if the plans have equal layouts, schedules and numbers of micro-batches. Such plans differ only in
+// skipped and offloaded work. Each rank holds the same tensors under both plans, so no state has to move.
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);
 
-// Throws ConfigError if --move or --on-nan forbids a change to or from this plan.
+// Throws ConfigError if --move or --on-nan forbids changes to and from `plan`.
 void check_change(const config::RunConfig& config, const plan::Plan& plan);
 
-// Replaces the plan of the run. If the state stays in place, only the skipped fractions and the migrations are
-// replaced; the trainer reads them before the next step.
+// Replaces `current`, the plan of the run, by the plan of the transition. If the state stays in place, only the
+// skipped fractions and the migrations are replaced; the trainer reads them before the next step.
 void apply(PlanTransition& transition, setup::PlanState& current);
 
 // Peak bytes during a change of plan, or the maximum over several changes.
@@ -63,8 +66,8 @@ struct ChangeMemory {
     std::size_t node = 0;  // node memory that the ranks of this rank's node share
 };
 
-// The decisions of --decisions that are yet to be applied when the run starts or resumes, and the memory that
-// their changes of plan need.
+// The decisions of --decisions that are not applied yet when the run starts or resumes. `memory` is the maximum
+// over the changes of plan that these decisions require.
 struct RecordedChanges {
     std::vector<plan::Decision> decisions = {};
     ChangeMemory memory = {};

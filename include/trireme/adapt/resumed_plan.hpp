@@ -9,28 +9,30 @@
 
 namespace trireme::adapt {
 
-inline constexpr const char* origin_key = "plan_origin";  // JSON key in a checkpoint's facts about its run
+inline constexpr const char* origin_key = "plan_origin";  // JSON key in CheckpointState::run
 
-// Returns the origin of the run's plan (the decision that led to it, and the rank slowness in `observed`) as a
-// JSON object for a checkpoint; empty if the plan is that of the options.
+// Returns the origin of the run's plan as a JSON object for a checkpoint: the decision that led to the plan,
+// and the slowness of the ranks in `observed`. Returns an empty text if the run uses the plan of its options.
 std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& origin,
                             const plan::Observation& observed);
 
-inline constexpr const char* resizing_key = "resizing";  // JSON key in a checkpoint's facts about its run
+inline constexpr const char* resizing_key = "resizing";  // JSON key in CheckpointState::run
 
-// Returns how ranks choose the channels that they prune, as a JSON object for a checkpoint; empty if no rank
-// may prune channels.
+// Returns a JSON object for a checkpoint with the rule by which ranks choose the channels that they prune.
+// Returns an empty text if no rank may prune channels.
 std::string describe_resizing(const setup::Job& job, const setup::PlanState& current);
 
-// Stores `decision`, which led to `plan`, in `origin`, so that later checkpoints contain it.
+// Stores `decision`, which led to `plan`, in `origin`, so that later checkpoints contain the decision. If
+// `plan` is the plan of the options, `origin` has no decision afterwards.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin);
 
-// Changes `setup` from the plan of its options to the plan with which the run begins. With --decisions this is
-// the plan after all decisions before the first step. Otherwise it is the plan of the checkpoint, if the run
-// resumes with the options and the number of ranks of the checkpoint. If the plan and the rule for choosing
-// pruned channels are those of the checkpoint, ranks also resume with the checkpoint's pruned channels. Returns
-// the remaining decisions and the memory that their changes need on this rank and its node. Throws ConfigError
-// as plan_transition() does.
+// Changes `setup` from the plan of its options to the plan with which the run begins. With --decisions, the run
+// begins with the plan after all decisions whose step is below Job::completed_steps. Without --decisions, a
+// resumed run begins with the plan of its checkpoint, if the options and the number of ranks fit that plan. If
+// the plan and the rule for choosing pruned channels are those of the checkpoint, ranks also resume with the
+// checkpoint's pruned channels. Returns the remaining decisions, and the memory that the remaining changes of
+// plan need on `rank` and its node. Throws ConfigError if plan_transition() does, or if a decision of
+// --decisions is invalid, or has a step that is not below the number of steps of the run.
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank);
 
 }  // namespace trireme::adapt

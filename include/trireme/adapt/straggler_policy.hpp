@@ -1,4 +1,4 @@
-// Makes the policy that --straggler requests, from facts about model, plan and links.
+// Makes the policy that --straggler requests, from facts about the model, the plan and the links.
 #pragma once
 
 #include "trireme/layout/links.hpp"
@@ -8,15 +8,16 @@
 
 namespace trireme::adapt {
 
-// `healthy_layout` is the layout for equally fast ranks, `nodes` the node of each rank, and `link` the link
-// between the ranks of a team (a default link if it has not been measured yet).
+// `healthy_layout` is the layout for equally fast ranks. `nodes` has one entry per rank: the lowest rank on its
+// node. `link` is the link between the ranks of a team; a default Link if no link has been measured yet.
 policy::Policy make_straggler_policy(const setup::Job& job, const setup::PlanState& current,
                                      const layout::Layout& healthy_layout, const std::vector<int>& nodes,
                                      const layout::Link& link);
 
-// True if the plan's schedule can execute other stage boundaries.
+// True if stage boundaries can move: the plan has several stages, and each team has only one of them.
 bool may_move_stage_boundaries(const plan::Plan& plan);
-// True if the plan's schedule can execute different numbers of micro-batches per replica.
+// True if a stage has several replicas, and the schedule can give these replicas different numbers of
+// micro-batches.
 bool may_take_uneven_turns(const plan::Plan& plan);
 
 // Returns the costs of migrations in a step. Each cost in seconds is the maximum over all teams.
@@ -26,7 +27,8 @@ policy::OffloadCosts compute_migration_costs(const setup::Job& job, const setup:
 // Throws ConfigError if --straggler cannot change anything in the plan, or if its options do not fit the plan.
 void check_straggler(const config::RunConfig& config, const plan::Plan& plan);
 
-// Throws ConfigError if these options are impossible for ranks that both prune channels and have helpers.
+// Throws ConfigError if these options of resizing do not work for ranks that both prune channels and have
+// helper ranks.
 void check_resized_migration(const config::ResizeConfig& resize);
 
 }  // namespace trireme::adapt

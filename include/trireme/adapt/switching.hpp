@@ -15,7 +15,7 @@
 
 namespace trireme::adapt {
 
-// The trainer of the current plan, and the objects from which the trainer of each plan is built.
+// The trainer of the current plan, and the objects from which the trainers of later plans are built.
 struct RunningPlan {
     const setup::Job& job;
     setup::PlanState& current;
@@ -28,9 +28,10 @@ struct RunningPlan {
     rank::GpuTransport transport = {};
     device::Trace* trace = nullptr;
     rank::Stopping* stopping = nullptr;
-    const std::vector<int>& nodes;               // node of each rank
+    const std::vector<int>& nodes;               // per rank: the lowest rank on its node
     comm::NodeMemory* staging_memory = nullptr;  // node memory for `--move twins`
-    // Collective over all ranks. Saves the whole state and returns the checkpoint's path, for --move restart.
+    // Collective over all ranks. For --move restart: saves the whole state in a checkpoint and returns the path
+    // of the checkpoint.
     std::function<std::filesystem::path()> save = {};
 };
 
@@ -39,12 +40,12 @@ struct RunningPlan {
 std::unique_ptr<comm::NodeMemory> make_staging_memory(config::MoveMethod method, const comm::Session& session,
                                                       device::WaitPolicy wait_policy);
 
-// Collective over all ranks. Makes the trainer of the current plan and its groups.
+// Collective over all ranks. Makes the trainer and the communication groups of the current plan.
 void start_trainer(const RunningPlan& running);
 
-// Collective over all ranks. The caller ensures that all ranks have settled the same steps (the records of
-// these steps have arrived: see RankTrainer::step()). Frees the groups and the memory of the old plan, except
-// for the state, makes the groups and the memory of the new plan, and moves the state as --move requests.
+// Collective over all ranks. The caller ensures that all ranks have settled the same steps (see
+// RankTrainer::step()). Frees the groups of the old plan and its memory except the state. Then makes the groups
+// and the memory of the new plan, and moves the state as --move requests.
 records::PlanChange carry_out_transition(PlanTransition& transition, const RunningPlan& running);
 
 }  // namespace trireme::adapt

@@ -22,7 +22,7 @@ const char* torch_type_name(StoredType type);
 // identity. Throws BugError unless `out` has exactly the size of the result.
 void convert_floats(StoredType from, std::span<const std::byte> in, StoredType to, std::span<std::byte> out);
 
-// Returns a text such as "(768, 3072)". `Extents` is a list of numbers with operator[] and size().
+// Returns a text such as "(768, 3072)". `Extents` is the type of a list of numbers with operator[] and size().
 template <class Extents>
 std::string format_shape(const Extents& shape) {
     std::string text = "(";

@@ -1,6 +1,6 @@
 // Arrays: contiguous little-endian datasets with any number of axes. The elements are read and written without
-// HDF5, at known offsets in the file. A virtual array presents datasets of other files as one dataset: each
-// fills one box, a range of indices per axis.
+// HDF5, at known offsets in the file. A virtual array presents datasets of other files as one dataset. Each of
+// these datasets fills one box of the virtual array: a range of indices per axis.
 #pragma once
 
 #include <cstddef>
@@ -26,27 +26,27 @@ struct Array {
 };
 
 // Creates a dataset, allocates its space in the file, and leaves its elements unwritten. `name` is a path
-// within the file, whose missing groups are created. Throws ResourceError.
+// within the file; missing groups of the path are created. Throws ResourceError.
 Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape);
 
-// Opens the dataset `name` of `file`, whose path is `path`. Throws ConfigError if there is no such dataset, or
-// if it is not contiguous, or if its type is not one of those of Array. `advice` says in the message what the
-// user should do.
+// Opens the dataset `name` of `file`, whose path is `path`. Throws ConfigError if `file` has no such dataset,
+// or if the dataset is not contiguous or has a type that Array does not allow. In the message, `advice` says
+// what the user should do.
 Array open_array(Id file, const std::filesystem::path& path, const std::string& name, std::string_view advice);
 
-// A box of a virtual array, and the dataset with the elements of the box. The dataset is in another file of the
-// same folder.
+// A box of a virtual array, and the dataset with the elements of the box in row-major order. The dataset is in
+// another file of the same folder.
 struct VirtualBox {
     std::string file;  // file name, without a folder
     std::string dataset;
-    std::vector<std::uint64_t> shape;   // of the dataset; the number of elements is that of the box
+    std::vector<std::uint64_t> shape;   // shape of `dataset`, which has the same number of elements as the box
     std::vector<std::uint64_t> offset;  // first index of the box, per axis of the virtual array
-    std::vector<std::uint64_t> extent;  // number of indices, per axis of the virtual array
+    std::vector<std::uint64_t> extent;  // number of indices of the box, per axis of the virtual array
 };
 
-// Creates a dataset `name` that presents boxes in other files as one array. Trireme does not read virtual
-// arrays, since HDF5 silently reads zeros where a box is missing. Virtual arrays are for users' tools. Throws
-// ResourceError.
+// Creates a dataset `name` that presents boxes in other files as one array. Virtual arrays are for users'
+// tools. Trireme does not read virtual arrays, since HDF5 silently reads zeros if the file of a box is missing.
+// Throws ResourceError.
 void create_virtual_array(Id file, const std::string& name, StoredType type,
                           const std::vector<std::uint64_t>& shape, const std::vector<VirtualBox>& boxes);
 

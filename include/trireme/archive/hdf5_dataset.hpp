@@ -1,5 +1,5 @@
-// One-dimensional datasets of unsigned integers: little-endian and chunked. Each chunk has a fletcher32
-// checksum, and the attribute `sha256` holds the SHA-256 of all bytes.
+// One-dimensional datasets of unsigned integers, stored little-endian and in chunks. Each chunk has a
+// fletcher32 checksum, and the attribute `sha256` holds the SHA-256 of all bytes.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ public:
     void append(std::span<const std::byte> elements);  // whole elements only
 
     // Writes the remaining elements and the attribute `sha256`, and returns the SHA-256. Nothing may be
-    // appended after that.
+    // appended after this call.
     std::string finish();
 
 private:
@@ -34,7 +34,7 @@ private:
     std::size_t element_bytes_;
     std::size_t chunk_bytes_;
     Handle dataset_;
-    std::vector<std::byte> pending_bytes_;  // of the incomplete chunk
+    std::vector<std::byte> pending_bytes_;  // bytes of the incomplete chunk
     std::uint64_t written_elements_ = 0;
     Sha256 hash_;
 };
@@ -47,25 +47,25 @@ public:
     DatasetReader(Id file, const std::filesystem::path& path, const std::string& name);
 
     std::uint64_t size() const { return size_; }                  // number of elements
-    std::size_t element_bytes() const { return element_bytes_; }  // size of one element
+    std::size_t element_bytes() const { return element_bytes_; }  // bytes of one element in the file
     // The attribute `sha256`, unchecked; empty if it is missing.
     const std::string& recorded_sha256() const { return recorded_sha256_; }
 
-    // Reads elements [first, first + out.size()) in one HDF5 call, widening narrower elements. Throws
-    // ConfigError if a chunk does not match its checksum.
+    // Reads elements [first, first + out.size()) in one HDF5 call. Elements narrower than those of `out` are
+    // widened. Throws ConfigError if a chunk does not match its checksum.
     void read(std::uint64_t first, std::span<std::uint8_t> out) const;
     void read(std::uint64_t first, std::span<std::uint32_t> out) const;
     void read(std::uint64_t first, std::span<std::uint64_t> out) const;
 
     // Reads all elements and returns the SHA-256 of their bytes.
     std::string compute_sha256() const;
-    // Returns all bytes; meant for small datasets.
+    // Returns the bytes of all elements. Meant for small datasets.
     std::string read_all_bytes() const;
 
 private:
     void read_raw(Id memory_type, std::uint64_t first, std::uint64_t count, void* out) const;
 
-    std::string what_;  // "/tokens of FILE"
+    std::string what_;  // name of the dataset in messages, for example "/tokens of FILE"
     Handle dataset_;
     std::uint64_t size_ = 0;
     std::size_t element_bytes_ = 0;

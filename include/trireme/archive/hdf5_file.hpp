@@ -12,18 +12,18 @@
 
 namespace trireme::archive::hdf5 {
 
-// Opens a file for reading. Throws ConfigError if `path` is no regular file, or if HDF5 cannot open it because
-// it is cut short or damaged; `advice` says in the message what the user should do.
+// Opens a file for reading. Throws ConfigError if `path` is no regular file, or if HDF5 cannot open the file
+// because it is cut short or damaged. In the message, `advice` says what the user should do.
 Handle open_read_only(const std::filesystem::path& path,
                       std::string_view advice = "copy the file again, or make it again with `trireme prepare`");
 
-// Creates a file and replaces an existing one. Its format is that of HDF5 1.10, which protects metadata with
-// checksums. If `metadata_bytes` is not 0, HDF5 reserves a block of that size for metadata at the beginning of
-// the file. Throws ResourceError.
+// Creates a file and replaces an existing one. The file has the format of HDF5 1.10, which protects metadata
+// with checksums. If `metadata_bytes` is not 0, HDF5 reserves a block of that size for metadata at the
+// beginning of the file. Throws ResourceError.
 Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_bytes = 0);
 
-// Returns an upper bound, in bytes, of the metadata of a file with `datasets` datasets that have few attributes
-// each. Returns 0 for no datasets: create_file() then reserves no block.
+// Returns an upper bound of the bytes of metadata in a file with `datasets` datasets, if each dataset has few
+// attributes. Returns 0 if `datasets` is 0: create_file() then reserves no block.
 std::uint64_t compute_metadata_bytes(std::size_t datasets);
 
 // Opens a file that create_file() has created, for reading and writing. Throws ResourceError.
@@ -42,12 +42,12 @@ void write_text(Id object, const std::string& name, const std::string& value);
 void write_number(Id object, const std::string& name, std::uint64_t value);
 void write_numbers(Id object, const std::string& name, std::span<const std::uint64_t> values);
 
-// Overwrite an existing attribute; a new text must have the length of the old one. Throw ResourceError.
+// Overwrite an existing attribute. A new text must have the length of the old text. Throw ResourceError.
 void overwrite_text(Id object, const std::string& name, const std::string& value);
 void overwrite_number(Id object, const std::string& name, std::uint64_t value);
 
-// Return the value of an attribute. Return nullopt or an empty vector if there is no such attribute, or if it
-// has another type.
+// Return the value of an attribute. Return nullopt or an empty vector if there is no such attribute, or if the
+// attribute has another type. read_numbers() also returns an empty vector for a list of more than 64 numbers.
 std::optional<std::string> read_text(Id object, const std::string& name);
 std::optional<std::uint64_t> read_number(Id object, const std::string& name);
 std::vector<std::uint64_t> read_numbers(Id object, const std::string& name);

@@ -1,5 +1,5 @@
 // An imprint: the bytes that HDF5 writes into a new file for its groups, datasets and attributes, held in
-// memory. HDF5 computes an imprint once, and many files that differ little are copied from it.
+// memory. HDF5 computes an imprint once. Many files that differ little are then copied from the imprint.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,20 @@ namespace trireme::archive::hdf5 {
 
 class Imprint {
 public:
-    // `fill` creates groups, datasets and attributes in a file that exists only in memory. `fill` must not
-    // write elements of datasets; `data_bytes` is the total size of these elements. If `datasets`, the number
-    // of datasets, is not 0, all metadata lies in one block at the beginning of the file. Throws ResourceError.
+    // Calls `fill` with a file that exists only in memory, and keeps the bytes that HDF5 writes. `fill` creates
+    // groups, datasets and attributes, but must not write elements of datasets. `data_bytes` is the total size
+    // of these elements. `datasets` is the number of datasets. If `datasets` is not 0, all metadata lies in one
+    // block at the beginning of the file. Throws ResourceError.
     explicit Imprint(const std::function<void(Id file)>& fill, std::size_t datasets = 0,
                      std::uint64_t data_bytes = 0);
 
     // A contiguous range of bytes that HDF5 has written.
     struct ByteRange {
-        std::uint64_t offset = 0;  // in the file, in bytes
+        std::uint64_t offset = 0;  // offset of the first byte in the file
         std::string bytes;
     };
     const std::vector<ByteRange>& ranges() const { return ranges_; }
-    std::uint64_t size() const { return size_; }  // bytes of the file
+    std::uint64_t size() const { return size_; }  // bytes of the file, including elements of datasets
 
     // Returns the bytes of the whole file, with zeros where HDF5 wrote nothing. Meant for small files.
     std::string assemble_file() const;
@@ -37,9 +38,9 @@ private:
     std::uint64_t size_ = 0;
 };
 
-// Renames the source files of the virtual datasets of a file. `bytes` is the whole file. Each occurrence of
-// `before` in the names of source files becomes `after`, which has the same length. The result equals, byte for
-// byte, what HDF5 would have written. Throws BugError if `before` also occurs elsewhere in the file.
+// Changes the names of source files in the virtual datasets of a file. `bytes` are all bytes of the file. Each
+// occurrence of `before` in these names becomes `after`, which must have the same length. The result equals,
+// byte for byte, what HDF5 would have written. Throws BugError if `before` also occurs elsewhere in the file.
 void rename_source_files(std::string& bytes, std::string_view before, std::string_view after);
 
 }  // namespace trireme::archive::hdf5

@@ -1,5 +1,5 @@
 // A file that is copied from an imprint and whose attributes are then overwritten. The copy occupies the disk
-// space of all metadata before HDF5 opens the file: if HDF5 itself met a full disk, it would keep a half-closed
+// space of all metadata before HDF5 opens the file. Otherwise, HDF5 could meet a full disk, keep a half-closed
 // file and crash at program exit.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace trireme::archive::hdf5 {
 
 class ReservedFile {
 public:
-    // Creates the file and replaces an existing one. The elements of its datasets are not written yet.
-    // Attributes may be overwritten, but no objects or attributes may be added. All functions throw
+    // Copies `imprint` to the file `path`, and replaces an existing file. The elements of datasets are not
+    // written. Attributes may be overwritten, but no objects or attributes may be added. All functions throw
     // ResourceError.
     ReservedFile(std::filesystem::path path, const Imprint& imprint);
     ReservedFile(const ReservedFile&) = delete;

@@ -10,10 +10,10 @@ namespace trireme::archive {
 // Returns the sorted names of all entries of the folder. Throws ConfigError if the folder cannot be listed.
 std::vector<std::string> list_names(const std::filesystem::path& folder);
 
-// Throws ConfigError if `folder` exists, unless it is an empty folder.
+// Throws ConfigError if `folder` exists and is not an empty folder.
 void require_empty_folder(const std::filesystem::path& folder);
 
-// Number of hexadecimal digits that make a name unique among processes of all machines.
+// Number of random hexadecimal digits that make a name unique among the processes of all machines.
 constexpr int random_digit_count = 8;
 
 // Returns `count` random hexadecimal digits.

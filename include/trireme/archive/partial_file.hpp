@@ -10,9 +10,9 @@ namespace trireme::archive {
 // destructor removes this file unless commit() was called.
 class PartialFile {
 public:
-    // Creates the empty partial file. If `min_bytes` is not 0, reserves this number of bytes. Throws
-    // ConfigError if the user named a path that cannot be written, ResourceError if the machine refuses (no
-    // space, broken disk).
+    // Creates the partial file. If `min_bytes` is not 0, reserves disk space for this number of bytes. Throws
+    // ConfigError if the user named a path that cannot be written. Throws ResourceError if the machine refuses
+    // (no space, broken disk).
     explicit PartialFile(std::filesystem::path path, std::uint64_t min_bytes = 0);
     PartialFile(PartialFile&& other) noexcept;
     PartialFile& operator=(PartialFile&&) = delete;
@@ -21,17 +21,18 @@ public:
     const std::filesystem::path& final_path() const { return final_path_; }
     const std::filesystem::path& partial_path() const { return partial_path_; }
 
-    // Reserves disk space for a file of `bytes`. If less is reserved so far, reserves `bytes + advance_bytes`,
-    // so that the next calls have nothing to do. Throws ResourceError if there is no space.
+    // Reserves disk space for a file of `bytes` bytes. If earlier calls reserved less, reserves `bytes` +
+    // `advance_bytes`, so that the next calls have nothing to do. Throws ResourceError if there is no space.
     void reserve(std::uint64_t bytes, std::uint64_t advance_bytes = 0);
 
-    // Truncates the file to `bytes`, syncs it to disk and renames it to its final name. Throws ResourceError.
+    // Truncates the file to `bytes` bytes, syncs it to disk and renames it to its final name. Throws
+    // ResourceError.
     void commit(std::uint64_t bytes);
 
 private:
     std::filesystem::path final_path_;
     std::filesystem::path partial_path_;  // empty if there is nothing to remove
-    std::uint64_t reserved_bytes_ = 0;    // by reserve(), not by the constructor
+    std::uint64_t reserved_bytes_ = 0;    // bytes reserved by reserve(), not by the constructor
 };
 
 }  // namespace trireme::archive

@@ -18,11 +18,11 @@ public:
     ~PositionedFile();
 
     const std::filesystem::path& path() const { return path_; }
-    std::uint64_t size() const { return size_; }  // bytes, when the file was opened
+    std::uint64_t size() const { return size_; }  // bytes of the file when it was opened
 
     // Reads bytes [first, first + out.size()).
     void read(std::uint64_t first, std::span<std::byte> out) const;
-    // Tells the operating system that most reads are sequential, so that it reads ahead.
+    // Advises the operating system to read ahead, because most reads are sequential.
     void advise_sequential() const;
 
 private:
@@ -32,7 +32,7 @@ private:
 };
 
 // An existing file that is open for writing through the page cache, without a buffer in this object. All
-// functions throw ResourceError if the machine refuses (no space, a limit, a broken disk), ConfigError if
+// functions throw ResourceError if the machine refuses (no space, a limit, a broken disk), and ConfigError if
 // writing is not permitted.
 class WritableFile {
 public:
@@ -41,8 +41,8 @@ public:
     WritableFile& operator=(WritableFile&&) = delete;
     ~WritableFile();
 
-    // Reserves disk space for a file of `bytes`. If the file system cannot reserve space cheaply, only checks
-    // that the disk has enough free space.
+    // Reserves disk space for a file of `bytes` bytes. If the file system cannot reserve space cheaply, only
+    // checks that the disk has enough free space.
     void reserve(std::uint64_t bytes) const;
     // Writes `bytes` at byte offset `first`.
     void write(std::uint64_t first, std::span<const std::byte> bytes) const;

@@ -38,19 +38,21 @@ struct SafetensorsHeader {
 };
 
 // Returns the length of the header in bytes. `first` is the first eight bytes of the file, which store this
-// length, and `file_bytes` is the size of the file. Throws ConfigError, which names the file `source`, if the
-// length exceeds the file or the limit of the format.
+// length, and `file_bytes` is the size of the file. Throws ConfigError if the header would exceed the file or
+// the format's limit of 100,000,000 bytes. The message names the file `source`.
 std::uint64_t parse_safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
                                              const std::string& source);
 
-// Parses the header `text` of the file `source`. `data_bytes` bytes of tensors follow the header. Throws
-// ConfigError, which names the file, if anything in the header is invalid: offsets that overlap, leave holes or
-// lie outside of the data, sizes that do not match shapes or overflow, unknown types, or duplicate names.
+// Parses the header `text` of the file `source`. `data_bytes` is the number of bytes after the header. Throws
+// ConfigError, whose message names the file, if the header is invalid. Faults are offsets that overlap, leave
+// holes or exceed `data_bytes`, sizes that overflow or do not match shapes, unknown types and keys, and
+// duplicate names.
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
                                            const std::string& source);
 
 // Sorts the tensors of `header` as Hugging Face's library does: by type (U64, I64, F64, F32, ..., BOOL), then
-// by name. Sets their offsets and returns the text of the header, padded to a multiple of 8 bytes.
+// by name. Sets `begin` and `end` of each tensor. Returns the text of the header, padded with spaces to a
+// multiple of 8 bytes.
 std::string make_safetensors_header(SafetensorsHeader& header);
 
 // A safetensors file that is open for reading. Every error is a ConfigError that names the file.
@@ -71,19 +73,20 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-// Writes the same bytes as Hugging Face's library. The file gets its name when it is complete. All functions
-// throw ConfigError if `path` cannot be written, ResourceError if the disk refuses.
+// Writes the same bytes as Hugging Face's library. The file appears under the name `path` only when it is
+// complete. All functions throw ConfigError if `path` cannot be written, and ResourceError if the disk refuses.
 class SafetensorsWriter {
 public:
-    // Sorts `tensors` and computes their `begin` and `end`; the given values are ignored.
+    // Sorts `tensors` as make_safetensors_header() does, and computes `begin` and `end` of each tensor. The
+    // values of `begin` and `end` in the argument are ignored.
     SafetensorsWriter(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
     SafetensorsWriter(SafetensorsWriter&&) noexcept;
     ~SafetensorsWriter();
 
-    const std::vector<StoredTensor>& tensors() const;  // in the order of write()
-    void write(std::span<const std::byte> bytes);      // the next bytes, in portions of any size
-    void finish();  // call it once, after all tensors: gives the file its name
+    const std::vector<StoredTensor>& tensors() const;  // in the order in which write() takes their bytes
+    void write(std::span<const std::byte> bytes);      // appends bytes of tensors, in portions of any size
+    void finish();  // must be called once, after all tensors: gives the file its name
 
 private:
     struct Storage;

@@ -27,7 +27,7 @@ void append(std::string& text, Number part) {
     }
 }
 
-// Joins its arguments into one string: cat("stage ", 3, " of ", 8).
+// Joins its arguments into one string. For example, cat("stage ", 3, " of ", 8) returns "stage 3 of 8".
 template <class... Parts>
 std::string cat(const Parts&... parts) {
     std::string text;
@@ -44,11 +44,11 @@ struct SourcePosition {
     }
 };
 
-// Exit codes of a process; `config`, `resource` and `bug` belong to the error classes below, and `stopped` to a
-// run that a signal or a time limit ended early. Scripts depend on these numbers.
+// Exit codes of a process. `config`, `resource` and `bug` belong to the error classes below. `stopped` belongs
+// to a run that a signal or a time limit ended early. Scripts depend on these numbers.
 enum class ExitCode : int { done = 0, config = 2, resource = 3, bug = 70, stopped = 75 };
 
-// Base of all errors of the program. Stores the source position of its construction.
+// Base of all errors of the program. Stores the position in the source code at which the error was constructed.
 class Error : public std::runtime_error {
 public:
     Error(ExitCode code, const std::string& what, SourcePosition where);
@@ -61,11 +61,11 @@ private:
     SourcePosition where_;
 };
 
-// An error that the user can fix: options, input files.
+// An error that the user can fix, for example in an option or an input file.
 struct ConfigError : Error {
     explicit ConfigError(const std::string& what, SourcePosition where = SourcePosition::here());
 };
-// An error of the machine: MPI, CUDA, HDF5, memory.
+// An error of the machine or its libraries, for example of MPI, CUDA, HDF5 or memory.
 struct ResourceError : Error {
     explicit ResourceError(const std::string& what, SourcePosition where = SourcePosition::here());
 };

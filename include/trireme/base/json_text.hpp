@@ -17,7 +17,7 @@ inline constexpr int max_json_depth = 64;
 template <class Json>
 Json parse_json(std::string_view text, std::string_view source);
 
-// Parses `text` like parse_json(), but returns nullopt where that function throws.
+// Parses `text` like parse_json(), but returns nullopt if parse_json() would throw ConfigError.
 template <class Json>
 std::optional<Json> try_parse_json(std::string_view text);
 

@@ -22,23 +22,24 @@ std::string quote_text(std::string_view text);
 std::size_t compute_edit_distance(std::string_view from, std::string_view to);
 
 // Returns the word of `known` with the smallest edit distance to `word`, ignoring case; the first one in case
-// of a tie. If `word` has two or more letters and is a prefix of a known word, their distance is 1. Returns
-// nullopt if the distance exceeds two fifths of the length of the longer word.
+// of a tie. If `word` has two or more letters and is a prefix of a known word, the distance to this known word
+// is 1. A known word is ignored if its distance exceeds two fifths of the length of the longer word. Returns
+// nullopt if no known word remains.
 std::optional<std::string> find_nearest_word(std::string_view word, std::span<const std::string> known);
 
-// Returns "; did you mean --batch?": the word of find_nearest_word() after `prefix`, here "--". Returns an
-// empty string if there is no such word.
+// Returns a text such as "; did you mean --batch?", with the word of find_nearest_word() after `prefix` (here
+// "--"). Returns an empty string if find_nearest_word() finds no word.
 std::string suggest_word(std::string_view word, std::span<const std::string> known,
                          std::string_view prefix = "");
 
 // The condition under which an option has an effect.
 struct OptionNeed {
-    std::string condition;  // in words: "a policy that re-shards the model"
-    std::string remedy;     // a setting that fulfils the condition: "--straggler uneven"
+    std::string condition;  // for example "a policy that re-shards the model"
+    std::string remedy;     // a setting that fulfils the condition, for example "--straggler uneven"
 };
 
-// Returns "--horizon has no effect without a policy that re-shards the model; set --straggler uneven or drop
-// --horizon".
+// Returns a text such as "--horizon has no effect without a policy that re-shards the model; set --straggler
+// uneven or drop --horizon".
 std::string describe_no_effect(const std::string& option, const OptionNeed& need);
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// Tables of enumerations: each value with its name and its meaning. Options, help, records and messages use the
-// same table.
+// Tables that give each value of an enumeration its name and its meaning. Options, help, records and messages
+// use the same table.
 #pragma once
 
 #include <cstddef>

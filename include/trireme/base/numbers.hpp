@@ -1,4 +1,4 @@
-// Formatting and parsing of numbers for people: counts, bytes, lists, durations. Also the median.
+// Formatting and parsing of numbers for people (counts, bytes, lists, durations), and the median.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace trireme {
 
 std::string format_with_commas(std::uint64_t number);  // 1,234,567
 std::string format_bytes(std::uint64_t bytes);         // "28.7 GB"; below 1 GB "7.2 MB"
-// Returns "1 rank", "1,024 ranks" or "2 micro-batches".
+// Returns a text such as "1 rank", "1,024 ranks" or "2 micro-batches"; `noun` is in the singular.
 std::string format_count(std::uint64_t count, std::string_view noun);
 
 // Returns "0-3,8" for the ascending numbers 0, 1, 2, 3, 8: three or more consecutive numbers become a range.

@@ -7,15 +7,16 @@
 
 namespace trireme {
 
-// Returns "convert: 1,234 of 2,000 MB, 310 MB/s, 3s left" for the operation "convert" and the unit "MB".
-// `done` and `total` are in that unit, and `seconds` have passed. If `total` is 0 (unknown), the text is
-// "convert: 1,234 MB, 310 MB/s"; in the unit "%" it is "step 1: 35 %, 7s left".
+// Returns "convert: 1,234 of 2,000 MB, 310 MB/s, 3s left" for the operation "convert" and the unit "MB". `done`
+// and `total` are in the unit `unit`. `seconds` is the time since the operation began. A `total` of 0 means
+// that the total is unknown; the text is then "convert: 1,234 MB, 310 MB/s". With the unit "%", the text is
+// "step 1: 35 %, 7s left".
 std::string describe_progress(const std::string& operation, const std::string& unit, double done, double total,
                               double seconds);
 
 // Writes a progress line to standard error if standard error is a terminal. advance() and advance_to() write
-// the line, but not in the first two seconds after construction, and then at most twice a second. The line
-// disappears at the end. Operations of less than two seconds show nothing.
+// the line, at most twice a second, but not in the first two seconds after construction. finish() and the
+// destructor remove the line.
 class Progress {
 public:
     // A `total` of 0 means that the total is unknown. If `is_quiet`, no line is written.

@@ -1,6 +1,6 @@
 // Counter-based random numbers (Salmon et al., 2011: Philox4x32-10). A random number depends only on its key
-// and its counter, not on earlier draws. It is therefore the same for every layout, padding, packing and order
-// of evaluation.
+// and its counter, not on earlier draws. Random numbers are therefore the same for every layout, padding,
+// packing and order of evaluation.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), the hash that identifies corpora, tokenizers and plans.
+// SHA-256 (FIPS 180-4), the hash that identifies, for example, corpora, tokenizers and plans.
 #pragma once
 
 #include <array>
@@ -24,24 +24,26 @@ public:
     // Returns the digest of all bytes so far: 64 lower-case hexadecimal digits. More bytes may follow.
     std::string hex() const;
 
-    // Returns the digest of each message. Hashes up to sixteen messages at a time, one per vector lane, which
-    // is fastest if their lengths are similar.
+    // Returns the digest of each message. Hashes up to sixteen messages at a time, one per vector lane. This is
+    // fastest if the messages have similar lengths.
     static std::vector<std::string> hash_each(std::span<const std::span<const std::byte>> messages);
 
 private:
     static constexpr std::size_t block_bytes = 64;
     using State = std::array<std::uint32_t, 8>;
 
-    static void absorb(State& state, const std::byte* block);  // updates the state by one block
-    // Updates hashes[i] by whole blocks of messages[i]; hash_each() then updates it by the remaining bytes.
+    static void absorb(State& state, const std::byte* block);  // updates `state` by one block of the message
+    // Updates hashes[i] by the first blocks of messages[i], for each i. hash_each() then updates hashes[i] by
+    // the remaining bytes.
     static void absorb_together(std::span<Sha256> hashes, std::span<const std::span<const std::byte>> messages);
 
     // The initial state: the first 32 bits of the fractional parts of the square roots of the first eight
     // primes.
     State state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    std::array<std::byte, block_bytes> pending_bytes_{};  // the incomplete block; total_bytes_ % 64 bytes
-    std::uint64_t total_bytes_ = 0;                       // bytes of the message so far
+    // The incomplete block: the first total_bytes_ % 64 elements are bytes of the message.
+    std::array<std::byte, block_bytes> pending_bytes_{};
+    std::uint64_t total_bytes_ = 0;  // bytes of the message so far
 };
 
 // Returns the digest of `bytes`: 64 lower-case hexadecimal digits.

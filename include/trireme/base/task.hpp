@@ -1,4 +1,5 @@
-// The training task of a model. It determines both the targets that src/data builds and the head of the model.
+// The training task of a model. The task determines the targets that src/data builds, and the head of the
+// model.
 #pragma once
 
 #include <cstdint>

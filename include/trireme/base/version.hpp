@@ -7,6 +7,7 @@
 
 namespace trireme {
 
+// Facts about the build. Texts in quotes are examples.
 struct BuildFacts {
     std::string version;       // "0.1.0"
     std::string revision;      // Git revision of the sources: "2e29447 with changes"; empty if unknown
@@ -20,7 +21,7 @@ struct BuildFacts {
 
 BuildFacts make_build_facts();
 
-// Returns "0.1.0 (2e29447 with changes)".
+// Returns a text such as "0.1.0 (2e29447 with changes)".
 inline std::string describe_version() {
     const BuildFacts facts = make_build_facts();
     return cat(facts.version, " (", facts.revision.empty() ? "revision unknown" : facts.revision, ")");

@@ -13,7 +13,8 @@
 
 namespace trireme::checkpoint {
 
-// Phases of a save, in their order. Tests observe them and end the process at each of them.
+// Phases of a save, in their order. Tests observe the phases and end the process at the beginning of each
+// phase.
 enum class SavePhase : std::uint8_t {
     layout,  // creates a part with its HDF5 metadata
     space,   // reserves disk space for the part
@@ -39,12 +40,13 @@ struct StateBox {
     friend bool operator==(const StateBox&, const StateBox&) = default;
 };
 
-// Returns the boxes of a part in the order in which they are written.
+// Returns the boxes of a part in the order in which they are written: the values of all boxes, then the first
+// moments of all boxes, then the second moments.
 std::vector<StateBox> list_boxes(const CheckpointState& state, const CheckpointPart& part);
-std::size_t byte_size(const CheckpointState& state, const StateBox& box);  // in the stored type
+std::size_t byte_size(const CheckpointState& state, const StateBox& box);  // bytes of `box` in a part
 
-// File offsets of the boxes and checksums in a part, and the contents of its HDF5 metadata. All saves of a run
-// with the same plan have the same layout, which is computed only once because HDF5 needs time per box.
+// File offsets of the boxes and checksums in a part, and the contents of its HDF5 metadata. The layout is equal
+// for all saves of a run under one plan. It is computed only once, because HDF5 needs time per box.
 class PartLayout {
 public:
     // Computes the layout of state.parts[part]. Throws ResourceError.
@@ -53,7 +55,7 @@ public:
 private:
     friend class PartWriter;
     struct Extent {
-        std::uint64_t offset = 0;    // in the file
+        std::uint64_t offset = 0;    // offset of the box in the file, in bytes
         std::size_t row_bytes = 0;   // bytes per row
         std::size_t block_rows = 1;  // rows per checksum
     };
@@ -65,15 +67,15 @@ private:
     std::vector<StateBox> boxes_;
     std::vector<Extent> extents_;  // per box
     std::uint64_t checksums_offset_ = 0;
-    // Initialized last: its constructor calls write_metadata(), which sets the members above.
+    // Initialized last: its constructor calls write_metadata(), which sets extents_ and checksums_offset_.
     archive::hdf5::Imprint imprint_;
 };
 
 class PartWriter {
 public:
-    // Creates the file of a part in `folder` with all of its HDF5 metadata; write() does not use HDF5. `layout`
-    // is the layout of this part, possibly made for an earlier save. `updates` is the number of optimizer
-    // updates that the moments of the part contain. `state` and `layout` must outlive the writer. The
+    // Creates the file of a part in `folder`, with all HDF5 metadata of the file; write() does not use HDF5.
+    // `layout` is the layout of the part, made for this save or an earlier one. `updates` is the number of
+    // optimizer updates that the moments of the part contain. `state` and `layout` must outlive the writer. The
     // constructor and write() throw ResourceError if the operating system reports an error such as a full disk,
     // and ConfigError if files cannot be written in `folder`.
     PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
@@ -82,7 +84,8 @@ public:
     // Returns the bytes of the rows `rows` of a box: `box` is its index in list_boxes(), and `rows` counts from
     // the first row of the box. The bytes must stay valid until the next call.
     using RowReader = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
-    // Writes all boxes of list_boxes() and syncs the file. May be called by any thread.
+    // Writes the boxes and their checksums, and syncs the file. Calls `read_rows` for the boxes in the order of
+    // list_boxes(). May be called on any thread.
     void write(const RowReader& read_rows) const;
 
 private:

@@ -1,6 +1,6 @@
 // The file with the resizing state of one rank: resizing-<save id>-<rank>.h5. Resizing means that a slow tensor
-// rank skips input channels of matmuls. If a run may do so, its checkpoints have one such file per rank. A run
-// that resumes with another plan does not use the files.
+// rank skips input channels of matmuls. If the ranks of a run may skip channels, each checkpoint of the run has
+// one such file per rank. A run that resumes with another plan does not use these files.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +12,9 @@
 
 namespace trireme::checkpoint {
 
-// Writes the file into `folder` but does not sync it: the caller must call sync() of the returned file, which
-// any thread may do. Throws ResourceError if the operating system reports an error such as a full disk, and
-// ConfigError if files cannot be written in `folder`.
+// Writes the file into `folder` but does not sync the file: the caller must call sync() of the result, on any
+// thread. Throws ResourceError if the operating system reports an error such as a full disk, and ConfigError if
+// files cannot be written in `folder`.
 archive::WritableFile write_resizing(const std::filesystem::path& folder, const std::string& save_id, int rank,
                                      const model::ResizingState& state);
 

@@ -1,4 +1,4 @@
-// Views of the tensors in a rank's memory that a checkpoint stores or restores.
+// Views of a rank's memory: the values and moments of tensors that a checkpoint stores or restores.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace trireme::checkpoint {
 
-// A box of a tensor's values or of one of its moments, in memory.
+// A box of a tensor, and the memory with the elements of the box for one field (values or a moment).
 struct StateView {
     std::string tensor;
     StateField field = StateField::value;
@@ -19,17 +19,19 @@ struct StateView {
     device::Tensor memory;  // the box's rows and columns, possibly with gaps between rows
 };
 
-// Adds a view for each box of the whole tensor that has elements in `memory`. The caller ensures that `memory`
-// has the elements of the box `local` of the matrix that this rank stores for the parameter `spec`.
+// Appends to `views` one view for each box of the whole tensor that has elements in `memory`. This rank stores
+// the parameter `spec` as a matrix. The caller ensures that `memory` has the elements of `local`, a box of that
+// matrix.
 void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
                const layout::Box& local, device::Tensor memory);
 
-// A set of views that do not overlap, from which boxes can be copied.
+// A set of views that do not overlap. copy() copies boxes of tensors out of the viewed memory.
 class StateViews {
 public:
     explicit StateViews(std::vector<StateView> views);
 
-    // Copies a box into `to`, row by row without gaps. Throws BugError if the views do not cover the box.
+    // Copies the elements of `box` into `to`, row by row without gaps. `to` must be exactly as long as the box.
+    // Throws BugError if the views do not cover the box.
     void copy(const std::string& tensor, StateField field, const layout::Box& box, std::span<std::byte> to,
               const device::WaitPolicy& wait_policy = {}) const;
 

@@ -25,7 +25,7 @@ class StoredModel {
 public:
     // Opens the model at `path` without reading tensors. `path` is one of
     //   a checkpoint (a folder step-N)
-    //   a folder of checkpoints or a run directory, of which the latest checkpoint is opened
+    //   a folder of checkpoints or a run directory: opens its newest checkpoint
     //   a folder with config.json and model.safetensors or model.safetensors.index.json
     //   a .safetensors file with a config.json beside it.
     // Throws ConfigError if `path` is none of these, or if the files of the model are inconsistent.
@@ -38,47 +38,50 @@ public:
     const std::string& path() const;  // of the checkpoint, folder or file that was opened
     bool is_checkpoint() const;       // false for Hugging Face's format
     const model::ModelConfig& config() const;
-    const std::string& config_text() const;        // contents of config.json
-    std::uint64_t step() const;                    // number of steps of the run; 0 for Hugging Face's format
-    const CheckpointState* state() const;          // null for Hugging Face's format
-    const std::string& tokenizer() const;          // contents of tokenizer.json; empty if there is none
+    const std::string& config_text() const;  // contents of config.json
+    std::uint64_t step() const;              // steps of the run before the save; 0 for Hugging Face's format
+    const CheckpointState* state() const;    // null for Hugging Face's format
+    const std::string& tokenizer() const;    // contents of tokenizer.json; empty if there is none
     const std::string& generation_config() const;  // contents of generation_config.json; empty if there is none
 
-    // True if the parameter is stored, under its name or another name that Hugging Face has used for it:
-    // without the prefix of the base model ("wte.weight"), or with gamma and beta for the gains and biases of
-    // norms. Throws ConfigError if the parameter is stored with another shape, or not in a floating-point type.
+    // Returns true if the parameter is stored under its own name or under an alternative name of Hugging Face.
+    // An alternative name lacks the prefix of the base model ("wte.weight"), or has gamma and beta for the gain
+    // and bias of a norm. Throws ConfigError if the parameter is stored with another shape, or not in a
+    // floating-point type.
     bool has(const model::ParameterSpec& spec) const;
 
     // Returns the element type of a stored parameter; for a checkpoint, CheckpointTensor::original_type.
     archive::StoredType find_original_type(const model::ParameterSpec& spec) const;
-    // Returns the number of bytes, in the stored types, of this rank's slices of those parameters in `specs`
-    // that are stored.
+    // Returns the total bytes of this rank's slices in their stored types. Counts only those parameters in
+    // `specs` that are stored.
     std::size_t count_stored_bytes(const std::vector<model::ParameterSpec>& specs) const;
     // Reads this rank's slice of a parameter into `values`, which has the shape of the slice and may be of
-    // another type. Of a checkpoint, reads only the blocks (units of a checksum) that overlap the slice. This
-    // and the following functions throw ConfigError if a file is truncated or does not match its checksums.
+    // another type. From a checkpoint, reads only the blocks that overlap the slice; each block has a checksum.
+    // All read() functions and verify() throw ConfigError if a file is truncated or does not match its
+    // checksums.
     void read(const model::ParameterSpec& spec, device::Tensor values) const;
-    // Reads this rank's slices of those parameters in `specs` that are stored. A checkpoint is read by
-    // `threads` threads, but at least two, file by file and in the order of the offsets in each file. Files in
-    // Hugging Face's format are read by the calling thread.
+    // Reads this rank's slice of each stored parameter `specs[i]` into `values[i]`. Skips parameters that are
+    // not stored. At least two threads, or `threads` if more, read a checkpoint file by file, in the order of
+    // the offsets in each file. The calling thread reads files in Hugging Face's format.
     void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
               int threads) const;
-    // Reads a whole parameter into `bytes`, as elements of the floating-point type `type`, with one rounding.
+    // Reads a whole parameter into `bytes` as elements of `type`, a floating-point type. Rounds each element
+    // once.
     void read(const model::ParameterSpec& spec, archive::StoredType type, std::span<std::byte> bytes) const;
-    // Fills the memory of `views` from a checkpoint, which must have these tensors and fields.
+    // Fills the memory of `views` from a checkpoint, which must have the tensors and fields of all views.
     void read(const std::vector<StateView>& views, int threads) const;
-    // Returns the number of optimizer updates that the stored moments of `views` contain. Throws ConfigError if
-    // the parts with these moments have different numbers.
+    // Returns the number of optimizer updates after which the moments of `views` were stored. Throws
+    // ConfigError if the parts with these moments record different numbers.
     std::uint64_t read_update_count(const std::vector<StateView>& views) const;
 
-    // Returns the stored tensors, sorted by name, with their original types. But count_bytes() of a tensor is
-    // its size as it is stored, possibly in another type.
+    // Returns the stored tensors, sorted by name, with their original types: see find_original_type(). But
+    // count_bytes() of a tensor is its size in the file, where its type may be another one.
     std::vector<archive::StoredTensor> list_tensors() const;
     // Reads all tensors and compares their checksums. Also verifies model.h5 and the files resizing-*.h5
     // of a checkpoint.
     void verify() const;
 
-    // Returns the names of stored tensors that are none of the parameters `specs`. Skips tensors that the
+    // Returns the names of stored tensors that belong to none of the parameters `specs`. Omits tensors that the
     // model does not need, such as causal masks.
     std::vector<std::string> list_unused_tensors(const std::vector<model::ParameterSpec>& specs) const;
 
@@ -90,8 +93,8 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-// As long as this object exists, the terminal shows the progress of reads of `stored`. Reads of a whole
-// parameter into bytes are not counted.
+// Shows the progress of reads of `stored` on the terminal while this object exists. Does not count the read()
+// of a whole parameter into bytes.
 class ReadProgress {
 public:
     // `total_bytes` is the number of stored bytes that will be read. `stored` must outlive this object.
@@ -108,17 +111,19 @@ private:
     Progress line_;
 };
 
-inline constexpr const char* checkpoints_folder = "checkpoints";  // name of a folder in a run directory
+inline constexpr const char* checkpoints_folder = "checkpoints";  // folder name in a run directory
 
 // Returns `path` if it is a checkpoint (a folder step-N). If `path` is a folder of checkpoints or a run
 // directory, returns its newest checkpoint. Throws ConfigError if there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
-// Returns the newest checkpoint of a folder of checkpoints, or nullopt if there is none: the one that the file
-// `latest` names or, without that file, the folder step-N with the largest N.
+// Returns the newest checkpoint of a folder of checkpoints, or nullopt if the folder has none. The newest
+// checkpoint is the one that the file `latest` names. Without that file, it is the folder step-N with the
+// largest N.
 std::optional<std::filesystem::path> find_newest_checkpoint(const std::filesystem::path& folder);
 
-// Returns the folder of the stored model to which `file` belongs (such as config.json or part-*.h5), or nullopt
-// if it belongs to none. For the file `latest` returns the checkpoint that it names.
+// Returns the folder of the stored model that has the file `file`, for example config.json or part-*.h5.
+// Returns nullopt if the file belongs to no model. For the file `latest`, returns the checkpoint that `latest`
+// names.
 std::optional<std::filesystem::path> find_model_of_file(const std::filesystem::path& file);
 
 // The differences between the tensors of a stored model and a list of parameters.
@@ -132,7 +137,7 @@ struct LoadReport {
 // another task.
 LoadReport check_parameters(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs);
 
-// Calls check_parameters(), then reads every parameter that is stored. The others keep the values in `values`.
+// Calls check_parameters(), then reads every stored parameter. `values` of other parameters do not change.
 LoadReport load_parameters(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                            const model::ParameterTensors& values, int threads = 1);
 

@@ -23,15 +23,15 @@
 
 namespace trireme::checkpoint {
 
-// The contents of model.h5. They are computed only once for all saves of a run with the same plan, because HDF5
-// needs time per tensor.
+// The contents of model.h5. A run computes them once per plan for all saves, because HDF5 spends time on every
+// tensor.
 class VirtualModelFile {
 public:
-    // Throws ResourceError.
+    // Computes the contents for the save of `state`. Throws ResourceError if HDF5 fails.
     explicit VirtualModelFile(const CheckpointState& state);
 
-    // Returns the bytes of model.h5 for the save `save_id`. All save ids must have the length of the one that
-    // the constructor received. Does not use HDF5. May be called by any thread.
+    // Returns the bytes of model.h5 for the save `save_id`. `save_id` must be as long as the save id of the
+    // state that the constructor received. Does not use HDF5. May be called by any thread.
     std::string make_bytes(const std::string& save_id) const;
 
 private:
@@ -46,12 +46,12 @@ struct ModelDescription {
     std::string generation_config = {};  // contents of generation_config.json; empty if there is none
 };
 
-// Returns the contents of config.json for a checkpoint with these tensors. `base` is the contents of the
-// config.json of the model from which the run started, or empty: see to_config_json().
+// Returns the contents of config.json for a checkpoint with `tensors`. `base` is the contents of the
+// config.json of the model from which the run started, or empty. to_config_json() describes its use.
 std::string make_config_text(const model::ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
                              const std::string& base = "");
 
-// Returns a state of `tensors` without parts, with a new save id and the checksums of `description`.
+// Returns a state with `tensors`, a new save id and the checksums of `description`, but without parts.
 CheckpointState make_checkpoint_state(const ModelDescription& description,
                                       std::vector<CheckpointTensor> tensors);
 
@@ -64,12 +64,12 @@ std::filesystem::path make_checkpoint_path(const std::filesystem::path& checkpoi
 // operating system reports an error such as a full disk, and ConfigError if files cannot be written in
 // `checkpoints`.
 //
-// Returns the hidden folder in which a save is written, and creates it unless another rank has done so. All
-// ranks that pass the same CheckpointState::save_id and step get the same folder.
+// Creates the hidden folder of a save, unless another rank has created it, and returns its path. All ranks that
+// pass the same CheckpointState::save_id and step get the same folder.
 std::filesystem::path make_save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
-// Writes the files other than the parts, renames the folder to step-N and writes `latest`. May be called by any
-// thread. `virtual_model_file` may have been made for an earlier save of the same parts. Returns the path of
-// the checkpoint when all of it is on disk.
+// Writes all files except part-*.h5 and resizing-*.h5, renames the folder to step-N and writes `latest`.
+// Returns the path of the checkpoint when all of the checkpoint is on disk. May be called by any thread.
+// `virtual_model_file` may have been made for an earlier save with the same parts.
 std::filesystem::path complete_checkpoint(const std::filesystem::path& checkpoints,
                                           const CheckpointState& state,
                                           const VirtualModelFile& virtual_model_file,
@@ -80,12 +80,13 @@ std::filesystem::path complete_checkpoint(const std::filesystem::path& checkpoin
 void remove_old_checkpoints(const std::filesystem::path& checkpoints, std::size_t count,
                             const PhaseObserver& before_phase = {});
 
-// Returns the bytes of rows of tensor number `tensor`. The bytes must stay valid until the next call.
+// Returns the bytes of the rows `rows` of the tensor CheckpointState::tensors[`tensor`]. The bytes must stay
+// valid until the next call.
 using TensorRowReader = std::function<std::span<const std::byte>(std::size_t tensor, layout::Range rows)>;
 
-// Writes a checkpoint from a single process, with one part that has values and no moments. `existing` says
-// whether a checkpoint of that step may be replaced. Returns the path of the checkpoint; leaves no incomplete
-// checkpoint if it throws.
+// Writes the checkpoint after `state.step` steps from a single process. The checkpoint has one part, with
+// values and no moments. `existing` says whether an existing checkpoint of that step may be replaced. Returns
+// the path of the checkpoint. Leaves no incomplete checkpoint if an exception is thrown.
 std::filesystem::path write_checkpoint(const std::filesystem::path& checkpoints, CheckpointState state,
                                        const ModelDescription& description, const TensorRowReader& read_rows,
                                        archive::ExistingFolder existing);

@@ -11,17 +11,17 @@
 namespace trireme::comm {
 
 // Collective over `group`. Runs `prepare` on every rank. If `prepare` throws ConfigError on some ranks, every
-// rank throws the error of the lowest of them. A job that cannot start thus ends on all ranks with the same
+// rank throws the error of the lowest such rank. A job that cannot start thus ends on all ranks with the same
 // message.
 void run_or_fail_together(Communicator& group, const std::function<void()>& prepare);
 
 // Collective over `group`. `own_complaint` is the error message of this rank, or empty. Returns the message of
-// the lowest rank that has one; empty if no rank has any.
+// the lowest rank that has a message; empty if no rank has one.
 std::string find_first_complaint(Communicator& group, const std::string& own_complaint);
 
 // A setting that must be equal on all ranks, in the form that error messages show.
 struct CommonSetting {
-    std::string name;   // "--seed", "corpus"
+    std::string name;   // for example "--seed" or "corpus"
     std::string value;  // empty if not set
 };
 

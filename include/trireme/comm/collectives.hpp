@@ -13,7 +13,7 @@
 
 namespace trireme::comm {
 
-// Returns the bytes of scratch that all_reduce() needs for one tensor.
+// Returns the bytes that all_reduce() of `values` takes from its scratch arena.
 std::size_t count_all_reduce_scratch_bytes(const Communicator& group, device::ConstTensor values);
 
 // Collective over `group`. `values` becomes the sum of the values of all ranks, added in rank order. The
@@ -30,13 +30,13 @@ std::vector<std::string> all_gather(Communicator& group, const std::string& text
 void barrier(Communicator& group);
 
 // The functions below serve sequence parallelism: the ranks of a tensor group split the rows of a micro-batch.
-// `ranges` has the rows of each rank, in rank order and without gaps; a range may be empty.
+// `ranges[r]` is the rows of rank r. Each range begins where the previous one ends; a range may be empty.
 
 // Collective over `group`. `values` is (rows, columns) and contiguous. Each rank has filled its own rows and
 // receives the rows of the other ranks.
 void all_gather_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges);
 
-// Collective over `group`. `values` is (rows, columns) and contiguous. This rank's rows become the sums of
+// Collective over `group`. `values` is (rows, columns) and contiguous. Replaces this rank's rows by the sums of
 // these rows over all ranks, added in rank order. The other rows do not change. Temporaries come from
 // `scratch`.
 void reduce_scatter_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges,

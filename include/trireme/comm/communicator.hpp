@@ -14,8 +14,8 @@
 
 namespace trireme::comm {
 
-// Messages and bytes that this rank has sent in a group, and seconds that it has waited for messages of the
-// group.
+// The messages and bytes that this rank has sent in a group, and the seconds for which this rank has waited for
+// messages of the group.
 struct Traffic {
     double wait_seconds = 0;
     std::uint64_t bytes_sent = 0;
@@ -38,8 +38,8 @@ public:
 };
 
 // A group of ranks that exchange point-to-point messages. Messages from one rank to another arrive in the order
-// in which they were sent. A receive names its sender and the exact length. The memory of a message must stay
-// valid until is_done() has returned true, or wait() has returned.
+// in which they were sent. A receive names the sender and the exact length of its message. The memory of a
+// message must stay valid until is_done() has returned true, or wait() has returned.
 class Communicator {
 public:
     using RequestId = std::uint64_t;  // handle of a pending request
@@ -48,14 +48,15 @@ public:
 
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    virtual const std::string& name() const = 0;  // "control", "data group"
+    virtual const std::string& name() const = 0;  // for example "data"
     // Returns true if messages carry no values. Then tensors may be ghosts, which have a shape but no memory.
     virtual bool is_ghost() const { return false; }
 
-    // Start a message to or from rank `peer` of the group, and return at once. The tensor must be contiguous.
+    // Start a message to or from rank `peer` of the group, and return without waiting. The tensor must be
+    // contiguous.
     virtual RequestId start_send(device::ConstTensor tensor, int peer, Label label = 0) = 0;
     virtual RequestId start_receive(device::Tensor tensor, int peer, Label label = 0) = 0;
-    // Returns true if the message has been sent or received; then `id` is no longer valid. Throws
+    // Returns true if the message has been sent or received. `id` is then no longer valid. Throws
     // MessageMismatch if another message has arrived in place of the expected one.
     virtual bool is_done(RequestId id) = 0;
     // Returns a rank whose message has arrived without a posted receive; empty if there is none.
@@ -63,11 +64,11 @@ public:
     // Makes the library progress in-flight messages. Called now and then during long computations.
     virtual void progress();
 
-    // Waits for all requests and adds the time to traffic(). Throws ResourceError, naming group and peer, if a
-    // message takes longer than the stall limit.
+    // Waits for all requests, and adds the duration to Traffic::wait_seconds. Throws ResourceError, naming
+    // group and peer, if a message takes longer than the stall limit (WaitPolicy::stall_seconds).
     void wait(std::span<const RequestId> ids);
 
-    // Called on a rank whose only task is to wait; other ranks detect the stall of a job.
+    // Called on a rank whose only task is to wait. The other ranks detect the stall of a job.
     void disable_stall_limit() { set_stall_seconds(std::numeric_limits<double>::infinity()); }
     void set_stall_seconds(double stall_seconds) { wait_policy_.stall_seconds = stall_seconds; }
 

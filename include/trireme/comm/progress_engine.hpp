@@ -1,4 +1,5 @@
-// Progress of messages between GPUs. Unlike MPI messages, these messages progress only in calls of their group.
+// Progress of messages between GPUs. Unlike MPI messages, these messages progress only during calls of
+// functions of their group.
 #pragma once
 
 #include <exception>
@@ -7,12 +8,12 @@
 
 namespace trireme::comm {
 
-// The list of all groups of a rank that exchange tensors in GPU memory; it must outlive these groups. While the
-// rank waits in one group whose WaitPolicy has between_polls(), the messages of all groups progress, because
-// another rank may need one of them first.
+// The list of a rank's groups that exchange tensors in GPU memory; the list must outlive these groups. While
+// the rank waits in one group whose WaitPolicy has between_polls(), the messages of all groups progress.
+// Without this, two ranks that wait in different groups could wait for each other forever.
 class ProgressEngine {
 public:
-    // Functions that progress the messages of a group, and that abort them. They must not block.
+    // Functions that progress or abort the messages of one group. They must not block.
     struct GroupCallbacks {
         std::function<void()> progress = {};
         std::function<void()> abort = {};
@@ -36,7 +37,7 @@ public:
         for (const GroupCallbacks& group : groups_) group.abort();
     }
 
-    // Returns progress_all() for WaitPolicy::between_polls.
+    // Returns a function that calls progress_all(), for WaitPolicy::between_polls.
     const std::function<void()>* between_polls() const { return &between_polls_; }
 
 private:

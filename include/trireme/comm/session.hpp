@@ -11,12 +11,12 @@
 
 namespace trireme::comm {
 
-// One object per process, constructed first in main() and destroyed last. Only the thread that constructs it
-// may communicate. If MPI was initialized before, the destructor does not finalize it.
+// One object per process, constructed first in main() and destroyed last. Only the thread that constructs the
+// object may communicate. If MPI was initialized before, the destructor does not finalize MPI.
 class Session {
 public:
     // Collective over all ranks. Throws ResourceError, naming the missing ranks, if some ranks have not called
-    // this within `stall_seconds`.
+    // this constructor within `stall_seconds`.
     Session(int& argc, char**& argv, double stall_seconds = device::WaitPolicy{}.stall_seconds);
     ~Session();
     Session(const Session&) = delete;
@@ -29,21 +29,22 @@ public:
     const std::vector<int>& nodes() const { return nodes_; }
     std::string host() const;                                             // name of this process' node
     int node() const { return nodes_[static_cast<std::size_t>(rank_)]; }  // the lowest rank of this node
-    std::string library() const;                                          // name and version: "Open MPI v4.1.4"
+    std::string library() const;  // library name and version, for example "Open MPI v4.1.4"
 
     // Collective over all ranks. Returns a new group of all ranks, whose messages are independent of those of
-    // other groups. `name` is for error messages. `wait_policy` limits the waits of the group. Here and in the
-    // functions below, it also limits the wait for ranks that do not make the call.
+    // other groups. `name` is for error messages. `wait_policy` limits the waits of the group. In this function
+    // and the next two, `wait_policy` also limits the wait for ranks that have not made the call.
     std::unique_ptr<Communicator> make_group_of_all_ranks(std::string name,
                                                           device::WaitPolicy wait_policy) const;
 
-    // Collective over `ranks` only. These are distinct ranks of the job, in any order, and include this rank.
-    // All ranks must create their common groups in the same order. Rank r of the group is ranks[r].
+    // Collective over `ranks` only. `ranks` are distinct ranks of the job, in any order, and include this rank.
+    // Rank r of the group is ranks[r]. Ranks that share several groups must create these groups in the same
+    // order.
     std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks, std::string name,
                                              device::WaitPolicy wait_policy) const;
 
-    // Collective over `ranks` only, which must be on one node. The result has no memory until allocate() is
-    // called.
+    // Collective over `ranks` only. All of them must be on one node. The result has no memory until allocate()
+    // is called.
     std::unique_ptr<NodeMemory> make_node_memory(const std::vector<int>& ranks,
                                                  device::WaitPolicy wait_policy) const;
 

@@ -28,14 +28,14 @@ private:
 
 class StepGather {
 public:
-    // `group` must outlive this object and serve nothing else. All its ranks must post the same number of
-    // gathers.
+    // Each rank posts `width` numbers per gather. All ranks of `group` must post the same number of gathers.
+    // `group` must outlive this object and serve nothing else.
     StepGather(Communicator& group, std::size_t width) : group_(group), width_(width) {}
 
     // Starts the next all-gather with this rank's numbers; never blocks.
     void post(std::span<const double> own_numbers);
-    // Collective over the group. Waits until all ranks have posted the earliest all-gather that was not taken
-    // yet, and returns its result. Throws BugError if this rank has not posted it.
+    // Collective over the group. Returns the result of the earliest all-gather that take() has not returned
+    // yet. Waits until all ranks have posted that all-gather. Throws BugError if this rank has not posted it.
     GatheredNumbers take();
 
     std::size_t posted_gathers() const { return posted_gathers_; }
@@ -44,7 +44,7 @@ public:
 
 private:
     struct Gather {
-        std::vector<double> values;  // of all ranks
+        std::vector<double> values;  // `width_` per rank, in rank order
         std::vector<Communicator::RequestId> ids;
     };
 

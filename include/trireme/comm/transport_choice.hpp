@@ -23,21 +23,22 @@ struct TransportFacts {
 
 struct TransportChoice {
     bool uses_nccl = false;        // otherwise staged through host memory: make_staged_group()
-    std::string description = {};  // for the log: "NCCL 2.28.9"; without NCCL also the reason
+    std::string description = {};  // for the log: "NCCL 2.28.9", for example, or why NCCL is not used
 };
 
 // Chooses NCCL if all ranks have the same version of NCCL and each rank has a GPU of its own. NCCL refuses
 // ranks that share a GPU.
 TransportChoice choose_transport(const std::vector<TransportFacts>& ranks);
 
-// Collective over `group`. Gathers the facts of all ranks and returns the same choice on all of them.
+// Collective over `group`. Gathers the facts of all ranks. Returns the same choice on all ranks.
 TransportChoice choose_transport(Communicator& group, const std::string& host, const device::GpuFacts& gpu,
                                  const NcclSearch& nccl);
 
-// Extends `host_group`, which sends tensors in host memory, to tensors in GPU memory; these travel through host
-// memory. Serves ranks that share a GPU, and ranks whose GPUs NCCL cannot connect. A send transmits what
-// `queue` had computed up to start_send(). After is_done() of a receive, work that is queued on `queue` reads
-// the received values. `queue` and `progress_engine` must outlive the group.
+// Extends `host_group`, which sends tensors in host memory, to tensors in GPU memory. The latter travel through
+// host memory. Serves ranks that share a GPU, and ranks whose GPUs NCCL cannot connect. A send transmits the
+// results of all work that was queued on `queue` before start_send(). After is_done() has returned true for a
+// receive, work that is queued later on `queue` reads the received values. `queue` and `progress_engine` must
+// outlive the group.
 std::unique_ptr<Communicator> make_staged_group(std::unique_ptr<Communicator> host_group,
                                                 device::GpuQueue& queue, ProgressEngine& progress_engine,
                                                 device::WaitPolicy wait_policy);

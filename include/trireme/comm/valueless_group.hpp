@@ -14,20 +14,19 @@
 
 namespace trireme::comm {
 
-// Wraps `group` for ghost tensors, which have a shape but no memory: all messages are sent from `memory` and
-// received into `memory`. A message that is longer than `memory` throws ConfigError.
+// Wraps `group` for ghost tensors, which have a shape but no memory. All messages are sent from `memory` and
+// received into `memory`. Starting a message that is longer than `memory` throws ConfigError.
 std::unique_ptr<Communicator> make_valueless_group(std::unique_ptr<Communicator> group,
                                                    std::shared_ptr<const BlankMemory> memory);
 
-// Wraps `group` as make_valueless_group() does, for a group whose ranks all exchange messages of equal length
-// with each other. One message to the next rank, as in a ring, replaces the messages of a rank to all others
-// and has their total length. The one message keeps the network adapter busy for the same time, and is less
-// work for the simulator.
+// Wraps `group` as make_valueless_group() does. Every rank of `group` must send messages of equal length to all
+// other ranks. One message to the next rank of a ring replaces these messages, and has their total length. The
+// one message keeps the network adapter busy for the same time, and is less work for the simulator.
 std::unique_ptr<Communicator> make_valueless_ring_group(std::unique_ptr<Communicator> group,
                                                         std::shared_ptr<const BlankMemory> memory);
 
-// Collective over `group`; for simulations only, whose ranks share one process. Returns the object of rank 0 on
-// all ranks; `own_object` of the other ranks is ignored.
+// Collective over `group`. Works only in a simulation, where all ranks share one process. Returns the
+// `own_object` of rank 0 on all ranks; ignores the `own_object` of the other ranks.
 template <class T>
 std::shared_ptr<T> share_from_rank_zero(Communicator& group, std::shared_ptr<T> own_object) {
     if (!device::time_is_simulated())

@@ -34,7 +34,7 @@ struct DataConfig {
 
 // A model, and individual settings that override those of the model.
 struct ModelChoice {
-    std::string name;  // a known name, or path of a config.json; if empty, that of `init`, else gpt2-tiny
+    std::string name;  // known name or path of a config.json; empty: the model of `init`, else gpt2-tiny
     std::string init = "random";  // "random", or the path of a stored model to start from (see StoredModel)
     std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels, channels,
         image_size, patch;     // `groups` is the number of key-value heads (GQA)
@@ -50,7 +50,7 @@ struct TaskConfig {
 };
 
 struct LayoutConfig {
-    int pipe = 1;        // number of tensor groups in a pipeline; each holds one stage per chunk
+    int pipe = 1;        // tensor groups per pipeline; a tensor group holds one stage per chunk
     int data = 0;        // number of data-parallel replicas; 0: the largest number that the ranks allow
     int tensor = 1;      // number of ranks per tensor group
     std::string layout;  // path of a layout file, which replaces pipe, data and tensor; may be empty
@@ -64,12 +64,12 @@ struct LayoutConfig {
 struct ScheduleConfig {
     std::string schedule = "1f1b";  // name of a schedule, or path of a file with programs
     int chunks = 1;                 // stages per rank; schedule zb-v always has 2
-    std::size_t microbatches = 1;   // per step, of each replica; with a layout file, of all replicas
+    std::size_t microbatches = 1;   // per step and replica; with a layout file, per step over all replicas
     plan::LengthPolicy length = plan::LengthPolicy::pad;
 };
 
-// Charging simulated time to ghosts (DeviceKind::ghost): `kernels` charges each kernel, `passes` each pass of a
-// stage (the time of an earlier equal pass). `automatic` chooses kernels for few ranks and passes for many.
+// The work for which ghosts (DeviceKind::ghost) charge simulated time: each kernel, or each pass of a stage. A
+// pass takes as long as an earlier equal pass. `automatic` means kernels for few ranks, passes for many.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
 // The network of a simulated cluster: as the cluster file describes it, or one whose messages take no time.
@@ -80,7 +80,7 @@ struct CostConfig {
     std::string cluster = {};  // path of the cluster file of a simulated run (plan/cluster.hpp); may be empty
     NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
-    // One cost for all stages, or one per stage; if empty, from the profile, or equal for all stages.
+    // One cost for all stages, or one per stage. If empty, from the profiles; without profiles, all are equal.
     std::vector<schedule::StageCost> stages = {};
 };
 

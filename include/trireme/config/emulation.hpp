@@ -14,12 +14,12 @@ namespace trireme::config {
 // file lists.
 enum class SlowChoice : std::uint8_t { named, turn, random, trace };
 
-// Selects the slow kernels: all, or only matmuls with weights. With `matmuls`, a channel that the slow rank
-// skips causes no extra time (as in the experiments of FlexTP).
+// Selects the slow kernels: all kernels, or only matmuls with weights. With `matmuls`, a channel that the slow
+// rank skips causes no extra time (as in the experiments of FlexTP).
 enum class SlowKernels : std::uint8_t { all, matmuls };
 
-// A rank whose kernels take `factor` times as long in the steps from first_step to last_step, which count
-// from 1. With SlowChoice::trace only the field `trace` is used.
+// A rank whose kernels take `factor` times as long from step first_step to step last_step, both included. Steps
+// count from 1. With SlowChoice::trace, only the field `trace` is used.
 struct SlowRank {
     int rank = 0;  // for SlowChoice::named
     double factor = 1;
@@ -27,7 +27,7 @@ struct SlowRank {
     std::optional<std::size_t> last_step = {};  // if unset, the last step of the run
     SlowChoice choice = SlowChoice::named;
     SlowKernels kernels = SlowKernels::all;
-    // Number of steps after which the next rank is selected, in turn or at random; if unset, an epoch.
+    // Number of steps after which the next rank is selected, in turn or at random; if unset, one epoch.
     std::optional<std::size_t> every = {};
     // With SlowChoice::random, factors are drawn between `factor` and this value.
     std::optional<double> highest_factor = {};

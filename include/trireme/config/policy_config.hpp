@@ -16,12 +16,12 @@ namespace trireme::config {
 // Method of moving parameters and optimizer state from one plan to the next.
 //   `stop`      moves parameters and optimizer state between two steps, by messages
 //   `overlap`   moves parameters between two steps, and optimizer state during the next step
-//   `twins`     moves both between two steps, through staging copies in memory that the ranks of a node share
+//   `twins`     moves both kinds between two steps, through staging copies in memory that a node's ranks share
 //   `restart`   writes a checkpoint and loads it with the new plan
 enum class MoveMethod : std::uint8_t { stop, overlap, twins, restart };
 
 // Policy for slow ranks.
-//   off      only reports them
+//   off      only reports slow ranks
 //   resize   slow ranks skip channels of their matmuls; the losses change
 //   migrate  helper ranks of the same tensor group compute a fraction of the matmuls of slow ranks
 //   semi     as migrate; in addition, slow ranks skip the channels that helper ranks cannot compute in time
@@ -50,13 +50,13 @@ inline bool may_skip_channels(StragglerPolicy policy) {
     return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
 }
 
-// Settings of skipped channels on slow ranks.
+// Settings for slow ranks that skip channels.
 struct ResizeConfig {
     double limit = 0.9;  // maximum skipped fraction of a matmul
     model::ChannelPolicy channel_policy =
         model::ChannelPolicy::priority;             // selects the channels that are computed
-    model::Filling filling = model::Filling::zero;  // gradients of the weights of skipped channels
-    bool adapts_to_variation = false;               // projections whose weights change more skip fewer channels
+    model::Filling filling = model::Filling::zero;  // gradients of skipped channels' weights
+    bool adapts_to_variation = false;               // matmuls whose weights change more skip fewer channels
     bool decays_skipped_weights = true;  // weight decay also applies to the weights of skipped channels
 };
 
@@ -70,7 +70,7 @@ struct PolicyConfig {
     // With uneven: number of steps for which work of a slow rank is offloaded before shares change.
     std::size_t bridge = 0;
     std::size_t look_every = 10;  // steps between two decisions of the policy
-    // Number of steps within which a change must save more time than it costs; 0: all remaining steps.
+    // Number of steps within which a change of plan must save more time than it costs; 0: all remaining steps.
     std::size_t horizon = 0;
 };
 

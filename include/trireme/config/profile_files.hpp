@@ -6,7 +6,7 @@
 
 namespace trireme::config {
 
-// A range of consecutive ranks, given by its first and its last rank.
+// Consecutive ranks, from `first` to `last` inclusive.
 struct RankSpan {
     int first = 0;
     int last = 0;
@@ -15,8 +15,8 @@ struct RankSpan {
 };
 
 // A profile (see plan/profile.hpp) and the ranks that use it. A profile without ranks is for all ranks that no
-// other profile names. If there are several profiles without ranks, a rank uses the one whose device name is
-// that of the rank's device.
+// other profile names. If several profiles have no ranks, a rank uses the profile that was measured on a device
+// with the name of the rank's device.
 struct ProfileFile {
     std::string path;
     std::optional<RankSpan> ranks = {};  // if unset, all ranks that no other profile names
@@ -26,6 +26,6 @@ struct ProfileFile {
 
 // Returns the profile in the syntax of --profile: "fast.json", or "3=fast.json" for rank 3.
 std::string to_string(const ProfileFile& file);
-std::string to_string(const RankSpan& ranks);  // "3", "0-3"
+std::string to_string(const RankSpan& ranks);  // for example "3" or "0-3"
 
 }  // namespace trireme::config

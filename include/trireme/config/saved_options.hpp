@@ -8,8 +8,8 @@
 namespace trireme::config {
 
 struct OptionValue {
-    std::string name;   // "batch"
-    std::string value;  // "8", in the syntax of the command line
+    std::string name;   // for example "batch"
+    std::string value;  // in the syntax of the command line, for example "8"
 };
 
 struct SavedOptions {
@@ -20,12 +20,12 @@ struct SavedOptions {
 // The options that a resumed run took from its checkpoint, and the changes that the user made.
 struct ResumedOptions {
     SavedOptions saved;
-    // Names of options that the command line or a config file sets again.
+    // Names of the options that the user sets again, on the command line or in a config file.
     std::set<std::string> overridden_options;
     // One text per option whose value differs from the saved one, such as "--lr was 0.001".
     std::vector<std::string> changes;
-    // Describes the layout that replaces the saved one; empty if the run uses the saved layout, or if the
-    // user sets a layout.
+    // Describes the layout that was chosen in place of the saved layout. Empty if the run uses the saved layout
+    // or a layout that the user sets.
     std::string layout = {};
 };
 

@@ -27,9 +27,9 @@
 
 namespace trireme::data {
 
-// A corpus that is open for reading; each rank opens its own. Offsets, labels and positions of answers are held
-// in memory. Tokens, pixels and texts of answers are read row by row on request. Every error of the file is a
-// ConfigError that names the file and says what to do.
+// A corpus that is open for reading; each rank opens the file itself. Offsets, labels and positions of answers
+// are held in memory. Tokens, pixels and texts of answers are read row by row on request. Every error of the
+// file is a ConfigError that names the file and says what to do.
 class Corpus {
 public:
     // Throws if the file is missing, cut short or inconsistent, is no corpus, or has a newer schema.
@@ -41,9 +41,9 @@ public:
 
     const CorpusInfo& info() const { return info_; }
     std::uint64_t rows() const { return info_.rows; }
-    std::uint64_t row_length(std::uint64_t row) const;  // tokens; 0 for images
+    std::uint64_t row_length(std::uint64_t row) const;  // in tokens; 0 for images
 
-    // Replace `out` by the tokens of the row, or by its tokens [begin, begin + count). Throw if a chunk does
+    // Replace `out` by all tokens of the row, or by its tokens [begin, begin + count). Throw if a chunk does
     // not match its checksum or a token is beyond the vocabulary.
     void read(std::uint64_t row, std::vector<std::uint32_t>& out) const;
     void read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,

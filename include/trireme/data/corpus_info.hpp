@@ -25,8 +25,8 @@ struct ImageSize {
     friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
-// Ids of special tokens, which Tokenizer::encode() never returns for text. Unset if the tokenizer has no such
-// token.
+// Ids of special tokens, which Tokenizer::encode() never returns for text. An id is unset if the tokenizer has
+// no such token.
 struct SpecialTokens {
     std::optional<std::uint32_t> end_of_text;  // <|endoftext|>
     std::optional<std::uint32_t> classify;     // [CLS], at the beginning of a sample
@@ -34,12 +34,12 @@ struct SpecialTokens {
     std::optional<std::uint32_t> mask;         // [MASK], in place of masked tokens
 };
 
-// A row of a question: the tokens of the question, then of the context. Positions are indices of tokens in the
-// row.
+// Positions in a row of kind `question`, and the answers. The row has the tokens of the question, followed by
+// the tokens of the context. A position is the index of a token in the row.
 struct Question {
     std::uint32_t context_begin = 0;   // first token of the context
     std::uint32_t answer_first = 0;    // first token of the first answer text
-    std::uint32_t answer_last = 0;     // last token of that answer
+    std::uint32_t answer_last = 0;     // last token of the first answer text
     std::vector<std::string> answers;  // texts of all correct answers
 };
 

@@ -22,7 +22,7 @@ struct CorpusDescription {
     std::string licence;
 };
 
-// A row to be written. Fields stay empty if rows of the corpus's kind do not have them.
+// A row to be written. Fields that rows of the corpus's kind do not have stay empty.
 struct CorpusRow {
     std::vector<std::uint32_t> tokens;
     std::uint32_t label = 0;
@@ -41,13 +41,13 @@ public:
     ~CorpusWriter();
 
     // Throws BugError for tokens beyond the vocabulary, answers outside the context, or a wrong number of
-    // pixels. Throws ConfigError for an answer that contains a zero byte, ResourceError if a write fails.
+    // pixels. Throws ConfigError for an answer that contains a zero byte, and ResourceError if a write fails.
     void add(const CorpusRow& row);
 
-    // Completes the file, and returns what Corpus::info() of the file will be. Must be called once, after all
-    // rows. `class_names[c]` is the name of class `c` of labelled rows. There may be names of classes that no
-    // row has, but a BugError is thrown if a row's class has no name. Without names, the number of classes is
-    // one more than the largest label. Throws ResourceError if a write fails.
+    // Completes the file, and returns the CorpusInfo that Corpus::info() will return for the file. Must be
+    // called once, after all rows. `class_names[c]` is the name of class `c` of labelled rows. Classes without
+    // rows may have names. Throws BugError if the class of a row has no name. If `class_names` is empty, the
+    // number of classes is one more than the largest label. Throws ResourceError if a write fails.
     CorpusInfo finish(std::vector<std::string> class_names = {});
 
 private:

@@ -9,8 +9,8 @@
 
 namespace trireme::data {
 
-// Selects the rows that fulfil all conditions of --where, which are joined by '&'. A row fulfils `field~text`
-// if the field contains the text, and `field=text` if the field equals the text. SourceRow::find() looks up the
+// Selects the rows that fulfil all conditions of --where. '&' joins conditions. A row fulfils `field~text` if
+// the field contains the text, and `field=text` if the field equals the text. SourceRow::find() looks up the
 // fields.
 class RowFilter {
 public:
@@ -21,8 +21,8 @@ public:
     // Counts the row, and returns true if it is selected.
     bool select(const SourceRow& row);
 
-    // Called after the last row. Throws ConfigError if a field of the conditions occurred in no row, or if no
-    // row was selected.
+    // Called after the last row. Throws ConfigError if the field of a condition occurred in no row, or if no
+    // row was selected. Does nothing if there were no rows.
     void check_selection() const;
 
     std::uint64_t rows_seen() const { return seen_rows_; }

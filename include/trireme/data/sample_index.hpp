@@ -13,10 +13,10 @@
 
 namespace trireme::data {
 
-// The treatment of a row that is longer than SampleRules::max_length allows: the row is cut into consecutive
-// samples, its end is cut off, it is skipped, or an error is reported. A question or a labelled text makes one
-// sample only: `split` also cuts off the end of a long one. A question whose answer is cut off becomes no
-// training sample.
+// The treatment of a row that is longer than SampleRules::max_length allows. `split` cuts the row into
+// consecutive samples, `truncate` cuts off its end, `drop` skips the row, and `refuse` reports an error. For
+// Task::span and Task::classify a row makes one sample only, and `split` cuts off its end, too. For Task::span,
+// a question whose answer is cut off becomes no training sample.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
 inline constexpr NamedValue<LongRows> long_row_choices[] = {
     {"split", LongRows::split, "cut them into several samples"},
@@ -31,7 +31,7 @@ struct SampleRules {
     bool append_end_token = true;  // Task::language: the end-of-text token follows each row and is predicted
     // Fraction of the rows that are for validation. A hash of the row number selects them; 1 selects all rows.
     double validation_fraction = 0.02;
-    std::size_t image_rows = 0;  // for images: rows of a sample, which are the class token and the patches
+    std::size_t image_rows = 0;  // for images: rows of a sample (the class token and the patches)
 };
 
 // A sample occupies `length` rows of a micro-batch. Its content comes from row `row` of the corpus:
@@ -49,15 +49,18 @@ struct SampleIndex {
     std::vector<Sample> train;
     std::vector<Sample> validation;
     std::size_t max_length = 0;  // length of the longest sample of both lists
-    // Number of validation questions that make no sample: LongRows::drop skips them, or the question leaves no
-    // room for a context.
+    // Number of validation questions without a sample: LongRows::drop skips the row, or the question is so long
+    // that no token of the context fits.
     std::size_t skipped_questions = 0;
 };
 
-// Lists all samples. Throws ConfigError if the kind of the rows does not fit the task, the tokenizer lacks a
-// special token that the task needs, the maximum length leaves no room for a token that is not special, the
-// size of images does not fit SampleRules, a row is too long under LongRows::refuse, or there is no training
-// sample (with a validation fraction of 1: no validation sample).
+// Lists all samples. Throws ConfigError in these cases:
+//   - The kind of the rows does not fit the task.
+//   - The tokenizer lacks a special token that the task needs.
+//   - The maximum length is too small for a token that is not special.
+//   - The images do not fit `rules`.
+//   - A row is too long under LongRows::refuse.
+//   - There is no training sample. With a validation fraction of 1: there is no validation sample.
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
 // The order in which training visits the samples of an epoch.

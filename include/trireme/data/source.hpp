@@ -20,8 +20,8 @@ namespace trireme::data {
 //               object with a list `data`, jsonl if the file begins with '{' or is named .json, else text
 //   jsonl       one JSON object per line
 //   text        plain text
-//   squad       data[].paragraphs[]: context, qas[]: id, question, answers[]: text, answer_start (counted in
-//               Unicode characters)
+//   squad       a JSON object with data[].paragraphs[].context. Each paragraph has qas[] with id, question,
+//               answers[].text and answers[].answer_start, which counts Unicode characters
 //   cifar10     per image one byte of label and 3 x 32 x 32 pixels
 //   mnist       IDX: one file of images, and one of their labels
 enum class SourceFormat : std::uint8_t { automatic, jsonl, text, squad, cifar10, mnist };
@@ -57,8 +57,8 @@ struct SourceConfig {
 // SQuAD file.
 class RowReader {
 public:
-    // Throws ConfigError if an input is missing, a folder, or of an unsupported format, if inputs have rows of
-    // different kinds, or if they have images of different sizes.
+    // Throws ConfigError if an input is missing, is a folder, or has an unsupported format. Also throws
+    // ConfigError if inputs differ in the kind of their rows or in the size of their images.
     explicit RowReader(SourceConfig config);
     RowReader(RowReader&&) noexcept;
     RowReader& operator=(RowReader&&) noexcept;

@@ -15,7 +15,7 @@ struct SourceQuestion {
     std::string context;
     std::size_t answer_begin = 0;  // the first answer is bytes [answer_begin, answer_end) of the context
     std::size_t answer_end = 0;
-    bool is_answer_moved = false;      // true if the file's `answer_start` is another place
+    bool is_answer_moved = false;      // true if `answer_begin` is not the file's `answer_start`
     std::vector<std::string> answers;  // distinct texts of all answers, stripped of white space
 };
 
@@ -58,8 +58,8 @@ struct SourceRow {
 //
 // The line must be a JSON object. If it has a list of numbers `ids`, these are the tokens of the row. Otherwise
 // the text of the row is the first of these fields that exists: `whole_func_string`, `original_string`, `code`,
-// `func_code_string` (all of CodeSearchNet), `text`. Strings must be UTF-8, as JSON requires; plain text may be
-// any bytes.
+// `func_code_string` (all of CodeSearchNet), `text`. Strings must be UTF-8, as JSON requires. (The text of rows
+// from plain-text files may be any bytes.)
 void parse_json_row(std::string_view line, SourceRow& row);
 
 }  // namespace trireme::data

@@ -28,9 +28,9 @@ public:
     static Tokenizer read_gpt2(const std::filesystem::path& folder_or_file);
 
     // Learns a vocabulary of `vocabulary_size` tokens: 256 bytes, the merges of the most frequent pairs, and
-    // last the end-of-text token. The bytes of the pairs break ties, so that equal texts give equal tokenizers.
-    // The vocabulary is smaller if no remaining pair occurs twice. Throws ConfigError if `vocabulary_size` is
-    // below 257.
+    // last the end-of-text token. Pairs of equal frequency are ordered by their bytes, so that equal texts give
+    // equal tokenizers. The vocabulary is smaller if no remaining pair occurs twice. Throws ConfigError if
+    // `vocabulary_size` is below 257.
     static Tokenizer train(std::span<const std::string> texts, std::size_t vocabulary_size);
 
     // Restores a tokenizer from the result of to_bytes(). Throws ConfigError for anything else.
@@ -46,16 +46,16 @@ public:
     // Returns the SHA-256 of to_bytes() as 64 hexadecimal digits.
     std::string compute_hash() const;
 
-    // Number of tokens, including special ones; every id is smaller.
+    // Number of tokens, including special tokens. Every token id is below this number.
     std::size_t vocabulary_size() const;
 
     // Returns the id of a special token such as "[MASK]", or nullopt if there is none.
     std::optional<std::uint32_t> find_special_token(std::string_view spelling) const;
     std::optional<std::uint32_t> find_end_token() const;  // <|endoftext|>
 
-    // Returns a copy of the tokenizer that has all special tokens `spellings`: the missing ones are appended.
-    // Texts keep their token ids. Throws ConfigError for a spelling that is empty, not UTF-8, or that of an
-    // ordinary token.
+    // Returns a copy of the tokenizer that has all special tokens `spellings`. Missing special tokens are
+    // appended to the vocabulary, so that texts keep their token ids. Throws ConfigError for a spelling that is
+    // empty, not UTF-8, or that of an ordinary token.
     Tokenizer with_special_tokens(std::span<const std::string> spellings) const;
 
     // Convert a text to token ids. The spelling of a special token in the text counts as ordinary text. The
@@ -74,8 +74,8 @@ private:
     std::shared_ptr<const Tables> tables_;  // shared by copies, because the tables take megabytes
 };
 
-// Returns the tokenizer of the option `--tokenizer`: bytes, gpt2:DIR or the path of a tokenizer.json. The value
-// train:N is not handled here, because training needs texts: see Tokenizer::train(). Throws ConfigError.
+// Returns the tokenizer of the option `--tokenizer`: bytes, gpt2:DIR or the path of a tokenizer.json. Does not
+// handle the value train:N, because training needs texts: see Tokenizer::train(). Throws ConfigError.
 Tokenizer parse_tokenizer_option(const std::string& option);
 
 }  // namespace trireme::data

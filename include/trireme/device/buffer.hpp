@@ -31,8 +31,8 @@ private:
 };
 
 // A stack allocator: allocates tensors one after the other in one buffer. release(m) frees all tensors that
-// were allocated since mark() returned m. An arena in MemorySpace::ghost, which has no memory, never overflows;
-// its peak() is the capacity that a real arena needs for the same calls.
+// were allocated since mark() returned m. An arena in MemorySpace::ghost has no memory and never overflows. The
+// peak() of a ghost arena is the capacity that a real arena needs for the same calls.
 class Arena {
 public:
     Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space);
@@ -65,15 +65,16 @@ private:
     std::size_t mark_;
 };
 
-// Copies between tensors of equal type and shape, in host or GPU memory, that do not overlap. If a tensor is on
-// the GPU, the copy runs after all work that this process has queued there, and is complete on return;
-// `wait_policy` bounds the wait. No-op if a tensor is a ghost. Throws BugError if types or shapes differ.
+// Copies between tensors of equal type and shape, in host or GPU memory. The tensors must not overlap. If a
+// tensor is on the GPU, the copy runs after all work that this process has queued on the GPU, and is complete
+// on return; `wait_policy` bounds the wait. No-op if a tensor is a ghost. Throws BugError if types or shapes
+// differ.
 void copy_rows(ConstTensor from, Tensor to, const WaitPolicy& wait_policy = {});
 
 // Adds the values of all ranks in rank order: rank 0 + rank 1 + ... `own` (1, elements) has the values of rank
-// `own_rank`, and the sum replaces them. `others` (ranks - 1, elements) has the values of the other ranks, one
-// row per rank in rank order. Both have the same floating-point type and memory space. On the GPU the sum is
-// queued after all work of this process. No-op for ghosts.
+// `own_rank`, and receives the sum. `others` (ranks - 1, elements) has the values of the other ranks, one row
+// per rank in rank order. `own` and `others` have the same floating-point type and memory space. On the GPU the
+// sum is queued after all work of this process. No-op for ghosts.
 void sum_in_order(Tensor own, std::size_t own_rank, ConstTensor others);
 
 }  // namespace trireme::device

@@ -10,8 +10,8 @@ double now_seconds();
 // simulated time that is passed to busy_for().
 bool time_is_simulated();
 
-// Keeps this rank's device busy for `seconds`. In wall time, sleeps. In a simulation, the power that the
-// device draws depends on its clock state; the duration does not.
+// Keeps this rank's device busy for `seconds`. In wall time, the rank sleeps. In a simulation, the device draws
+// power that depends on its clock state. `seconds` does not depend on the clock state.
 void busy_for(double seconds);
 
 // Lets `seconds` pass with an idle device.

@@ -5,8 +5,8 @@ namespace trireme::device {
 
 struct Cost;
 
-// Factors by which kernels take longer, at least 1: all * matmuls for matmuls with weights, and `all` for other
-// kernels.
+// Factors by which kernels take longer; each is at least 1. Matmuls with weights have the factor all * matmuls.
+// Other kernels have the factor `all`.
 struct SlowFactors {
     double all = 1;
     double matmuls = 1;
@@ -14,8 +14,8 @@ struct SlowFactors {
     friend bool operator==(const SlowFactors&, const SlowFactors&) = default;
 };
 
-// Multiplies the time of kernels. The extra time of kernels accumulates as owed time, which is spent by
-// sleeping once it is long enough for a sleep. A sleep takes about 50 microseconds too long; the excess is
+// Multiplies the time of kernels. The extra time of kernels accumulates as owed time. Once the owed time is
+// long enough for a sleep, the rank sleeps. A sleep takes about 50 microseconds too long; the excess is
 // subtracted from the owed time. In a simulation, owed time is spent after each kernel, by advancing the
 // simulated time.
 class Slowness {
@@ -23,7 +23,7 @@ public:
     // Sets the factors of later kernels. If they differ from the current factors, owed time is cancelled.
     void set(const SlowFactors& factors);
 
-    // Called after a kernel that took `seconds`. Returns its time on the slow device.
+    // Called after a kernel that took `seconds`. Returns the time of the kernel on the slow device.
     double add_kernel(const Cost& cost, double seconds) {
         return factors_ == SlowFactors{} ? seconds : prolong(cost, seconds);
     }

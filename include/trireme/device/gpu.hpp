@@ -1,5 +1,5 @@
-// The GPU of a rank. Depending on what the program is linked
-// with, it is a CUDA GPU, an emulated one for tests, or none.
+// The GPU of a rank. Depending on what the program is linked with, it is a CUDA GPU, an emulated GPU for
+// tests, or none.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct GpuSearch {
 };
 GpuSearch find_gpus();
 
-// Selects the GPU that later calls of the calling thread use. Throws ResourceError if it does not start.
+// Selects the GPU that later calls of the calling thread use. Throws ResourceError if the GPU does not start.
 void select_gpu(int number);
 
 // Return the facts and the free memory of the selected GPU. In a thread that has not called select_gpu(),
@@ -41,7 +41,7 @@ std::size_t count_free_gpu_bytes();  // bytes
 // Allocates zeroed GPU memory. Throws ResourceError if out of memory.
 std::byte* allocate_gpu_memory(std::size_t bytes);
 void free_gpu_memory(std::byte* memory) noexcept;
-std::size_t peak_gpu_bytes();  // maximum of the bytes that were allocated by this process at the same time
+std::size_t peak_gpu_bytes();  // maximum of the bytes that this process has had allocated at a time
 void reset_peak_gpu_bytes();   // sets the peak to the bytes that are allocated now
 
 // Pinned host memory, which the GPU reads and writes by itself.
@@ -69,7 +69,7 @@ public:
     GpuEvent& operator=(GpuEvent&& other) noexcept;
 
     bool is_over() const;                                 // also true if the event was never recorded
-    double seconds_since(const GpuEvent& earlier) const;  // both must be over
+    double seconds_since(const GpuEvent& earlier) const;  // both events must be over
 
     void* native() const { return event_; }  // cudaEvent_t
 
@@ -82,8 +82,8 @@ private:
 class GpuQueue {
 public:
     GpuQueue();
-    // A non-blocking stream: copy_gpu_rows(), wait_for_gpu() and sum_in_order_on_gpu() do not wait for its
-    // work.
+    // Makes a non-blocking stream: copy_gpu_rows(), wait_for_gpu() and sum_in_order_on_gpu() do not wait for
+    // work in this queue.
     static GpuQueue make_non_blocking();
     ~GpuQueue();
     GpuQueue(GpuQueue&& other) noexcept;
@@ -94,7 +94,7 @@ public:
     void clear(void* memory, std::size_t bytes);  // sets the bytes to 0
 
     void mark(GpuEvent& event);            // records the event after all queued work
-    void wait_for(const GpuEvent& event);  // work that is queued later begins when the event is over
+    void wait_for(const GpuEvent& event);  // work that is queued later begins after the event
 
     // Block the calling thread until the queue is empty, or until the event is over. Throw ResourceError if the
     // GPU failed, or if the wait takes longer than the wait policy allows.
@@ -124,9 +124,9 @@ struct GpuGrid {
 // Launches a kernel. `arguments` are the addresses of its arguments, as in cudaLaunchKernel.
 void launch_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments);
 
-// Returns the peak flops per second of dense matmuls, from the data sheet of the GPU: bf16 and f64 on
-// tensor cores if the GPU has any for the type, f32 without rounding to shorter types (TF32). Empty if the data
-// sheet of that GPU is not known here.
+// Returns the peak flops per second of dense matmuls, from the data sheet of the GPU; empty if the data sheet
+// is not known here. For bf16 and f64, this is the peak of tensor cores, if the GPU has tensor cores for the
+// type. For f32, this is the peak without rounding to shorter types (TF32).
 std::optional<double> find_peak_flops_per_second(const std::string& gpu_name, DType dtype);
 
 }  // namespace trireme::device

@@ -11,7 +11,7 @@ namespace trireme::device {
 
 // The sensors of a GPU. A value that NVML does not report is empty, never 0.
 struct GpuReading {
-    std::optional<double> joules = {};     // since its driver was loaded
+    std::optional<double> joules = {};     // used by the GPU since its driver was loaded
     std::optional<double> watts = {};      // averaged by the GPU over about the last second
     std::optional<double> clock_mhz = {};  // of its multiprocessors
     std::optional<double> memory_clock_mhz = {};
@@ -39,15 +39,16 @@ class GpuMeter {
 public:
     static constexpr const char* standard_library = "libnvidia-ml.so.1";
 
-    // `bus_id` is the PCI bus id of the physical GPU, "0000:17:00.0", even if the process uses a MIG slice of
-    // it. Throws ResourceError if the library is missing, does not start, or knows no such GPU.
+    // `bus_id` is the PCI bus id of the physical GPU, for example "0000:17:00.0", even if the process uses a
+    // MIG slice of the GPU. Throws ResourceError if the library is missing, does not start, or knows no such
+    // GPU.
     explicit GpuMeter(const std::string& bus_id, const std::string& library = standard_library);
     ~GpuMeter();
     GpuMeter(GpuMeter&& other) noexcept;
     GpuMeter& operator=(GpuMeter&& other) noexcept;
 
     const std::string& bus_id() const { return bus_id_; }
-    std::string find_driver_version() const;  // "550.54.15"; empty if unknown
+    std::string find_driver_version() const;  // for example "550.54.15"; empty if unknown
 
     GpuReading read() const;
     std::optional<double> read_joules() const;  // the `joules` of read(), without reading the other sensors
@@ -56,15 +57,15 @@ public:
     // Returns the clocks in MHz to which the multiprocessors can be locked, highest first; empty if unknown.
     std::vector<int> list_clocks() const;
 
-    // Throws ConfigError if list_clocks() is known and lacks `mhz`.
+    // Throws ConfigError if list_clocks() is not empty and lacks `mhz`.
     void check_clock(int mhz) const;
 
-    // Locks the clock. It stays locked, even after this process ends, until some process calls
+    // Locks the clock. The clock stays locked, even after this process ends, until some process calls
     // unlock_clock(). An earlier lock by an administrator cannot be restored. Throws ConfigError if
     // list_clocks() lacks `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
     void lock_clock(int mhz) const;
 
-    // Unlocks the clock; returns false on failure. May be called from any thread, and if the clock is not
+    // Unlocks the clock; returns false on failure. May be called from any thread, even if the clock is not
     // locked.
     bool unlock_clock() const noexcept;
 
@@ -77,7 +78,7 @@ private:
 // A meter, or the reason why there is none.
 struct GpuMeterSearch {
     std::optional<GpuMeter> meter = {};
-    std::string complaint = {};
+    std::string complaint = {};  // empty if there is a meter
 };
 GpuMeterSearch find_gpu_meter(const std::string& bus_id,
                               const std::string& library = GpuMeter::standard_library);

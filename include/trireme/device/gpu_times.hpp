@@ -9,19 +9,19 @@
 
 namespace trireme::device {
 
-// Times the kernels of one queue, which must outlive this object. An event is recorded after each kernel, and
-// before each kernel that finds the GPU idle, so that no kernel is charged with idle time.
+// Times the kernels of one queue, which must outlive this object. Records an event after each kernel, and
+// another event before a kernel if the GPU is idle, so that no kernel is charged with idle time.
 class GpuTimes {
 public:
     explicit GpuTimes(GpuQueue& queue) : queue_(queue) {}
 
     GpuQueue& queue() { return queue_; }
 
-    // Called immediately before and after a kernel is queued.
+    // Called immediately before and after a kernel is queued, in this order.
     void begin();
     void end(const Cost& cost);
-    // Marks the kernel of the last end() as a matmul of a transformer block. MatmulWork describes
-    // the arguments.
+    // Marks the kernel of the last end() as a matmul of a transformer block. `work` has the flops of the
+    // matmul.
     void mark_as_matmul(const MatmulWork& work);
 
     // Waits until all kernels have ended, adds their times to `ledger` and `matmuls`, and forgets the kernels.
@@ -30,7 +30,7 @@ public:
 private:
     struct TimedKernel {
         Cost cost;
-        std::size_t begin = 0;  // indices in events_ of the events around the kernel
+        std::size_t begin = 0;  // indices in events_: the events before and after the kernel
         std::size_t end = 0;
         MatmulWork matmul = {};  // without seconds; zero if the kernel is no matmul of a block
     };

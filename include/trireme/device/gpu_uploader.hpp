@@ -11,16 +11,16 @@ namespace trireme::device {
 
 class GpuUploader {
 public:
-    // `queue` must outlive all results of upload(). A block is a staging buffer in pinned memory together with
-    // GPU memory of the same size. Allocates `blocks` blocks of `block_bytes` bytes now; more blocks are
-    // allocated when they are needed.
+    // A block is a staging buffer in pinned memory together with GPU memory of the same size. Allocates
+    // `blocks` blocks of `block_bytes` bytes now. More blocks, or larger ones, are allocated when they are
+    // needed. `queue` must outlive all results of upload().
     explicit GpuUploader(GpuQueue& queue, std::size_t block_bytes = 4096, std::size_t blocks = 0);
     ~GpuUploader();
     GpuUploader(const GpuUploader&) = delete;
     GpuUploader& operator=(const GpuUploader&) = delete;
 
     // Queues the copy and returns its address on the GPU. Work that is queued later may read the copy. The
-    // memory of the copy is reused after the last owner of the pointer is gone.
+    // memory of the copy is reused after the last owner of the returned pointer is gone.
     std::shared_ptr<std::byte> upload(std::span<const std::byte> bytes);
 
 private:

@@ -13,8 +13,9 @@ namespace trireme::device {
 
 // The caller constructs at most one StopSignals per process, before the program starts any other thread.
 //
-// A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP. These signals then no longer end the process, except
-// that a second SIGINT ends the process at once. SIGHUP stays ignored if it was ignored before (nohup).
+// The object starts a thread that waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP. These signals then no longer
+// end the process, except that a second SIGINT ends the process at once. SIGHUP stays ignored if it was ignored
+// before (nohup).
 class StopSignals {
 public:
     StopSignals();
@@ -46,8 +47,9 @@ private:
     std::thread listener_;
 };
 
-// Registers a callback for the first signal. The thread that waits for signals calls it at once, whatever other
-// threads are doing. If a signal has arrived before, the constructor calls it.
+// Registers a callback for the first signal. The thread that waits for signals calls the callback as soon as
+// the signal arrives, whatever other threads are doing. If a signal arrived earlier, the constructor calls the
+// callback.
 class SignalCallback {
 public:
     SignalCallback(StopSignals& signals, std::function<void()> callback);

@@ -25,29 +25,31 @@ struct CpuStream {
     int threads = 1;
 };
 struct CudaStream {
-    std::shared_ptr<kernels::GpuStreamState> work;  // queue and memory; shared by all copies; never null
+    std::shared_ptr<kernels::GpuStreamState> work;  // queue and memory; copies share them; never null
 };
 struct GhostStream {};  // counts shapes and costs without arithmetic; never dereferences an address
 
 // The arithmetic and memory traffic that one kernel call needs on any backend.
 struct Cost {
-    std::string_view kernel;              // a literal: "linear"
+    std::string_view kernel;              // a string literal, for example "linear"
     double flops = 0;                     // multiplications and additions of its matmuls
     double bytes = 0;                     // memory traffic if each operand is read or written once
-    std::array<std::size_t, 3> matmul{};  // rows, columns and depth of its matmul; zeros if it has none
+    std::array<std::size_t, 3> matmul{};  // M, N and K of BLAS; zeros if the kernel is not a single matmul
 
-    // Returns true for a matmul with weights. False for attention, whose many small matmuls have no shape here.
+    // Returns true for a matmul with weights. False for attention, whose many small matmuls are not described
+    // by `matmul`.
     bool is_weight_matmul() const { return matmul[0] > 0; }
 };
 
-// The speed of a device in a cluster file: a roofline model for kernels in a simulation.
+// The speed of a device in a cluster file, for the roofline model of simulated kernels.
 struct DeviceRates {
-    double flops = 0;      // per second, in the data type of the run
-    double bandwidth = 0;  // of its memory, bytes per second
+    double flops = 0;      // FLOP/s in the data type of the run
+    double bandwidth = 0;  // memory bandwidth in bytes per second
     double launch = 0;     // overhead of each kernel in seconds
 
-    // Predicts the time of a kernel. Arithmetic and memory access overlap, so the longer one counts. `clock` is
-    // a fraction of the highest clock; the memory bandwidth does not depend on it.
+    // Returns the predicted seconds of a kernel. Arithmetic and memory access overlap, so the longer of the two
+    // times counts. `clock` is a fraction of the highest clock. The memory bandwidth does not depend on the
+    // clock.
     double seconds(const Cost& cost, double clock = 1) const {
         return std::max(cost.flops / (flops * clock), cost.bytes / bandwidth) + launch;
     }
@@ -57,7 +59,8 @@ struct DeviceRates {
 // clock.
 using KernelTimePredictor = std::function<double(const Cost& cost, double clock)>;
 
-// The work ledger: calls, seconds and costs per kernel and matmul shape, in order of first use.
+// The work ledger: calls, seconds and costs of kernels. It has one entry per kernel name and matmul shape, in
+// the order of first use.
 class Ledger {
 public:
     struct Entry {
@@ -68,8 +71,8 @@ public:
     void add(const Cost& cost, double seconds);
     void clear() { entries_.clear(); }
     const std::vector<Entry>& entries() const { return entries_; }
-    double seconds() const;  // total
-    double flops() const;    // total
+    double seconds() const;  // sum over all entries
+    double flops() const;    // sum over all entries
 
 private:
     std::vector<Entry> entries_;
@@ -95,22 +98,22 @@ class Trace;
 struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
     Ledger ledger = {};
-    MatmulWork matmuls = {};  // work of the matmuls in transformer blocks; also in the ledger
-    // Times of kernels that are not in the ledger yet; null without a GPU.
+    MatmulWork matmuls = {};  // matmuls in transformer blocks, which the ledger also includes
+    // Times of GPU kernels that synchronize() will add to the ledger; null without a GPU.
     std::shared_ptr<GpuTimes> gpu_times = {};
     // Predicts the seconds of a kernel. Set on simulated devices and by profilers, otherwise empty.
     KernelTimePredictor predict_seconds = {};
-    // Predicts the seconds of a matmul on a device that is the same for all ranks. A rank whose matmuls take
-    // longer than expected, compared with other ranks, is slow.
+    // Predicts the seconds of a matmul on a device that is the same for all ranks. A rank is slow if the ratio
+    // of its matmul seconds to the expected seconds is larger than on other ranks.
     KernelTimePredictor expect_seconds = {};
     double clock = 1;  // clock of the device, as a fraction of its highest clock
     Slowness slowness = {};
-    Trace* trace = nullptr;  // records kernels, except those of a GPU; null if no trace shows kernels
+    Trace* trace = nullptr;                // records kernels, but not on a GPU; null if no kernels are traced
     kernels::ValueCheck* check = nullptr;  // checks the values that kernels read and write; null if off
 
-    MemorySpace memory_space() const;  // memory space of the tensors of its kernels
+    MemorySpace memory_space() const;  // memory of the tensors that the kernels read and write
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
-    // Waits for the GPU, if there is one. Afterwards the ledger has all kernels that were queued before.
+    // On a GPU, waits for all queued kernels and adds their times to `ledger` and `matmuls`. Otherwise a no-op.
     void synchronize();
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }

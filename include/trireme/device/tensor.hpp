@@ -65,7 +65,7 @@ struct Elements {
     std::size_t columns = 0;
     std::size_t stride = 0;  // elements from one row to the next
 
-    // These are constexpr so that GPU kernels may call them.
+    // The functions are constexpr so that GPU kernels may call them.
     constexpr T* row(std::size_t r) const { return data + r * stride; }
     constexpr T& operator()(std::size_t r, std::size_t c) const { return data[r * stride + c]; }
     constexpr T& operator[](std::size_t c) const { return data[c]; }  // for vectors
@@ -97,8 +97,8 @@ struct BasicTensor {
     // Returns the elements, row by row, as one vector. The view must be contiguous.
     BasicTensor flattened() const { return {data, dtype, 1, size(), size(), memory_space}; }
 
-    // Returns a typed view for code that accesses the memory space `reader`. Throws BugError if the type or
-    // memory space differs.
+    // Returns a typed view for code that accesses the memory space `reader`. Throws BugError if T is not the
+    // type of the elements, or if only the tensor or only the reader is on the GPU.
     template <class T>
     auto as(MemorySpace reader = MemorySpace::host) const {
         if (dtype != to_dtype<T>()) {
@@ -117,7 +117,7 @@ struct BasicTensor {
         return {data, dtype, rows, columns, stride, memory_space};
     }
 
-    // Returns the address of the element with index `element` in the memory of the view.
+    // Returns the address `element` elements after `data`; row r begins at element r * stride.
     Address at(std::size_t element) const { return static_cast<Byte*>(data) + element * byte_size(dtype); }
 };
 

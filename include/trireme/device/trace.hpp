@@ -30,25 +30,25 @@ const char* to_string(TraceLane lane);
 struct TraceEvent {
     TraceLane lane = TraceLane::compute;
     std::string name = {};
-    double begin = 0;  // by now_seconds()
+    double begin = 0;  // time by now_seconds()
     double end = 0;
-    std::size_t step = 0;   // number of its step, from 1; TraceSpan replaces 0 by the current step
+    std::size_t step = 0;   // number of the step, from 1; TraceSpan replaces 0 by the current step
     int stage = -1;         // -1 if none
-    int microbatch = -1;    // index within the step; -1 if none
+    int microbatch = -1;    // index within the step, from 0; -1 if none
     std::size_t bytes = 0;  // sent, received or moved; 0 if not given
 };
 
 // Resident memory of the process of a rank at one time.
 struct TraceMemorySample {
-    double seconds = 0;  // by now_seconds()
+    double seconds = 0;  // time by now_seconds()
     std::size_t bytes = 0;
 };
 
-// The steps to trace: `first` to `last`, numbered from 1.
+// The steps to trace: `first` to `last`, both included, numbered from 1.
 struct TracedSteps {
     std::size_t first = 0;
     std::size_t last = 0;        // 0 if no step is traced
-    bool shows_kernels = false;  // also records single kernels
+    bool shows_kernels = false;  // single kernels are recorded, too
 
     bool contains(std::size_t step) const { return first <= step && step <= last; }
 };
@@ -57,11 +57,11 @@ class Trace {
 public:
     static constexpr std::size_t default_max_events = 65536;
 
-    // Keeps at most `max_events` events; later ones are counted and dropped.
+    // Makes a trace that keeps at most `max_events` events. It counts and drops later events.
     explicit Trace(TracedSteps steps, std::size_t max_events = default_max_events);
 
-    // Begins a step: later events belong to `step`, numbered from 1, which is step `index_in_segment`, from 0,
-    // of its segment (the steps between two drains of the pipeline).
+    // Begins step number `step`, from 1. `index_in_segment` is the index of this step, from 0, in its segment
+    // (the steps between two drains of the pipeline). Later events belong to this step.
     void begin_step(std::size_t step, std::size_t index_in_segment);
     // Returns true if events that begin now are recorded.
     bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
@@ -71,7 +71,7 @@ public:
         return segment_first_step_ + static_cast<std::size_t>(step);
     }
 
-    // Thread-safe. Also accepts events that began while is_on() was true and end later.
+    // Adds an event, even if is_on() has become false since the event began. Thread-safe.
     void add(TraceEvent event);
     std::vector<TraceEvent> events() const;  // in the order in which they ended
     std::size_t count_dropped() const;       // number of dropped events
@@ -91,11 +91,12 @@ private:
     std::size_t dropped_events_ = 0;
 };
 
-// A scope guard that records an event with the duration of the scope. No-op if `trace` is null or not on.
+// A scope guard that records an event from its construction to its destruction. No-op if `trace` is null or not
+// on.
 class TraceSpan {
 public:
-    // `make` returns the event without its times; if its step is 0, the current step replaces it. `make` is
-    // called only if the event is recorded.
+    // `make` returns the event without its times; if the step of the event is 0, TraceSpan sets the current
+    // step. `make` is called only if the event is recorded.
     template <class Make>
     TraceSpan(Trace* trace, const Make& make) {
         if (trace != nullptr && trace->is_on()) begin(*trace, make());
@@ -120,8 +121,9 @@ private:
     std::optional<TraceEvent> event_;
 };
 
-// Wraps a job, which another thread may run later. Its execution is recorded as an event of the step that is
-// current when the job is wrapped, if that step is traced.
+// Returns a function that runs `job`, possibly in another thread, and records the execution as an event. The
+// event belongs to the step in which make_traced_job() is called. Returns `job` itself if this step is not
+// traced or `trace` is null.
 std::function<void()> make_traced_job(Trace* trace, TraceLane lane, const char* name,
                                       std::function<void()> job);
 

@@ -8,10 +8,10 @@
 namespace trireme::device {
 
 // Runs jobs one after the other in a thread of its own. A job must call neither MPI nor HDF5. In a simulation,
-// which has no threads, start() executes the job before it returns.
+// which has no threads, start() itself executes the job.
 class Worker {
 public:
-    using JobId = std::size_t;  // from 0
+    using JobId = std::size_t;  // number of the job in the order of start(), from 0
 
     Worker();
     Worker(const Worker&) = delete;
@@ -23,8 +23,8 @@ public:
     JobId start(std::function<void()> job);
     // Returns true if the job has ended or was skipped.
     bool is_done(JobId job) const;
-    // Blocks without polling until the job has ended or was skipped. Then, if this job or another one has
-    // thrown an exception, rethrows and forgets the exception. Meant for short jobs.
+    // Blocks without polling until the job has ended or was skipped. Then, if any job has thrown an exception,
+    // rethrows and forgets the exception. Meant for short jobs.
     void wait_for(JobId job);
     // If a job has thrown an exception, rethrows it without forgetting it. The caller ensures that all
     // jobs have ended.
@@ -32,7 +32,7 @@ public:
     void clear_exception();  // forgets the exception; called after all jobs have ended
 
 private:
-    struct State;  // what the thread and the callers share
+    struct State;  // shared by the thread and the callers
 
     std::unique_ptr<State> state_;
 };

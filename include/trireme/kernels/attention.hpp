@@ -1,6 +1,6 @@
-// Multi-head attention within segments. A sequence may hold one padded sample or several packed ones; a token
-// attends only to tokens of its own segment. The kernels never store a complete score matrix. (Dao et al.,
-// 2022; Rabe and Staats, 2021)
+// Multi-head attention within segments. A segment is the rows of one sample in a micro-batch, padded or packed;
+// a token attends only to tokens of its own segment. The kernels never store a complete score matrix. (Dao et
+// al., 2022; Rabe and Staats, 2021)
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,14 @@ struct AttentionDropout {
 struct AttentionShape {
     std::span<const Segment> segments;
     std::size_t heads = 1;            // number of query heads
-    std::size_t key_value_heads = 1;  // GQA: consecutive query heads share one; a divisor of `heads`
+    std::size_t key_value_heads = 1;  // a divisor of `heads`: consecutive query heads share one (GQA)
     double scale = 1;                 // factor of the scores, usually 1 / sqrt(head size)
     bool is_causal = true;
     AttentionDropout dropout = {};
 };
 
-// Query head h uses key-value head h * key_value_heads / heads. The tensors may be column ranges of one fused
-// tensor.
+// Query head h uses key-value head h * key_value_heads / heads. `query`, `key` and `value` may be column ranges
+// of one fused tensor.
 struct Attention {
     device::ConstTensor query;  // (rows, heads * head size)
     device::ConstTensor key;    // (rows, key_value_heads * head size)

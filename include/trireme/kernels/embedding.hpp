@@ -6,9 +6,9 @@
 
 namespace trireme::kernels {
 
-// output[r] = token_table[tokens[r] - first_token] + position_table[positions[r]] + type_table[types[r]].
-// A token that is not in the rank's token table contributes zero: another rank of the tensor group holds its
-// row.
+// output[r] = token_table[tokens[r] - first_token] + position_table[positions[r]] + type_table[types[r]]. The
+// terms of absent tables are omitted. A token that is not in the rank's token table contributes zero: another
+// rank of the tensor group holds its row.
 struct Embedding {
     device::ConstTensor tokens;               // (rows) i32
     device::ConstTensor positions;            // (rows) i32

@@ -7,7 +7,8 @@
 
 namespace trireme::kernels {
 
-// Returns a new stream. Throws ResourceError if there is no GPU or if a library that the GPU needs is missing.
+// Returns a new stream on the GPU of this rank. Throws ResourceError if there is no GPU or if a library that
+// the GPU needs is missing.
 device::Stream make_gpu_stream();
 
 // Returns the bytes of GPU memory (scratch, uploads, matmul workspace) that a stream allocates when it is

@@ -20,7 +20,8 @@ struct ImageRows {
     NamedTensors tensors() const;
 };
 
-// Overwrites grad_patches. Adds to the other two gradients, in the order of the images.
+// The gradients of ImageRows. Overwrites grad_patches. Adds to grad_class_token and grad_position_table, in the
+// order of the images.
 struct ImageRowsBackward {
     device::ConstTensor grad_output;     // (images * (P + 1), channels)
     device::Tensor grad_patches;         // (images * P, channels)

@@ -1,6 +1,6 @@
 // Launches operations on the backend of a stream. An operation is a struct whose fields are its tensors and
-// parameters. A backend implements it with an overload of run(). Each operation also has check(), which checks
-// its shapes, cost() for the work ledger, and tensors() for value checks.
+// parameters. A backend implements an operation with an overload of run(). The operation has three functions:
+// check() checks its shapes, cost() serves the work ledger, and tensors() serves value checks.
 #pragma once
 
 #include <span>
@@ -20,10 +20,10 @@ namespace trireme::kernels {
 template <class Op>
 void run(device::GhostStream&, const Op&) {}
 
-// Launches work on a GPU, which runs it asynchronously; Stream::synchronize() enters the measured time into the
-// work ledger later. On a GPU, only profilers set `predict_seconds`, as a callback whose result is ignored. The
-// function then waits for the kernel, so that the time of each kernel is measured separately. `Work` is an
-// operation or a span of operations.
+// Launches work on a GPU, which runs the work asynchronously. Stream::synchronize() later enters the measured
+// time into the work ledger. On a GPU, only profilers set `predict_seconds`, as a callback whose result is
+// ignored. If it is set, launch_on_gpu() waits for the kernel, so that the time of each kernel is measured
+// separately. `Work` is an operation or a span of operations.
 template <class Work>
 void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work& work) {
     if (stream.predict_seconds) stream.predict_seconds(cost, stream.clock);
@@ -33,9 +33,9 @@ void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work&
     if (stream.predict_seconds) stream.synchronize();
 }
 
-// Runs the operation and enters the cost and the seconds of the kernel into the stream's work ledger. Extends
-// the time of the kernel to that of the simulated or slowed device, if there is one: advances the simulated
-// time, or sleeps in wall time. Returns the seconds; 0 on a GPU, where they are not known yet.
+// Runs the operation and enters the cost and the seconds of the kernel into the stream's work ledger. If the
+// device is simulated or slowed, extends the kernel to its time on this device: advances the simulated time, or
+// sleeps in wall time. Returns the seconds of the kernel; 0 on a GPU, where the time is not known yet.
 template <class Op>
 double launch_unchecked(device::Stream& stream, const Op& op) {
     if (stream.gpu_times) {
@@ -57,7 +57,8 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
     return seconds;
 }
 
-// Runs the operation and checks the values of its tensors before and after. Returns the seconds of the kernel.
+// Runs the operation. Checks the values of its inputs before the run, and the values of its outputs after the
+// run. Returns the seconds of the kernel.
 template <class Op>
 double launch_checked(device::Stream& stream, const Op& op) {
     const NamedTensors tensors = op.tensors();
@@ -67,8 +68,9 @@ double launch_checked(device::Stream& stream, const Op& op) {
     return seconds;
 }
 
-// Checks the shapes and runs the operation; also checks the values if the stream has a value check. Returns the
-// seconds of the kernel; 0 on a GPU, where they are not known yet. Throws BugError if a shape is wrong.
+// Checks the shapes of the operation and runs it; also checks the values if the stream has a value check.
+// Returns the seconds of the kernel; 0 on a GPU, where the time is not known yet. Throws BugError if a shape is
+// wrong.
 template <class Op>
 double launch(device::Stream& stream, const Op& op) {
     op.check();
@@ -76,9 +78,9 @@ double launch(device::Stream& stream, const Op& op) {
     return launch_unchecked(stream, op);
 }
 
-// Launches operations of one type, none of which reads what another one writes. A GPU executes them in a single
-// launch, because separate launches would take longer than most of the kernels. Other backends, and a GPU with
-// a value check, run them one after the other.
+// Launches operations of one type. No operation may read what another operation writes. A GPU executes all
+// operations in a single launch, because separate launches would take longer than most of the kernels. Other
+// backends, and a GPU with a value check, run the operations one after the other.
 template <class Op>
 void launch_each(device::Stream& stream, const std::vector<Op>& ops) {
     if (!stream.gpu_times || stream.check != nullptr) {

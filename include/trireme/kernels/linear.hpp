@@ -11,8 +11,9 @@ namespace trireme::kernels {
 // Memory layout of a weight: GPT-2 stores (in, out), most other families (out, in).
 enum class WeightAxes : std::uint8_t { in_out, out_in };
 
-// output = input W + bias, where W (in, out) is the weight or its transpose; activated_output =
-// activation(output). Both outputs are stored, because the backward pass of the activation needs its input.
+// output = input W + bias, where W (in, out) is the weight or its transpose. If `activated_output` is present,
+// activated_output = activation(output). `output` is stored as well, because the backward pass of the
+// activation needs it.
 struct Linear {
     device::ConstTensor input;      // (rows, in)
     device::ConstTensor weight;     // (in, out) or (out, in)
@@ -27,9 +28,9 @@ struct Linear {
     NamedTensors tensors() const;
 };
 
-// grad_input = grad_output W^T; added to the existing values if `accumulate`. If `activation_input` is present,
-// the input of the forward pass was activation(activation_input), and grad_input becomes the gradient of
-// activation_input instead. Then `accumulate` must be false.
+// grad_input = grad_output W^T. If `accumulate`, the result is added to grad_input instead of stored. If
+// `activation_input` is present, the input of the forward pass was activation(activation_input), and grad_input
+// becomes the gradient of activation_input instead; `accumulate` must then be false.
 struct LinearBackwardInput {
     device::ConstTensor grad_output;  // (rows, out)
     device::ConstTensor weight;       // (in, out) or (out, in)
@@ -57,8 +58,8 @@ struct LinearBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// sums += column sums of input. This is the gradient of the bias in LinearBackwardWeight as an operation of its
-// own.
+// sums += column sums of input. With grad_output as its input, this operation computes only the grad_bias of
+// LinearBackwardWeight.
 struct ColumnSums {
     device::ConstTensor input;  // (rows, columns)
     device::Tensor sums;        // (columns)
@@ -68,9 +69,9 @@ struct ColumnSums {
     NamedTensors tensors() const;
 };
 
-// Returns true if the matmul library of the device can fuse this activation into a matmul. Otherwise callers
-// launch the activation as an operation of its own, so that the work ledger has separate times of the matmul
-// and the activation.
+// Returns true if the matmul library of the device can fuse the activation `kind` into a matmul. Otherwise
+// callers launch the activation as an operation of its own, so that the work ledger has separate times of the
+// matmul and the activation.
 bool fuses_activation(const device::Stream& stream, device::DType dtype, ActivationKind kind);
 bool fuses_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind);
 

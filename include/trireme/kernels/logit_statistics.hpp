@@ -16,7 +16,7 @@ enum : std::size_t {
     argmax,        // first column with the largest logit, as a column of the whole vocabulary
     exp_sum,       // sum of exp(logit - largest_logit)
     logit_sum,     // sum of the logits
-    target_logit,  // logit of the target; 0 on ranks that do not hold it, because the ranks' values are added
+    target_logit,  // logit of the target; 0 on ranks without its column, since all ranks' values are added
     count          // number of statistics
 };
 }
@@ -33,10 +33,10 @@ struct LogitStatistics {
     NamedTensors tensors() const;
 };
 
-// log_sums[r] = log(sum exp(logits[r])) over the whole vocabulary. The losses and choices are those of
+// log_sums[r] = log(sum exp(logits[r])) over the whole vocabulary. `losses` and `choices` are defined as in
 // CrossEntropy.
 struct MergeLogitStatistics {
-    device::ConstTensor rank_statistics;  // (ranks * rows, logit_field::count) f64: all rows of rank 0 first
+    device::ConstTensor rank_statistics;  // (ranks * rows, logit_field::count) f64; rank by rank
     device::ConstTensor targets;          // (rows) i32: columns of the whole vocabulary, or no_target
     device::Tensor log_sums;              // (rows) f64
     device::Tensor losses;                // (rows) f64

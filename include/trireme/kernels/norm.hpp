@@ -1,5 +1,5 @@
-// Normalisation over the channels of each row: LayerNorm by mean and variance (Ba et al., 2016), RMSNorm by the
-// root mean square alone (Zhang and Sennrich, 2019).
+// Normalisation over the channels of each row: LayerNorm uses the mean and the variance (Ba et al., 2016),
+// RMSNorm only the root mean square (Zhang and Sennrich, 2019).
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -24,8 +24,8 @@ struct LayerNorm {
     NamedTensors tensors() const;
 };
 
-// grad_input = d loss / d input, plus `residual` if present: the gradient of the branch that bypasses the norm.
-// `residual` may share memory with `grad_input`.
+// grad_input = d loss / d input, plus `residual` if present. `residual` is the gradient of the branch that
+// bypasses the norm. `residual` may share memory with `grad_input`.
 struct LayerNormBackwardInput {
     device::ConstTensor input;          // (rows, channels)
     device::ConstTensor gain;           // (channels)
@@ -95,9 +95,9 @@ struct RmsNormBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// Returns true if the residual sum that a norm reads should be fused into the norm, which is the case on GPUs.
-// Otherwise callers launch the sum as an operation of its own, so that the work ledger has separate times of
-// the sum and the norm.
+// Returns true on a GPU: callers then fuse the residual sum that a norm reads into the norm. On other backends,
+// callers launch the sum as an operation of its own, so that the work ledger has separate times of the sum and
+// the norm.
 bool fuses_residual_sum(const device::Stream& stream);
 
 void run(device::ReferenceStream& stream, const LayerNorm& op);

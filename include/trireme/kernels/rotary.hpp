@@ -9,9 +9,9 @@
 
 namespace trireme::kernels {
 
-// Rotates in place the pairs of channels (c, c + half) of every head, with half = head size / 2 and c < half,
-// by angle = positions[r] * frequencies[c], computed in double. With columns counted from the head's first
-// column:
+// Rotates the pairs of channels (c, c + half) of every head in place, where half = head size / 2 and c < half.
+// In row r, the angle is positions[r] * frequencies[c], computed in double. With columns counted from the
+// head's first column:
 //   values[r, c]        = values[r, c] cos(angle) - values[r, c + half] sin(angle)
 //   values[r, c + half] = values[r, c + half] cos(angle) + values[r, c] sin(angle)
 // The right-hand sides are the old values. If `is_backward`, rotates gradients by the negative angles.

@@ -17,8 +17,8 @@ struct GatherRows {
     NamedTensors tensors() const;
 };
 
-// Value of the output rows (or columns) without an index: their old value, zero, or the element-wise mean of
-// all input rows (or columns).
+// The value of output rows (ScatterRows) or output columns (ScatterColumns) without an index: the old value,
+// zero, or the element-wise mean of all input rows or columns.
 enum class UnindexedFill : std::uint8_t { keep, zero, mean };
 
 // output[rows[i]] = input[i]. The rows of the output that are not in `rows` get the value that `unindexed_fill`

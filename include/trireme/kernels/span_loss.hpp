@@ -8,15 +8,15 @@
 
 namespace trireme::kernels {
 
-// Column 0 of the logits is for the first row of an answer, column 1 for the last. For segment s with an answer
-// from row `first` to row `last`, the sums are over the rows of the segment:
+// Column 0 of the logits is for the first row of an answer, column 1 for the last. Let the answer of segment s
+// be rows `first` to `last`. With sums over the rows of the segment:
 //   losses[s] = (log(sum exp(logits[., 0])) - logits[first, 0]
 //                + log(sum exp(logits[., 1])) - logits[last, 1]) / 2
 // Rows of the logits are counted from the segment's begin here and below.
 //
-// The loss is 0 if answers[s, 0] is no_target. If `gradient_scale` is not 0, the logits are overwritten with
-// gradient_scale * d losses / d logits, which is zero in rows outside all segments and in segments without an
-// answer.
+// losses[s] is 0 if answers[s, 0] is no_target. If `gradient_scale` is not 0, the logits are overwritten with
+// gradient_scale * d losses / d logits. This gradient is zero in rows outside all segments and in segments
+// without an answer.
 struct SpanLoss {
     device::Tensor logits;              // (rows, 2); in: logits, out: gradients
     std::span<const Segment> segments;  // the rows of each sample
@@ -29,17 +29,18 @@ struct SpanLoss {
     NamedTensors tensors() const;
 };
 
-// choices[s] = the pair of rows (first, last), counted from the segment's begin, with the largest
-// logits[first, 0] + logits[last, 1]. Only pairs with first <= last < first + max_rows within the range
-// [contexts[s, 0], contexts[s, 1]) are compared. If sums are equal, the pair with the lowest first row wins,
-// then the one with the lowest last row. choices[s] is (-1, -1) if the range is empty.
+// choices[s] = the pair of rows (first, last), counted from the segment's begin, with the largest sum
+//   logits[first, 0] + logits[last, 1]
+// Only pairs with first <= last < first + max_rows within the range [contexts[s, 0], contexts[s, 1]) are
+// compared. If sums are equal, the pair with the lowest first row wins, then the pair with the lowest last row.
+// choices[s] is (-1, -1) if the range is empty.
 struct BestSpan {
     device::ConstTensor logits;         // (rows, 2)
     std::span<const Segment> segments;  // the rows of each sample
     // (segments, 2) i32: rows [begin, end) that an answer may use, counted from the segment's begin
     device::ConstTensor contexts;
     device::Tensor choices;     // (segments, 2) i32
-    std::size_t max_rows = 30;  // maximum rows of an answer
+    std::size_t max_rows = 30;  // maximum number of rows of an answer
 
     void check() const;
     device::Cost cost() const;

@@ -18,8 +18,8 @@ namespace trireme::kernels {
 struct AdamWUpdate {
     device::Tensor parameter;      // any shape
     device::ConstTensor gradient;  // shape of the parameter, or only its size if both are contiguous
-    device::Tensor moment1;        // like the gradient
-    device::Tensor moment2;        // like the gradient
+    device::Tensor moment1;        // shape: as for the gradient
+    device::Tensor moment2;        // shape: as for the gradient
     double gradient_scale = 1;
     double rate = 0;  // learning rate
     double beta1 = 0.9;
@@ -28,7 +28,7 @@ struct AdamWUpdate {
     double weight_decay = 0;
     std::size_t step = 1;  // number of this update, from 1
     device::ConstTensor decay_mask =
-        {};  // (columns) i32: 1 if the column has weight decay, else 0; if absent, all columns have it
+        {};  // (columns) i32: 1 if the column has weight decay, else 0; if absent, all columns decay
     device::Tensor rounded_parameter = {};  // bf16: the new parameter, rounded; or absent
 
     void check() const;
@@ -43,7 +43,7 @@ struct AdamWUpdate {
 struct SgdUpdate {
     device::Tensor parameter;      // any shape
     device::ConstTensor gradient;  // shape of the parameter, or only its size if both are contiguous
-    device::Tensor velocity = {};  // like the gradient; absent without momentum
+    device::Tensor velocity = {};  // shape: as for the gradient; absent without momentum
     double gradient_scale = 1;
     double rate = 0;  // learning rate
     double momentum = 0;
@@ -57,7 +57,7 @@ struct SgdUpdate {
 };
 
 // result[0] = sum of the squared elements of input, added in double. The order of the additions depends only on
-// the size of the tensor and, if it is not contiguous, on its number of rows.
+// the size of the tensor and, if the tensor is not contiguous, on its number of rows.
 struct SumOfSquares {
     device::ConstTensor input;  // any shape
     device::Tensor result;      // (1) f64
@@ -74,7 +74,8 @@ void run(device::CpuStream& stream, const AdamWUpdate& op);
 void run(device::CpuStream& stream, const SgdUpdate& op);
 void run(device::CpuStream& stream, const SumOfSquares& op);
 
-// Execute many operations in one launch. Updates may differ only in their tensors and in weight_decay.
+// Each function executes all operations in one launch. The operations may differ only in their tensors and in
+// weight_decay.
 void run(device::CudaStream& stream, std::span<const AdamWUpdate> ops);
 void run(device::CudaStream& stream, std::span<const SgdUpdate> ops);
 void run(device::CudaStream& stream, std::span<const SumOfSquares> ops);

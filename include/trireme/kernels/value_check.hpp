@@ -27,7 +27,7 @@ using NamedTensors = std::vector<NamedTensor>;
 
 // An element of a tensor that is NaN or infinite.
 struct NonFiniteValue {
-    std::string tensor_name;     // name of the tensor's field
+    std::string tensor_name;     // NamedTensor::name
     const void* data = nullptr;  // address of the tensor
     std::size_t row = 0;
     std::size_t column = 0;
@@ -61,18 +61,19 @@ struct NonFiniteOutput {
 // output.
 class ValueCheck {
 public:
-    // Set the KernelContext of the kernels that follow.
+    // Set the KernelContext of later kernels. begin_pass() clears the layer, which begin_layer() then sets.
     void begin_pass(int stage, int microbatch, bool is_backward);
     void begin_layer(std::string name) { context_.layer = std::move(name); }
 
-    // Called before and after each kernel, respectively. Do nothing after the first finding.
+    // check_inputs() is called before each kernel, and check_outputs() after the kernel. The two functions are
+    // no-ops once finding() is set.
     void check_inputs(device::Stream& stream, const NamedTensors& tensors);
     void check_outputs(device::Stream& stream, std::string_view kernel, const NamedTensors& tensors);
 
     const std::optional<NonFiniteOutput>& finding() const { return finding_; }
 
 private:
-    KernelContext context_;                // of the kernels that run now
+    KernelContext context_;                // context of the current kernel
     std::optional<NonFiniteValue> input_;  // first non-finite input of the current kernel
     std::optional<NonFiniteOutput> finding_;
 };

@@ -21,8 +21,8 @@ struct BestCut {
 // the result is infinite_cost if every cut has this cost, or if there are fewer items than runs.
 //
 // `cost(index, run)` is the cost of run number `index` (from 0) if this run consists of the range `run` of
-// items. `join(a, b)` combines `a`, the cost of all previous runs, with `b`, the cost of the next run. Its
-// result must not decrease if `a` or `b` increases. The algorithm is dynamic programming.
+// items. `join(a, b)` combines `a`, the cost of all previous runs, with `b`, the cost of the next run. The
+// result of `join` must not decrease if `a` or `b` increases. The algorithm is dynamic programming.
 template <class Cost, class Join>
 BestCut find_best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
     struct Choice {

@@ -1,5 +1,5 @@
-// The state that a rank holds: values of parameter elements, and the optimizer's moments of these elements or
-// of some of them.
+// The state that a rank holds: the values of parameter elements, and the optimizer's moments of all or some of
+// these elements.
 #pragma once
 
 #include <vector>
@@ -24,13 +24,15 @@ struct HeldState {
     std::vector<TensorBox> owned;    // elements that the rank saves; each element of a tensor has one owner
 };
 
-// Returns the state that `rank` holds. The owner of a shard owns its elements. With a sharded optimizer, a rank
-// keeps the moments of the elements that it owns; otherwise it keeps those of all elements that it holds.
+// Returns the state that `rank` holds. The owner of a shard owns the elements of the shard. With a sharded
+// optimizer, a rank keeps the moments of the elements that it owns. Otherwise the rank keeps the moments of all
+// elements that it holds.
 HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                           const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
 
 // Returns the parts of `placements` inside `local`, in the same order. `local` is a box of the matrix that the
-// rank stores; Placement::row and Placement::column of the results are relative to its first element.
+// rank stores; Placement::row and Placement::column of the results are relative to the first element of
+// `local`.
 std::vector<Placement> find_placements_within(const std::vector<Placement>& placements, const Box& local);
 
 }  // namespace trireme::layout

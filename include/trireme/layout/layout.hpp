@@ -12,7 +12,7 @@ namespace trireme::layout {
 // The tensor-parallel ranks that together hold one copy of a stage.
 struct ReplicaLayout {
     std::vector<int> ranks = {};
-    std::vector<std::size_t> shares = {};  // per rank: relative size of its slices of the tensors, e.g. 5, 2, 1
+    std::vector<std::size_t> shares = {};  // per rank: relative size of its tensor slices, for example 5, 2, 1
     std::size_t turns = 1;                 // relative number of micro-batches that the replica executes
 
     friend bool operator==(const ReplicaLayout&, const ReplicaLayout&) = default;
@@ -64,9 +64,9 @@ Layout make_grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts);
 // Throws ConfigError if the layout contradicts itself or does not fit `ranks` ranks and a model of `layers`
 // layers. The message says what to change. Errors are: a layer in no stage or in two; a stage without a layer
 // or without a replica; a replica without a rank or without a turn; a number of shares that differs from the
-// number of ranks; a share of 0; a rank outside 0..ranks-1; a rank that is twice in a stage, in two teams with
-// different ranks, both idle and working, or neither. Stages must be in the order of their layers.
-// `place` names the layout in messages: a file name, or "the grid".
+// number of ranks; a share of 0; a rank outside 0..ranks-1; a rank that is in a stage twice, or in two teams
+// with different ranks; a rank that is both idle and in a stage, or neither. Stages must be in the order of
+// their layers. `place` names the layout in messages: a file name, or "the grid".
 void check_layout(const Layout& layout, int ranks, std::size_t layers, const std::string& place);
 
 // Returns the teams, sorted by their replica index in their first stage, then by the index of this stage. On a
@@ -91,9 +91,10 @@ bool is_v_shaped(const Layout& layout);
 // True if the replicas of each stage have equal turns.
 bool has_even_turns(const Layout& layout);
 
-// Describes the layout for users, one line per stage: "stage 0: layers 0-6, rank 0 | rank 1", with "|" between
-// replicas. In this text, a layer is the embedding, a block or the head, and half a block counts .5. Uneven
-// shares and several turns follow the ranks: "ranks 0-2 (5:2:1) x3". A last line lists the idle ranks, if any.
+// Describes the layout for users, with one line per stage, for example "stage 0: layers 0-6, rank 0 | rank 1",
+// with "|" between replicas. In this text, a layer is the embedding, a block or the head, and half a block
+// counts as .5. Uneven shares and several turns follow the ranks, for example "ranks 0-2 (5:2:1) x3". A last
+// line lists the idle ranks, if any.
 std::string to_string(const Layout& layout);
 
 // Returns e.g. "rank 4", "ranks 0,1" or "ranks 0-3,8". Three or more consecutive ranks become an interval.

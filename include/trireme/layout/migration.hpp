@@ -9,7 +9,7 @@
 
 namespace trireme::layout {
 
-// The matmuls of a block whose input channels can be skipped or offloaded.
+// The matmuls of a block. Their input channels can be skipped or offloaded.
 enum class Matmul : std::uint8_t { attention_in, attention_out, mlp_in, mlp_out };
 inline constexpr std::size_t block_matmul_count = 4;
 
@@ -27,18 +27,20 @@ struct Migration {
     friend bool operator==(const Migration&, const Migration&) = default;
 };
 
-// Returns, for each matmul of `rank`, the fraction of its input channels that no rank computes. This is
-// `uncomputed_fraction` minus the fractions that helper ranks compute for `rank` according to `all`, but at
-// least 0. `uncomputed_fraction` is the fraction of each matmul that `rank` itself does not compute.
+// Returns, for each matmul of `rank`, the fraction of its input channels that no rank computes.
+// `uncomputed_fraction` is the fraction of the input channels of each matmul that `rank` itself does not
+// compute. The result is `uncomputed_fraction` minus the fractions that helper ranks compute for `rank`
+// according to `all`, but at least 0.
 MatmulFractions compute_skipped_fractions(const std::vector<Migration>& all, int rank,
                                           double uncomputed_fraction);
 
-// Returns one value per rank: the mean over the four matmuls of the fraction that no rank computes.
-// `uncomputed_fractions` has one value per rank; if it is empty, so is the result.
+// Returns one value per rank: the mean of compute_skipped_fractions() over the four matmuls.
+// `uncomputed_fractions` has one value per rank. If `uncomputed_fractions` is empty, the result is empty.
 std::vector<double> compute_mean_skipped_fractions(const std::vector<Migration>& all,
                                                    const std::vector<double>& uncomputed_fractions);
 
-// Returns the migrations of `all` between ranks of `team`, with each rank replaced by its index in `team`.
+// Returns those migrations of `all` whose two ranks are in `team`. The result has the index in `team` in place
+// of each rank.
 std::vector<Migration> find_team_migrations(const std::vector<Migration>& all, const std::vector<int>& team);
 
 }  // namespace trireme::layout

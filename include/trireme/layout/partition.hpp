@@ -9,9 +9,9 @@
 
 namespace trireme::layout {
 
-// Facts about a layer from which cut_layers() chooses the cuts. Each layer belongs to an item: the embedding, a
-// block or the head. For example, gpt2 has 27 layers: embedding, 12 times attention and MLP, norm, head. It has
-// 14 items: embedding, 12 blocks, head (with the norm).
+// Properties of a layer that determine the cuts of cut_layers(). Each layer belongs to an item: the embedding,
+// a block or the head. For example, gpt2 has 27 layers: embedding, 12 times attention and MLP, norm, head.
+// These layers form 14 items: embedding, 12 blocks, head (with the norm).
 struct LayerFacts {
     std::size_t item = 0;        // index of the item to which the layer belongs
     std::size_t parameters = 0;  // number of parameters
@@ -19,14 +19,14 @@ struct LayerFacts {
 };
 
 // Returns the number of layers of each stage. Every stage has whole items. `partition` is one of
-//   "uniform"      numbers of items that differ by at most one; the first stages have the larger numbers
+//   "uniform"      numbers of items per stage differ by at most one; earlier stages have the larger numbers
 //   "parameters"   minimizes the number of parameters of the stage that has the most parameters
-//   "type"         numbers of blocks that differ by at most one; the embedding joins the first stage, the head
-//                  joins the last
-//   "4,3,3,4"      the number of items of each stage
-// Throws ConfigError for any other text, for 0 stages, for more stages than items (for "type": than blocks),
-// and for a list of the wrong length, with the wrong sum or with a 0. find_balanced_cuts() and
-// plan_pipedream_layout() find the partitions "measured" and "pipedream".
+//   "type"         numbers of blocks per stage differ by at most one; the embedding joins the first stage, the
+//                  head joins the last
+//   "4,3,3,4"      for example: the number of items of each stage
+// Throws ConfigError for any other text, for 0 stages, and for more stages than items ("type": more stages than
+// blocks). Throws ConfigError also for a list that has the wrong length, the wrong sum or a 0. Other functions
+// find the partitions "measured" and "pipedream": find_balanced_cuts() and plan_pipedream_layout().
 std::vector<std::size_t> cut_layers(const std::vector<LayerFacts>& layers, std::size_t stages,
                                     const std::string& partition);
 
@@ -44,12 +44,13 @@ struct LayerLoad {
     friend bool operator==(const LayerLoad&, const LayerLoad&) = default;
 };
 
-// Returns the load of the same layer under full recomputation: the stash is as large as the output rows, and
-// each backward pass repeats the forward pass.
+// Returns the load of a layer under full recomputation, where `load` is the load without recomputation. The
+// stash is as large as the output rows, and each backward pass repeats the forward pass.
 LayerLoad add_full_recomputation(const LayerLoad& load);
 
-// Returns the load of two adjacent layers or runs; `next` is the load of the second. All seconds and bytes add
-// up, except two: the workspace is the larger of the two, and the output rows are those of `next`.
+// Returns the load of two adjacent layers or runs together. `load` is the load of the first one, `next` the
+// load of the second. All seconds and bytes are sums, with two exceptions: `workspace_bytes` is the larger
+// value, and `row_bytes` is the value of `next`.
 LayerLoad merge_loads(const LayerLoad& load, const LayerLoad& next);
 
 }  // namespace trireme::layout

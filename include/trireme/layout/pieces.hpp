@@ -1,6 +1,6 @@
-// Pieces: boxes of a tensor whose elements all have the same holders. The gradient of a piece is summed over
-// its holders. This rule covers replicas with different shares, tied embeddings, and key-value heads that
-// several ranks hold.
+// Pieces: boxes of a tensor. All elements of a piece have the same holders, and the gradient of a piece is
+// summed over its holders. This rule covers replicas with different shares, tied embeddings, and key-value
+// heads that several ranks hold.
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ struct HeldTensor {
     std::string name;
     std::size_t rows = 1;
     std::size_t columns = 0;
-    std::size_t last_use = 0;  // first layer that uses the tensor: the last user in a backward pass
+    std::size_t last_use = 0;  // first layer that uses the tensor; a backward pass reaches this layer last
     std::vector<Slice> slices;
 };
 
-// A box of a tensor whose elements all have the same holders.
+// A box of a tensor. All elements of the box have the same holders.
 struct Piece {
     std::size_t tensor = 0;  // index into the list of tensors
     Box box;
@@ -38,18 +38,18 @@ struct Piece {
 std::vector<Piece> cut_in_pieces(const std::vector<HeldTensor>& tensors);
 
 // Rows of a piece. One holder, the owner, sums the gradient of these rows. With a sharded optimizer, only the
-// owner keeps their optimizer state.
+// owner keeps the optimizer state of these rows.
 struct Shard {
     std::size_t piece = 0;  // index into the list of pieces
-    Box box;                // box of the global tensor
+    Box box;                // the rows, as a box of the global tensor
     int owner = 0;          // rank of the owner
 };
 
-// Pieces with equal holders whose gradients are reduced in one message.
+// Pieces with equal holders, or some rows of one large piece. One message reduces all gradients of a bucket.
 struct Bucket {
     std::vector<int> holders;         // ascending; a single holder has nothing to reduce
-    std::size_t last_use = 0;         // smallest last_use of its tensors: its gradients are complete after the
-                                      // backward pass of that layer
+    std::size_t last_use = 0;         // smallest last_use of the bucket's tensors: the gradients are complete
+                                      // after the backward pass of this layer
     std::vector<std::size_t> pieces;  // indices into the list of pieces
     std::vector<Shard> shards;        // in the order of `pieces`; the shards of a piece are sorted by row
     std::size_t elements = 0;         // number of elements of all shards
@@ -66,10 +66,10 @@ struct BucketRules {
 // buckets; any other piece belongs to one bucket. Buckets are sorted by descending last_use, the order in which
 // a backward pass completes them. All ranks start their reductions in this order.
 //
-// The rows of each piece in a bucket are divided into shards, bucket by bucket. If there are fewer rows than
-// holders, the holder that owns the fewest elements in earlier shards owns all these rows. Otherwise the rows
-// are cut evenly into one shard per holder. Holders that own fewer elements get the upper rows, because the
-// first shards may have one row more. The lowest rank wins ties.
+// Shards are made bucket by bucket: the rows that a bucket has of a piece are divided among the holders. If
+// there are fewer rows than holders, one shard has all these rows. Its owner is the holder that owns the fewest
+// elements so far. Otherwise the rows are cut evenly into one shard per holder. The first shards may have one
+// row more, so they go to the holders that own the fewest elements so far. The lowest rank wins ties.
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules = {});
 

@@ -1,4 +1,4 @@
-// The messages that carry the rows of a micro-batch from the ranks of one team to the ranks of another.
+// The messages that carry the rows of a micro-batch from the ranks of one team to the ranks of another team.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,9 @@ struct RowMessage {
 // Returns the messages for a micro-batch of `rows` rows; none if `rows` is 0. `senders` and `receivers` are the
 // ranks of the two teams. If `are_rows_cut` is false, every rank of both teams has all rows, and receivers[j]
 // gets all rows from senders[j % senders.size()]. If `are_rows_cut` is true (sequence parallelism), rows are
-// cut evenly over the ranks of each team, and each receiver gets its rows from the senders that hold them.
-// Messages are in the order of `senders`, then of `receivers`.
+// cut over the ranks of each team by cut_evenly(), and each receiver gets its rows from the senders that hold
+// them. Messages are sorted by the position of the source in `senders`, then by the position of the destination
+// in `receivers`.
 std::vector<RowMessage> plan_row_messages(std::size_t rows, const std::vector<int>& senders,
                                           const std::vector<int>& receivers, bool are_rows_cut);
 

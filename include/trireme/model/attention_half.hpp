@@ -9,9 +9,9 @@ namespace trireme::model {
 
 class AttentionHalf {
 public:
-    // `inner` has queries, keys and values side by side: (rows, (heads + 2 * groups) * head size). `result` is
-    // the output of the attention: (rows, heads * head size). Here `heads` and `groups` are the numbers of
-    // query heads and of key-value heads that this rank holds.
+    // BranchState::inner has queries, keys and values side by side: (rows, (heads + 2 * groups) * head size).
+    // BranchState::result is the output of the attention: (rows, heads * head size). Here `heads` and `groups`
+    // are the numbers of query heads and of key-value heads that this rank holds.
     struct State : BranchState {
         device::Tensor log_sum;  // (rows, heads): log of the sum of exponentials in the softmax
     };
@@ -24,7 +24,7 @@ public:
         return branch_.find_input_norm(pass, weights, state);
     }
 
-    // The calls of a layer: see layer.hpp. forward() also computes `next_norm` unless it is null.
+    // The calls of a layer: see layer.hpp. Unless `next_norm` is null, forward() also computes this norm.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash, const NextNorm* next_norm = nullptr) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -36,9 +36,9 @@ public:
 
 private:
     kernels::AttentionShape make_shape(const Pass& pass) const;
-    // Rotates the queries and keys in `inner` by their positions (rotary position embedding). If `is_backward`
-    // is true, `inner` has the gradients of queries and keys, and the rotation is inverted. A no-op if
-    // positions are learned.
+    // Rotates each query and key in `inner` by the position of its token (rotary position embedding). If
+    // `is_backward` is true, `inner` has the gradients of queries and keys, and the rotation is inverted. A
+    // no-op if positions are learned.
     void rotate_queries_and_keys(const Pass& pass, device::Tensor inner, bool is_backward) const;
     template <class View>
     View view_query(View inner) const {
@@ -54,13 +54,13 @@ private:
     }
 
     ResidualBranch branch_;
-    // This rank holds `heads_` query heads, the first of which has number `first_head_` in the model, and
-    // `groups_` key-value heads. Its queries are `query_width_` wide; keys and values are `key_width_` wide
-    // each.
+    // This rank holds `heads_` query heads and `groups_` key-value heads. `first_head_` is the number that the
+    // first of these query heads has in the model. The rank's queries are `query_width_` columns of `inner`,
+    // its keys `key_width_` columns, and its values also `key_width_` columns.
     std::size_t head_size_, groups_, heads_, first_head_, query_width_, key_width_;
     bool is_causal_;
     double dropout_;
-    std::vector<double> frequencies_;  // of the rotary position embedding; empty if positions are learned
+    std::vector<double> frequencies_;  // see compute_rotary_frequencies(); empty if positions are learned
 };
 
 }  // namespace trireme::model

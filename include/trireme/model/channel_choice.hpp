@@ -13,28 +13,30 @@ namespace trireme::model {
 // register, and a partly filled register takes the same time as a full one.
 inline constexpr std::size_t channel_tile = 8;
 
-// Returns the number of channels that are kept if the fraction `skipped_fraction`, in [0, 1), of `channels` is
-// skipped. The number of skipped channels is rounded to whole tiles, half a tile upwards. At least one tile is
-// kept, or all channels if they are fewer than a tile.
+// Returns the number of channels that are kept if a fraction `skipped_fraction` of `channels` is skipped.
+// `skipped_fraction` is in [0, 1). The number of skipped channels is rounded to whole tiles; half a tile is
+// rounded up. At least one tile is kept. If there are fewer channels than a tile, all channels are kept.
 std::size_t count_kept_channels(std::size_t channels, double skipped_fraction);
 
-// Returns the number of channels that a slow rank, their owner, offloads to each helper rank. `fractions` has
-// one fraction of `channels` per helper rank. For every k, the first k counts add up to the sum of the first k
-// fractions times `channels`, rounded to whole tiles. At least one tile stays with the owner.
+// Returns one count per helper rank: the number of channels that a slow rank (the owner) offloads to the helper
+// rank. `fractions` has one fraction of `channels` per helper rank. For every k, the first k counts add up to
+// `channels` times the sum of the first k fractions, rounded to whole tiles. At least one tile stays with the
+// owner.
 std::vector<std::size_t> count_offloaded_channels(std::size_t channels, std::span<const double> fractions);
 
-// A projection among several that together skip a fraction of their work.
+// One of several projections that together skip a fraction of their total work.
 struct ResizableWork {
     std::size_t channels = 0;  // number of input channels
-    double work = 0;           // of all channels; every unit is allowed, e.g. flops
-    double variation = 0;      // mean over the channels: see ChannelPolicy
+    double work = 0;           // work of all channels; any unit, but the same for all projections
+    double variation = 0;      // mean variation of the channels: see ChannelPolicy
 };
 
 // Returns the number of channels that each projection keeps if all projections together skip the fraction
-// `skipped_fraction` of their work. The skipped fraction of a projection is proportional to 1 - variation /
-// largest variation; the fractions are equal if all variations are equal. No projection skips more than the
-// fraction `limit`; the other projections skip the excess. Because of whole tiles, the skipped work differs
-// from the requested work by at most the work of one tile. It is less if all projections reach their limits.
+// `skipped_fraction` of their total work. The skipped fraction of a projection is proportional to 1 - variation
+// / largest variation of all projections. If all variations are equal, the skipped fractions are equal. No
+// projection skips more than the fraction `limit`; the other projections skip the excess. Because of whole
+// tiles, the skipped work differs from the requested work by at most the work of one tile. If all projections
+// reach `limit`, the skipped work is less than requested.
 std::vector<std::size_t> plan_kept_channels(std::span<const ResizableWork> projections, double skipped_fraction,
                                             double limit);
 
@@ -52,8 +54,8 @@ std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const 
                                           std::size_t count, RandomKey key);
 
 // Copies the values of the kept channels from `change` to `variation`, which both have one value per channel.
-// Skipped channels keep their old variation, so ChannelPolicy::priority chooses them once the variation of kept
-// channels has become smaller.
+// Skipped channels keep their old variation. ChannelPolicy::priority therefore chooses a skipped channel again
+// once the variation of the kept channels has become smaller.
 void update_variation(std::span<const std::int32_t> kept, std::span<const double> change,
                       std::span<double> variation);
 

@@ -11,18 +11,19 @@
 
 namespace trireme::model {
 
-// Upper bound of every size in a configuration. It keeps the number of bytes of a (size, size) tensor within 64
-// bits.
+// Upper bound of every size in a configuration. With this bound, the number of bytes of a (size, size) tensor
+// fits into 64 bits.
 inline constexpr std::size_t max_model_size = std::size_t{1} << 24;
 
 // Each family has its FamilyTraits in family.hpp.
 enum class Family : std::uint8_t { gpt2, llama, bert, vit };
 
-const char* to_string(Family family);                 // "gpt2"
-const char* to_string(kernels::ActivationKind kind);  // "gelu_new", the name in a config.json
+const char* to_string(Family family);                 // for example "gpt2"
+const char* to_string(kernels::ActivationKind kind);  // name in a config.json, for example "gelu_new"
 
-// Rotary position embedding (RoPE): pairs of channels are rotated by frequency * position. Scaled frequencies
-// let a model read longer texts than those of its original training. The wavelength is 2 pi / frequency.
+// Rotary position embedding (RoPE): each pair of channels of a query or key is rotated by the angle frequency *
+// position. The wavelength of a frequency is 2 pi / frequency, in positions. Scaled frequencies let a model
+// read longer texts than in its original training.
 //   none     frequencies are not scaled
 //   linear   all frequencies are divided by `factor`
 //   llama3   frequencies with a wavelength above original_positions / low_frequency_factor are divided by
@@ -34,8 +35,8 @@ struct RotaryConfig {
     double base = 10000;  // rope_theta in a config.json
     Scaling scaling = Scaling::none;
     double factor = 1;
-    double low_frequency_factor = 1;   // low_freq_factor: wavelengths per original_positions
-    double high_frequency_factor = 4;  // high_freq_factor: wavelengths per original_positions
+    double low_frequency_factor = 1;   // low_freq_factor in a config.json
+    double high_frequency_factor = 4;  // high_freq_factor in a config.json
     double original_positions = 8192;  // maximum tokens of a text in the original training
 
     friend bool operator==(const RotaryConfig&, const RotaryConfig&) = default;
@@ -59,7 +60,7 @@ struct ModelConfig {
     std::size_t layers = 12;  // number of blocks
     std::size_t width = 768;  // hidden size
     std::size_t heads = 12;   // query heads
-    std::size_t groups = 0;   // key-value heads, each shared by a group of query heads (GQA); 0: one per head
+    std::size_t groups = 0;   // key-value heads, each for a group of query heads (GQA); 0: one per query head
     std::size_t mlp_width = 3072;
     std::size_t positions = 1024;               // maximum tokens of a sample; for vit: class token and patches
     std::size_t vocabulary = 50257;             // 0: the corpus determines the size; unused by vit
@@ -84,19 +85,19 @@ struct ModelConfig {
     friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-// Returns the configuration of a named model, such as "gpt2-medium". Throws ConfigError for an unknown name;
-// the message suggests the most similar known name.
+// Returns the configuration of a named model, for example of "gpt2-medium". Throws ConfigError for an unknown
+// name; the message suggests the most similar known name.
 ModelConfig find_named_model(const std::string& name);
 std::vector<std::string> list_model_names();
 
 // Returns the tasks for which the family has a head; the default task comes first.
 std::vector<Task> list_tasks(Family family);
 
-// Returns the rotary frequencies of the pairs of channels of a head, in radians per position. For c from 0 to
-// head size / 2 - 1, frequency c is base^(-2 c / head size), scaled as RotaryConfig::Scaling requires.
+// Returns one rotary frequency per pair of channels of a head, in radians per position. For c from 0 to head
+// size / 2 - 1, frequency c is base^(-2 c / head size), scaled as RotaryConfig::Scaling requires.
 std::vector<double> compute_rotary_frequencies(const ModelConfig& config);
 
-// Returns the default name of label `label` in Hugging Face's transformers: "LABEL_3".
+// Returns the default name of label `label` in Hugging Face's transformers, for example "LABEL_3".
 std::string make_default_label_name(std::size_t label);
 
 // Throws ConfigError if a value is out of range, if sizes contradict each other (such as a width that is not a

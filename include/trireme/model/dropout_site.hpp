@@ -14,8 +14,9 @@ enum class DropoutSite : std::uint64_t { embedding, attention, attention_residua
 // blocks.
 RandomKey make_site_key(const Pass& pass, std::size_t block, DropoutSite site);
 
-// Return the dropout with probability `rate` for a tensor that has this rank's own rows of the micro-batch (see
-// find_own_rows()), or for a tensor that has all rows. In evaluation passes the dropout is off.
+// Return the dropout with probability `rate` at a site. The first function is for a tensor that has only this
+// rank's own rows of the micro-batch: see find_own_rows(). The second is for a tensor that has all rows. In
+// evaluation passes the dropout is off.
 kernels::Dropout make_dropout_for_own_rows(const Pass& pass, double rate, std::size_t block, DropoutSite site);
 kernels::Dropout make_dropout_for_all_rows(const Pass& pass, double rate, std::size_t block, DropoutSite site);
 

@@ -1,7 +1,7 @@
-// The embedding of tokens. For each token it sums a row of the token table, a row of the position table (if
-// positions are learned) and a row of the token type table (bert only). A norm (bert only) and dropout follow.
-// Each tensor rank holds some rows of the token table (vocabulary parallel). The first tensor rank also holds
-// the other tables.
+// The embedding of tokens. For each token, the layer adds a row of the token table, a row of the position table
+// (if positions are learned) and a row of the token type table (bert only). A norm (bert only) and dropout
+// follow. Each tensor rank holds some rows of the token table (vocabulary parallel). Only the first tensor rank
+// holds the other tables.
 #pragma once
 
 #include <optional>

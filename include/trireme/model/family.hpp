@@ -1,5 +1,5 @@
-// The model families and their traits. The blocks of all families consist of an attention half and an MLP half,
-// which the traits configure.
+// The model families and their traits. In all families a block consists of an attention half and an MLP half.
+// The traits of a family configure both halves.
 #pragma once
 
 #include <span>
@@ -14,18 +14,19 @@ namespace trireme::model {
 class ConfigFields;     // settings read from a config.json
 struct ConfigSettings;  // settings to be written to a config.json
 
-// A class of models in Hugging Face's transformers.
+// A model class of Hugging Face's transformers.
 struct Architecture {
-    const char* name;  // "BertForMaskedLM"
+    const char* name;  // for example "BertForMaskedLM"
     Family family;
-    Task task;      // of the head; for a base model, the family's default task
+    Task task;      // task of the head; for a base model, the family's default task
     bool has_head;  // false for a base model, to which a head of any task of the family can be added
 };
 
 // Names of the parameters of a block in Hugging Face's files, without ".weight" or ".bias". A full name is
-// PREFIX NUMBER "." NAME, where NUMBER is the number of the block.
+// PREFIX NUMBER "." NAME, where PREFIX is `prefix`, NUMBER is the number of the block, and NAME is one of the
+// other members.
 struct BlockNames {
-    std::string_view prefix;  // "transformer.h."
+    std::string_view prefix;  // for example "transformer.h."
     std::string_view attention_norm;
     std::span<const std::string_view> attention_in;  // one fused matrix, or three: queries, keys, values
     std::string_view attention_out;
@@ -38,7 +39,7 @@ struct FamilyTraits {
     Family family;
     const char* name;  // model_type in a config.json
     // The first architecture has the family's default task. A written config.json names the first architecture
-    // with the model's task.
+    // that has the model's task.
     std::span<const Architecture> architectures;
 
     // Names of parameters; empty if the family has no such parameter. Names of norms lack ".weight" and
@@ -57,7 +58,8 @@ struct FamilyTraits {
     bool scales_last_matrices = false;
     std::string_view token_type_table = {};
     std::string_view embedding_norm = {};
-    // Suffixes of the names of stored tensors that are not parameters, because the model computes them.
+    // Suffixes of names. A stored tensor whose name has one of these suffixes is no parameter: the model
+    // computes its values.
     std::span<const std::string_view> computed_tensors = {};
 
     bool is_causal = false;

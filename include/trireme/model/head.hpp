@@ -4,8 +4,8 @@
 // parallel). Classes are few, so every tensor rank computes the logits of all classes.
 //
 // In training, forward() computes nothing, because no later layer waits for the loss. backward() computes the
-// logits of each tile once, for the loss and both gradients. If a schedule splits the backward pass,
-// backward_input() and backward_weight() each compute the logits of all tiles.
+// logits of each tile once, for the loss and for the gradients of input and parameters. If a schedule splits
+// the backward pass, backward_input() and backward_weight() each compute the logits of all tiles.
 #pragma once
 
 #include <optional>
@@ -32,12 +32,12 @@ public:
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;
-    // Computes the results of backward_input() and of backward_weight().
+    // Computes the results of both backward_input() and backward_weight(). The logits are computed only once.
     void backward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
                   State& state, Gradients gradients, device::Arena& scratch) const;
 
-    // Returns the number of rows per tile if `rows` rows are cut evenly into the fewest tiles whose logits fit
-    // into the memory of a tile.
+    // Cuts `rows` rows evenly into the smallest number of tiles of at most max_tile_rows() rows. Returns the
+    // number of rows per tile; the last tile may have fewer rows.
     std::size_t compute_tile_rows(device::DType dtype, std::size_t rows) const;
 
     // Returns the maximum number of rows whose logits are in memory at a time.

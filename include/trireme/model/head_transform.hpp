@@ -1,8 +1,8 @@
-// The layer between the last block and the head of bert. For Task::masked it is a matrix, the activation of the
-// model and a norm; for Task::classify a matrix, tanh and dropout (the pooler). For Task::span there is no such
-// layer. Hugging Face applies the pooler only to the first token of a sample. This layer applies the pooler to
-// all rows, which has no effect on the loss: rows of other tokens have no target. Every tensor rank holds all
-// parameters and computes its own rows.
+// The layer between the last block and the head of bert. For Task::masked the layer consists of a matrix, the
+// model's activation and a norm. For Task::classify it is the pooler: a matrix, tanh and dropout. For
+// Task::span there is no such layer. Hugging Face applies the pooler only to the first token of a sample. This
+// layer applies the pooler to all rows, which has no effect on the loss: only the first token of a sample has a
+// target. Every tensor rank holds all parameters and computes its own rows.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class HeadTransform {
 public:
     struct State {
         device::Tensor inner;   // (own rows, width): output of the matrix
-        device::Tensor result;  // (own rows, width): output of the activation and, if it is on, of dropout
+        device::Tensor result;  // (own rows, width): output of the activation, after dropout if dropout is on
         Norm::State norm;
         device::Tensor grad_inner;   // (own rows, width): gradient of `inner`
         HelperStates helper_states;  // always empty, because the matrix is never rebalanced

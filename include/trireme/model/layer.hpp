@@ -10,15 +10,16 @@
 //                       State&, Arena& stash) const;
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
-// Tensors that backward_weight() reads come from `stash`, and the caller keeps them until backward_weight()
-// ends. The `stash` of backward_input() may be pass.scratch. The caller must not overwrite `input` and
-// `grad_output` before backward_weight() ends. backward_weight() adds to the gradients. The halves of a block
-// may compute the norm of the next layer together with their output: their forward() takes this norm as a last
-// argument.
+// forward() and backward_input() allocate from `stash` the tensors that they store for backward_weight(). The
+// caller keeps these tensors until backward_weight() ends. The `stash` of backward_input() may be pass.scratch.
+// The caller must not overwrite `input` and `grad_output` before backward_weight() ends. backward_weight() adds
+// to the gradients. The halves of a block may compute the norm of the next layer together with their output.
+// Their forward() takes this norm as its last argument.
 //
 // `input`, the output, `grad_input` and `grad_output` are (own rows, width), see find_own_rows(). An embedding
 // reads tokens or pixels: its `input` is absent, and it does not write `grad_input`. A head returns an absent
-// tensor, and its `grad_output` is absent. All three calls are collective over pass.group.
+// tensor, and its `grad_output` is absent. forward(), backward_input() and backward_weight() are collective
+// over pass.group.
 #pragma once
 
 #include <span>
@@ -29,8 +30,9 @@
 
 namespace trireme::model {
 
-// The inputs and targets of one micro-batch. `rows` is its number of tokens, including padding. Tensors that
-// the family or the task does not use may be absent.
+// The inputs and targets of one micro-batch. In the shapes, `rows` is the number of tokens, including padding,
+// `targets` the number of rows with a target, and `segments` the number of samples. Tensors that the family or
+// the task does not use may be absent.
 struct TokenBatch {
     device::ConstTensor tokens;                  // (rows) i32
     device::ConstTensor positions;               // (rows) i32: position within the sample
@@ -52,12 +54,12 @@ struct TensorGroup;
 struct Pass {
     device::Stream& stream;
     const TokenBatch& batch;
-    device::Arena& scratch;  // for temporaries of one call; not the `stash` of forward(), except for a head
+    device::Arena& scratch;  // temporaries of one call; differs from forward()'s `stash`, except in a head
     device::DType dtype = device::DType::f32;  // of weights and activations
     bool is_training = false;    // dropout is on, and the head computes the loss in its backward pass
     RandomKey dropout_key = {};  // equal for all passes and ranks of the run
     double loss_scale = 1;       // gradients are those of loss_scale * (sum of the losses of all targets)
-    double label_smoothing = 0;  // for Task::classify; 0 in evaluation passes
+    double label_smoothing = 0;  // only for Task::classify; 0 in evaluation passes
     // Selective recomputation: tensors that are cheap to recompute are not stored.
     bool recomputes_selectively = false;
     const TensorGroup* group = nullptr;  // ranks that share this replica's tensors; null for a single rank
@@ -68,8 +70,9 @@ struct LossState {
     // Sum of the losses of the micro-batch's targets, without loss_scale. Set by forward() in evaluation
     // passes, and by backward_input() or Head::backward() in training passes.
     double loss = 0;
-    // Predictions, set by forward() in evaluation passes. Per target: the token or class with the largest
-    // logit. For Task::span, two numbers per segment: the first and last row of the best answer, see BestSpan.
+    // Predictions, set by forward() in evaluation passes. For Task::span, there are two numbers per segment:
+    // the first and last row of the best answer, see BestSpan. For other tasks, there is one number per target:
+    // the token or class with the largest logit.
     std::vector<std::int32_t> choices;
 };
 

@@ -9,9 +9,9 @@ namespace trireme::model {
 
 class MlpHalf {
 public:
-    // `inner` is the input of the activation: (rows, mlp width), or gate and up side by side, (rows, 2 * mlp
-    // width). `result` is the output of the activation: (rows, mlp width). Here `mlp width` is the number of
-    // MLP columns that this rank holds.
+    // BranchState::inner is the input of the activation: (rows, mlp width), or gate and up side by side, (rows,
+    // 2 * mlp width). BranchState::result is the output of the activation: (rows, mlp width). Here `mlp width`
+    // is the number of MLP columns that this rank holds.
     struct State : BranchState {};
 
     MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
@@ -22,7 +22,7 @@ public:
         return branch_.find_input_norm(pass, weights, state);
     }
 
-    // The calls of a layer: see layer.hpp. forward() also computes `next_norm` unless it is null.
+    // The calls of a layer: see layer.hpp. Unless `next_norm` is null, forward() also computes this norm.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash, const NextNorm* next_norm = nullptr) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,

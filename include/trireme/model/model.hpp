@@ -1,6 +1,6 @@
 // A model is a list of layers: the embedding, an attention half and an MLP half per block, the final norm and
-// the head. gpt2 has 1 + 2 * 12 + 1 + 1 = 27 layers. In place of the final norm, bert has a HeadTransform or,
-// for Task::span, no layer.
+// the head. For example, gpt2 has 1 + 2 * 12 + 1 + 1 = 27 layers. In place of the final norm, bert has a
+// HeadTransform or, for Task::span, no layer.
 #pragma once
 
 #include <string>
@@ -26,15 +26,17 @@ using LayerState =
     std::variant<EmbeddingLayer::State, PatchEmbedding::State, AttentionHalf::State, MlpHalf::State,
                  FinalNorm::State, HeadTransform::State, Head::State, SpanHead::State>;
 
-// True for the types of layers that end a model. They compute a loss, and their forward() returns an absent
-// tensor.
+// True for the types of layers that end a model. These layers compute a loss, and their forward() returns an
+// absent tensor.
 template <class L>
 inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, SpanHead>;
 
 // Returns all layers of the model, with the slices of the tensor rank `part`.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
-const char* find_kind(const Layer& layer);  // "attention": name of the layer's type in profiles and messages
-std::string to_string(const Layer& layer);  // "transformer.h.5.attention"; outside blocks find_kind()
+// Returns the name of the layer's type in profiles and messages, for example "attention".
+const char* find_kind(const Layer& layer);
+// Returns the name of a layer, for example "transformer.h.5.attention". Outside blocks it is find_kind().
+std::string to_string(const Layer& layer);
 std::vector<ParameterSpec> list_parameters(const Layer& layer);
 std::vector<ProjectionShape> list_projections(const Layer& layer);  // empty except for the halves of a block
 LayerState make_state(const Layer& layer);
@@ -46,7 +48,7 @@ std::vector<ParameterSpec> list_unique_parameters(const std::vector<Layer>& laye
 
 std::size_t count_parameters(const ModelConfig& config);  // number of elements; a tied table counts once
 
-// Returns only the layers whose indices in the model are in `range`. Cheaper than building all layers.
+// Returns only the layers whose indices in the model are in `range`. This is cheaper than building all layers.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range range);
 
 }  // namespace trireme::model

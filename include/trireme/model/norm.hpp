@@ -15,16 +15,17 @@ public:
         device::Tensor inv_scale;  // (own rows): 1 / standard deviation, or 1 / root mean square
     };
 
-    // Makes an RMS norm for llama and a layer norm for the other families. `name` is like "transformer.ln_f".
+    // Makes an RMS norm for llama and a layer norm for the other families. `name` is the prefix of the names of
+    // the parameters, for example "transformer.ln_f".
     Norm(const ModelConfig& config, std::string name);
     std::vector<ParameterSpec> parameters() const;  // weight; for a layer norm also bias
 
-    // All tensors are (own rows, width). If `residual_add` is present, forward() computes this sum before the
-    // norm, in the same kernel if the device can fuse them; `input` must then be residual_add.output.
+    // All tensors are (own rows, width). If `residual_add` is present, `input` must be residual_add.output.
+    // forward() then computes this output before the norm, in the same kernel if the device can fuse the two.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                  State& state, device::Arena& stash, const kernels::ResidualAdd& residual_add = {}) const;
-    // `residual` is the gradient that bypasses the norm; it may be absent. It is added to the result, and it
-    // may share the memory of `grad_input`.
+    // `residual` is the gradient that bypasses the norm. It is added to the result. `residual` may be absent,
+    // and may share the memory of `grad_input`.
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::ConstTensor residual,
                         device::Tensor grad_input, const State& state) const;

@@ -1,5 +1,5 @@
-// Parameters as named tensors of the whole model, of which ranks hold slices. Names, shapes and axis order are
-// those of Hugging Face.
+// Parameters: named tensors of the whole model. Each rank holds slices of them. Names, shapes and axis order
+// are those of Hugging Face.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ enum class Init : std::uint8_t { normal, zeros, ones };
 // A parameter and the slice of it that this rank holds. Kernels see tensors with more than two axes as
 // matrices: the last axes are flattened into the columns, or the first axes into the rows.
 struct ParameterSpec {
-    std::string name;                     // "transformer.h.0.attn.c_attn.weight"
+    std::string name;                     // for example "transformer.h.0.attn.c_attn.weight"
     std::vector<std::size_t> shape = {};  // of the whole tensor in files, e.g. (width, 3, patch, patch)
     std::size_t rows = 1;                 // on this rank; a vector is one row
     std::size_t columns = 0;              // on this rank
@@ -37,12 +37,13 @@ struct ParameterSpec {
 };
 
 // Return the spec of a whole tensor, for a rank that holds all its elements. cut_parameter() makes the spec of
-// a tensor rank from it. A matrix has weight decay, and its initial values are normal.
+// a tensor rank from the spec of the whole tensor. A matrix has weight decay and normally distributed initial
+// values.
 ParameterSpec make_vector_spec(std::string name, std::size_t size, Init init);
 ParameterSpec make_matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation);
 
-// One tensor per parameter, in the order of the specs, with this rank's slice. All tensors are in one buffer,
-// which is filled with zeros at first. Used for values, gradients and optimizer moments.
+// One tensor per parameter, in the order of the specs: this rank's slice of the parameter. All tensors are in
+// one buffer, which is filled with zeros at first. The tensors are values, gradients or optimizer moments.
 class ParameterTensors {
 public:
     ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
@@ -61,7 +62,7 @@ private:
 
 // Fills `values` with random or constant initial values, rounded to the type of `values`. Before rounding, an
 // element's value depends only on `seed`, the parameter's name and the element's position in the whole tensor.
-// It is therefore equal for all layouts.
+// The values are therefore equal for all layouts.
 void initialize_parameters(device::Stream& stream, const std::vector<ParameterSpec>& specs,
                            const ParameterTensors& values, std::uint64_t seed);
 

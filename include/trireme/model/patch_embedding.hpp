@@ -1,6 +1,6 @@
-// The embedding of images: a matrix that projects the pixels of each patch to a row, a learned class token
-// before the patches of each image, a position table that is added, and dropout. Every tensor rank holds all
-// parameters and computes all rows; forward() returns the rank's own rows.
+// The embedding of images. A matrix projects the pixels of each patch to a row. The row of a learned class
+// token precedes the rows of each image's patches. The layer then adds a position table and applies dropout.
+// Every tensor rank holds all parameters and computes all rows; forward() returns the rank's own rows.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -12,8 +12,7 @@ namespace trireme::model {
 class PatchEmbedding {
 public:
     struct State {
-        // One row per patch of each image, and one column per channel and pixel of a patch; in the type of the
-        // pass.
+        // (segments * patches, channels * patch * patch): TokenBatch::pixels in the type of the pass.
         device::ConstTensor pixels;
     };
 

@@ -16,17 +16,17 @@
 
 namespace trireme::model {
 
-// An activation between two projections that is fused into a matmul. In the forward pass, the matmul of the
-// first projection also writes the activated output, to `tensor`. In the backward pass, `tensor` is the input
-// of the activation, and the matmul of the second projection multiplies its result by the derivative at
-// `tensor`.
+// An activation between two projections. The activation is fused into a matmul. In the forward pass, the matmul
+// of the first projection also writes the activated output, to `tensor`. In the backward pass, `tensor` is the
+// input of the activation. The matmul of the second projection multiplies its result by the derivative of the
+// activation at `tensor`.
 struct FusedActivation {
     kernels::ActivationKind kind = kernels::ActivationKind::gelu_tanh;
     device::Tensor tensor = {};  // (rows, channels between the projections); absent if no activation is fused
 };
 
-// The tensors that a helper rank stores from forward to backward_weight for one HelperTask. `channels` are the
-// offloaded input channels, and `outputs` are the owner's output channels of the matrix.
+// The tensors that a helper rank stores from forward() to backward_weight() for one HelperTask. In the shapes,
+// `channels` are the offloaded input channels, and `outputs` are the owner's output channels of a matrix.
 struct HelperState {
     std::vector<device::Tensor> weights = {};  // per matrix: (channels, outputs) or (outputs, channels)
     device::Tensor input = {};                 // (rows, channels); row parallel only
@@ -74,8 +74,8 @@ public:
     // Returns the number of parameter tensors.
     std::size_t count_parameters() const { return matrices_.size() * (has_bias_ ? 2 : 1); }
 
-    // Returns the weights, without biases, from `all`, which has the tensors of all parameters of the
-    // projection. If `all` has gradients, returns the gradients of the weights.
+    // `all` has one tensor per parameter of the projection, either values or gradients. Returns the tensors of
+    // the weights, without the tensors of the biases.
     template <class View>
     std::vector<View> select_matrices(std::span<const View> all) const {
         std::vector<View> selected;
@@ -91,7 +91,7 @@ protected:
         std::size_t first_column = 0;  // among the output columns of this rank
         std::size_t columns = 0;       // output columns of this rank
     };
-    // Calls use(Matrix) for each matrix, in their order.
+    // Calls use(Matrix) for each matrix of the projection, in order.
     template <class Use>
     void for_each_matrix(Use&& use) const {
         Matrix matrix;

@@ -16,11 +16,11 @@ namespace trireme::model {
 
 struct Rebalancing;
 
-// The tensors that a branch stores for backward_input and backward_weight. `rows` are all rows of the
-// micro-batch, `own rows` those of find_own_rows(). `width` is the width of the model; `inner width` and
-// `result width` are widths on this tensor rank. `norm_output` is absent with a post-norm, and `sum` with a
-// pre-norm. If Pass::recomputes_selectively is set, `norm_output` is absent, and the MLP half's `result` is
-// valid only during forward() and backward_weight().
+// The tensors that a branch stores for backward_input() and backward_weight(). In the shapes, `rows` are all
+// rows of the micro-batch, and `own rows` are the rows of find_own_rows(). `width` is the width of the model;
+// `inner width` and `result width` are widths on this tensor rank. `norm_output` is absent with a post-norm.
+// `sum` is absent with a pre-norm. If Pass::recomputes_selectively is set, `norm_output` is absent, and the MLP
+// half's `result` is valid only during forward() and backward_weight().
 struct BranchState {
     Norm::State norm;
     device::Tensor norm_output;           // (own rows, width)     input of the first projection
@@ -32,15 +32,15 @@ struct BranchState {
     device::Tensor grad_inner;            // (rows, inner width)
     device::Tensor grad_first_input;      // (own rows, width)     gradient of the input of the first projection
     HelperStates first_helper_states, last_helper_states;  // of the first and the last projection
-    bool has_norm_output = false;  // true if the preceding layer has computed the norm, as its NextNorm
+    bool has_norm_output = false;  // true if the preceding layer has computed `norm_output` (see NextNorm)
 };
 
 // Names of the parameters of a branch, without the prefix of its block, and the channels that this tensor rank
-// holds. The first matrices are column parallel, the last one is row parallel.
+// holds. The first matrices are column parallel, and the last matrix is row parallel.
 struct BranchSpec {
-    std::string norm;                                    // "ln_1"
+    std::string norm;                                    // for example "ln_1"
     std::vector<Projection::MatrixSpec> first_matrices;  // one fused matrix, or several
-    std::string last_matrix;                             // "attn.c_proj"
+    std::string last_matrix;                             // for example "attn.c_proj"
     Channels result_channels;                            // input channels of the last matrix
 };
 
@@ -52,23 +52,25 @@ public:
     std::vector<ParameterSpec> parameters() const;     // norm, first projection, last projection
     std::vector<ProjectionShape> projections() const;  // first projection, last projection
 
-    // Makes all later training passes skip or offload channels of both projections. See Rebalancing, whose
-    // objects must outlive these passes.
+    // Makes all later training passes skip or offload channels of both projections. The objects to which
+    // `rebalancing` points must outlive these passes.
     void rebalance(const Rebalancing& rebalancing);
 
     // Forward pass; collective over the tensor group. compute_inner() computes state.inner from `input`. The
-    // caller then computes state.result from state.inner. compute_output() returns the output of the half, (own
-    // rows, width), which it computes from state.result. If `activation` is present, it is fused into the
-    // matmul of state.inner. If `next_norm` is not null, compute_output() also computes this norm.
+    // caller then computes state.result from state.inner. compute_output() computes and returns the output of
+    // the half, (own rows, width), from state.result. If `activation` is present, the activation is fused into
+    // the matmul that computes state.inner. If `next_norm` is not null, compute_output() also computes this
+    // norm.
     void compute_inner(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
                        device::Arena& stash, const FusedActivation& activation = {}) const;
     device::Tensor compute_output(const Pass& pass, Weights weights, device::ConstTensor input,
                                   BranchState& state, device::Arena& stash, const NextNorm* next_norm) const;
 
     // Backward pass for inputs; collective over the tensor group. compute_grad_result() computes `grad_result`,
-    // the gradient of state.result, from `grad_output`. The caller then computes state.grad_inner, from which
-    // compute_grad_input() computes `grad_input`. If `activation` is present, its derivative is fused into the
-    // matmul of compute_grad_result(), and `grad_result` becomes the gradient of state.inner.
+    // the gradient of state.result, from `grad_output`. The caller then computes state.grad_inner.
+    // compute_grad_input() computes `grad_input` from state.grad_inner. If `activation` is present, its
+    // derivative is fused into the matmul of compute_grad_result(), and `grad_result` becomes the gradient of
+    // state.inner.
     void compute_grad_result(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                              device::Tensor grad_result, BranchState& state, device::Arena& stash,
                              const FusedActivation& activation = {}) const;
@@ -83,15 +85,15 @@ public:
     bool can_fuse_forward(const Pass& pass, kernels::ActivationKind activation) const {
         return first_projection_->can_fuse(pass, activation);
     }
-    // Returns true if the derivative of the activation can be fused into the last projection's matmul for the
-    // gradient of its input.
+    // Returns true if the derivative of the activation can be fused into the last projection's
+    // backward_input().
     bool can_fuse_backward(const Pass& pass, kernels::ActivationKind activation) const {
         return last_projection_->can_fuse(pass, activation);
     }
 
     // Returns the norm before the first projection, for the preceding layer to compute. The output of this norm
-    // must stay in the stash until backward_weight(). Returns nullopt with a post-norm, and with selective
-    // recomputation, where the output is not stashed.
+    // must stay in the stash until backward_weight() ends. Returns nullopt with a post-norm. Returns nullopt
+    // also with selective recomputation, because the output of the norm is then not stashed.
     std::optional<NextNorm> find_input_norm(const Pass& pass, Weights weights, BranchState& state) const;
 
     std::size_t block() const { return block_; }

@@ -25,7 +25,7 @@ struct ProjectionId {
     friend auto operator<=>(const ProjectionId&, const ProjectionId&) = default;
 };
 
-// Sizes and weights of a rank's slice of a projection.
+// Sizes and weight specs of a rank's slice of a projection.
 struct ProjectionShape {
     ProjectionId id;
     std::size_t channels = 0;  // input channels of this rank
@@ -44,31 +44,31 @@ struct ProjectionShape {
 //             while the projection skips channels.
 enum class Filling : std::uint8_t { zero, average, same };
 
-// Some of the input channels of a rank's slice of a projection: those that the rank computes itself, or those
-// that it offloads to one helper.
+// Some input channels of a rank's slice of a projection: the channels that the rank computes itself, or the
+// channels that the rank offloads to one helper rank.
 struct SelectedChannels {
     std::vector<std::int32_t> channels = {};  // ascending
     Filling filling = Filling::zero;
     // The last stored gradients of all channels; absent unless the filling is Filling::same.
     std::vector<device::Tensor> last_weight_gradients = {};  // per matrix, with the shape of the weight
     device::Tensor last_input_gradient = {};                 // (maximum rows, all channels)
-    std::size_t last_rows = 0;                               // rows of the last micro-batch
+    std::size_t last_rows = 0;                               // number of rows of the last micro-batch
 
     device::ConstTensor indices() const;  // `channels` as a tensor: (selected channels) i32
 };
 
-// The kept channels of all projections of this rank's stages. If matmuls are offloaded, these are the channels
-// that this rank computes itself: those that are neither skipped nor offloaded.
+// The kept channels of all projections of this rank's stages. If matmuls are offloaded, the kept channels are
+// those that this rank computes itself: neither skipped nor offloaded.
 class Resizing {
 public:
-    // `max_rows` is the maximum number of rows of a micro-batch, of all tensor ranks together. Filling::same
-    // stores gradients in `memory_space`.
+    // `max_rows` is the maximum number of rows of a whole micro-batch, not only of this rank's own rows.
+    // Filling::same stores gradients in `memory_space`.
     Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
              std::size_t max_rows, device::MemorySpace memory_space);
 
     // Begins a period, in which all passes skip the same channels. Must be called while no micro-batch is in
-    // flight. `lists` has the kept channels per projection, at least one and ascending. Projections without a
-    // list keep all channels.
+    // flight. `lists` has one list of kept channels per projection: at least one channel, in ascending order.
+    // Projections without a list keep all channels.
     using ChannelLists = std::map<ProjectionId, std::vector<std::int32_t>>;
     void begin_period(const ChannelLists& lists);
     // Returns the number of calls of begin_period(). All ranks of a team begin each period together, even if
@@ -81,7 +81,7 @@ public:
     // The following are 0 or empty unless the filling is Filling::same.
     std::size_t bytes() const;                                   // of the stored gradients
     std::vector<device::Tensor> list_stored_gradients() const;   // views
-    std::vector<std::uint64_t> last_rows() const;                // per projection: rows of the last micro-batch
+    std::vector<std::uint64_t> last_rows() const;                // SelectedChannels::last_rows by ProjectionId
     void set_last_rows(const std::vector<std::uint64_t>& rows);  // restores a result of last_rows()
 
 private:
@@ -95,15 +95,16 @@ private:
     std::size_t period_ = 0;
 };
 
-// The state of a rank's resizing, which checkpoints store in a file per rank. "Per channel" means per input
-// channel, projection after projection in the order of stage::Resizer::projections().
+// The state of a rank's resizing. Checkpoints store one such state per rank, each in its own file. "Per
+// channel" means one value per input channel of this rank, projection after projection in the order of
+// stage::Resizer::projections().
 struct ResizingState {
     std::size_t period = 0;                     // number of the period; a new run begins with period 0
-    std::vector<double> variation = {};         // per channel: see choose_channels()
+    std::vector<double> variation = {};         // per channel: see ChannelPolicy
     std::vector<std::uint8_t> kept = {};        // per channel: 1 if it is kept, 0 if it is skipped
-    std::vector<std::uint64_t> last_rows = {};  // per projection with Filling::same; else empty
-    // Views of the gradients that Filling::same stores, then one view of all weights at the start of the period
-    // if the policy needs these weights.
+    std::vector<std::uint64_t> last_rows = {};  // see Resizing::last_rows()
+    // Views of the gradients that Filling::same stores. If the policy needs the weights at the start of the
+    // period, one view of all these weights follows.
     std::vector<device::Tensor> memory = {};
 };
 

@@ -1,5 +1,5 @@
-// The head that finds the answer to a question in a context. It computes two logits per row: for being the
-// first row of the answer, and for being its last row.
+// The head that finds the answer to a question in a context. It computes two logits per row: one for being the
+// first row of the answer, and one for being the last row of the answer.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -31,7 +31,7 @@ public:
 private:
     // Returns the logits of all rows, (rows, 2), and sets state.loss. If `gradient_scale` is not 0, returns the
     // gradients of the logits, times `gradient_scale`, instead of the logits. `input` has all rows, and every
-    // tensor rank computes all of them.
+    // tensor rank computes the logits of all rows.
     device::Tensor compute_logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
                                            double gradient_scale, State& state, device::Arena& arena) const;
 

@@ -1,6 +1,7 @@
 // Collectives of the tensor ranks of a replica. Between the branches of a block, every tensor rank has its own
-// rows of a micro-batch. Without sequence parallelism these are all rows, with equal values on all ranks. With
-// sequence parallelism each rank has another range of the rows. (Korthikanti et al., 2022, section 4.2)
+// rows of a micro-batch. Without sequence parallelism, a rank's own rows are all rows, with equal values on all
+// ranks. With sequence parallelism, each rank has a different range of the rows. (Korthikanti et al., 2022,
+// section 4.2)
 #pragma once
 
 #include <vector>
@@ -19,7 +20,7 @@ struct TensorGroup {
     bool cuts_rows = false;   // sequence parallelism: the rows are divided among the ranks
 };
 
-// Returns the own rows of this rank: those that it has between branches.
+// Returns the own rows of this rank: the rows that the rank has between branches.
 layout::Range find_own_rows(const Pass& pass);
 
 // Returns true if this rank must add its gradients of parameters that all tensor ranks hold, such as norms.

@@ -11,8 +11,8 @@
 
 namespace trireme::model {
 
-// The channels of a dimension of a tensor that a tensor rank holds. The rank stores its ranges in the order of
-// `own_ranges`, without gaps.
+// The channels that a tensor rank holds of one dimension of a tensor. The rank stores its ranges of channels in
+// the order of `own_ranges`, without gaps.
 struct Channels {
     std::size_t width = 0;  // number of channels of the whole dimension
     std::vector<layout::Range> own_ranges;
@@ -26,7 +26,7 @@ Channels make_all_channels(std::size_t width);
 // A tensor rank of a replica, and the shares by which the layers are divided among the replica's tensor ranks.
 struct TensorPart {
     int rank = 0;                           // number within the replica
-    std::vector<std::size_t> shares = {1};  // per tensor rank, as proportions: {2, 1} is 2/3 and 1/3
+    std::vector<std::size_t> shares = {1};  // per tensor rank, as proportions: {2, 1} means 2/3 and 1/3
 
     bool is_first() const { return rank == 0; }
     bool is_whole() const { return shares.size() == 1; }

@@ -20,8 +20,8 @@ struct Transfer {
     friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-// The message from one rank to another in a round. It contains the elements of its boxes, one box after
-// another, each box row by row.
+// The message from one rank to another in a round (see MoveRound). The message contains the elements of its
+// boxes, one box after another, each box row by row.
 struct MoveMessage {
     int source = 0;
     int destination = 0;
@@ -31,15 +31,16 @@ struct MoveMessage {
     friend bool operator==(const MoveMessage&, const MoveMessage&) = default;
 };
 
-// The messages of a round, at most one per pair of source and destination. A rank posts all its receives of a
-// round, then its sends, and waits for all these messages before it begins its next round. Different ranks may
-// be in different rounds at the same time. There is no deadlock: the ranks of the earliest unfinished round
-// wait only for each other, and any two ranks exchange their messages in the same order.
+// A move is a sequence of rounds, which limit the memory for messages. A round has at most one message per pair
+// of source and destination. A rank posts all its receives of a round, then its sends, and waits for all these
+// messages before it begins its next round. Different ranks may be in different rounds at the same time. There
+// is no deadlock: the ranks of the earliest unfinished round wait only for each other, and any two ranks
+// exchange their messages in the same order.
 using MoveRound = std::vector<MoveMessage>;
 
 struct MoveRules {
     std::vector<int> nodes = {};  // per rank: number of its node; if empty, all ranks are on one node
-    // Maximum of sent plus received elements of a rank in a round. Must not be 0.
+    // Maximum number of elements that a rank sends plus receives in a round. Must not be 0.
     std::size_t max_elements_per_round = std::size_t{4} << 20;
 };
 
@@ -52,15 +53,17 @@ struct Move {
 
     std::size_t count_sent_elements() const;
     std::size_t count_local_elements() const;
-    // Returns the sent plus received elements of a rank in a round: the maximum over all ranks and rounds.
+    // Returns the number of elements that a rank sends plus receives in a round: the maximum over all ranks and
+    // rounds.
     std::size_t max_elements_per_round() const;
-    // Returns the sent plus received elements of a rank in all rounds together: the maximum over all ranks.
+    // Returns the number of elements that a rank sends plus receives in all rounds together: the maximum over
+    // all ranks.
     std::size_t max_elements_per_rank() const;
 };
 
 // Plans the move from the slices `before` to the slices `after`; tensors keep their names and shapes. Each rank
-// receives exactly the elements that it holds in `after` and not in `before`, each once. Candidates for the
-// source of a box are its holders on the receiver's node or, if this node has none, all its holders. The
+// receives the elements that it holds in `after` but not in `before`, each element exactly once. Candidates for
+// the source of a box are the holders on the receiver's node or, if this node has no holder, all holders. The
 // candidate with the fewest elements to send so far becomes the source; the lowest rank wins ties. Boxes that
 // are too large for a round are cut. Throws BugError if `after` has an element that no rank holds in `before`,
 // or if a tensor changes its shape.

@@ -23,12 +23,12 @@ struct BoxInMemory {
 class MoveExecution {
 public:
     // Copies the boxes that stay on this rank and posts the messages of the first round, without waiting for
-    // these messages. `from` has the boxes that this rank holds before the move, and `to` has the boxes that it
-    // holds after the move; the memory of `from` and of `to` must not overlap. Their boxes may be cut
-    // differently from the boxes of the move. In ghost groups, whose messages have no contents, `from` and `to`
-    // may be empty. The constructor, advance() and finish() throw BugError if `from` or `to` lacks an element
-    // that they copy. `move`, `group` and the memory must outlive this object. The object must not be destroyed
-    // before all rounds of this rank are complete.
+    // these messages. `from` has the boxes that this rank holds before the move, and `to` has the boxes that
+    // the rank holds after the move. The memory of `from` and of `to` must not overlap. The boxes of `from` and
+    // `to` may be cut differently from the boxes of the move. In ghost groups, whose messages have no contents,
+    // `from` and `to` may be empty. The constructor, advance() and finish() throw BugError if `from` or `to`
+    // lacks an element that must be copied. `move`, `group` and the memory must outlive this object. The object
+    // must not be destroyed before all rounds of this rank are complete.
     MoveExecution(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
                   device::DType dtype, comm::Communicator& group);
     ~MoveExecution();
@@ -48,8 +48,8 @@ private:
 void execute_move(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
                   device::DType dtype, comm::Communicator& group);
 
-// Returns the bytes of the message buffer of rank `rank`: the maximum over the rounds of the bytes that the
-// rank sends plus receives.
+// Returns the bytes of the message buffer of rank `rank`: the largest number of bytes that the rank sends plus
+// receives in a round.
 std::size_t count_message_buffer_bytes(const Move& move, device::DType dtype, int rank);
 
 }  // namespace trireme::mover

@@ -18,7 +18,7 @@ enum class RateSchedule : std::uint8_t { constant, linear, cosine, wsd };
 struct OptimizerConfig {
     OptimizerKind kind = OptimizerKind::adamw;
     double rate = 6e-4;   // maximum learning rate
-    double min_rate = 0;  // at the end of the schedule
+    double min_rate = 0;  // learning rate at the end of the schedule
     RateSchedule schedule = RateSchedule::cosine;
     std::size_t warmup_steps = 0;
     std::size_t horizon = 0;    // number of steps that the schedule covers; 0: all steps of the run
@@ -33,8 +33,8 @@ struct OptimizerConfig {
 // Throws ConfigError for values outside their range.
 void check_optimizer(const OptimizerConfig& config);
 
-// Returns the learning rate of step `step` (from 0) of a schedule over `steps` steps, or over `horizon` steps
-// if `horizon` is not 0. The rate rises linearly to `rate` during the warm-up. Then:
+// Returns the learning rate of step `step` (from 0). The schedule covers `horizon` steps or, if `horizon` is 0,
+// `steps` steps. The rate rises linearly to `rate` during the warm-up. Then:
 //   constant   rate
 //   linear     linear decay, so that the first step after the schedule has min_rate
 //   cosine     decay along half a cosine, so that the first step after the schedule has min_rate

@@ -35,15 +35,16 @@ std::size_t count_norm_scratch_bytes(std::size_t shards);
 
 // Returns the number of moments per element: 2 for AdamW, 1 for SGD with momentum, 0 for SGD without.
 std::size_t count_moments(const OptimizerConfig& config);
-// Returns true for bf16 values: the optimizer then keeps master weights. It updates these, and rounds them to
-// get the bf16 values.
+// Returns true for bf16 values: the optimizer then keeps master weights. It updates the master weights and
+// rounds them to get the bf16 values.
 constexpr bool has_master_weights(device::DType value_type) {
     return accumulator_type(value_type) != value_type;
 }
 
-// Return the number of values per element of a parameter: count_state_values() counts moments and master
-// weights, which are f32 or f64. count_stored_values() counts these values and, with `has_backup`, a copy of
-// each of them and of the parameter value. The copy of the parameter value may be bf16.
+// Return the number of values that are stored per element of a parameter. count_state_values() counts moments
+// and master weights, which are f32 or f64. count_stored_values() counts the same values and, with
+// `has_backup`, the backup: one copy of each of these values and of the parameter value. The copy of the
+// parameter value may be bf16.
 std::size_t count_state_values(const OptimizerConfig& config, device::DType value_type);
 std::size_t count_stored_values(const OptimizerConfig& config, device::DType value_type, bool has_backup);
 
@@ -54,20 +55,21 @@ struct SkippedInputChannels {
     kernels::WeightAxes axes = kernels::WeightAxes::in_out;
     std::vector<std::int32_t> channels = {};
 };
-using SkippedChannelMap = std::map<std::size_t, SkippedInputChannels>;  // by index of the parameter
+using SkippedChannelMap = std::map<std::size_t, SkippedInputChannels>;  // key: index of the parameter
 
 // AdamW or SGD for some shards of this rank's parameters.
 class Optimizer {
 public:
-    // Makes an optimizer that updates `shards` and keeps state only for them. `value_type` is the type of the
-    // parameter values. With `has_backup`, memory for a copy of the state and of the values is allocated too.
+    // Makes an optimizer that updates `shards` and keeps state only for these shards. `value_type` is the type
+    // of the parameter values. With `has_backup`, also allocates memory for a copy of the state and of the
+    // values.
     Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
               std::vector<ParameterShard> shards, device::DType value_type, device::MemorySpace memory_space,
               bool has_backup = false);
 
-    // Makes one update with learning rate `rate`, with gradients times `gradient_scale`. Weight decay is not
-    // applied to the channels in `skipped` (may be null); the moments of these channels still change the
-    // weights.
+    // Updates the shards once, with learning rate `rate` and with the gradients multiplied by `gradient_scale`.
+    // Weight decay is not applied to the channels in `skipped` (may be null). The moments of these channels
+    // still change the weights.
     void update(device::Stream& stream, const model::ParameterTensors& values,
                 const model::ParameterTensors& gradients, double rate, double gradient_scale,
                 const SkippedChannelMap* skipped = nullptr);
@@ -83,9 +85,9 @@ public:
     // slice. Requires master weights.
     void initialize_master_weights(device::Stream& stream, std::size_t parameter, const device::Tensor& values);
 
-    // The state consists of tensors and of the number of updates: state()[k][s] is moment k of shard s, and the
-    // last entry of state() has the master weights, if there are any. A caller that restores a state writes
-    // into these tensors and passes the number of updates to resume_from().
+    // The state consists of tensors and of the number of updates. state()[k][s] is moment k of shard s. If
+    // there are master weights, the last entry of state() has them, one tensor per shard. A caller that
+    // restores a state writes into these tensors and passes the number of updates to resume_from().
     std::size_t updates() const { return steps_; }
     const std::vector<ParameterShard>& shards() const { return shards_; }
     const std::vector<model::ParameterTensors>& state() const { return state_; }

@@ -1,5 +1,6 @@
 // Executes a rank's program, instruction by instruction, without decisions of its own. schedule/check.hpp
-// defines the meaning of instructions; its verify_programs() must have found no fault in the program.
+// defines the meaning of instructions. verify_programs() of that header must have found no fault in the
+// program.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ struct EngineContext {
     comm::Communicator& activations;      // group for messages with activations
     comm::Communicator& gradients;        // group for messages with gradients; same members as `activations`
     const std::vector<int>& group_ranks;  // rank r of both groups is rank group_ranks[r] of the job; ascending
-    int max_steps_in_flight = 1;          // at most this number of steps have messages in flight at once
+    int max_steps_in_flight = 1;          // maximum number of steps with messages in flight at the same time
     device::Trace* trace = nullptr;       // records what the engine does; null if not traced
 };
 
@@ -45,11 +46,11 @@ public:
     // Calls advance() and finish(), for a program after which no work is in flight.
     void execute(const schedule::Program& program, StageWorker& worker);
 
-    // Lets messages progress while a worker computes. The worker should call it regularly.
+    // Lets messages progress while a worker computes. The worker should call progress() regularly.
     void progress();
 
     bool is_executing() const;  // true within advance() and finish()
-    // "stands at 2RECV_B0, instruction 7 of 20" or "is between programs"
+    // Returns for example "stands at 2RECV_B0, instruction 7 of 20" or "is between programs".
     std::string describe_position() const;
     double compute_executed_fraction() const;  // executed fraction of the current program's instructions
 

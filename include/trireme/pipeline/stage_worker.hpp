@@ -13,12 +13,12 @@ class StageWorker {
 public:
     virtual ~StageWorker() = default;
 
-    // Returns the number of rows (tokens) of the micro-batch, over all ranks of a team. If the number is 0, the
-    // engine skips all instructions of the micro-batch, its messages included.
+    // Returns the number of rows (tokens) of micro-batch `microbatch`, over all ranks of a team. If the number
+    // is 0, the engine skips all instructions of the micro-batch, including its messages.
     virtual std::size_t count_rows(int microbatch) const = 0;
 
     // Returns contiguous memory for the tensor that `receive` receives, of shape (rows of this rank, width).
-    // Called once per receive, when it is posted.
+    // The engine calls this function once per receive, when it posts the receive.
     virtual device::Tensor provide_receive_buffer(const schedule::Instruction& receive) = 0;
 
     // Returns the contiguous tensor that `send` sends, of shape (rows of this rank, width). The tensor must not
@@ -27,13 +27,13 @@ public:
     // Called when the message of `send` is complete.
     virtual void finish_send(const schedule::Instruction& send) = 0;
 
-    // Executes a compute instruction whose inputs have arrived, a REDUCE or a STEP.
+    // Executes a REDUCE, a STEP, or a compute instruction. The inputs of a compute instruction have arrived.
     virtual void run(const schedule::Instruction& instruction) = 0;
-    // Waits until all instructions passed to run() are done; a GPU executes them asynchronously.
+    // Waits until all instructions that were passed to run() are done. A GPU executes them asynchronously.
     virtual void synchronize() {}
 
-    // Executes a VALIDATE. Returns true if the speculative update was valid. Otherwise rolls it back, redoes it
-    // and returns false.
+    // Executes a VALIDATE. Returns true if the speculative update was valid. Otherwise rolls the update back,
+    // redoes the update and returns false.
     virtual bool validate_update(const schedule::Instruction& validate) = 0;
     // Discards the result of a forward, because the engine will run the forward again with other weights.
     // Called when the messages of the forward are complete.

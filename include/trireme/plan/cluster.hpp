@@ -13,18 +13,18 @@
 // is the link between nodes, and may be omitted if there is one node. "clocks" and "sources" are optional. If
 // nodes differ, "groups" is a list of objects, each with its own "device", "devices_per_node", "nodes",
 // "inside" and "sources". The top-level object then has none of these keys except "sources". Three more
-// optional keys describe the links:
+// optional keys describe the links, here with example values:
 //
 //   "carrier": "cores"           in "inside": the receiving rank copies each message and computes nothing
-//                                meanwhile, as ranks that share memory do. With "adapters", the default,
-//                                messages do not disturb computation
+//                                meanwhile. Ranks that share memory work in this way. With "adapters", the
+//                                default, messages do not disturb computation
 //   "rails": 8                   in "between": each node has 8 network adapters, which share the bandwidth of
-//                                "between" evenly. A message uses one of them. The default is 1
+//                                "between" evenly. A message uses one adapter. The default is 1
 //   "fat_tree": {"leaf_nodes": 32, "spines": 16, "latency": 1e-6, "bandwidth": 50e9}
 //                                in the top-level object: each leaf switch joins 32 nodes by the links of
 //                                "between". Each leaf switch has a link of 50e9 bytes per second to each of 16
 //                                spine switches. Messages between nodes of different leaf switches spread over
-//                                the spine switches, and each of them takes 1e-6 seconds longer
+//                                the spine switches. Each of these messages takes 1e-6 seconds longer
 #pragma once
 
 #include <cstddef>
@@ -58,8 +58,8 @@ struct ClusterDevice {
 
 // The source of a value of the cluster file.
 struct FigureSource {
-    std::string figure;       // path of the value: "device.bandwidth"
-    std::string citation;     // e.g. "the data sheet"
+    std::string figure;       // path of the value, for example "device.bandwidth"
+    std::string citation;     // for example "the data sheet"
     bool is_derived = false;  // the source does not state the value, which is derived from it
 };
 
@@ -68,8 +68,8 @@ struct NodeGroup {
     ClusterDevice device;
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
-    // From device to device of a node; empty if the file has none. Each device has this bandwidth in each
-    // direction.
+    // Link between two devices of a node; empty if the file has none. Each device has this bandwidth for
+    // sending, and the same bandwidth for receiving.
     std::optional<layout::Link> inside = {};
     bool receivers_copy_messages = false;  // "carrier" is "cores"
 
@@ -79,27 +79,28 @@ struct NodeGroup {
 struct FatTree {
     std::size_t leaf_nodes = 1;  // nodes per leaf switch
     std::size_t spines = 1;      // number of spine switches
-    // From a leaf switch to a spine switch. The latency is that of the whole way up and down to another leaf.
+    // Link from a leaf switch to a spine switch. Its latency covers the whole way from one leaf switch over a
+    // spine switch to another leaf switch.
     layout::Link up = {};
 };
 
 struct Cluster {
     std::string name;
-    std::string source;             // origin of the description: "FlexTP's testbed: a node of 8 V100"
+    std::string source;             // e.g. "FlexTP's testbed: a node of 8 V100"
     std::vector<NodeGroup> groups;  // ranks are numbered in this order, node by node
-    // From node to node; empty if the file has none. The devices of a node share its bandwidth.
+    // Link between two nodes; empty if the file has none. The devices of a node share the link's bandwidth.
     std::optional<layout::Link> between = {};
     std::size_t rails = 1;                   // network adapters per node
     std::optional<FatTree> fat_tree = {};    // if empty, one switch joins all nodes
-    std::vector<FigureSource> sources = {};  // the paths of values in groups begin like "groups[0]."
+    std::vector<FigureSource> sources = {};  // figures in group 0 begin with "groups[0]."
 
     std::size_t count_devices() const;
     std::size_t count_nodes() const;
     // Returns the group of the device with rank `rank`. Throws BugError if `rank` is not below count_devices().
     const NodeGroup& find_group(std::size_t rank) const;
     std::size_t find_node(std::size_t rank) const;  // nodes are numbered over all groups
-    // Returns the link of a message between two ranks, at a time when `leaving_messages` messages leave each
-    // node through its adapters.
+    // Returns the link of a message between ranks `a` and `b`, at a time when `leaving_messages` messages leave
+    // each node through the node's adapters.
     layout::Link find_link(std::size_t a, std::size_t b, std::size_t leaving_messages = 1) const;
 };
 

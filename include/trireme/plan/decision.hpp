@@ -17,14 +17,15 @@ namespace trireme::plan {
 struct Decision {
     std::size_t step = 0;                            // the plan changes after this step
     layout::Layout layout = {};                      // the layout of the new plan
-    std::optional<int> microbatches = {};            // per step, over all replicas; empty if unchanged
+    std::optional<int> microbatches = {};            // number per step, over all replicas; empty if unchanged
     std::optional<std::string> schedule = {};        // name of the new schedule; empty if unchanged
     std::vector<double> skipped = {};                // per rank; see Plan::skipped
     std::vector<layout::Migration> migrations = {};  // see Plan::migrations
     std::string policy = {};                         // name of the policy that decided; empty if unset
     std::string reason = {};                         // explains the decision to users
     std::string from = {}, to = {};  // compute_hash() of the old and the new plan; empty if unset
-    // Numbers of at least 0, by name: the reasons for the decision ("gain_s"), and its effects ("moved_bytes").
+    // Non-negative numbers by name: reasons for the decision, for example "gain_s", and effects of the
+    // decision, for example "moved_bytes".
     std::map<std::string, double> terms = {};
     std::optional<double> predicted_seconds = {};  // duration of the plan change; empty if unknown
     std::optional<double> measured_seconds = {};   // duration of the plan change; empty if unknown
@@ -32,9 +33,9 @@ struct Decision {
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-// Returns one sentence per rank that skips matmuls and one per rank that offloads matmuls: "rank 1 skips 25 %
-// of its matmuls", "ranks 0,2 compute 50 % of rank 1's matmuls". The list is empty if every rank computes all
-// of its own matmuls.
+// Returns one sentence per rank that skips matmuls, for example "rank 1 skips 25 % of its matmuls". Also
+// returns one sentence per rank that offloads matmuls, for example "ranks 0,2 compute 50 % of rank 1's
+// matmuls". The list is empty if every rank computes all of its own matmuls.
 std::vector<std::string> describe_sharing(const Decision& decision);
 
 // Parses `text`, the content of `file`, which has one decision per line:
@@ -45,12 +46,13 @@ std::vector<std::string> describe_sharing(const Decision& decision);
 //    "reason": "...", "terms": {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}
 //
 // Only "step" and "layout" are required. "left_out" is Decision::skipped, and "parts" has one fraction per
-// layout::Matmul. Blank lines and lines with the key "no_change" are skipped. Throws ConfigError, naming line
-// and key, for any other line, and if steps do not increase.
+// layout::Matmul. Blank lines and lines with the key "no_change" are skipped. Throws ConfigError if another
+// line is not a valid decision, or if the steps do not increase from line to line. The message names line and
+// key.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
-// Returns {"step": 5, "no_change": "<why>"} without a line end. `why` is the reason why the plan does not
-// change after the step.
+// Returns a line without a line end, for example {"step": 5, "no_change": "<why>"}. `why` is the reason for
+// which the plan does not change after step `step`.
 std::string plan_kept_to_json(std::size_t step, const std::string& why);
 
 }  // namespace trireme::plan

@@ -16,11 +16,13 @@ struct PassTimes {
     std::int64_t sum() const { return forward + backward; }
 };
 
-// Finds the kernel times that StageWork::predict_costs() predicts, up to rounding, but faster: sums over
-// kernels that depend on a single count of the shape are kept for each count.
+// Finds the kernel times that StageWork::predict_costs() predicts, up to rounding, but faster. The times of
+// many kernels depend on a single count of the shape. The sum of these times is stored for each value of this
+// count.
 class KernelSums {
 public:
-    // If `splits_backward`, the time of a backward pass is that of its two halves. `work` is kept by reference.
+    // If `splits_backward`, the time of a backward pass is the sum of the times of its two halves. `work` is
+    // kept by reference.
     KernelSums(const StageWork& work, bool splits_backward, KernelSeconds seconds);
 
     PassTimes find(const MicrobatchShape& shape);
@@ -34,11 +36,11 @@ private:
         double forward = -1;  // negative if unknown
         double backward = 0;
     };
-    // The kernels whose times depend on one count of the shape only, and their sums for each count.
+    // The kernels whose times depend on a single count of the shape.
     struct CountedKernels {
         std::size_t MicrobatchShape::*count;
         std::vector<Kernel> kernels = {};
-        std::vector<Seconds> sums = {};
+        std::vector<Seconds> sums = {};  // per value of the count: total time of all `kernels`
     };
     // The kernels of one entry of StageWork::formulas().
     struct ShapeRange {

@@ -1,4 +1,4 @@
-// The samples of a micro-batch, as indices. The room `data` reads the samples and builds their tensors.
+// The samples of a micro-batch, as indices. The code in data/ reads the samples and builds their tensors.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace trireme::plan {
 //   pad     every sample is padded to the length of the longest sample of its micro-batch
 //   step    every sample is padded to the length of the longest sample of its step
 //   pack    samples follow each other without padding; tokens attend to tokens of their own sample only
-//   dynapipe, balanced   like pad and pack, for micro-batches that are formed by predicted time (policy/steps.hpp);
-//                        with all other values, micro-batches have equal numbers of samples
+//   dynapipe   like pad, but micro-batches are formed by predicted time (policy/steps.hpp)
+//   balanced   like pack, but micro-batches are formed by predicted time
+// With the first four values, the numbers of samples of a step's micro-batches differ by at most one.
 enum class LengthPolicy : std::uint8_t { fixed, pad, step, pack, dynapipe, balanced };
 
 // True if the number of samples per micro-batch follows from predicted times.
@@ -23,7 +24,8 @@ inline bool is_packed(LengthPolicy policy) {
     return policy == LengthPolicy::pack || policy == LengthPolicy::balanced;
 }
 
-// A visit of a sample: the epoch, and the index of the sample in a list of data::SampleIndex.
+// A visit of a sample: the epoch, and the index of the sample in the list data::SampleIndex::train or
+// data::SampleIndex::validation.
 struct SampleVisit {
     std::uint64_t epoch = 0;
     std::uint64_t sample = 0;
@@ -32,7 +34,7 @@ struct SampleVisit {
 
 struct Microbatch {
     std::vector<SampleVisit> samples;
-    std::size_t padded_length = 0;  // of every sample, in tokens; 0 if packed
+    std::size_t padded_length = 0;  // tokens per sample, including padding; 0 if packed
 };
 
 // Cuts the samples of a step, in order, into `microbatches` micro-batches whose numbers of samples differ by at

@@ -8,10 +8,12 @@ namespace trireme::plan {
 
 // Seconds that a rank waits for other ranks in a step.
 struct RankWaits {
-    double pipeline = 0;  // for other stages: activations, gradients, and the gradient norm before an update
-    double tensor = 0;    // for the other ranks of its team
-    double data = 0;    // for other replicas: gradients and parameters; with one stage, also the gradient norm
-    double others = 0;  // for collectives of all ranks
+    // Waits for other stages: activations, gradients, and the gradient norm if there are several stages.
+    double pipeline = 0;
+    double tensor = 0;  // waits for the other ranks of the team
+    // Waits for other replicas: gradients, parameters, and the gradient norm if there is only one stage.
+    double data = 0;
+    double others = 0;  // waits in the all-gather of step records, over all ranks
 
     double sum() const { return pipeline + tensor + data + others; }
     RankWaits& operator+=(const RankWaits& more) {
@@ -30,11 +32,11 @@ struct RankWaits {
 struct RankTimes {
     double matmuls = 0;       // seconds in matmuls of blocks, including those for other ranks
     double matmul_flops = 0;  // flops of these matmuls
-    double full_flops = 0;    // flops of the rank's own matmuls without skipping and offloading
-    double expected_matmuls =
-        0;  // seconds that these matmuls would take on a device that is the same for all ranks
-    double matmul_calls = 0;
-    double others = 0;  // seconds in all other kernels of the rank
+    double full_flops = 0;    // flops that the rank's own matmuls would have without skipping and offloading
+    // Seconds that the matmuls in `matmuls` would take on one fixed device, which is the same for all ranks.
+    double expected_matmuls = 0;
+    double matmul_calls = 0;  // number of matmuls in `matmuls`
+    double others = 0;        // seconds in all other kernels of the rank
     RankWaits waits = {};
 
     // Returns the seconds in all kernels.
@@ -51,8 +53,8 @@ struct Observation {
     std::size_t step = 0;               // number of completed steps
     double step_seconds = 0;            // moving average
     std::vector<RankTimes> ranks = {};  // averages under the current plan; empty before its first step
-    std::vector<double> slowness = {};  // per rank: time for a matmul relative to other ranks; 1 if the
-                                        // rank is not significantly slower
+    std::vector<double> slowness = {};  // per rank: time for a matmul relative to the median
+                                        // rank; 1 if the rank is not slow
     std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
 };
 

@@ -1,5 +1,5 @@
-// The plan: everything that is needed to run a step. It says which ranks hold which layers, which teams execute
-// which micro-batches, and in which order.
+// The plan: everything that is needed to run a step. The plan says which ranks hold which layers, and which
+// teams execute which micro-batches in which order.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@
 
 namespace trireme::plan {
 
-// Programs of all teams, which verify_programs() has proved to be correct for any number of steps.
+// One program per team. verify_programs() has proved that the programs are correct for any number of steps.
 struct ProvedPrograms {
     schedule::PipelineShape shape;            // of one step
     std::vector<schedule::Program> prologue;  // per team: see Phases; all empty if the schedule is synchronous
@@ -30,8 +30,8 @@ struct ProvedPrograms {
     // True if a step can be executed by itself: no micro-batch is in flight at its end, and all instructions
     // use the newest weights.
     bool are_steps_independent() const { return count_representative_steps(phases(), shape.microbatches) == 1; }
-    // Returns the program of a team over count_representative_steps() steps; more steps would only repeat
-    // them.
+    // Returns the program of a team over count_representative_steps() steps. Later steps would only repeat
+    // these steps.
     schedule::Program unroll_program(int team) const;
 };
 
@@ -43,10 +43,10 @@ struct Plan {
     bool cuts_rows = false;            // uses sequence parallelism
     bool shards_optimizer = true;      // each holder of a piece updates its shard of the piece
     std::string schedule = "1f1b";     // name of a schedule, or of a file with programs
-    std::vector<double> skipped = {};  // per rank: fraction of its blocks' matmuls that it does not compute in
-                                       // training, including the matmuls that helper ranks compute for it;
-                                       // empty if all fractions are 0
-    double max_skipped_fraction = 0;   // limit, per rank and matmul, of the fraction that no rank computes
+    std::vector<double> skipped = {};  // per rank: fraction of the rank's block matmuls that the rank does not
+                                       // compute in training, including matmuls that helper ranks compute
+                                       // instead; empty if all fractions are 0
+    double max_skipped_fraction = 0;   // upper limit of the fraction of each matmul that no rank computes
     bool keeps_skipped_gradients = false;  // a skipped channel reuses its last gradients, which are kept
     std::vector<layout::Migration> migrations = {};  // matmul work offloaded within teams in training
     layout::Spread spread = layout::Spread::tree;    // message pattern of migrations
@@ -65,13 +65,13 @@ struct PlanWish {
                                           // idle (equal within a team); empty if the schedule is built in
     int microbatches = 1;                 // per step; see is_per_replica
     bool is_per_replica = true;  // true: `microbatches` counts per replica of the grid; false: in total
-    std::vector<Recompute> recompute = {};  // one for all stages, or one per stage; empty means none
+    std::vector<Recompute> recompute = {};  // one for all stages, or one per stage; empty: Recompute::none
     bool cuts_rows = false;
     bool shards_optimizer = true;
     bool has_tied_embeddings = false;             // the first and the last stage share a tensor
     std::vector<schedule::StageCost> costs = {};  // per stage, for schedule auto; if empty, all are equal
-    // Per stage: true if schedule auto may split backward passes. If empty, it may split them in all stages. It
-    // never splits them in stages with full recomputation.
+    // Per stage: true if schedule auto may split backward passes. If empty, schedule auto may split the
+    // backward passes of all stages. Backward passes of stages with full recomputation are never split.
     std::vector<bool> may_split = {};
     bool may_speculate = true;              // schedule auto may use speculative updates, which keep a backup of
                                             // weights and optimizer state
@@ -79,31 +79,37 @@ struct PlanWish {
                                             // micro-batches, summed over its stages; empty if unlimited
 };
 
-// Makes a plan: generates programs or takes those of the file, adds their messages, and proves them.
+// Makes a plan: generates programs or takes the programs of the file, adds messages to the programs, and proves
+// the programs.
 //
-// On a grid or a V-shaped layout, data-parallel replica d of the pipeline executes the micro-batches that
-// follow those of replica d - 1. The replicas of each stage take turns instead if the layout has another form,
-// if their turns are uneven, or if the number of micro-batches is not divisible by the number of replicas.
+// On a grid or a V-shaped layout, each data-parallel replica of the pipeline executes consecutive
+// micro-batches: replica 0 the first ones, replica 1 the next ones, and so on. Instead, the replicas of each
+// stage take turns if the layout has another form, if the numbers of turns are uneven, or if the number of
+// micro-batches is not divisible by the number of replicas.
 //
-// Channels get the smallest number of slots, of 1 to 4, 8, 16 and so on, with which a step is predicted to take
-// no longer than with unlimited slots. The prediction assumes equal costs or, with schedule auto, `wish.costs`.
+// Channels get the smallest number of slots among 1, 2, 3, 4, 8, 16 and so on with which a step is predicted to
+// take no longer than with unlimited slots. The prediction assumes equal costs or, with schedule auto,
+// `wish.costs`.
 //
 // Built-in schedules have their own update rules. Programs of a file update speculatively if they contain
 // VALIDATEs. Otherwise each update waits for the gradients of all stages. If the programs cannot run with this
-// rule and compute micro-batches of later steps, each stage is updated by itself.
+// rule and compute micro-batches of later steps, each stage is updated independently of the other stages.
 //
-// Throws ConfigError if the schedule or the number of micro-batches does not fit the layout, or schedule auto
-// cannot keep to `max_activations`; if the programs of a file have a fault (the message describes the fault and
-// names the file); and if `recompute` has a wrong length.
+// Throws ConfigError in these cases:
+//   - the schedule or the number of micro-batches does not fit the layout;
+//   - schedule auto finds no programs within `max_activations`;
+//   - the programs of a file have a fault: the message describes the fault and names the file;
+//   - `recompute` has a wrong length.
 Plan make_plan(const PlanWish& wish);
 
-// Returns the plan of the wish with empty programs.
+// Returns the plan that `wish` describes, with empty programs.
 Plan make_plan_without_programs(const PlanWish& wish);
 
-// Returns why the number of micro-batches or the turns do not fit the layout of the wish; empty if they fit.
-// `teams` are make_teams(wish.layout).
+// Returns the reason for which the number of micro-batches or the turns do not fit the layout of `wish`; empty
+// if both fit. `teams` are make_teams(wish.layout).
 std::string find_shape_obstacle(const PlanWish& wish, const std::vector<layout::Team>& teams);
-// Returns the shape of a step. Throws ConfigError with the text of find_shape_obstacle() if that is not empty.
+// Returns the shape of a step. Throws ConfigError with the text of find_shape_obstacle() if this text is not
+// empty.
 schedule::PipelineShape make_shape(const PlanWish& wish, const std::vector<layout::Team>& teams);
 
 // Parses `text`, the content of the layout file `file_name`:
@@ -112,10 +118,11 @@ schedule::PipelineShape make_shape(const PlanWish& wish, const std::vector<layou
 //    "stages": [{"layers": [0, 8],
 //                "replicas": [{"ranks": [0, 1], "shares": [5, 3], "turns": 2}, {"ranks": [2]}]}, ...]}
 //
-// The "layers" of a stage are its first layer and the one after its last. "idle", "shares" and "turns" are
-// optional: by default no rank is idle, and all shares and turns are 1. If the object has the key "layout", as
-// the output of `plan --format json` does, the value of this key is parsed instead. Throws ConfigError, naming
-// the JSON key, if the text is no layout. The caller must also call check_layout().
+// The "layers" of a stage are two numbers: the stage's first layer, and the layer after the stage's last layer.
+// "idle", "shares" and "turns" are optional: by default no rank is idle, and all shares and turns are 1. If the
+// object has the key "layout", as the output of `plan --format json` does, the value of this key is parsed
+// instead. Throws ConfigError, naming the JSON key, if the text does not describe a layout. The caller must
+// also call check_layout().
 layout::Layout parse_layout(std::string_view text, const std::string& file_name);
 std::string to_json(const layout::Layout& layout);
 

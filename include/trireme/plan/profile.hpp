@@ -27,19 +27,19 @@
 namespace trireme::plan {
 
 struct LayerProfile {
-    std::string name;          // "attention"
+    std::string name;          // for example "attention"
     std::size_t measured = 0;  // index of the measured layer: this layer, or an earlier one with equal costs
 
-    // Seconds per micro-batch in training, except `update`.
+    // Seconds in training: per step for `update`, per micro-batch for the other fields.
     double forward = 0;
     double backward = 0;  // whole pass; `backward_input` and `backward_weight` together may take longer
     double backward_input = 0;
     double backward_weight = 0;
-    double update = 0;  // per step: clear gradients, compute their norm, update parameters
+    double update = 0;  // clear gradients, compute their norm, update parameters
 
     // Bytes.
     std::size_t activation = 0;  // per micro-batch: activation stash, kept until the backward pass
-    std::size_t rows = 0;  // per micro-batch: output rows, which the next layer reads; 0 for the last layer
+    std::size_t rows = 0;        // per micro-batch: output, which the next layer reads; 0 for the last layer
     std::size_t parameters = 0;
     // Temporary memory of a stage that consists of this layer's block, or of this layer if it is in no block.
     std::size_t workspace = 0;
@@ -53,7 +53,7 @@ struct Profile {
     int threads = 1;
     std::size_t repeats = 1;  // minimum number of measurements per time; times are medians
     std::string model;
-    std::string dtype;                      // "f32"
+    std::string dtype;                      // for example "f32"
     std::size_t samples = 1;                // per micro-batch
     std::size_t tokens = 0;                 // rows per micro-batch, including padding
     std::vector<LayerProfile> layers = {};  // one per layer of the model: 27 for gpt2

@@ -8,10 +8,10 @@
 
 namespace trireme::plan {
 
-// Profiles of one model and one micro-batch size.
+// Profiles of the same model with the same micro-batch size.
 struct RankProfiles {
     std::vector<Profile> kinds;                  // one per kind of device, at least one
-    std::vector<std::size_t> kind_of_rank = {};  // per rank: index into `kinds`; 0 for ranks beyond the list
+    std::vector<std::size_t> kind_of_rank = {};  // per rank: index into `kinds`; 0 for ranks without an entry
 
     std::size_t find_kind(int rank) const {
         const auto index = static_cast<std::size_t>(rank);

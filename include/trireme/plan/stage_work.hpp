@@ -1,4 +1,4 @@
-// The kernels of a stage's passes as functions of the shape of a micro-batch, and the time that they take.
+// The kernels of a stage's passes as functions of the shape of a micro-batch, and the times of these kernels.
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@ struct MicrobatchShape {
     friend auto operator<=>(const MicrobatchShape&, const MicrobatchShape&) = default;
 };
 
-// Returns the mean of each count, rounded down. `shapes` must not be empty.
+// Returns the mean of each count over `shapes`, rounded down. `shapes` must not be empty.
 MicrobatchShape compute_mean_shape(const std::vector<MicrobatchShape>& shapes);
 
 // A quantity that is a linear function of the counts of a shape.
 struct LinearQuantity {
     static constexpr std::size_t terms = 6;
 
-    // Factors of 1 and of the counts, in the order of the fields of MicrobatchShape.
+    // The constant term, then the factor of each count, in the order of the fields of MicrobatchShape.
     std::array<double, terms> factors = {};
 
     double evaluate(const MicrobatchShape& shape) const;
@@ -41,17 +41,16 @@ struct LinearQuantity {
 
 // A kernel that a pass calls for every micro-batch.
 struct KernelFormula {
-    std::string kernel;  // "linear"
+    std::string kernel;  // for example "linear"
     std::size_t calls = 1;
     LinearQuantity flops = {};
     LinearQuantity bytes = {};
-    std::array<LinearQuantity, 3> matmul =
-        {};                        // rows, columns and depth; zeros if the kernel has no single matmul
-    bool is_block_matmul = false;  // a matmul with weights in a transformer block
-    bool is_in_tiles = false;      // the rows with a target are processed in tiles, with one call per tile
+    std::array<LinearQuantity, 3> matmul = {};  // rows, columns and depth; zeros unless it is one matmul
+    bool is_block_matmul = false;               // a matmul with weights in a transformer block
+    bool is_in_tiles = false;  // the rows with a target are processed in tiles, with one call per tile
     bool is_for_partial_targets = false;  // called only if some rows have no target
 
-    // True if the two formulas differ in the number of calls at most.
+    // True if the two formulas are equal, except that `calls` may differ.
     bool is_same_call(const KernelFormula& other) const;
 };
 
@@ -59,12 +58,12 @@ struct KernelFormula {
 struct PassFormula {
     std::vector<KernelFormula> kernels = {};
     LinearQuantity bytes_sent = {};     // to the other ranks of the tensor group
-    LinearQuantity messages_sent = {};  // for a single tile of rows with a target
-    double messages_sent_per_tile = 0;  // part of `messages_sent`; see KernelFormula::is_in_tiles
+    LinearQuantity messages_sent = {};  // if there is a single tile of rows with a target
+    double messages_sent_per_tile = 0;  // for each further tile; see KernelFormula::is_in_tiles
 };
 
-// The training passes of a stage, for shapes with at most `max_rows` rows. The halves of the backward pass have
-// no kernels with full recomputation, which does not split backward passes.
+// The training passes of a stage, for shapes with at most `max_rows` rows. With full recomputation, backward
+// passes are not split, so `backward_input` and `backward_weight` have no kernels.
 struct TrainingFormulas {
     std::size_t max_rows = std::numeric_limits<std::size_t>::max();
     PassFormula forward = {};
@@ -76,7 +75,7 @@ struct TrainingFormulas {
 // Returns the seconds of a kernel call.
 using KernelSeconds = std::function<double(std::string_view kernel, const KernelCall& call)>;
 
-// The cost of a pass. Times are whole numbers, whose sums do not depend on the order of the terms.
+// The cost of a pass. Times are integers, because a sum of integers does not depend on the order of its terms.
 struct PassCost {
     std::int64_t matmul_nanoseconds = 0;  // matmuls with weights in transformer blocks
     std::int64_t other_nanoseconds = 0;   // all other kernels
@@ -101,7 +100,7 @@ public:
     StageWork(std::vector<TrainingFormulas> formulas, std::size_t max_tile_rows)
         : formulas_(std::move(formulas)), max_tile_rows_(max_tile_rows) {}
 
-    // Returns the costs of the passes of one micro-batch. They are 0 for an empty one.
+    // Returns the costs of the passes of one micro-batch. All costs are 0 for an empty micro-batch.
     TrainingCosts predict_costs(const MicrobatchShape& shape, const KernelSeconds& seconds) const;
 
     // Returns the seconds of all calls of one kernel for one micro-batch.

@@ -11,14 +11,15 @@ namespace trireme::policy {
 
 struct ResizeRules {
     std::size_t period = 10;            // steps between two decisions
-    double max_skipped_fraction = 0.9;  // of a rank's matmuls
+    double max_skipped_fraction = 0.9;  // upper limit, as a fraction of a rank's matmuls
     double min_change = 0.05;  // minimum change of a rank's skipped fraction; smaller changes keep the plan
 };
 
-// Returns, per rank of a team, the fraction of its matmuls that the rank skips; 0 if the rank is not slow. With
-// these fractions, slow ranks take as long as the fastest rank takes without skipping, unless
-// `max_skipped_fraction` is too small. Times that were measured with skipped channels are extrapolated to
-// complete matmuls; otherwise the fractions would oscillate from decision to decision.
+// Returns one value per rank of a team: the fraction of its matmuls that the rank skips; 0 if the rank is not
+// slow. `times` and `slowness` have one element per rank of the team. With these fractions, slow ranks take as
+// long as the fastest rank takes without skipping, unless `max_skipped_fraction` is too small. Times that were
+// measured with skipped channels are extrapolated to complete matmuls; otherwise the fractions would oscillate
+// from decision to decision.
 std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>& times,
                                               const std::vector<double>& slowness, double max_skipped_fraction);
 

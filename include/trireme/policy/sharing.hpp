@@ -17,15 +17,17 @@ namespace trireme::policy {
 // job.
 struct Sharing {
     std::vector<layout::Migration> migrations = {};
-    std::vector<double> skipped = {};  // per rank of the team; see Plan
+    std::vector<double> skipped = {};  // per rank of the team; see Plan::skipped
 
     friend bool operator==(const Sharing&, const Sharing&) = default;
 };
 
-// Costs of offloading each of the four matmuls of a block, summed over all blocks and micro-batches of a step.
+// Costs of offloading each of the four matmuls of a block. Seconds are per step: sums over the blocks and the
+// micro-batches.
 struct OffloadCosts {
     layout::MatmulFractions work = {0.25, 0.25, 0.25, 0.25};  // fractions of all matmul work
-    // Seconds of one broadcast round from a slow rank to its helpers, plus one reduction round back.
+    // Seconds of one round of the broadcast from a slow rank to its helper ranks, plus one round of the
+    // reduction from the helper ranks to the slow rank. In a round, each rank sends at most one message.
     layout::MatmulFractions round_seconds = {};
     // Seconds to send the slow rank's weights, if all of the matmul is offloaded.
     layout::MatmulFractions weight_seconds = {};
@@ -37,20 +39,21 @@ struct OffloadRules {
     std::size_t period = 10;  // steps between two decisions
     OffloadCosts costs = {};
     double max_skipped_fraction = 0;  // of a rank's matmuls; 0 means that ranks do not skip
-    double max_step_slowdown = 0;     // fraction by which a step may exceed the shortest one, to skip less
+    double max_step_slowdown = 0;  // fraction by which a step may exceed the shortest step, if less is skipped
     // A change of plan needs one of two improvements, unless it ends all sharing.
     double min_gain = 0.03;  // minimum reduction of the slowest team's seconds, as a fraction of these seconds
     double min_change = 0.05;  // minimum reduction of sum_skipped_work()
 };
 
-// Returns the seconds per step of a team with `sharing`. These are the seconds in which the slowest rank
-// executes its own kernels and the work that it computes for other ranks, plus predict_offload_seconds().
-// `times` has one element per rank of the team, measured with or without sharing.
+// Returns the seconds per step of a team with `sharing`. These are the seconds of the slowest rank, for its own
+// kernels and its work for other ranks, plus predict_offload_seconds(). `times` has one element per rank of the
+// team, measured with or without sharing.
 double predict_team_seconds(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
                             const OffloadCosts& costs = {});
 
-// Returns the seconds per step that the messages of offloaded work add in a team of `ranks` ranks. This is an
-// upper bound: a matmul of which any fraction is offloaded counts as completely offloaded, to all other ranks.
+// Returns the seconds per step that the messages of offloaded work add in a team of `ranks` ranks. The result
+// is an upper bound: if any fraction of a matmul is offloaded, the matmul counts as completely offloaded, and
+// all other ranks count as its helper ranks.
 double predict_offload_seconds(const std::vector<layout::Migration>& migrations, std::size_t ranks,
                                const OffloadCosts& costs);
 
@@ -70,7 +73,7 @@ double sum_skipped_work(const Sharing& sharing, const OffloadCosts& costs);
 Sharing find_best_offload(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
                           const OffloadRules& rules);
 
-// Returns the policy of --straggler migrate and semi, and of --bridge.
+// Returns the policy of --straggler migrate, --straggler semi and --bridge.
 Policy make_offload_policy(OffloadRules rules);
 
 }  // namespace trireme::policy

@@ -1,7 +1,8 @@
 // Detects slow devices from the times of their matmuls. The pace of a rank is the time of its matmuls in a
-// step, divided by the expected time of matmuls of these shapes. A rank's factor is its pace relative to the
-// median rank. Single steps are noisy, so a change of the factor counts only if it lasts for several steps. The
-// factor below which a rank has recovered is lower than the factor above which a rank is slow (hysteresis).
+// step, divided by the expected time of matmuls of these shapes. A rank's factor is its pace, divided by the
+// pace of the median rank. Single steps are noisy, so a change of the factor counts only if it lasts for
+// several steps. The factor below which a rank has recovered is lower than the factor above which a rank is
+// slow (hysteresis).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ struct SlownessRules {
     double recovered_factor = 1.1;  // factor below which a slow rank has recovered
     // Maximum relative deviation of a step from the moving average. A step that deviates more is an outlier.
     double max_normal_deviation = 0.15;
-    std::size_t min_outliers = 3;      // number of consecutive outliers that set a new average
+    std::size_t min_outliers = 3;      // consecutive outliers whose mean replaces the moving average
     double min_reported_change = 0.3;  // minimum relative change of a slow rank's factor that is reported
     double new_sample_weight = 0.3;    // weight of a step in the moving average, unless it is an outlier
 };
@@ -38,7 +39,7 @@ public:
     // their factors. The first call has no effect, because the times of a first step include initialization.
     std::vector<SlownessChange> add(const std::vector<plan::RankTimes>& step);
 
-    // Resumes with the result of factors() of an earlier watch.
+    // Resumes the work of an earlier watch, whose factors() returned `factors`.
     void resume_from(const std::vector<double>& factors);
 
     // Returns the slowness of each rank: its average factor if the rank is slow, otherwise 1.
@@ -47,16 +48,16 @@ public:
 private:
     struct Rank {
         double level = 1;                   // moving average of the rank's factor
-        std::size_t samples = 0;            // number of factors, or of steps before it was resumed
+        std::size_t samples = 0;            // number of factors added; resume_from() sets it to min_outliers
         std::vector<double> outliers = {};  // consecutive outliers that are all above or all below the level
         bool is_slow = false;
         double reported_factor = 1;  // last factor that add() returned
     };
-    // A rank that executed matmuls in a step.
+    // The pace of a rank that executed matmuls in a step.
     struct Pace {
         std::size_t rank = 0;
         double pace = 1;
-        int shape_class = 0;  // binary logarithm of the expected time of a matmul
+        int shape_class = 0;  // binary logarithm of the mean expected seconds of a matmul, rounded
     };
 
     static std::vector<Pace> list_paces(const std::vector<plan::RankTimes>& step);

@@ -22,13 +22,14 @@ struct StageSums {
     std::vector<std::size_t> index_of_stage;  // per stage: index in `sums`
 };
 
-// The rules of a micro-batch.
+// The rules by which samples form a micro-batch.
 struct MicrobatchRules {
     bool is_packed = false;    // samples follow each other without padding
-    std::size_t max_rows = 0;  // what memory allows, including padding
+    std::size_t max_rows = 0;  // limit of the rows, including padding, that memory allows
 };
 
-// Returns the smallest number of micro-batches into which the samples of a step can be cut by length.
+// Returns the smallest number of micro-batches into which the samples of a step, sorted by length, can be cut.
+// `lengths` has the length of each sample in tokens, in any order.
 std::size_t count_fewest_microbatches(std::vector<std::size_t> lengths, const MicrobatchRules& rules);
 
 class StepFormer {
@@ -39,15 +40,16 @@ public:
     // Returns the samples of each micro-batch of a step, in the order of the plan. Micro-batches that are not
     // needed are empty. The result depends on the samples, not on their order:
     // - The samples are sorted by length, and cut into consecutive groups, the micro-batches. With S stages,
-    //   the cut minimizes (S - 1) t + f, where t is the time of the slowest stage for the slowest micro-batch,
-    //   and f the sum of these times over the micro-batches of the replica with the most work. (DynaPipe takes
-    //   the mean over all replicas, which may have no micro-batch at all.) There are no more micro-batches than
-    //   in the plan.
+    //   the cut minimizes (S - 1) t + f. The time of a micro-batch is the time of its slowest stage, t is the
+    //   longest time of a micro-batch, and f is the sum of the times of the micro-batches of the replica with
+    //   the most work. (DynaPipe takes the mean of this sum over all replicas, some of which may have no
+    //   micro-batch.) The cut has no more micro-batches than the plan.
     // - The Karmarkar-Karp method distributes the micro-batches over the replicas. Replicas with more turns get
     //   more work in proportion.
     // - The micro-batches are put into at most 4 classes by their times. Of all orders of the classes, the one
-    //   with the shortest predicted step is chosen. Throws ConfigError if a sample is longer than a micro-batch
-    //   may be, or if the step needs more micro-batches than the plan has.
+    //   with the shortest predicted step is chosen.
+    // Throws ConfigError if a sample has more than `max_rows` tokens, or if the step needs more micro-batches
+    // than the plan has.
     std::vector<std::vector<plan::SampleVisit>> form(std::vector<StepSample> samples);
 
 private:

@@ -14,7 +14,7 @@ namespace trireme::policy {
 // for each other after the matmuls of each width.
 struct SharedWidth {
     std::size_t units = 0;  // number of indivisible units: heads or columns
-    double work = 1;        // fraction of a block's matmul work that is divided with this width
+    double work = 1;        // fraction of a block's matmul work that is divided along this width
 };
 
 struct UnevenRules {
@@ -25,8 +25,8 @@ struct UnevenRules {
     // used.
     layout::Layout healthy_layout = {};
     bool may_move_layers = false;   // layers may move between stages
-    bool may_change_turns = false;  // replicas of a stage may have different numbers of micro-batches
-    std::vector<int> nodes = {};    // per rank: its node. Ranks of a node may swap; if empty, no ranks swap
+    bool may_change_turns = false;  // replicas of a stage may get different numbers of micro-batches
+    std::vector<int> nodes = {};    // node of each rank. Ranks of a node may swap; if empty, no ranks swap
     std::size_t memory_limit = 0;   // bytes per rank; 0 means no limit
     OffloadCosts costs = {};        // costs of migrations in the current plan
     double min_gain = 0.05;         // minimum gain of a change, as a fraction of the observed step time
@@ -46,10 +46,10 @@ struct UnevenRules {
 // candidate, so that recovered ranks get their work back.
 Policy make_uneven_policy(UnevenRules rules);
 
-// Returns the time of a team's matmuls, relative to a team of equal size whose ranks are healthy and each have
-// exactly the same fraction of every width. `shares` and `slowness` have one element per rank of the team. Rank
-// r takes slowness[r] times as long per unit as a healthy rank, and has the units that
-// layout::cut_by_weights() gives it for `shares`.
+// Returns the time of a team's matmuls, divided by the time of a healthy team of equal size in which every
+// width is divided exactly evenly. `shares` and `slowness` have one element per rank of the team. Rank r takes
+// slowness[r] times as long per unit as a healthy rank, and has the units that layout::cut_by_weights() gives
+// it for `shares`.
 double compute_slowdown(const std::vector<SharedWidth>& widths, const std::vector<std::size_t>& shares,
                         const std::vector<double>& slowness);
 

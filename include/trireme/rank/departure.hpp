@@ -1,5 +1,5 @@
-// Finds out whether all ranks want to leave a job that cannot continue. If they do, they can finalize MPI;
-// otherwise only MPI_Abort ends the job.
+// Finds out whether all ranks want to leave a job that cannot continue. If all ranks do, they can finalize MPI.
+// Otherwise only MPI_Abort ends the job.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ public:
     // Collective over all ranks. confirm_joint_exit() waits at most 5 seconds for the other ranks.
     explicit Departure(const comm::Session& session);
 
-    // `group` has all ranks and must serve nothing else. Its stall limit is the longest time that
+    // `group` has all ranks and must serve nothing else. The group's stall limit is the longest time that
     // confirm_joint_exit() waits for the other ranks.
     explicit Departure(std::unique_ptr<comm::Communicator> group);
 
-    // Called by a rank that cannot continue. Returns true once all ranks have called this function; they may
-    // then finalize MPI. Returns false if some ranks do not call it in time.
+    // Called by a rank that cannot continue. Returns true once all ranks have called this function; all ranks
+    // may then finalize MPI. Returns false if some ranks do not call this function in time.
     bool confirm_joint_exit();
 
 private:

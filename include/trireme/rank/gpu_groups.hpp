@@ -11,15 +11,15 @@
 
 namespace trireme::rank {
 
-// The transport of messages between GPUs. All members have their default values if ranks use no GPUs or if
+// The transport of messages between GPUs. Both members have their default values if ranks use no GPUs or if
 // there is only one rank.
 struct GpuTransport {
     comm::TransportChoice choice = {};
     std::shared_ptr<const comm::NcclLibrary> nccl = {};  // null unless choice.uses_nccl
 };
 
-// Collective over `control`, which has all ranks. Loads NCCL, and makes the same choice on all ranks. Called
-// after every rank has selected its GPU.
+// Collective over `control`, which has all ranks. Loads NCCL, and makes the same choice on all ranks. Must be
+// called after every rank has selected its GPU.
 GpuTransport choose_gpu_transport(const config::RunConfig& config, const comm::Session& session,
                                   comm::Communicator& control);
 
@@ -29,7 +29,7 @@ GroupResources make_group_resources(device::Stream& stream, const GpuTransport& 
 
 // Collective over `group`. Extends `group` to tensors in GPU memory; no-op if `group` is null or has a single
 // rank. `ranks` lists the members of `group` as ranks of the job. `pairs` lists the (sender, receiver) pairs
-// that exchange tensors, as ranks of `group`; equal on all members. `resources` must be those of a stream on a
+// that exchange tensors, as ranks of `group`; equal on all members. `resources` must belong to a stream on a
 // GPU.
 void extend_to_gpu(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
                    std::vector<comm::RankPair> pairs, const comm::Session& session,

@@ -1,5 +1,6 @@
-// Reads the sensors of a GPU periodically in a separate thread. A call of NVML takes milliseconds: 2.4 ms on
-// an H200, and up to 14 ms. If the thread that launches kernels called NVML, the GPU would run out of work.
+// Reads the sensors of a GPU periodically in a separate thread. A call of NVML takes milliseconds, for example
+// 2.4 ms on an H200, and sometimes up to 14 ms. If the thread that launches kernels called NVML, the GPU would
+// run out of work.
 #pragma once
 
 #include <condition_variable>

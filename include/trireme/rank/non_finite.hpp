@@ -15,10 +15,10 @@ namespace trireme::rank {
 // The first non-finite kernel output of a step on a rank.
 struct NonFiniteFinding {
     kernels::NonFiniteOutput kernel_output;
-    // The tensor to which the kernel's first non-finite input belongs. Both names are empty if all inputs are
-    // finite, or if this input is neither a parameter nor a reduced gradient.
-    std::string parameter = {};  // name of the parameter that is the input
-    std::string gradient = {};   // name of the parameter whose reduced gradient is the input
+    // At most one of these two names is set. Both names are empty if all inputs of the kernel are finite, or if
+    // the first non-finite input is neither a parameter nor a reduced gradient.
+    std::string parameter = {};  // name of the parameter that is the first non-finite input
+    std::string gradient = {};   // name of the parameter whose reduced gradient is this input
 };
 
 // Makes a finding of `kernel_output`: looks up the kernel's non-finite input among this rank's parameters and
@@ -27,14 +27,15 @@ NonFiniteFinding make_finding(const kernels::NonFiniteOutput& kernel_output,
                               const stage::LocalParameters& parameters);
 
 // True if `training` can repeat a step whose update was skipped, without other steps and with the parameters of
-// the step's first execution. This is possible if no micro-batch is in flight between steps. It is also
-// possible if updates are speculative, `on_nan` skips all later updates, and no instruction uses old weights.
+// the step's first execution. This is possible if no micro-batch is in flight between steps. A repetition is
+// also possible if updates are speculative, no instruction uses old weights, and `on_nan` is OnNan::stop, with
+// which all later updates are skipped.
 bool can_repeat_step(const plan::ProvedPrograms& training, config::OnNan on_nan);
 
-// Collective over `control`. Returns a description of the earliest finding of all ranks, which has caused the
-// other findings. Returns an empty text if no rank has a finding. Example: "rank 3 (stage 1), layer
-// transformer.h.5.mlp, micro-batch 2, forward: output of linear is inf at [17, 203] although its inputs are
-// finite".
+// Collective over `control`. Returns a description of the earliest finding of all ranks. The earliest finding
+// has caused the other findings. Returns an empty text if no rank has a finding. Example: "rank 3 (stage 1),
+// layer transformer.h.5.mlp, micro-batch 2, forward: output of linear is inf at [17, 203] although its inputs
+// are finite".
 std::string describe_first_finding(comm::Communicator& control,
                                    const std::optional<NonFiniteFinding>& own_finding);
 

@@ -35,27 +35,28 @@ public:
     explicit RankGpu(GpusOfRanks gpus, const std::string& library = device::GpuMeter::standard_library,
                      SamplePeriods periods = {});
     // Unlocks the clock if lock_clock() has locked it. During an exception, unlocks the clocks of all GPUs of
-    // the node, because other ranks may be killed before they can do so.
+    // the node, because other ranks may be killed before they unlock their clocks.
     ~RankGpu();
     RankGpu(const RankGpu&) = delete;
     RankGpu& operator=(const RankGpu&) = delete;
 
-    // Returns the energy in joules that the GPU has consumed since an arbitrary moment; empty if it is not
-    // measured. Each of several ranks that share a GPU gets an equal fraction, so that the sum over ranks
+    // Returns the energy in joules that the GPU has consumed since an arbitrary moment; empty if the energy is
+    // not measured. Each of several ranks that share a GPU gets an equal fraction, so that the sum over ranks
     // counts the GPU once.
     std::optional<double> joules() const;
     // Returns the state of the whole GPU, even if ranks share it.
     device::GpuReading state() const;
 
-    // For each rank of the job: the number of ranks that use its GPU, including this rank itself.
+    // Returns one value per rank of the job: the number of ranks that use the GPU of that rank, that rank
+    // included.
     const std::vector<int>& sharer_counts() const { return sharer_counts_; }
     // Returns the version of the driver; empty if unknown.
     std::string driver() const { return meter_ ? meter_->find_driver_version() : ""; }
 
     // Throws ConfigError if the clock cannot be locked at `mhz`, and ResourceError if the GPU fails.
     void check_clock(int mhz) const;
-    // Locks the clock at `mhz`; of several ranks that share a GPU, only the lowest does so. Throws the
-    // exceptions of check_clock(), and ConfigError if the user may not lock clocks.
+    // Locks the clock at `mhz`. If several ranks share a GPU, only the lowest of these ranks locks the GPU's
+    // clock. Throws the exceptions of check_clock(), and ConfigError if the user may not lock clocks.
     void lock_clock(int mhz);
     // Must be called after all ranks have locked their clocks. Arranges that the clocks of all GPUs of the node
     // are unlocked as soon as the first of `signals` arrives, because this rank may then be killed soon.
@@ -80,8 +81,8 @@ private:
     std::optional<device::SignalCallback> signal_callback_;
 };
 
-// Collective over `control`, which has all ranks. Makes the object and locks the clock as --gpu-clock requests;
-// a dry run only checks the clock. Returns null if the run uses no GPU. Throws ConfigError on all ranks if
+// Collective over `control`, which has all ranks. Makes a RankGpu and locks the clock as --gpu-clock requests.
+// A dry run only checks the clock. Returns null if the run uses no GPU. Throws ConfigError on all ranks if
 // --gpu-clock is impossible. For `signals`, see unlock_clocks_on().
 std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
                                        comm::Communicator& control, device::StopSignals* signals);

@@ -36,7 +36,7 @@ struct ExecutionOptions {
 struct StepResult {
     // The outcomes of micro-batches whose last stage this rank executed, by index in the step.
     std::map<int, model::LossState> outcomes;
-    std::size_t padded_tokens = 0;  // of the micro-batches whose first stage this rank executed, with padding
+    std::size_t padded_tokens = 0;  // rows of micro-batches whose first stage this rank executed, with padding
 };
 
 // The source of the values that parameters and optimizer state have before the first step.
@@ -47,7 +47,7 @@ struct InitialValues {
 };
 
 // An execution runs programs from the first micro-batch until no micro-batch is in flight: for a segment of
-// training steps, or for one round of an evaluation. Steps are numbered from 0 in each execution.
+// training steps, or for one step of an evaluation. Steps are numbered from 0 in each execution.
 class RankModel {
 public:
     // `job`, `current` and `trace` must outlive this object. `trace` records training steps; it may be null.
@@ -60,19 +60,19 @@ public:
     stage::LocalStages& stages() { return *stages_; }  // not on an idle rank
     const stage::LocalStages& stages() const { return *stages_; }
 
-    // Initializes the parameters, with values that do not depend on the layout, and the master weights of
-    // `optimizer` if it has them. Communicates nothing.
+    // Initializes the parameters with values that do not depend on the layout. Also initializes the master
+    // weights of `optimizer`, if `optimizer` has master weights. Communicates nothing.
     void fill(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
               optim::Optimizer* optimizer = nullptr);
     // Returns the number of bytes that fill() reads from the stored model.
     std::size_t count_stored_bytes(const checkpoint::StoredModel& stored) const;
 
-    // The functions from begin() to execute() are no-ops on an idle rank.
-    // Begins an execution of `programs`, which must outlive the execution.
+    // Begins an execution of `programs`, which must outlive the execution. On an idle rank, this function and
+    // all further functions up to execute() are no-ops.
     void begin(device::Stream& stream, const plan::ProvedPrograms& programs, const ExecutionOptions& options);
-    // Adds all micro-batches of the next step, which must stay valid until execute_step() of that step returns.
-    // Those that this rank does not execute are not read. Steps 0 to look_ahead (of the programs) are added
-    // before begin_steps(), and step t + look_ahead before execute_step(t), unless the execution ends earlier.
+    // Adds the next step. `microbatches`, one entry per micro-batch, must stay valid until execute_step() of
+    // this step returns. Entries that this rank does not execute are not read. Steps 0 to look_ahead of the
+    // programs are added before begin_steps(), and step t + look_ahead, if it exists, before execute_step(t).
     void add_step(const std::deque<BatchView>& microbatches, double loss_scale);
     // Executes the prologue of the programs. Collective over the team; exchanges messages with other stages.
     void begin_steps();
@@ -84,8 +84,8 @@ public:
     StepResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
                        const std::vector<data::Batch>& batches);
 
-    // Returns the object that copies batches to the GPU of `stream`, and makes it at the first call. Null if
-    // kernels of `stream` read batches in host memory.
+    // Returns the object that copies batches to the GPU of `stream`. The first call makes this object. Returns
+    // null if kernels of `stream` read batches in host memory.
     device::GpuUploader* get_uploader(device::Stream& stream);
 
     // True if the reduction of a step's gradients into this rank's shards is complete.
@@ -101,7 +101,7 @@ public:
     void prepare_rebalancing(device::Stream& stream, const config::ResizeConfig& config, std::uint64_t seed);
     bool may_rebalance() const { return resizer_ != nullptr; }
     // Collective over the team; called while no micro-batch is in flight. Skips channels and offloads matmuls
-    // as the current plan says, and chooses the channels anew. No-op before prepare_rebalancing().
+    // as the current plan says, and chooses the skipped channels anew. No-op before prepare_rebalancing().
     void rebalance_matmuls(device::Stream& stream);
     optim::SkippedChannelMap skipped_channels() const;  // the currently skipped channels
 
@@ -112,8 +112,8 @@ public:
     // restored channels, and offloads matmuls as the current plan says.
     void resume_rebalancing();
 
-    double compute_executed_fraction() const;  // of the instructions of the current training step
-    std::string describe_position() const;     // "stands at 2RECV_B0, instruction 7 of 20"
+    double compute_executed_fraction() const;  // fraction of the current training step's instructions
+    std::string describe_position() const;     // for example "stands at 2RECV_B0, instruction 7 of 20"
 
     plan::RankWaits measure_waits() const;  // seconds since the last call of reset_traffic()
     void reset_traffic();
@@ -138,7 +138,7 @@ private:
     std::unique_ptr<device::GpuUploader> uploader_;       // null if batches are read in host memory
     std::unique_ptr<stage::Resizer> resizer_;             // null until prepare_rebalancing()
     std::unique_ptr<model::OffloadedMatmuls> offloaded_;  // null without resizer_, or if the team has one rank
-    std::vector<layout::Migration> migrations_;  // of the team in this period; ranks are indices in the team
+    std::vector<layout::Migration> migrations_;  // current ones of the team; ranks are indices in the team
     std::unique_ptr<pipeline::Engine> training_, evaluation_;  // null on an idle rank
 
     // The current execution.

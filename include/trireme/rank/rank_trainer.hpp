@@ -44,10 +44,10 @@ public:
     // Initializes the parameters and, if the run resumes, the optimizer state. Communicates nothing.
     void fill(const InitialValues& values);
 
-    // Return views of the parameters and the optimizer state that this rank holds, and the number of updates
-    // done. Called between segments. Empty and 0 on an idle rank.
+    // Returns views of the parameters and the optimizer state that this rank holds; empty on an idle rank.
+    // Called between segments.
     std::vector<checkpoint::StateView> list_state_views() const;
-    std::size_t update_count() const;
+    std::size_t update_count() const;  // number of updates done; 0 on an idle rank
     // Returns the state from which this rank chooses the channels to prune; empty if it may not prune channels.
     std::optional<model::ResizingState> resizing_state();
     // Sets a function that is called just before each update of parameters and optimizer state.
@@ -62,8 +62,8 @@ public:
     // or none. The last step of a segment settles all remaining steps.
     std::vector<records::StepOutcome> step();
 
-    // Called on all ranks after the same step. Ends the segment after the steps that have begun, and returns
-    // the new end of the segment.
+    // Called on all ranks after the same step. Ends the segment after the steps that have begun. Returns the
+    // new `end` of the segment: the last step + 1.
     std::size_t end_segment_early();
     // Collective over all ranks. Ends the segment early, executes the steps that have begun, and discards their
     // outcomes.
@@ -78,10 +78,11 @@ public:
     records::Evaluation evaluate(comm::Communicator& control);
 
     // Collective over each team, between segments. Skips channels and offloads matmuls as the plan says, and
-    // chooses the channels anew.
+    // chooses the skipped channels anew.
     void rebalance_matmuls();
 
-    // Calls measure_rank_links(). Collective over all ranks, between segments; `all` is a group of all ranks.
+    // Collective over all ranks, between segments. Measures the links between ranks by measure_rank_links().
+    // `all` is a group of all ranks.
     layout::RankLinks measure_links(comm::Communicator& all);
 
     // Moves the state out of this trainer, for the trainer of the next plan. Afterwards the trainer can only be
@@ -93,14 +94,15 @@ public:
     // the move is complete.
     void await_moments(std::unique_ptr<OptimizerStateMove> moments);
 
-    // Only for ghost runs: from now on, a forward or backward pass is charged at once, without its kernels, if
-    // the time of an equal pass is known from this rank or from `shared_times` (may be null).
+    // Only for ghost runs. From now on, the time of a forward or backward pass is charged at once, without
+    // executing the kernels, if the time of an equal pass is known. The times of equal passes come from this
+    // rank and from `shared_times`, which may be null.
     void charge_passes_as_whole(std::shared_ptr<stage::PassTimes> shared_times);
     // Collective over the team. Only for ghost runs, after charge_passes_as_whole(): measures the times of the
     // team's passes, so that later passes with equal shapes can be charged at once.
     void measure_team_passes();
 
-    std::string describe_position() const;  // for the watchdog: "stands at 2RECV_B0, instruction 7 of 20"
+    std::string describe_position() const;  // for the watchdog: see RankModel::describe_position()
 
 private:
     struct StepInFlight;
@@ -141,7 +143,7 @@ private:
     std::unique_ptr<StepInFlight> next_step_;  // prepared, but not added to model_; may be null
     int executed_steps_ = 0;
     int settled_steps_ = 0;
-    std::optional<Progress> progress_;  // progress line of the step that is executed now; else empty
+    std::optional<Progress> progress_;  // progress line of the current step; empty between steps
     StepEnergy step_energy_{job_.gpu.get()};
 };
 

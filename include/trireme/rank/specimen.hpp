@@ -11,11 +11,12 @@
 namespace trireme::rank {
 
 // A specimen is made from the options of model, task, corpus, precision and device. The micro-batch has
-// `config.run.batch` samples. With a corpus, these are the first samples that `train` would visit if it kept no
-// samples for validation. Without a corpus, they are synthetic samples of the maximum length.
+// `config.run.batch` samples. With a corpus, these are the first samples that `train` would visit if `train`
+// kept no samples for validation. Without a corpus, they are synthetic samples of the maximum length.
 class Specimen {
 public:
-    // Throws ConfigError if `train` would reject these options, or if they request a ghost run.
+    // Throws ConfigError if `train` would reject the options in `config`, or if these options request a ghost
+    // run.
     explicit Specimen(const config::RunConfig& config);
     Specimen(const Specimen&) = delete;
     Specimen& operator=(const Specimen&) = delete;

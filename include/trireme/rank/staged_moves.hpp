@@ -12,8 +12,8 @@ struct StagedMoves {
     mover::StagedMove values;
     mover::StagedMove moments;  // executed once per kind of optimizer state
 
-    // Returns the maximum number of elements in the staging copy of a node, which holds either the parameters
-    // or one kind of optimizer state at a time.
+    // Returns the maximum number of elements in the staging copy of node `node`. At any time, the staging copy
+    // holds either the parameters or one kind of optimizer state.
     std::size_t max_node_elements(int node) const;
 };
 
@@ -26,7 +26,7 @@ StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan&
 struct StagingResources {
     comm::Communicator& group;  // has all ranks of the job; serves nothing else
     int node;                   // number of the node of this rank, as in MoveRules::nodes
-    comm::NodeMemory& memory;   // shared memory of this node; nothing is allocated before and after the move
+    comm::NodeMemory& memory;   // shared memory of this node; allocated only during the move
 };
 
 // Collective over all ranks of the job. Moves the optimizer state, one kind after the other, then the

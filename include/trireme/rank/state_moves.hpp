@@ -17,7 +17,7 @@ struct RankState {
     // Values of the parameters, one tensor per spec; empty if the rank was idle.
     std::optional<model::ParameterTensors> values = {};
     std::vector<optim::ParameterShard> shards = {};  // shards whose optimizer state this rank keeps
-    // optimizer_state[k][s] is kind k of shard s, in the order of Optimizer::state().
+    // optimizer_state[k][s] is kind k of shard s. The kinds are in the order of Optimizer::state().
     std::vector<model::ParameterTensors> optimizer_state = {};
     std::size_t updates = 0;  // number of updates done
 };
@@ -29,13 +29,13 @@ struct StateDestination {
 };
 
 // Collective over `control`, which has all ranks of the job. Sets the number of updates in the optimizer of
-// `to`, and returns the number of kinds of optimizer state: moments, and master weights if there are any. Ranks
-// that were idle know neither number, and receive both numbers from other ranks.
+// `to`, and returns the number of kinds of optimizer state: moments, and master weights if the run has them.
+// Ranks that were idle know neither number, and receive both numbers from other ranks.
 std::size_t restore_update_count(const RankState& from, const StateDestination& to,
                                  comm::Communicator& control);
 
-// Return the boxes in memory of a rank's parameters, or of one kind of its optimizer state; none for an idle
-// rank. `kind_index` is an index into RankState::optimizer_state.
+// Return the boxes in memory of a rank's parameters, or of one kind of its optimizer state. An idle rank has no
+// boxes. `kind_index` is an index into RankState::optimizer_state.
 std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state);
 std::vector<mover::BoxInMemory> find_value_boxes(const StateDestination& destination);
 std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std::size_t kind_index);
@@ -52,8 +52,9 @@ struct StateMoves {
     mover::Move values;
     mover::Move moments;  // executed once per kind of optimizer state (moments, master weights)
 
-    // Returns the bytes of parameters, which have type `dtype`, plus those of all optimizer state. The function
-    // `count_elements`, such as &mover::Move::count_sent_elements, selects which elements of each move count.
+    // Returns the bytes of the parameters, which have type `dtype`, plus the bytes of all optimizer state.
+    // `count_elements` selects the elements of each move that count, for example
+    // &mover::Move::count_sent_elements.
     using ElementCount = std::size_t (mover::Move::*)() const;
     std::size_t compute_bytes(ElementCount count_elements, const optim::OptimizerConfig& optimizer,
                               device::DType dtype) const {
@@ -72,15 +73,15 @@ StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& f
 // before the next kind moves.
 class OptimizerStateMove {
 public:
-    // Collective over `group`, which serves nothing else until the move is complete. Begins to move the first
-    // of `kind_count` kinds; each kind is moved as `move` plans. `dtype` is the type of the parameters. `group`
-    // and the tensors of `to` must outlive this object.
+    // Collective over `group`, which serves nothing else until the move is complete. Begins to move one of the
+    // `kind_count` kinds. Each kind is moved as `move` says. `dtype` is the type of the parameters. `group` and
+    // the tensors of `to` must outlive this object.
     OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move, std::size_t kind_count,
                        device::DType dtype, comm::Communicator& group);
     OptimizerStateMove(const OptimizerStateMove&) = delete;
     OptimizerStateMove& operator=(const OptimizerStateMove&) = delete;
 
-    void advance();  // progresses messages and begins the next kind if one has arrived; never waits
+    void advance();  // progresses messages; begins the next kind if the current kind has arrived; never waits
     bool is_complete() const { return !current_; }
     void finish();  // waits until the move is complete
 
@@ -110,10 +111,10 @@ std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const Stat
                                                       StateMoves moves, device::DType dtype,
                                                       comm::Communicator& control);
 
-// Return the boxes in memory of parameters, where `tensors` has one tensor per spec, or of shards of
-// parameters, where `tensors` has one tensor per shard.
+// Returns the boxes in memory of parameters. `tensors` has one tensor per spec.
 std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
                                            const model::ParameterTensors& tensors);
+// Returns the boxes in memory of shards of the parameters `specs`. `tensors` has one tensor per shard.
 std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
                                            const std::vector<optim::ParameterShard>& shards,
                                            const model::ParameterTensors& tensors);

@@ -15,7 +15,8 @@ public:
 
     // Begins a step, which ends with the last call of add_reading() or take() before the next begin().
     void begin();
-    // Reads the energy, and adds what the device has consumed since the last reading to the energy of steps.
+    // Reads the energy. Adds the energy that the device has consumed since the last reading to the energy of
+    // steps.
     void add_reading();
     // Calls add_reading(). Returns the joules that steps consumed since the last call of take(); NaN if the
     // device does not measure its energy.

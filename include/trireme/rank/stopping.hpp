@@ -11,14 +11,14 @@
 
 namespace trireme::rank {
 
-// Describes the reason of a stop: "SIGUSR1 came to rank 2", "--time-limit 3h50m is near"; empty for
-// StopReason::none.
+// Returns the reason of a stop as text, for example "SIGUSR1 came to rank 2" or "--time-limit 3h50m is near".
+// Returns an empty text for StopReason::none.
 std::string describe(const records::Stop& stop, const config::RunConfig& config);
 
 class Stopping {
 public:
-    // Must be constructed when a run begins, because --time-limit counts from then. `signals` may be null;
-    // otherwise it must outlive this object.
+    // Must be constructed when a run begins, because --time-limit counts from the construction. `signals` may
+    // be null; otherwise it must outlive this object.
     Stopping(const config::RunConfig& config, const device::StopSignals* signals);
 
     // Called after each step. Returns the reason for which this rank requests that the job stops, or
@@ -26,8 +26,8 @@ public:
     // waited with the request until the next call.
     records::StopReason find_stop_reason(int steps_to_stop);
 
-    // Called after a checkpoint, which took `seconds` until it was on disk. The run then stops early enough for
-    // a final checkpoint of this duration.
+    // Called after a checkpoint that was on disk after `seconds` seconds. The run then stops early enough for a
+    // final checkpoint of this duration.
     void note_save_seconds(double seconds);
 
 private:

@@ -2,11 +2,11 @@
 //
 // A rank that has waited for WatchdogSeconds::stall asks all other ranks whether they make progress. A rank
 // makes progress if it computes, or if its current wait is shorter than `stall`. A rank answers questions while
-// it waits and between two layers. If all ranks answer and at least one rank makes progress, the asking rank
-// continues to wait, and asks again after another `stall` seconds. If no rank makes progress, or a rank does
-// not answer in time, the asking rank sends its position to all ranks. A rank that receives a position sends
-// its own position to all ranks. The lowest rank that has sent its position reports the positions of all ranks,
-// and ends the job by throwing ResourceError.
+// it waits and between two layers. If all other ranks answer and at least one of them makes progress, the
+// asking rank continues to wait, and asks again after another `stall` seconds. If none of the other ranks makes
+// progress, or a rank does not answer in time, the asking rank sends its position to all ranks. A rank that
+// receives a position sends its own position to all ranks. The lowest rank that has sent its position reports
+// the positions of all ranks, and ends the job by throwing ResourceError.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@
 namespace trireme::rank {
 
 struct WatchdogSeconds {
-    double stall = 60;  // duration of a wait after which a rank asks the others
-    double answer = 3;  // how long a rank waits for answers and positions; at least `stall` / 2 is used
+    double stall = 60;  // duration of a wait after which a rank asks the other ranks
+    double answer = 3;  // how long a rank waits for answers and positions; raised to `stall` / 2 if shorter
     // Before a rank reports, it waits this long for each lower rank that has sent its position.
     double report_turn = 5;
     double end_of_job = 120;  // how long a rank waits for the reporting rank to end the job
@@ -37,10 +37,11 @@ struct WatchdogSeconds {
 // policy.
 class Watchdog {
 public:
-    // Collective over all ranks. Does nothing in a simulation, which detects deadlocks itself.
+    // Collective over all ranks. Makes a watchdog for the ranks of `session`. In a simulation, which detects
+    // deadlocks itself, the watchdog does nothing.
     Watchdog(const comm::Session& session, double stall_seconds);
-    // Collective over `group`, which serves nothing else. `host` is the name of this rank's node. If `group` is
-    // null, the watchdog does nothing.
+    // Collective over `group`. Makes a watchdog that sends its messages in `group`, which must have no other
+    // use. `host` is the name of this rank's node. If `group` is null, the watchdog does nothing.
     Watchdog(std::unique_ptr<comm::Communicator> group, const std::string& host,
              const WatchdogSeconds& seconds);
     Watchdog(const Watchdog&) = delete;
@@ -51,8 +52,8 @@ public:
     // Returns the engine that progresses messages between GPUs during waits.
     comm::ProgressEngine& progress_engine() { return progress_engine_; }
 
-    // Sets the function that describes the position of this rank: "stands at 2RECV_B0, instruction 7 of 20".
-    // The function must stay valid until the last wait.
+    // Sets the function that describes the position of this rank, for example "stands at 2RECV_B0, instruction
+    // 7 of 20". The function must stay valid until this rank's last wait has ended.
     void set_position_callback(std::function<std::string()> describe) {
         describe_position_ = std::move(describe);
     }
@@ -73,11 +74,11 @@ private:
     };
 
     struct Question {
-        std::string stall;  // "waited 60 s for ..."
+        std::string stall;  // describes the wait, for example "waited 60 s for ..."
         // Seconds since the question was sent, except those in which this rank was not scheduled.
         double run_seconds = 0;
-        std::set<int> answering_ranks = {};  // ranks that have answered
-        bool has_progressing_rank = false;   // at least one of these ranks makes progress
+        std::set<int> answering_ranks = {};  // ranks that have answered the question
+        bool has_progressing_rank = false;   // at least one of answering_ranks makes progress
     };
 
     void observe_wait(double seconds_waited);
@@ -108,8 +109,8 @@ private:
     bool another_rank_reports_ = false;
 };
 
-// Returns the seconds after which a wait of `rank` for other ranks counts as a stall: `stall_timeout`, but
-// infinity for an idle rank, which waits for whole steps of other ranks.
+// Returns the seconds after which a wait of `rank` for other ranks counts as a stall. The result is
+// `stall_timeout`, but infinity for an idle rank, because an idle rank waits for whole steps of other ranks.
 double choose_stall_limit(const plan::Plan& plan, int rank, double stall_timeout);
 
 // Collective over `control`. Calls `read` on every rank. The duration of `read` may differ a lot between ranks,

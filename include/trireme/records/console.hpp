@@ -18,28 +18,31 @@ public:
     Console(std::ostream& out, const setup::Job& job);
 
     // Prints the head of the log: model, corpus, layout, memory and so on. `origin` says which plan a resumed
-    // run begins with, and why; it may be empty. `memory` is the predicted memory of the fullest rank.
+    // run begins with, and why; it may be empty. `memory` is the predicted memory of the rank that needs the
+    // most memory.
     void print_header(const Manifest& manifest, const plan::Plan& plan, const std::string& origin,
                       const setup::RankMemory& memory, const std::string& run_dir);
-    // Prints the remarks of RunDirectory about dropped records, even with --quiet.
+    // Prints RunDirectory::remarks(), even with --quiet.
     void print_remarks(const std::vector<std::string>& remarks);
-    // Prints a step every --log-every steps. `step` counts from 0; `peak_flops` is in FLOP/s, of all ranks.
+    // Called after every step. Prints one of every --log-every steps, and the last step. With --on-nan skip,
+    // also prints each step that has a non-finite value. `step` counts from 0. `peak_flops` is the peak rate of
+    // all ranks together, in FLOP/s.
     void print_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                     double peak_flops);
     // Prints the result of an evaluation after `step` steps.
     void print_evaluation(std::size_t step, const Evaluation& evaluation);
     // Reports a failed checkpoint, and with --verbose also a completed one.
     void report_save(const SaveOutcome& outcome);
-    // Reports the first wait of at least 0.1 s for the previous checkpoint; later ones are not printed.
+    // Reports the first wait of at least 0.1 s for the previous checkpoint; later waits are not reported.
     void report_save_wait(const SaveWait& wait);
-    // Reports that a rank has become slower or faster than the others, as measured in step `step` (from 0).
-    // Ranks that --slow slows are measured in the same way as any other rank.
+    // Reports a change of the slowness of one rank, which was measured in step `step` (from 0). Ranks that
+    // --slow slows are measured in the same way as any other rank.
     void report_slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
     // Prints the reason `why` the plan was kept after `step` steps.
     void report_plan_kept(std::size_t step, const std::string& why);
-    // Reports that the plan has changed: `decision` says after which step and why, `change` what was moved.
+    // Reports a change of plan. `decision` has its step and its reason; `change` has the bytes that were moved.
     void report_plan_change(const plan::Decision& decision, const PlanChange& change);
-    // Prints the figures of merit, even with --quiet. `peak_description` says how the peak FLOP/s were found.
+    // Prints the figures of merit, even with --quiet. `peak_description` says how the peak rate was found.
     void print_summary(const Figures& figures, const std::string& peak_description, const std::string& run_dir);
 
 private:

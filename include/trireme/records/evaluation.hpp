@@ -21,7 +21,7 @@ struct Evaluation {
     double compute_perplexity() const;  // exp(loss)
 };
 
-// Returns "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %" or
+// Returns for example "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %" or
 // "loss 1.2345  exact match 61.2 %  F1 70.3 %".
 std::string describe(const Evaluation& evaluation);
 

@@ -16,7 +16,7 @@
 namespace trireme::records {
 
 // The bubble is the fraction of the step time in which a rank executes no kernels, as the mean over the ranks.
-// Its causes are fractions of the step time too, and add up to the bubble.
+// Each field is the fraction of the step time that one cause takes. The fields add up to the bubble.
 struct BubbleBreakdown {
     double schedule = 0;     // waiting for other stages
     double wait_tensor = 0;  // waiting for the other ranks of a team
@@ -24,8 +24,8 @@ struct BubbleBreakdown {
     double wait_other = 0;   // the rest: other waits, and work outside of kernels
 };
 
-// Splits the bubble of a step, or of many steps, that took `seconds`. The ranks spent `compute_seconds` of
-// these in kernels and waited `waits`, both on average.
+// Splits the bubble of one or more steps that took `seconds`. The time in kernels, `compute_seconds`, and
+// `waits` are means over the ranks.
 BubbleBreakdown split_bubble(double seconds, double compute_seconds, const plan::RankWaits& waits);
 
 // The measured cost of a change of plan. Equal on all ranks.
@@ -51,11 +51,12 @@ struct Figures {
     // Number of speculative updates that were rolled back. Empty if all updates wait for the gradient norm.
     std::optional<std::size_t> rolled_back_updates = {};
     std::size_t earlier_steps = 0;  // steps of earlier starts of the run
-    // Number of steps whose losses the verdict compares: those of this start, and those of earlier starts if
-    // their first loss is known.
+    // Number of steps over which the verdict compares losses. Steps of earlier starts are included if the first
+    // loss of these starts is known.
     std::size_t judged_steps = 0;
-    std::optional<double> first_loss;  // of the run, over all its starts; empty if all steps were skipped
-    std::optional<double> last_loss;   // mean over the last tenth of the steps; empty if all were skipped
+    // Losses without skipped steps; both are empty if this start has no other steps or computes no loss.
+    std::optional<double> first_loss;  // first loss over all starts of the run
+    std::optional<double> last_loss;   // mean of the last tenth of this start's losses
     std::optional<Evaluation> validation;
     double seconds = 0;  // sum over the steps of this start
     double median_step_seconds = 0;
@@ -99,30 +100,30 @@ struct Figures {
     BubbleBreakdown break_down_bubble() const { return split_bubble(seconds, compute_seconds, waits); }
 };
 
-// Returns a remark if the memory of a rank grew by more than predicted, and the excess is over 5 % of the
+// Returns a remark if the memory of a rank grew by more than predicted. The excess must be over 5 % of the
 // prediction and over 8 MB. Otherwise returns an empty text.
 std::string make_memory_remark(std::size_t growth_bytes, std::size_t predicted_bytes);
 
-// Adds up the steps of one start of a run. Every rank has one, with equal values.
+// Adds up the steps of one start of a run. Every rank has a FigureSum with equal values.
 class FigureSum {
 public:
     FigureSum(const setup::ModelFlops& flops, double peak_flops, int ranks, double bubble_limit = 0);
-    // Takes over the summary of earlier starts, which a checkpoint records. Called before the first step.
+    // Takes over the summary of earlier starts that a checkpoint contains. Called before the first step.
     void resume_from(const setup::EarlierSteps& earlier);
     void add(const StepOutcome& outcome);
     // Called between two steps. `bubble_limit` is the bubble limit of the new plan.
     void add_plan_change(const PlanChange& change, double bubble_limit);
     // Adds the time of a look: the policy read the observations and kept the plan.
     void add_look(double seconds);
-    // Sets, per rank, the fraction of its blocks' matmuls that it skips from now on; empty if no rank skips
-    // any.
+    // Sets which fraction of the matmuls of its blocks each rank skips from now on. `fractions` has one entry
+    // per rank, or none if no rank skips matmuls.
     void set_skipped_fractions(std::vector<double> fractions) { skipped_fractions_ = std::move(fractions); }
     // Adds a later measurement of the peak FLOP/s of all ranks. The larger measurement counts.
     void add_peak_measurement(double flops) { figures_.peak_flops = std::max(figures_.peak_flops, flops); }
-    // Returns the summary of this and all earlier starts that a checkpoint records.
+    // Returns the summary of this start and all earlier starts, for a checkpoint.
     setup::EarlierSteps summarise_steps() const;
     Figures finish(const std::optional<Evaluation>& validation) const;
-    // Returns the figures of a run that fails; `complaint` says why.
+    // Returns the figures of an INVALID run; `complaint` says why it is invalid.
     Figures finish_invalid(const std::string& complaint) const;
 
 private:
@@ -140,7 +141,7 @@ private:
     std::vector<double> skipped_fraction_sums_ = {};  // per rank, sum over the steps
     std::vector<double> losses_;
     std::vector<double> step_seconds_;  // per step
-    // FLOP/s of the fastest step, without the masked scores, which kernels may skip.
+    // FLOP/s of the fastest step. FLOPs of masked scores, which kernels may skip, do not count.
     double max_flop_rate_ = 0;
     std::size_t fastest_step_ = 0;  // counts from 1
 };

@@ -18,23 +18,24 @@ namespace trireme::records {
 // Returns the current UTC time as "2026-01-31T14:25:01Z".
 std::string format_now();
 
-// The directory of a run, held by one start of the run: its first launch, or a launch that resumes the
-// run. Only rank 0 makes this object.
+// The directory of a run, locked by one start of the run. A start is the first launch of the run, or a launch
+// that resumes the run. Only rank 0 makes this object.
 class RunDirectory {
 public:
-    // Makes the folder if needed. If `kept_steps` is set, an earlier run is resumed in this directory: the
-    // records of its first `kept_steps` steps stay, and later records, summary.json and `stopped` are removed.
-    // Throws ConfigError if the folder cannot be written, is in use, has a symbolic link in place of a file, or
-    // holds the steps of an earlier run although `kept_steps` is unset. `job` describes the Slurm job, if any.
+    // Makes the folder if needed. If `kept_steps` is set, this start resumes the run in the folder. The records
+    // of the first `kept_steps` steps stay; later records, summary.json and `stopped` are removed. Throws
+    // ConfigError if the folder cannot be written, is in use, or has a symbolic link in place of a file. Also
+    // throws ConfigError if `kept_steps` is unset and the folder holds the steps of an earlier run. `job`
+    // describes the Slurm job, if any.
     explicit RunDirectory(const std::filesystem::path& path,
                           std::optional<std::size_t> kept_steps = std::nullopt, const SlurmJob& job = {});
 
     void write_config(const std::string& ini);  // config.ini: every option with its value
     void write_manifest(const Manifest& manifest);
-    // Adds a line for step `step` (from 1). `peak_flops` is in FLOP/s, of all ranks.
+    // Adds a line for step `step` (from 1). `peak_flops` is the peak rate of all ranks together, in FLOP/s.
     void add_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                   double peak_flops);
-    // Adds the decision; later steps are recorded with the hash of its plan.
+    // Adds a line to decisions.jsonl. Later steps are recorded with the hash of the decision's plan.
     void add_decision(const plan::Decision& decision);
     // Adds a line to decisions.jsonl with the reason `why` the plan was kept after `step` steps.
     void add_kept_plan(std::size_t step, const std::string& why);
@@ -75,11 +76,12 @@ void check_unused(const std::filesystem::path& path);
 // Makes a new folder such as "runs/gpt2-tiny-20260131-142501". If another run began in the same second, the
 // name gets a suffix: "-2", "-3", ...
 std::filesystem::path make_default_run_directory(const std::string& model);
-// Returns `requested_path`. If that is empty, makes the default run directory for a run of `model`.
+// Returns `requested_path` unless it is empty. Otherwise makes and returns the default run directory for a run
+// of `model`.
 std::filesystem::path choose_run_directory(const std::string& requested_path, const std::string& model);
 
-// Opens the run directory that the options name, or a new one for a run of `model`. `kept_steps` has the same
-// meaning as in RunDirectory().
+// Opens the run directory that the options name, or a new run directory for a run of `model`. `kept_steps` has
+// the same meaning as in RunDirectory().
 std::unique_ptr<RunDirectory> open_run_directory(const config::RunConfig& config, const std::string& model,
                                                  std::optional<std::size_t> kept_steps);
 

@@ -24,7 +24,7 @@ struct Manifest {
     std::optional<std::string> corpus_checksum;
     std::string model;
     std::string layout, schedule, plan;   // JSON of the layout, name of the schedule, hash of the plan
-    std::vector<std::string> hosts;       // per rank
+    std::vector<std::string> hosts;       // per rank, name of the node
     std::vector<std::string> cores = {};  // per rank, list of usable cores; empty for ghosts
     std::string device;                   // kind and name of the device, such as "cpu (...)"
     int threads = 0;                      // per rank; 0 if not recorded
@@ -85,7 +85,7 @@ struct EvaluationLine {
     Figure loss, accuracy, exact_match, f1;
 };
 
-// summary.json: figures of merit, each beside its limit. Fractions are from 0 to 1.
+// summary.json: the figures of merit and their limits. Fractions are from 0 to 1.
 struct Summary {
     std::string verdict, reason;                       // "VALID" or "INVALID"; why INVALID
     std::vector<std::string> approximations, remarks;  // why losses are not exact; other remarks
@@ -93,7 +93,7 @@ struct Summary {
     Figure stopped_after;                              // number of steps after which the run stopped
     std::string stop_reason;
     std::string clock;                                                // "wall" or "simulated"
-    Figure steps, earlier_steps, skipped_steps, rolled_back_updates;  // earlier: by earlier starts of the run
+    Figure steps, earlier_steps, skipped_steps, rolled_back_updates;  // earlier_steps: of earlier starts
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // on the validation samples
     Figure seconds, median_step_s, last_step_s;
@@ -108,12 +108,12 @@ struct Summary {
     Figure comm_wait_s;                                          // mean over the ranks
     Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
-    // Number of checkpoints, seconds for which they blocked rank 0, and how many of these seconds rank 0
+    // Number of checkpoints, seconds for which checkpoints blocked rank 0, and seconds of these in which rank 0
     // waited for the previous checkpoint.
     Figure checkpoints, save_stall_s, save_waited_s;
     Figure plan_changes, plan_change_s, moved_bytes;
     // Number of times that the policy read the observations and kept the plan, the seconds of these looks, and
-    // their fraction of the time of the steps.
+    // these seconds as a fraction of the time of the steps.
     Figure looks, look_s, look_share;
     Figure growth_bytes;     // memory growth of the rank whose memory grew most
     Figure predicted_bytes;  // predicted memory of the fullest rank

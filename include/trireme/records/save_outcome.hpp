@@ -6,7 +6,7 @@
 
 namespace trireme::records {
 
-// The result of writing a checkpoint. Only rank 0 has this result, because it completes the checkpoints.
+// The result of writing a checkpoint. Only rank 0 has this result, because rank 0 completes the checkpoints.
 struct SaveOutcome {
     std::uint64_t step = 0;  // number of steps after which the checkpoint was begun
     std::string complaint;   // why the checkpoint was not written; empty if it is on disk

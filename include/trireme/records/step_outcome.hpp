@@ -42,7 +42,7 @@ struct StepOutcome {
     double learning_rate = 0;
     bool is_skipped = false;  // the update of some stage was skipped because a value was not finite
     std::vector<int> non_finite_ranks = {};  // ranks with a non-finite loss or squared gradient norm
-    // Describes the first value that is not finite; empty if no such value was searched for.
+    // Describes the first value that is not finite; empty if the ranks did not search for the value.
     std::string first_non_finite = {};
     setup::StepSize size = {};
     // True if the speculative update, which was applied before the gradient norm was known, was rolled back and
@@ -69,7 +69,7 @@ struct StepOutcome {
 struct RecordFields {
     enum : std::size_t {
         loss,     // sum over the targets of the rank
-        squares,  // what the rank contributes to the squared gradient norm
+        squares,  // the rank's contribution to the squared gradient norm
         is_skipped,
         is_rolled_back,
         seconds,           // of the whole step
@@ -87,7 +87,7 @@ struct RecordFields {
         peak_bytes,     // peak memory since the start
         joules,         // energy of the device; NaN if not measured
         stop,           // a StopReason
-        coming_step,    // PlannedStep::hash of the step that is planned next after all ranks have this record
+        coming_step,    // PlannedStep::hash of step StepOutcome::coming_step
         count,          // number of the fields above
         // Runs on GPUs append these fields: the state of the rank's GPU, NaN if not reported.
         watts = count,
@@ -102,9 +102,9 @@ struct RecordFields {
 // Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`.
 std::size_t count_record_fields(device::MemorySpace memory_space);
 
-// Sets those members of `outcome` that follow from the numbers in `all`, where the numbers of each rank have
-// the RecordFields as indices. `outcome.step` and `outcome.size` must be set. Throws ConfigError if the ranks
-// have planned different micro-batches for a coming step.
+// Sets the members of `outcome` that follow from the numbers in `all`. RecordFields are the indices of the
+// numbers of a rank. The caller must have set `outcome.step`, `outcome.coming_step` and `outcome.size`. Throws
+// ConfigError if the ranks have planned different micro-batches for step `outcome.coming_step`.
 void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome);
 
 }  // namespace trireme::records

@@ -10,11 +10,11 @@
 
 namespace trireme::report {
 
-// Reads the records in `run_directory` and writes the HTML file `output`. The file contains all that it shows:
-// it has no scripts, and a browser fetches no other file. A run without a summary is shown up to its last
-// record; figures that the records lack are omitted. Equal records give equal bytes. Throws ConfigError for a
-// directory without records, for an unreadable record (the message names file and line), and for an output that
-// cannot be created or that is itself a record of the run. Throws ResourceError if the disk is full.
+// Reads the records in `run_directory` and writes the HTML file `output`. The file has no scripts, and a
+// browser needs no other file to show it. A run without a summary is shown up to its last record; figures that
+// the records lack are omitted. Equal records give equal bytes. Throws ConfigError for a directory without
+// records, for an unreadable record (the message names file and line), and for an output that cannot be created
+// or that is itself a record of the run. Throws ResourceError if the disk is full.
 void write_report(const std::filesystem::path& run_directory, const std::filesystem::path& output);
 
 // Kinds of time spans that are drawn in addition to the instructions of a row.
@@ -39,10 +39,10 @@ struct Timeline {
     std::vector<std::vector<ExtraSpan>> extra_spans = {};  // per row; empty if there are none
 };
 
-// Returns an SVG file with one row per team and a horizontal time axis. Forward passes, backward passes (whole
-// or in two halves) and updates have different colours, which colour-blind readers can tell apart, and a
-// legend. A span that is wide enough shows its micro-batch, and also its stage if some team holds several
-// stages. Every span shows its instruction and its times on hover.
+// Returns an SVG file with one row per team and a horizontal time axis. Forward passes, backward passes
+// (complete or in two halves) and updates have different colours, which colour-blind readers can tell apart. A
+// legend explains the colours. A span that is wide enough shows its micro-batch, and also its stage if some
+// team holds several stages. Every span shows its instruction and its times on hover.
 std::string draw_schedule(const schedule::Prediction& prediction, const std::string& title);
 
 // Returns an SVG file with several timelines below each other and one time axis, whose label is `unit`.

@@ -39,18 +39,18 @@ struct Schedule {
     // stashes weights generates shape.steps steps, with REDUCEs and STEPs. generate() checks the shape before
     // the call.
     std::vector<Program> (*make_programs)(const ScheduleInput& input);
-    // Computes, in closed form, the idle time in a step, which is equal for all teams. All stages have the
-    // costs `cost`; messages, REDUCEs and STEPs take no time. Returns nothing if there is no formula for these
-    // arguments.
+    // Computes, in closed form, the idle time of a team in a step, which is equal for all teams. All stages
+    // have the costs `cost`; messages, REDUCEs and STEPs take no time. Returns nothing if there is no formula
+    // for these arguments.
     std::optional<double> (*compute_idle_time)(const PipelineSizes& sizes, const StageCost& cost);
-    // Returns why the schedule rejects an input of its shape; empty if it accepts the input. The pointer is
-    // null if the schedule accepts all inputs of its shape.
+    // Returns why the schedule rejects an input whose shape is of the kind `shape`; empty if the schedule
+    // accepts the input. The pointer is null if the schedule accepts all these inputs.
     std::string (*find_obstacle)(const ScheduleInput& input) = nullptr;
     bool splits_backward = false;  // backwards are split in two halves, and updates are speculative
     bool stashes_weights = false;  // no flush between steps; old weights are kept for backward passes
     bool updates_stages_independently = false;  // a STEP waits for the gradients of its own stage only
 
-    // Compares pointers: each entry of the catalog has a name of its own.
+    // Compares the pointers `name`, which differ between the entries of the catalog.
     bool operator==(const Schedule& other) const { return name == other.name; }
 };
 
@@ -61,8 +61,8 @@ const Schedule* find_schedule(const std::string& name);  // returns null if ther
 // schedule.
 const Schedule& require_schedule(const std::string& name);
 
-// Value of --schedule that is not in the catalog: a search generates the programs from measured or
-// given costs.
+// The value of --schedule for which a search generates the programs from measured or given costs. The catalog
+// has no such entry.
 inline constexpr const char* searched_schedule_name = "auto";
 
 }  // namespace trireme::schedule

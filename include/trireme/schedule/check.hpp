@@ -1,13 +1,13 @@
 // Proves that programs are correct, or finds a fault. All programs are executed abstractly, with the meaning
 // that the engine gives them:
 //
-// - A send starts a message and a receive posts its buffer; neither waits for the other team. A channel
-//   (source team, destination team, activation or gradient) pairs its messages in order: the k-th send with
-//   the k-th receive. It is a fault if the two name different micro-batches or stages ("messages cross").
+// - A send starts a message and a receive posts its buffer; neither waits for the other team. A channel (source
+//   team, destination team, activation or gradient) pairs its messages in order: the k-th send with the k-th
+//   receive. It is a fault if a send and its receive name different micro-batches or stages ("messages cross").
 // - Each end of a channel has `slots` buffers. At the destination, posting a receive waits for a free buffer
-//   and takes it; the compute instruction that reads the message frees it. At the source, the compute
-//   instruction that produces a result waits for a free buffer and takes it; the buffer is free again when
-//   the message is complete, which means that it was sent and its receive was posted.
+//   and takes the buffer; the compute instruction that reads the message frees the buffer. At the source, the
+//   compute instruction that produces a result waits for a free buffer and takes the buffer. The buffer is free
+//   again when the message was sent and its receive was posted.
 // - A compute instruction (F, B, I or W: see instruction.hpp) waits for its inputs, which belong to the same
 //   micro-batch. F of stage s > 0 needs the output of F of stage s - 1, which came by message or was computed
 //   earlier by the same team. B and I of stage s need F of stage s by the same team, and the gradient from B
@@ -23,14 +23,14 @@
 //   until all holders of the stage have reached their REDUCE and STEP of the stage. (A gradient reduction
 //   progresses while its teams compute or wait at a STEP, but not while a team waits for a message. So no
 //   instruction before a team's STEP may depend on an instruction that follows the STEP of another team.)
-// - If updates are speculative, STEP waits only until the holders of its stage have reached their REDUCE of
-//   the stage and one of their STEPs of that step. If the first and the last stage share a tensor, the STEP
-//   of either stage waits for the holders of both. STEP guesses that the global gradient norm requires
-//   neither clipping nor skipping. VALIDATE waits until all teams have reached the REDUCEs of all their
-//   stages in that step. A team's k-th VALIDATE of a stage belongs to the k-th step. In a program, the STEPs
-//   of a step are adjacent, and the VALIDATEs of a step are adjacent. Only forwards of the next step and
-//   their messages may stand between the STEPs and the VALIDATEs of a step. All other work of a step stands
-//   between the VALIDATEs of the previous step and the STEPs of its own step. All ages are 0.
+// - If updates are speculative, STEP waits only until the holders of its stage have reached their REDUCE of the
+//   stage and one of their STEPs of that step. If the first and the last stage share a tensor, the STEP of
+//   either stage waits for the holders of both. STEP guesses that the global gradient norm requires neither
+//   clipping nor skipping. VALIDATE waits until all teams have reached the REDUCEs of all their stages in that
+//   step. A team's k-th VALIDATE of a stage belongs to the k-th step. In a program, the STEPs of a step are
+//   adjacent, and the VALIDATEs of a step are adjacent. Only forwards of the next step and their messages may
+//   stand between the STEPs and the VALIDATEs of a step. All other work of a step stands between the VALIDATEs
+//   of the previous step and the STEPs of its own step. All ages (see below) are 0.
 // - If the guess was wrong, all teams learn this at their VALIDATEs. They roll the update back, redo it
 //   correctly, and repeat the instructions between STEPs and VALIDATEs, messages included. So the send, the
 //   receive and the reader of a message must either all stand between STEPs and VALIDATEs, or all stand
@@ -69,7 +69,8 @@ struct Fault {
     std::string what;
 };
 
-// Numbers that verify_programs() counts in correct programs. The comment of this function defines them.
+// Numbers that verify_programs() counts in correct programs. The comment of verify_programs() defines these
+// numbers.
 struct Proof {
     // Per team: the largest number of in-flight micro-batches, summed over the stages of the team.
     std::vector<int> peak_activations;

@@ -10,8 +10,8 @@
 namespace trireme::schedule {
 
 // The operations and their text form, with the letters of torch.distributed.pipelining. In the examples the
-// stage is 2 and the micro-batch 0. The suffix @1 of F, B, I and W (2F0@1) means that the weights of one update
-// ago are used.
+// stage is 2 and the micro-batch 0. The suffix @1 of F, B, I and W (2F0@1) means that the instruction uses the
+// weights of one update ago.
 //   2F0        forward
 //   2B0        complete backward pass; 2I0 and 2W0 are its two halves
 //   2I0        gradient of the input (input half)
@@ -62,8 +62,8 @@ bool has_microbatch(Op op);  // all but reduce, step and validate
 std::string to_string(const Instruction& instruction);  // "2SEND_F0"
 std::string to_string(const Program& program);          // "0F0 0SEND_F0 ...", separated by spaces
 
-// Throws ConfigError if the text is not an instruction; the message begins with `location` ("line 3 of
-// my.csv").
+// Throws ConfigError if the text is not an instruction; the message begins with `location`, for example "line 3
+// of my.csv".
 Instruction parse_instruction(std::string_view text, const std::string& location);
 
 }  // namespace trireme::schedule

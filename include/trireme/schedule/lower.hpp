@@ -14,15 +14,16 @@ namespace trireme::schedule {
 // `compute` has messages, only the missing REDUCEs and STEPs are added.
 //
 // A send follows the compute instruction whose result it carries. If this instruction precedes the VALIDATEs of
-// a step and the instruction that reads the result follows them, the send follows the VALIDATEs, too. A receive
-// stands as early as the slots of its channel allow: the k-th receive of a channel stands after the compute
-// instruction that reads the (k - slots)-th message, and after the sends that directly follow this instruction.
-// Receives of a channel have the order of the sends. A receive never precedes the STEPs or VALIDATEs that its
-// reader follows. In training, the REDUCE of a stage follows the team's last backward (or weight half) of the
-// stage; later stages are reduced first. The missing STEPs of all stages that the team holds are added at the
-// end of its program, even if the team executes no micro-batch.
+// a step and the instruction that reads the result follows the VALIDATEs of that step, the send follows the
+// VALIDATEs, too. A receive stands as early as the slots of its channel allow: the k-th receive of a channel
+// stands after the compute instruction that reads the (k - slots)-th message, and after the sends that directly
+// follow this instruction. Receives of a channel have the order of the sends. If the instruction that reads a
+// message follows STEPs or VALIDATEs, the receive follows these STEPs or VALIDATEs, too. In training, the
+// REDUCE of a stage follows the team's last backward (or weight half) of the stage; later stages are reduced
+// first. The missing STEPs of all stages that the team holds are added at the end of its program, even if the
+// team executes no micro-batch.
 //
-// If `compute` has a fault, the returned programs have it, too: verify_programs() finds it.
+// If `compute` has a fault, the returned programs have the same fault, which verify_programs() finds.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);
 
 // Lowers the prologue and the body. `shape` describes one step. Phases that keep work in flight across the end

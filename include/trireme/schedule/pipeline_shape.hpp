@@ -22,8 +22,8 @@ struct PipelineShape {
     bool has_speculative_updates = false;  // a STEP guesses the global gradient norm, and a VALIDATE follows
     bool has_tied_embeddings = false;  // the first and the last stage share a tensor: the STEP of either stage
                                        // needs the gradients of both
-    // Per team: the largest number of in-flight micro-batches for whose activations the team has memory, summed
-    // over its stages; empty if unlimited.
+    // Per team: the largest permitted number of in-flight micro-batches, summed over the team's stages. Empty
+    // if the numbers are unlimited.
     std::vector<int> max_activations = {};
 
     int stages() const { return static_cast<int>(holders.size()); }

@@ -11,14 +11,15 @@
 
 namespace trireme::schedule {
 
-// Costs of one stage, in seconds or any other unit of time: `reduce` and `step` for one step, all others for
-// one micro-batch. A backward that is not split takes backward_input + backward_weight, and its gradient is
-// sent after both.
+// Costs of one stage, in seconds or any other unit of time. `reduce` and `step` are costs per step; the other
+// costs are per micro-batch. A backward that is not split takes backward_input + backward_weight, and its
+// gradient is sent after both.
 struct StageCost {
     double forward = 1;
     double backward_input = 1;
     double backward_weight = 1;
-    double send = 0;    // duration of a message, from the later one of its send and its receive to the arrival
+    // Duration of a message, from the start of its send or of its receive, whichever is later, to the arrival.
+    double send = 0;
     double reduce = 0;  // from the last team's REDUCE to the end of the reduction
     double step = 0;    // duration of a STEP
 
@@ -31,10 +32,11 @@ class StepCosts {
 public:
     // All micro-batches of a stage have equal costs. `stages` has one entry per stage.
     StepCosts(const std::vector<StageCost>& stages);
-    // `costs` is indexed by [stage][micro-batch], with the micro-batches of one step, whose costs all steps
-    // have, or of all steps. The REDUCE and the STEP of a team have the costs of its last micro-batch in the
-    // stage and step. `empty_microbatches` is indexed by the micro-batch: no team executes or sends a
-    // micro-batch without samples, so it costs nothing. It may be omitted if there is none.
+    // `costs` is indexed by [stage][micro-batch]. Its micro-batches are those of all steps, or those of one
+    // step if all steps have equal costs. The REDUCE and the STEP of a team have the costs of its last
+    // micro-batch in the stage and step. `empty_microbatches` has one entry per micro-batch, which is true if
+    // the micro-batch has no samples. No team executes or sends such a micro-batch, so it costs nothing.
+    // `empty_microbatches` may be omitted if all micro-batches have samples.
     explicit StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches = {});
 
     std::size_t stages() const { return costs_.size(); }
@@ -47,8 +49,9 @@ public:
     const StageCost& find(int stage, int microbatch) const;
 
 private:
-    std::vector<std::vector<StageCost>> costs_;  // [stage][micro-batch]; one entry per stage if all are equal
-    std::vector<bool> empty_microbatches_;       // may be empty: then no micro-batch is
+    // Indexed by [stage][micro-batch]; each stage has one entry if its costs are equal for all micro-batches.
+    std::vector<std::vector<StageCost>> costs_;
+    std::vector<bool> empty_microbatches_;  // no entries if all micro-batches have samples
 };
 
 // The execution of one instruction.
@@ -84,15 +87,15 @@ struct StepTime {
 // `phases`. Throws BugError if they deadlock, or if the costs do not fit the shape.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs);
 
-// Predicts the time of each of several consecutive steps with different costs: from the end of the previous
-// step, as Prediction::step_ends defines it, to its own. If steps overlap, the first step also fills the
-// pipeline, and a step like the last one follows. `shape` describes one step. Throws BugError for the reasons
-// of predict_step().
+// Predicts the times of consecutive steps; `steps` has the costs of each step. The time of a step is from the
+// end of the previous step to the end of the step; Prediction::step_ends defines these ends. If steps overlap,
+// the time of the first step includes the filling of the pipeline, and one more step with the last costs is
+// assumed to follow. `shape` describes one step. Throws the errors of predict_step().
 std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
                                   const std::vector<StepCosts>& steps);
 
-// Predicts the time of a single step, which begins and ends with an empty pipeline, for many different costs. No
-// message waits for a buffer. Its REDUCEs and STEPs have the costs of the first micro-batch.
+// Predicts the time of a single step, which begins and ends with an empty pipeline, for many different costs.
+// No message waits for a buffer. REDUCEs and STEPs have the costs of the first micro-batch.
 class StepClock {
 public:
     StepClock(const Phases& phases, const PipelineShape& shape);  // `shape` describes one step

@@ -8,8 +8,8 @@ namespace trireme::setup {
 
 bool is_ghost_run(const config::RunConfig& config);
 
-// True if ranks add the time of each forward or backward pass to the simulated time as a whole; false if they
-// add the time of each kernel. By default true in jobs of more than max_ranks_charging_kernels ranks.
+// True if ranks add one time per forward or backward pass to the simulated time; false if they add one time per
+// kernel. By default true in jobs of more than max_ranks_charging_kernels ranks.
 bool charges_passes(const config::RunConfig& config, int ranks);
 
 // Returns rules for larger buckets if there are more than max_ranks_charging_kernels ranks, otherwise the

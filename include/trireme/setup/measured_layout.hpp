@@ -22,10 +22,9 @@ bool uses_pipedream_partition(const config::LayoutConfig& layout);
 plan::RankProfiles read_fitting_profiles(const config::RunConfig& config, const model::ModelConfig& model);
 
 // Returns the number of layers of each stage of `grid`: see find_balanced_cuts(). `trial` is a plan for this
-// grid with any number of layers per stage. Its programs determine how many in-flight micro-batches a stage
-// needs, and how many buffers for messages between stages. The stages of a rank share --memory-limit evenly. A
-// stage is as slow as its slowest device. Throws the errors of read_fitting_profiles() and
-// find_balanced_cuts().
+// grid with any number of layers per stage. The programs of `trial` determine how many in-flight micro-batches
+// and how many message buffers a stage needs. The stages of a rank share --memory-limit evenly. A stage is as
+// slow as its slowest device. Throws the errors of read_fitting_profiles() and find_balanced_cuts().
 std::vector<std::size_t> find_measured_cuts(const config::RunConfig& config, const model::ModelConfig& model,
                                             const layout::Grid& grid, const plan::Plan& trial);
 

@@ -12,15 +12,15 @@
 
 namespace trireme::setup {
 
-// The properties of a run that determine which plans it can have and how much memory they need. The referenced
-// objects must outlive this struct.
+// The properties of a run that determine which plans the run can have and how much memory these plans need. The
+// referenced objects must outlive this struct.
 struct PlannedRun {
     const config::RunConfig& config;
     const model::ModelConfig& model;
     PlanRequest request;
     int ranks = 1;  // of the job, including idle ranks
     device::DType dtype = device::DType::f32;
-    const std::vector<stage::BatchShape>& largest_microbatches;  // of a step and of an evaluation
+    const std::vector<stage::BatchShape>& largest_microbatches;  // see PlanState::largest_microbatches
     bool trains = true;                                          // false if the run only evaluates
 };
 
@@ -31,7 +31,7 @@ struct PlannedRun {
 //   be split in all, some or no stages. The fastest plan that fits is returned.
 // Throws ConfigError with the needed and the allowed bytes if no plan fits.
 plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run);
-// Returns the same plan, or nothing if no plan fits.
+// Returns the plan that fit_to_memory_limit() returns, or nothing if no plan fits.
 std::optional<plan::Plan> find_plan_within_limit(plan::Plan plan, const PlannedRun& run);
 
 }  // namespace trireme::setup

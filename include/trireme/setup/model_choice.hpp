@@ -15,13 +15,13 @@ namespace trireme::setup {
 std::optional<checkpoint::StoredModel> open_stored_model(const std::string& init);
 
 // Returns the model that `choice` names. If `choice` names no model, returns the model of `stored`, or
-// gpt2-tiny if `stored` is null. Settings in `choice` replace those of the model. The task is `task` if set,
-// otherwise the task that fits both model and corpus. The vocabulary size and the number of labels come from
-// the corpus if neither the model nor `choice` sets them.
+// gpt2-tiny if `stored` is null. Settings in `choice` replace the settings of the model. The task is `task` if
+// set, otherwise the task that fits both model and corpus. The vocabulary size and the number of labels come
+// from the corpus if neither the model nor `choice` sets them.
 //
 // Throws ConfigError if the settings contradict each other, or if the model cannot use the weights of `stored`.
-// Throws ConfigError, too, if the corpus does not fit the model: it has e.g. another vocabulary, more classes,
-// or images of another size.
+// Also throws ConfigError if the corpus does not fit the model, for example because the corpus has another
+// vocabulary, more classes, or images of another size.
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored, const data::CorpusInfo& corpus);
 
@@ -30,10 +30,11 @@ model::ModelConfig choose_model(const config::ModelChoice& choice, const std::op
 model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
                                 const checkpoint::StoredModel* stored);
 
-// Sets the names of the model's labels. They come from the stored model if its head is reused and has label
-// names, otherwise from the class names of the corpus, with default names for labels beyond the classes. If the
-// corpus has no class names, the model keeps its names, provided there is one per label. `stored` is null if
-// there is no stored model. The model must have at least one label per class of the corpus.
+// Sets the names of the model's labels. If the head of the stored model is reused and has label names, the
+// model gets these names. Otherwise the model gets the class names of the corpus, and default names for labels
+// beyond the classes. If the corpus has no class names either, the model keeps its names, provided that it has
+// one name per label. `stored` is null if there is no stored model. The model must have at least one label per
+// class of the corpus.
 void name_labels(model::ModelConfig& model, const checkpoint::StoredModel* stored,
                  const data::CorpusInfo& corpus);
 

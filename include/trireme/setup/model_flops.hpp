@@ -22,8 +22,9 @@ struct ModelFlops {
     double attention_factor = 0;  // blocks * width
     bool is_causal = true;
 
-    // Returns the FLOPs of a step. The matmuls of attention need `attention` FLOPs per pair of tokens of a
-    // sample, block and unit of width. 12 counts all pairs; 6 counts the half that a causal model needs.
+    // Returns the FLOPs of a step. `attention` is the number of FLOPs in the matmuls of attention per pair of
+    // tokens of a sample, per block and per unit of width. The value 12 counts all pairs; 6 counts the half
+    // that a causal model needs.
     double compute_step_flops(const StepSize& size, double attention = 12) const;
 };
 

@@ -10,17 +10,17 @@
 namespace trireme::setup {
 
 // Returns the work of each layer on one rank for one micro-batch, as if the layer were divided evenly among the
-// ranks of the smallest team. Seconds are those of a micro-batch of mean shape, and bytes those of the largest
+// ranks of the smallest team. Seconds are for a micro-batch of mean shape; bytes are for the largest
 // micro-batch. Kernel times are those of make_relative_kernel_seconds() for rank 0.
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
-// Returns the function that predicts the kernel times of a rank's device. The times come from --profile in a
-// simulated run if its file has kernel times, otherwise from --cluster. The function is empty if --cluster is
-// not set: kernels then take their real time.
+// Returns the function that predicts the kernel times of a rank's device. In a simulated run, the times come
+// from --profile if its file for this device has kernel times. Otherwise the times come from --cluster. The
+// function is empty if --cluster is not set, because kernels then take their real time.
 device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank);
 
-// Returns the same times or, if --cluster is not set, those of a CPU core with typical rates. The latter are
-// good for comparisons only.
+// Returns the function that make_kernel_seconds() returns. If that function is empty, returns a function that
+// predicts the times of a CPU core with typical rates. These times are good for comparisons only.
 device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank);
 
 }  // namespace trireme::setup

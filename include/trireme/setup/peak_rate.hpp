@@ -20,9 +20,9 @@ struct PeakRate {
 // All other rates are measured. Ranks measure at the same time, because they compute at the same time in a run.
 PeakRate find_peak_rate(comm::Communicator& group, const Job& job, int threads, const comm::Session& session);
 
-// Collective over `group`, a group of all ranks. Called after the last step. Repeats find_peak_rate() and
-// returns its flops if `before`, the first result, was measured on CPUs: other processes may have used the
-// cores during the first measurement. Otherwise returns `before.flops`.
+// Collective over `group`, a group of all ranks. Called after the last step. If `before`, the first result of
+// find_peak_rate(), was measured on CPUs, repeats find_peak_rate() and returns the new `flops`. The reason is
+// that other processes may have used the cores during the first measurement. Otherwise returns `before.flops`.
 double repeat_peak_measurement(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
                                const comm::Session& session);
 

@@ -17,7 +17,7 @@ struct SizedPlan {
     const model::ModelConfig& model;
     const plan::Plan& plan;
     device::DType dtype;
-    const std::vector<stage::BatchShape>& largest_microbatches;  // of a step and of an evaluation
+    const std::vector<stage::BatchShape>& largest_microbatches;  // see PlanState::largest_microbatches
     device::MemorySpace memory_space;  // memory space of tensors; `ghost` is counted like `host`
 
     SizedPlan(const model::ModelConfig& model_config, const plan::Plan& run_plan, device::DType value_dtype,
@@ -42,7 +42,7 @@ struct InFlight {
     std::size_t stashes = 0;      // activation stashes: in-flight micro-batches, summed over the rank's stages
     std::size_t row_buffers = 0;  // buffers for activations and gradients in messages between stages
     std::size_t batches = 0;      // micro-batches whose input is in use, or has been read in advance
-    std::size_t batch_bytes = 0;  // maximum over micro-batches: bytes of the input that are copied to a GPU
+    std::size_t batch_bytes = 0;  // largest number of input bytes that are copied to a GPU per micro-batch
 };
 // Returns the in-flight counts of the rank whose work is `work`. The rank must not be idle.
 InFlight count_in_flight(const SizedPlan& sized_plan, const stage::LocalWork& work);
@@ -78,8 +78,8 @@ std::vector<optim::ParameterShard> list_updated_shards(const SizedPlan& sized_pl
 RankMemory predict_rank_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
                                const stage::GradientPlan& gradients, int rank, bool saves_checkpoints = false);
 
-// Returns predict_rank_memory() of each of the ranks 0 to ranks - 1. Predicts the ranks of a class together
-// (see find_rank_classes()), which is faster.
+// Returns the result of predict_rank_memory() for each of the ranks 0 to ranks - 1. Predicts the ranks of a
+// class together (see find_rank_classes()), which is faster.
 std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
                                                 const optim::OptimizerConfig* optimizer,
                                                 const stage::GradientPlan& gradients, int ranks,

@@ -15,23 +15,24 @@ namespace trireme::setup {
 struct ProfiledKernels {
     plan::KernelTimes times;
     double launch = 0;   // seconds to launch a kernel, in addition to the kernel's own seconds
-    std::string source;  // e.g. "gpt2.json: Intel Xeon, cpu, 1 thread"
+    std::string source;  // for example "gpt2.json: Intel Xeon, cpu, 1 thread"
 };
 
 // Measured kernel times per rank. Ranks with equal devices share a profile. A profile may have no kernels.
 class RankKernels {
 public:
     RankKernels() = default;  // no rank has kernel times
-    // `kinds` has one entry per profile, empty if the profile has no kernels. `kind_of_rank` has per rank the
-    // index of its profile.
+    // `kinds` has one entry per profile; an entry is empty if its profile has no kernels. `kind_of_rank` has
+    // one entry per rank: the index of its profile in `kinds`.
     RankKernels(std::vector<std::optional<ProfiledKernels>> kinds, std::vector<std::size_t> kind_of_rank);
 
     // Returns the index of the rank's profile; 0 if there are no profiles.
     std::size_t find_kind(int rank) const;
     const ProfiledKernels* find_kernels(int rank) const;  // null if the rank has no kernel times
 
-    // Describes the sources of all ranks, e.g. "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and b.json: ...
-    // (ranks 4-7)". Omits the ranks if all of them have the same source. Empty if no rank has kernel times.
+    // Describes the sources of all ranks, for example "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and
+    // b.json: ... (ranks 4-7)". The text omits rank numbers if all ranks have the same source. Empty if no rank
+    // has kernel times.
     std::string describe_source() const;
 
 private:

@@ -8,17 +8,19 @@
 
 namespace trireme::setup {
 
-// Ranks at the same position in their teams. The teams hold the same stages with equal shares, and their
-// programs need the same numbers of buffers. A team with migrations shares no class with other teams.
+// A class: all ranks at one position in teams of the same kind. Teams of the same kind hold the same stages
+// with equal shares, and their programs need equal numbers of buffers. A team with migrations is a kind of its
+// own.
 struct RankClass {
     std::vector<int> ranks;  // ascending
     InFlight max_in_flight;  // in-flight counts of each rank of the class; `batch_bytes` is 0
 };
 
-// Returns the classes of all ranks that are not idle, sorted by their lowest ranks.
+// Returns the classes of all ranks that are not idle, sorted by the lowest rank of each class.
 std::vector<RankClass> find_rank_classes(const plan::Plan& plan);
 
-// Returns the team index of each of the ranks 0 to ranks - 1, or -1 for an idle rank.
+// Returns one entry for each of the ranks 0 to `ranks` - 1: the index of its team in `teams`, or -1 if the rank
+// is idle.
 std::vector<int> find_teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks);
 
 }  // namespace trireme::setup

@@ -17,7 +17,7 @@ struct RankMemory {
     std::size_t copy_beside_gpu = 0;  // GPU only: the copy for checkpoints, which is in host memory
     std::size_t activation = 0;       // the stash of one micro-batch in one stage, included in `activations`
 
-    // Returns the sum of the bytes on the GPU if the rank has one, otherwise of all bytes of the process.
+    // Returns the bytes in GPU memory if the rank has a GPU, otherwise the bytes in host memory.
     std::size_t total() const {
         return parameters + gradients + optimizer + activations + workspace + messages + copy + kernels;
     }

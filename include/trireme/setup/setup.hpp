@@ -41,10 +41,9 @@ struct PlanOrigin {
     layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
     // The decision that led to the current plan; empty if the run uses the plan of its options.
     std::optional<plan::Decision> decision = {};
-    // The next two fields are set only if the run resumes with the decision of its checkpoint: the slowness per
-    // rank (see plan::Observation), and the number of steps for which no slowness has changed.
-    std::vector<double> slowness = {};
-    std::size_t steady_steps = 0;
+    // The next two fields are set only if the run resumes with the decision of its checkpoint.
+    std::vector<double> slowness = {};  // per rank: see plan::Observation
+    std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
     std::string explanation = {};  // for users: the plan with which a resumed run begins, and why; may be empty
 };
 
@@ -52,9 +51,9 @@ struct PlanOrigin {
 struct Job {
     config::RunConfig config;
     model::ModelConfig model;
-    std::optional<checkpoint::StoredModel> stored_model;  // source of the parameters; empty if they are random
+    std::optional<checkpoint::StoredModel> stored_model;  // source of parameters; empty for random parameters
     std::optional<data::Corpus> corpus;                   // empty for a ghost run with synthetic samples
-    std::optional<data::Tokenizer> tokenizer;             // tokenizer of the corpus; empty if there is none
+    std::optional<data::Tokenizer> tokenizer;  // tokenizer of the corpus; empty if the corpus has none
     data::SampleIndex samples;
     data::BatchRules train_rules, validation_rules;
     device::DType dtype = device::DType::f32;
@@ -68,22 +67,23 @@ struct Job {
     std::size_t completed_steps = 0;  // number of steps up to the checkpoint; 0 if the run does not resume
     EarlierSteps earlier_steps = {};  // summary of the completed steps
     std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
-    // Devices of --cluster. Empty if it is unset: kernels then take their real time.
+    // Devices of --cluster. Empty if --cluster is unset; kernels then take their real time.
     std::optional<SimulatedDevices> devices = {};
     RankKernels kernels = {};  // kernel times on `devices`, as measured by --profile; may be empty
-    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, shared by copies of the job; null without one
+    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };
 
 // The current plan and the values that follow from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
-    // Largest number of samples per micro-batch: in evaluations and, unless micro-batches are formed by time,
-    // in training.
+    // Maximum number of samples per micro-batch in evaluations. This maximum applies to training, too, unless
+    // micro-batches are formed by time.
     std::size_t microbatch_samples = 1;
-    std::size_t max_microbatch_rows = 0;  // if micro-batches are formed by time: what memory allows; else 0
-    std::vector<stage::BatchShape> largest_microbatches = {};  // of training, then of evaluation, if they occur
-    stage::GradientPlan gradients = {};                        // see make_gradient_plan()
+    std::size_t max_microbatch_rows = 0;  // limit by memory if micro-batches are formed by time; otherwise 0
+    // The largest micro-batch of training, then the largest of evaluations; each is present only if it occurs.
+    std::vector<stage::BatchShape> largest_microbatches = {};
+    stage::GradientPlan gradients = {};  // see make_gradient_plan()
 };
 
 // The result of set-up.
@@ -106,17 +106,20 @@ void check_batch_size(const config::RunConfig& config);
 // Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
 std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
 
-// Sets the sizes of micro-batches in `state`, whose plan was made for `request`, and fits the plan into the
-// memory limit. If micro-batches are formed by time, the plan needs as much memory as with LengthPolicy::pad,
-// or less if the limit is lower. `trains` is false for an evaluation. Throws ConfigError if no plan fits.
+// Sets the sizes of micro-batches in `state`, and fits its plan into the memory limit. `request` is the request
+// from which this plan was made. If micro-batches are formed by time, the plan needs as much memory as with
+// LengthPolicy::pad, or less if the memory limit is lower. `trains` is false for an evaluation. Throws
+// ConfigError if no plan fits into the memory limit.
 void size_microbatches(const Job& job, const PlanRequest& request, int ranks, bool trains, PlanState& state);
 
-// Throws ConfigError if --length forms micro-batches by time, and the model or the schedule does not suit it.
+// Throws ConfigError if --length forms micro-batches by time, but the model or the schedule does not support
+// such micro-batches.
 void check_forming_by_time(const config::RunConfig& config, const model::ModelConfig& model,
                            const plan::Plan& plan);
 
-// Throws ConfigError if a step has fewer samples than micro-batches, unless they are formed by time. The
-// message explains the number of micro-batches by `request`, for which `plan` was made.
+// Throws ConfigError if a step has fewer samples than micro-batches, unless micro-batches are formed by time.
+// `request` is the request from which `plan` was made; the message uses it to explain the number of
+// micro-batches.
 void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request);
 
 // Sets up training on `ranks` ranks. Parameters come from the checkpoint at path `checkpoint` if set, otherwise

@@ -14,7 +14,7 @@ namespace trireme::setup {
 
 // A kind of device, and the number of consecutive ranks that run on devices of this kind.
 struct SimulatedDevice {
-    std::string name;  // "A100-SXM4-80GB"
+    std::string name;  // for example "A100-SXM4-80GB"
     device::DeviceRates rates = {};
     std::size_t memory = 0;  // bytes
     int ranks = 0;           // number of ranks
@@ -27,8 +27,8 @@ struct SimulatedDevices {
     std::size_t find_kind(int rank) const;  // index into `kinds`; throws BugError if the rank has no device
     const SimulatedDevice& find_device(int rank) const { return kinds[find_kind(rank)]; }
     double compute_total_flops() const;  // per second, summed over all ranks
-    std::string list_names() const;      // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
-    std::string list_counts() const;     // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
+    std::string list_names() const;      // for example "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
+    std::string list_counts() const;     // for example "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
 };
 
 // Returns the devices of --cluster, or nothing if --cluster is not set. Throws ConfigError if --cluster is set
@@ -43,8 +43,8 @@ SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks
 // than `ranks`.
 plan::Cluster read_cluster(const std::string& path, int ranks);
 
-// Returns why the memory of the rank's device is too small for `bytes` bytes. Empty if it is large enough, or
-// if `devices` is empty.
+// Returns a message if the memory of the rank's device is too small for `bytes` bytes. Returns an empty text if
+// the memory is large enough, or if `devices` is empty.
 std::string explain_lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank,
                                           std::size_t bytes);
 

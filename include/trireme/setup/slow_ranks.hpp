@@ -37,12 +37,12 @@ SlowRun read_slow_run(std::vector<config::SlowRank> entries, const SlowSchedule&
 // factors of entries that slow the same rank are multiplied.
 device::SlowFactors find_slowness(const SlowRun& run, int rank, std::size_t step);
 
-// True if an entry or a trace slows other ranks, or by other factors, in `step` than in step - 1. In step 0 no
-// rank is slow.
+// True if the slowed ranks or their factors, by any entry or trace, differ between the steps `step` - 1 and
+// `step`. In step 0 no rank is slow.
 bool has_slowness_change(const SlowRun& run, std::size_t step);
 
-// Describes the entries for users: "rank 3 takes 4 times as long in steps 100 to 200; each rank in turn (an
-// epoch each) takes 2 times as long".
+// Describes the entries for users, for example: "rank 3 takes 4 times as long in steps 100 to 200; each rank in
+// turn (an epoch each) takes 2 times as long".
 std::string describe(const std::vector<config::SlowRank>& entries);
 
 }  // namespace trireme::setup

@@ -7,9 +7,10 @@
 //   9,1,1,all
 //
 // From step `step` on (steps count from 1), kernels of rank `rank` take `factor` times as long. The column "on"
-// selects these kernels: "all", or with "products" only matmuls with weights. An empty "on" means "all". A
-// factor of 1 means normal speed. A line replaces all earlier lines of the same rank, whatever their "on".
-// Lines must be sorted by step. A step must not have two lines for the same rank.
+// selects these kernels: "all" selects every kernel, and "products" only matmuls with weights. An empty "on"
+// means "all". A factor of 1 means normal speed. A line replaces all earlier lines of the same rank, including
+// lines with another value of "on". Lines must be sorted by step. A step must not have two lines for the same
+// rank.
 #pragma once
 
 #include <cstddef>

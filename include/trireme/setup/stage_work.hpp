@@ -13,25 +13,28 @@
 
 namespace trireme::setup {
 
-// Returns the counts of a micro-batch.
+// Returns the counts (samples, rows and others) of a micro-batch of shape `shape`.
 plan::MicrobatchShape count_shape(const stage::BatchShape& shape);
 
-// Returns `predict_seconds` at the highest clock, in the form that plan::StageWork calls.
+// Returns `predict_seconds` as a function with the signature that plan::StageWork calls. The function assumes
+// the highest clock.
 plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_seconds);
 
-// Returns the work of a stage. The costs of all kernels are linear in the counts of a shape, except for limits
-// that the shape reaches: the size of a table, and the size of a tile of logits. `variant.halves` is ignored.
+// Returns the work of a stage. The costs of all kernels are linear in the counts of a shape, until the counts
+// reach a limit. The limits are the rows of each embedding table and the rows of a tile of logits.
+// `variant.halves` is ignored.
 plan::StageWork derive_stage_work(const model::ModelConfig& model, const stage::StageSpec& spec,
                                   const stage::PassVariant& variant);
 
-// The work of all stages of a plan. Stages and ranks with equal work share it.
+// The work of all stages of a plan. Stages and ranks with equal work share one plan::StageWork.
 class StageWorks {
 public:
     // The arguments are kept by reference.
     StageWorks(const model::ModelConfig& model, const plan::Plan& plan, device::DType dtype)
         : model_(model), plan_(plan), dtype_(dtype) {}
 
-    // Returns the work of a rank of a team whose first rank is `first_rank`. The reference stays valid.
+    // Returns the work of one rank of a team in the stage of `spec`. `first_rank` and `migrations` are those of
+    // the team. The reference stays valid as long as this object.
     const plan::StageWork& find(const stage::StageSpec& spec, const std::vector<layout::Migration>& migrations,
                                 int first_rank);
 

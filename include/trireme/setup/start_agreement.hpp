@@ -11,8 +11,9 @@ namespace trireme::setup {
 
 // Collective over all ranks. `read_facts` returns the settings with which this rank was started: the command,
 // the version of trireme, the options. Throws the same ConfigError on every rank if `read_facts` throws
-// ConfigError on any rank, or if the settings differ between ranks. In the first case the message is that of
-// the lowest rank whose `read_facts` threw, and names this rank unless all ranks have the same message.
+// ConfigError on any rank, or if the settings differ between ranks. If `read_facts` throws, all ranks get the
+// message of the lowest rank on which it throws. The message names that rank, unless `read_facts` throws the
+// same message on all ranks.
 void agree_on_start(const comm::Session& session,
                     const std::function<std::vector<comm::CommonSetting>()>& read_facts);
 

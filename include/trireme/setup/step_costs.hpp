@@ -26,11 +26,11 @@ struct Machine {
     std::function<std::size_t(int rank)> find_node;
     // The link between two ranks at a time when `leaving_messages` messages leave each node.
     std::function<layout::Link(int a, int b, std::size_t leaving_messages)> find_link;
-    std::string description;  // "predicted for 4 x A100 of a100-1x4"
+    std::string description;  // for example "predicted for 4 x A100 of a100-1x4"
 };
 
-// Returns the machine of --cluster, which must be set. Kernels take the times of --profile where it has them,
-// and otherwise follow from the rates of the cluster. Throws ConfigError if a file cannot be used.
+// Returns the machine of --cluster, which must be set. Kernel times come from --profile if the profile of the
+// rank has kernels, otherwise from the rates of the rank's device. Throws ConfigError if a file cannot be used.
 Machine read_machine(const config::RunConfig& config, int ranks);
 
 // A plan, and the properties of its run on which the costs of its steps depend.
@@ -47,8 +47,9 @@ public:
     // The arguments are kept by reference.
     StepCostPredictor(const PricedPlan& priced, const Machine& machine);
 
-    // Returns the costs in seconds of a step with these micro-batches, in the order of the plan. The ranks of a
-    // team wait for each other in every layer, so that a pass takes the time of the slowest rank.
+    // Returns the costs of a step in seconds. `microbatches` has one shape per micro-batch of the step, in the
+    // order of the plan. The ranks of a team wait for each other in every layer, so that a pass takes the time
+    // of the slowest rank.
     schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches) const;
 
 private:
@@ -56,15 +57,15 @@ private:
     struct ReplicaKind {
         std::vector<std::size_t> shares;        // per rank
         std::vector<std::size_t> device_kinds;  // per rank
-        layout::Link link;                      // the slowest link between the first rank and another one
+        layout::Link link;  // the slowest link between the replica's first rank and its other ranks
         std::vector<layout::Migration> migrations;
 
         friend bool operator==(const ReplicaKind&, const ReplicaKind&) = default;
     };
     struct RankWork {
         const plan::StageWork* work;
-        std::size_t kind;       // of the device
-        double update_seconds;  // gradients cleared and summed, their norm, and the update of parameters
+        std::size_t kind;       // kind of the rank's device
+        double update_seconds;  // to clear and sum gradients, compute their norm and update parameters
     };
     struct ReplicaWork {
         std::vector<RankWork> ranks;
@@ -86,12 +87,12 @@ private:
     const PricedPlan& priced_;
     const Machine& machine_;
     StageWorks works_;
-    std::vector<std::vector<ReplicaWork>> work_;           // [stage]: one per kind of replica
-    std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in `work_`
+    std::vector<std::vector<ReplicaWork>> work_;           // [stage][kind of replica]
+    std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in work_[stage]
     std::vector<bool> splits_backward_;                    // per stage
-    // Per stage: the exchange of gradients with other holders, without overlap. Reduce-scatters of gradients
-    // that are complete after the stage's first layer begin when the backward pass ends; the others begin
-    // earlier.
+    // Per stage: seconds of the exchange of gradients with other holders, without overlap. The late
+    // reduce-scatter sums the gradients that are complete only when the backward pass of the stage ends. The
+    // early reduce-scatter sums all other gradients.
     struct ExchangeSeconds {
         double early_reduce_scatter = 0;
         double late_reduce_scatter = 0;

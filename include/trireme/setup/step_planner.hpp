@@ -1,4 +1,4 @@
-// Plans the micro-batches of training steps from the lengths of their samples, which are known ahead.
+// Plans the micro-batches of training steps from the lengths of their samples, which are known before the step.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,28 @@ struct PlannedStep {
     std::size_t step = 0;  // from 0
     StepSize size = {};
     std::vector<plan::Microbatch> microbatches;
-    std::uint64_t hash = 0;  // of `microbatches`, below 2^53, so that a double holds it exactly
+    std::uint64_t hash = 0;  // of `microbatches`, below 2^53, so that a double holds the hash exactly
 
-    std::size_t count_filled() const;  // micro-batches with samples
+    std::size_t count_filled() const;  // number of micro-batches with samples
 };
 
-// Returns n: the record of step k carries the hash of step k + n, so that ranks compare a step before they
-// execute it. The first n steps of a run are compared when it starts. A change of plan is compared by the hash
-// of the plan.
+// Returns the number n of steps by which ranks compare planned steps in advance. The record of step k carries
+// the hash of step k + n, so that ranks compare a step before they execute it. The first n steps of a run are
+// compared when the run starts. After a change of plan, ranks compare the hash of the new plan.
 std::size_t count_steps_to_compare(const plan::Plan& plan);
 
-// All ranks plan the same steps, which are therefore never sent.
+// Every rank plans all steps itself, with the same result, so that ranks never send planned steps.
 class StepPlanner {
 public:
-    StepPlanner(const Job& job, const PlanState& current);  // kept by reference
+    StepPlanner(const Job& job, const PlanState& current);  // keeps references to the arguments
     ~StepPlanner();
 
-    // Returns the plan of a step, which is valid until the next call that plans another step. Throws
-    // ConfigError if --length forms micro-batches by time, and the plan has too few for this step.
+    // Returns the micro-batches of a step. The reference is valid until the next call for another step. Throws
+    // ConfigError if --length forms micro-batches by time, and the plan has too few micro-batches for this
+    // step.
     const PlannedStep& plan_step(std::size_t step);
 
-    // Returns PlannedStep::hash; 0 after the last step of the run.
+    // Returns PlannedStep::hash of a step; 0 if `step` is after the last step of the run.
     std::uint64_t find_hash(std::size_t step);
     // Returns the shapes of the micro-batches of a step.
     std::vector<stage::BatchShape> list_shapes(std::size_t step);
@@ -56,8 +57,8 @@ private:
     std::unique_ptr<Work> work_;  // null if micro-batches have equal numbers of samples
 };
 
-// Throws ConfigError if --length forms micro-batches by time, and one of the steps needs more micro-batches
-// than the plan has.
+// Throws ConfigError if --length forms micro-batches by time, and one of the remaining steps needs more
+// micro-batches than the plan has.
 void check_coming_steps(const Job& job, const PlanState& current);
 
 }  // namespace trireme::setup

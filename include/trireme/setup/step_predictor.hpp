@@ -10,8 +10,9 @@ namespace trireme::setup {
 class StepPredictor {
 public:
     // `job` is kept by reference, and `current` is copied. `flops` is the FLOP rate of all ranks together.
-    // Times are those of --cluster. Without it, they follow from the work of the kernels and from `flops`,
-    // messages take no time, and only the ratios of steps are meaningful.
+    // Times are predicted for the devices and links of --cluster. Without --cluster, times follow from the work
+    // of the kernels and from `flops`, and messages take no time. In this case only the ratios between the
+    // times of steps are meaningful.
     StepPredictor(const Job& job, const PlanState& current, int ranks, double flops);
     ~StepPredictor();
 

@@ -1,5 +1,5 @@
-// The shapes of the micro-batches of training steps. They depend only on the lengths of the samples, so that no
-// sample is read.
+// The shapes of the micro-batches of training steps. The shapes depend only on the lengths of the samples, so
+// that no sample is read.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 namespace trireme::stage {
 
 struct UploadedBatch {
-    model::TokenBatch batch;  // its tensors are in `memory`; its segments are those of the source, on the host
+    model::TokenBatch batch;            // its tensors are in `memory`; its segments belong to the source batch
     std::shared_ptr<std::byte> memory;  // GPU memory
 };
 

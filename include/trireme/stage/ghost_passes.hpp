@@ -58,27 +58,29 @@ struct GhostPass {
 
 class GhostPasses {
 public:
-    // The time of a kind of pass comes from an earlier pass of this rank, otherwise from `shared_times`, which
-    // is null if ranks share no times. All ranks of a team pass the same `shared_times`. `workspace` must
-    // outlive this object.
+    // A pass takes the time that an earlier pass of its kind had on this rank, otherwise the time of its kind
+    // in `shared_times`. `shared_times` is null if ranks share no times. All ranks of a team must use the same
+    // `shared_times`. `workspace` must outlive this object.
     GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared_times)
         : workspace_(workspace), shared_times_(std::move(shared_times)) {}
 
     // Collective over the team. Executes a forward and a backward pass of each stage kernel by kernel, and adds
-    // their times to the shared times, which must exist. `stage_indices` has the index of each stage in the
-    // pipeline. `pass` has the micro-batch. If `splits_backward`, executes the halves of backward passes apart.
-    // A rank may run other passes only after all ranks have rehearsed.
+    // the times of these passes to the shared times, which must not be null. `stage_indices` has one entry per
+    // entry of `stages`: its index in the pipeline. `pass` has the micro-batch. If `splits_backward` is true,
+    // executes the two halves of each backward pass as separate passes. A rank may run other passes only after
+    // all ranks have rehearsed.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& stage_indices,
                   const model::Pass& pass, bool splits_backward);
-    // Makes the period of `rebalancing.resizing` a part of the kind of later training passes.
+    // Sets the resizing whose period becomes PassKey::period of later training passes.
     void rebalance(const model::Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
     // Forgets the times that this rank has stored, but not the shared ones. Called when devices become faster
     // or slower.
     void forget_times() { own_times_.clear(); }
 
-    // Executes or charges a forward pass. Returns its output, which has no values; absent for the last stage.
+    // Executes or charges a forward pass. Returns the output, which has no values; the output is absent in the
+    // last stage.
     device::Tensor forward(const GhostPass& ghost, device::ConstTensor input);
-    // Executes or charges the backward pass, or the half of it, that `ghost.instruction` names.
+    // Executes or charges a backward pass, or one half of a backward pass, as `ghost.instruction` says.
     void backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input);
 
     // Returns the seconds that passes charged as a whole have waited for other tensor-parallel ranks since the

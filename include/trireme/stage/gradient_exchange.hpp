@@ -21,8 +21,8 @@ namespace trireme::stage {
 // ranks, ascending.
 using DataGroups = std::map<std::vector<int>, std::unique_ptr<comm::Communicator>>;
 
-// Collective over the holders of each bucket that has several holders; every rank of the job calls this. Makes
-// the groups in the order of `buckets`, which must be equal on all ranks.
+// Collective over the holders of each bucket that has several holders. Every rank of the job must call this
+// function. Makes the groups in the order of `buckets`, which must be equal on all ranks.
 DataGroups make_data_groups(const comm::Session& session, const std::vector<layout::Bucket>& buckets,
                             device::WaitPolicy wait_policy);
 
@@ -35,9 +35,9 @@ struct GradientPlan {
 
 class GradientExchange {
 public:
-    // `rank` is the number of this rank. `specs` are its parameters, `values` their weights, and `gradients`
-    // their gradients. `groups` has a group for each bucket of this rank that has several holders. All
-    // arguments must outlive the exchange.
+    // `rank` is the number of this rank. `specs` are the parameters of this rank. `values` are the weights of
+    // these parameters, and `gradients` are their gradients. `groups` has a group for each bucket of this rank
+    // that has several holders. All arguments must outlive the exchange.
     GradientExchange(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs,
                      const model::ParameterTensors& values, const model::ParameterTensors& gradients,
                      const DataGroups& groups, device::MemorySpace memory_space);
@@ -53,13 +53,15 @@ public:
     void set_compute_queue(const device::GpuQueue& queue);
 
     // Begins a step: marks all gradients as incomplete. If `may_start` is false, no transfer starts before
-    // allow_start() is called. Another exchange may reduce the previous step over the same groups; this rank
-    // must finish the transfers of that step first. Throws BugError if transfers are in flight.
+    // allow_start() is called. Another exchange may still reduce the previous step over the same groups. This
+    // rank must finish the transfers of the previous step before transfers of this step may start. Throws
+    // BugError if transfers are in flight.
     void begin_step(bool may_start = true);
     void allow_start();
-    // Marks parameters (indices in `specs`) whose gradients will not change any more in this step, once per
-    // parameter. A bucket is complete if all its parameters are. Starts the transfers of complete buckets, in
-    // bucket order within each group, while transfer buffers are free. Never waits.
+    // Marks `parameters` (indices in `specs`) as complete: their gradients will not change any more in this
+    // step. Each parameter may be marked once per step. A bucket is complete if all its parameters are
+    // complete. Starts the transfers of complete buckets, in bucket order within each group, while transfer
+    // buffers are free. Never waits.
     void mark_complete(const std::vector<std::size_t>& parameters);
     // Progresses in-flight transfers, and starts transfers as mark_complete() does. Never waits.
     void progress();
@@ -83,11 +85,11 @@ private:
 // Sizes of the GradientExchange of one rank.
 struct ExchangeSize {
     std::size_t bytes = 0;                     // GradientExchange::bytes()
-    std::vector<std::size_t> own_shards = {};  // number of elements of each of own_shards()
+    std::vector<std::size_t> own_shards = {};  // one entry per own shard: its number of elements
 };
 
-// Returns one entry per rank of `ranks`, which are ascending, at least one, and hold equal slices of the same
-// tensors. `parameters` are those of any of these ranks.
+// Returns one entry per rank in `ranks`. The list `ranks` is ascending and not empty, and all of its ranks hold
+// equal slices of the same tensors. `parameters` are the parameters of any of these ranks.
 std::vector<ExchangeSize> predict_exchange_sizes(const GradientPlan& plan, const std::vector<int>& ranks,
                                                  const LocalParameters& parameters);
 

@@ -1,6 +1,6 @@
-// The weights of all stages of a rank, and their gradients, which are f32 if the weights are bf16. Every tensor
-// is the slice that this rank holds. If micro-batches stay in flight across updates, there are several copies:
-// the newest and older weights, and the gradients of several steps.
+// The weights of all stages of a rank, and the gradients of these weights. Gradients are f32 if the weights are
+// bf16. Every tensor is the slice that this rank holds. If micro-batches stay in flight across updates, there
+// are several copies: the newest and older weights, and the gradients of several steps.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace trireme::stage {
 
-// Numbers of copies of the weights and of the gradients on a rank; at least 1.
+// Numbers of copies of the weights and of the gradients on a rank. Each number is at least 1.
 struct CopyCounts {
     std::size_t values = 1;
     std::size_t gradients = 1;
@@ -30,8 +30,8 @@ public:
     const model::ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
     const model::ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
     CopyCounts copy_counts() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
-    // Returns the index of the copy for the weights after `updates` updates of an execution, which must not be
-    // the newest weights. Old weights use the copies 1, 2, ... in turn; at least one of them must exist.
+    // Returns the index of the copy for old weights: the weights after `updates` updates of an execution, once
+    // newer weights exist. Old weights use the copies 1, 2, ... in turn. Copy 1 must exist.
     std::size_t find_old_copy(int updates) const {
         return 1 + static_cast<std::size_t>(updates) % (values_.size() - 1);
     }

@@ -30,8 +30,8 @@ public:
     const LocalParameters& parameters() const { return parameters_; }
     LocalParameters& parameters() { return parameters_; }
 
-    // Sets the gradient exchanges, one per copy of the gradients, or none if null. Backward passes start the
-    // transfers as gradients become complete. The exchanges must outlive every execution.
+    // Sets the gradient exchanges, one per copy of the gradients. Null means no exchanges. Backward passes
+    // start the transfers as gradients become complete. The exchanges must outlive every execution.
     void set_gradient_exchanges(std::vector<GradientExchange>* exchanges) { exchanges_ = exchanges; }
     // Sets a function that is called after each layer, forward and backward, to progress messages.
     void set_after_layer_callback(std::function<void()> call) { events_.after_layer = std::move(call); }
@@ -40,8 +40,8 @@ public:
     void rebalance(const model::Rebalancing& rebalancing);
     // Replaces the workspace and the activation stashes; called while no micro-batch is in flight.
     void resize_workspace(const StageMemory& memory);
-    // Allocates activation stashes and row buffers until there are at least these numbers of them; called while
-    // no micro-batch is in flight. Passes allocate more on demand.
+    // Allocates activation stashes and row buffers until at least `stashes` and `row_buffers` of them exist.
+    // Called while no micro-batch is in flight. Passes allocate more on demand.
     void reserve(std::size_t stashes, std::size_t row_buffers) {
         stashes_.reserve(stashes);
         rows_.reserve(row_buffers);
@@ -55,17 +55,17 @@ public:
     // Collective over the team. Calls GhostPasses::rehearse() with `batch`; ghosts() must not be null.
     void rehearse(device::Stream& stream, const model::TokenBatch& batch, bool splits_backward);
 
-    // Begins an execution; called before its first instruction. `stream`, `execution` and the objects to which
-    // they refer must outlive the execution.
+    // Begins an execution. Called before the first instruction of the execution. `stream`, `execution` and the
+    // objects to which they refer must outlive the execution.
     void begin(device::Stream& stream, const Execution& execution);
     // Adds the micro-batches of the next step of the execution; the first call adds step 0. Called before the
     // first instruction of that step runs. A step that is never added has empty micro-batches.
     void add_step(StepWork work);
-    // Returns true if all stages have executed the REDUCE of a step, and its gradient exchange is finished.
-    // False without exchanges.
+    // Returns true if all stages have executed the REDUCE of a step, and the gradient exchange of this step is
+    // finished. Returns false without exchanges.
     bool has_reduced_gradients(int step) const;
     // Return the losses that the last stage has computed, by index of the micro-batch in the step. Empty if the
-    // last stage is on other ranks. The step must have been added; take_outcomes() also forgets it.
+    // last stage is on other ranks. The step must have been added. take_outcomes() also forgets the step.
     const std::map<int, model::LossState>& outcomes(int step) const;
     std::map<int, model::LossState> take_outcomes(int step);
     // Returns the index of the copy that holds the gradients of a step.

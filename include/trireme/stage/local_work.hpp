@@ -42,7 +42,8 @@ struct Execution {
     StepEvents* events = nullptr;  // null if parameters are not updated, as in evaluations
 };
 
-// The micro-batches of one step. They must stay valid until LocalStages::take_outcomes() of the step.
+// The micro-batches of one step. The micro-batches must stay valid until LocalStages::take_outcomes() is called
+// for the step.
 struct StepWork {
     std::vector<const model::TokenBatch*> batches;  // an empty micro-batch has 0 rows, or is null
     double loss_scale = 1;                          // see model::Pass

@@ -14,7 +14,7 @@ namespace trireme::stage {
 struct BatchShape {
     std::vector<kernels::Segment> segments;  // the rows of each sample, without padding
     std::size_t rows = 0;                    // number of rows, with padding
-    // Number of rows with a target. If it is empty, every row has a target, which needs the most memory.
+    // Number of rows with a target. If unset, every row has a target; this case needs the most memory.
     std::optional<std::size_t> predicted_rows = {};
 };
 
@@ -58,8 +58,8 @@ struct PassWork {
     std::uint64_t messages_sent = 0;
 };
 
-// The work of the training passes of a micro-batch. The two halves have no work with full recomputation, which
-// does not split backward passes.
+// The work of the training passes of a micro-batch. With full recomputation, `backward_input` and
+// `backward_weight` are empty, because backward passes are not split.
 struct TrainingWork {
     PassWork forward;
     PassWork backward;
@@ -67,7 +67,7 @@ struct TrainingWork {
     PassWork backward_weight;
 };
 
-// `variant.halves` is ignored.
+// Returns the work of a micro-batch of shape `shape`. Ignores `variant.halves`.
 TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                        const PassVariant& variant);
 

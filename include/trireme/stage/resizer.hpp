@@ -1,6 +1,6 @@
-// Decides, period by period, which input channels of its matmuls a slow tensor-parallel rank skips:
-// ZERO-resizing (FlexTP). Every rank decides for its own slice of each weight; the other ranks need not know
-// its decision. A channel that is not skipped is "kept".
+// Decides which input channels of its matmuls a slow tensor-parallel rank skips: ZERO-resizing (FlexTP). A
+// decision applies to a period, which is a number of consecutive steps. Every rank decides for its own slice of
+// each weight; the other ranks need not know its decision. A channel that is not skipped is "kept".
 #pragma once
 
 #include <vector>
@@ -26,8 +26,8 @@ struct ResizerConfig {
 
 class Resizer {
 public:
-    // Begins period 0, in which all channels are kept. `projections` are those of all stages of this rank.
-    // `parameters` outlives this object.
+    // Begins period 0, in which all channels are kept. `projections` has the projections of all stages of this
+    // rank. `parameters` must outlive this object.
     Resizer(device::Stream& stream, const ResizerConfig& config,
             std::vector<model::ProjectionShape> projections, const LocalParameters& parameters);
 
@@ -41,9 +41,10 @@ public:
     model::Resizing::ChannelLists kept_channels() const;
 
     // Ends a period and begins the next; called between two steps while no micro-batch is in flight. Records
-    // the weight changes of the old period. In the new period, this rank does not compute about the fraction
-    // `uncomputed_fraction` of the channels. Helper ranks compute some of these channels: `offloaded` has their
-    // number per projection, or is empty if there are none. The remaining ones are skipped.
+    // the weight changes of the old period. In the new period, this rank omits about the fraction
+    // `uncomputed_fraction` of the channels. Helper ranks compute some of the omitted channels, and the
+    // remaining omitted channels are skipped. `offloaded` has one entry per projection: the number of channels
+    // that helper ranks compute. `offloaded` is empty without helper ranks.
     void begin_period(device::Stream& stream, double uncomputed_fraction,
                       const std::vector<std::size_t>& offloaded = {});
 
@@ -56,8 +57,8 @@ public:
     // Returns the state from which another Resizer of the same shapes can continue; called between two steps.
     // The tensors of the state are views of the memory of this object.
     model::ResizingState state() const;
-    // Restores a saved state. `state` is the result of state() after the caller has overwritten it, including
-    // its tensors, with the saved values. Records no weight changes.
+    // Restores a saved state. The caller first calls state(), overwrites the result and its tensors with the
+    // saved values, and then passes the result as `state`. Records no weight changes.
     void restore(const model::ResizingState& state);
 
 private:

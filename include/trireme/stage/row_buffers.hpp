@@ -1,5 +1,5 @@
-// A pool of buffers of one size for activations and gradients between stages. A buffer is allocated by
-// reserve(), or by take() if no buffer is free. It is reused after give_back().
+// A pool of buffers of one size, for the activations and gradients that pass from stage to stage. A buffer is
+// allocated by reserve(), or by take() if no buffer is free. A buffer is reused after give_back().
 #pragma once
 
 #include <vector>

@@ -67,7 +67,7 @@ struct StageSpec {
 // Functions that passes call.
 struct PassEvents {
     std::function<void()> after_layer = [] {};  // called after each layer, to progress messages
-    // Called after a layer has added its gradients, with the indices in LocalParameters of its parameters.
+    // Called after a layer has added its gradients, with the layer's parameters as indices in LocalParameters.
     std::function<void(const std::vector<std::size_t>& parameters)> after_layer_gradients = [](const auto&) {};
 };
 
@@ -143,7 +143,7 @@ private:
 // Returns the projections of all stages of a rank; `specs` has one entry per stage.
 std::vector<model::ProjectionShape> list_projections(const model::ModelConfig& config,
                                                      const std::vector<StageSpec>& specs);
-// Returns the projections of each rank of a team; `specs` are those of any of its ranks.
+// Returns the projections per rank of a team. `specs` are the stages of any rank of this team.
 std::vector<std::vector<model::ProjectionShape>> list_team_projections(const model::ModelConfig& config,
                                                                        const std::vector<StageSpec>& specs);
 

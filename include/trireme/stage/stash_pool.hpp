@@ -1,5 +1,5 @@
 // A pool of activation stashes of one size. A stash is allocated by reserve(), or by take() if no stash is
-// free. It is reused after give_back().
+// free. A stash is reused after give_back().
 #pragma once
 
 #include <memory>

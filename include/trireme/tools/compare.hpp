@@ -11,21 +11,21 @@ namespace trireme::tools {
 
 // The forecast of one schedule, or the reason why there is none.
 struct ComparedSchedule {
-    std::string name;                            // "interleaved:2"
+    std::string name;                            // for example "interleaved:2"
     std::optional<Forecast> forecast = {};       // empty if the schedule cannot be planned
     std::string refusal = {};                    // the reason, if there is no forecast
-    std::string unit = "cost units";             // of costs and times; also "s" or "GFLOP"
-    std::string cost_origin = "as --cost says";  // for users
+    std::string unit = "cost units";             // of costs and times: "cost units", "s" or "GFLOP"
+    std::string cost_origin = "as --cost says";  // origin of the costs, for users
 };
 
 // Forecasts each schedule of config.compare. An entry is the name of a schedule, the path of a schedule file,
-// or "all" for all schedules. "interleaved:2" is the schedule `interleaved` with two stages per rank. Without
-// the number, interleaved schedules have --chunks stages per rank, at least 2, and V-shaped schedules have 2.
-// Without --cost, --cluster and --profile, the cost of a stage is its number of GFLOP per micro-batch. --cost
-// states the costs of the stages of a schedule with one stage per rank. For a schedule with N stages per rank,
-// each of these stages becomes N stages, and its costs are divided evenly among them, except the cost of a
-// message. Starts no run. Throws ConfigError if no schedule can be planned, or for an unknown or malformed
-// entry.
+// or "all" for all schedules. "interleaved:2" is the schedule `interleaved` with two stages per rank. Without a
+// number, interleaved schedules have --chunks or 2 stages per rank, whichever is larger. V-shaped schedules
+// without a number have 2 stages per rank. Without --cost, --cluster and --profile, the cost of a stage is its
+// number of GFLOP per micro-batch. --cost states the costs of stages for schedules with one stage per rank. For
+// a schedule with N stages per rank, each such stage is split into N stages. The costs of the stage are divided
+// evenly among the N stages, but the cost of a message stays the same. Starts no run. Throws ConfigError if no
+// schedule can be planned, or for an unknown or malformed entry.
 std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config);
 
 // Returns a table, followed by the schedules that cannot be planned and the reasons. At least one schedule must

@@ -21,14 +21,14 @@ struct DoctorInputs {
     const ProcessStart& start;
     std::string search_path = {};  // value of PATH, for finding commands
     const comm::Session& session;
-    int threads = 1;  // threads of this rank, as in a run
+    int threads = 1;  // number of threads that this rank would use in a run
 };
 
 // Collective over all ranks. Every rank examines its machine, and rank 0 writes the findings to `out`, as text
 // or as one JSON object. All ranks return `done` if everything that training needs works, and `resource`
-// otherwise. If MPI has not connected the processes, only the first process reports; the others print nothing
-// and return `done`. One rank per node writes test files of 64 MB to the scratch folder and removes them.
-// Throws ConfigError in a simulation, because a simulated machine cannot be examined.
+// otherwise. If MPI has not connected the processes, only the first process reports. The other processes print
+// nothing and return `done`. One rank per node writes test files of 64 MB to the scratch folder and removes
+// them. Throws ConfigError in a simulation, because a simulated machine cannot be examined.
 ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std::ostream& out);
 
 }  // namespace trireme::tools

@@ -31,11 +31,12 @@ struct ProfileSubject {
 
 // Measures each layer alone: its forward pass, its backward pass (as a whole and as two halves), and its
 // update. One warm-up round precedes `repeats` measured rounds. A round measures every layer once, so that a
-// drift of the machine's speed affects all layers equally. Among layers with equal costs only the first is
-// measured; the others get its values. Bytes are not measured but predicted: see stage/predict.hpp. After the
-// layers, measures their kernels on micro-batches with a quarter to twice the rows. The kernels run as on a
-// rank without a tensor group and, if the width of the model can be divided, as in a tensor group of two ranks.
-// Last, measures elementwise kernels and the launch overhead. Links are not measured.
+// drift of the machine's speed affects all layers equally. Among layers with equal costs, only the first layer
+// is measured, and the other layers get the values of the first layer. Bytes are not measured but predicted:
+// see stage/predict.hpp. After the layers, measures the kernels of the layers on micro-batches of several
+// sizes, from a quarter to twice the rows of `subject.batch`. The kernels run as on a rank without a tensor
+// group and, if the width of the model can be divided, as in a tensor group of two ranks. Last, measures
+// elementwise kernels and the launch overhead. Links are not measured.
 plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats);
 
 // Number of measurements that measure_profile() reports to the subject's progress.
@@ -48,14 +49,14 @@ struct ProfileConfig {
 };
 
 // Measures a profile on a single rank, writes it to the file config.output, and prints it as a table to `out`.
-// The file appears only when it is complete, and replaces a file of that name. Throws ConfigError before any
-// measurement if the file cannot be created, and ResourceError if it cannot be written.
+// The file appears only when it is complete, and replaces an existing file of the same name. Throws ConfigError
+// before any measurement if the file cannot be created. Throws ResourceError if the file cannot be written.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, std::ostream& out);
 
 // The ranks that measure at the same time.
 struct ProfileRanks {
     comm::Communicator& all;
-    const std::vector<int>& nodes;  // per rank: the lowest rank of its node, see Session::nodes()
+    const std::vector<int>& nodes;  // per rank: the lowest rank on its node, see Session::nodes()
 };
 
 // Collective over all ranks. All ranks measure layers at the same time, because in a run they compute at the

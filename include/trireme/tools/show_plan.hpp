@@ -28,15 +28,15 @@ struct PlanConfig {
 // The result of comparing the predicted memory of each rank with the memory of its device in --cluster.
 struct MemoryFit {
     bool fits = false;  // true if every rank fits on its device
-    // "rank 0, the fullest, needs 24.1 GB of the 32.0 GB of a100", or an error message about a rank that does
-    // not fit.
+    // For example "rank 0, the fullest, needs 24.1 GB of the 32.0 GB of a100". If a rank does not fit, this is
+    // an error message about that rank.
     std::string description;
 };
 
 // A training step of a run on a corpus.
 struct StepForecast {
     std::vector<plan::MicrobatchShape> microbatches;
-    std::vector<std::vector<double>> pass_seconds;  // [stage][micro-batch]: forward and backward
+    std::vector<std::vector<double>> pass_seconds;  // [stage][micro-batch]: forward plus backward
     double seconds = 0;
 };
 
@@ -44,9 +44,9 @@ struct StepForecast {
 struct Forecast {
     model::ModelConfig model;
     plan::Plan plan;
-    std::vector<schedule::StageCost> costs;  // per stage, of a micro-batch; the mean of those of a step
+    std::vector<schedule::StageCost> costs;  // per stage: the mean over the micro-batches of a step
     std::string unit = "cost units";         // of all times: "s" if costs are measured or predicted
-    std::string cost_source;                 // "measured with ..."; empty if the options state the costs
+    std::string cost_source;  // for example "measured with ..."; empty if the options state the costs
     std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch
     schedule::StepTime step;                         // the first training step
     std::vector<StepForecast> steps;                 // empty unless a corpus and a cluster are given
@@ -54,10 +54,10 @@ struct Forecast {
     std::vector<std::size_t> parameters;    // per stage; a tied token table counts in each stage that has it
     std::size_t total_parameters = 0;       // of the model; a tied token table counts once
     std::vector<setup::RankMemory> memory;  // per rank; 0 bytes on an idle rank
-    std::string assumption;                 // "micro-batches of 2 samples, ..."; empty if a corpus was read
-    std::optional<MemoryFit> memory_fit;    // empty if no cluster is given
-    std::string warning;                    // about idle ranks; empty if there is no warning
-    std::string decisions_file;             // path of --decisions, whose plans are not forecast; empty if unset
+    std::string assumption;  // for example "micro-batches of 2 samples, ..."; empty if a corpus was read
+    std::optional<MemoryFit> memory_fit;  // empty if no cluster is given
+    std::string warning;                  // about idle ranks; empty if there is no warning
+    std::string decisions_file;           // path of --decisions, whose plans are not forecast; empty if unset
 };
 
 // Computes the forecast without starting a run. Throws ConfigError if `train` would refuse these options, if
@@ -77,7 +77,7 @@ std::string to_csv(const Forecast& forecast);
 // Returns the fraction of a step in which ranks idle, averaged over the ranks.
 double compute_bubble(const Forecast& forecast);
 
-// Returns "gpt2, 1f1b, 8 micro-batches a step".
+// Returns a title, for example "gpt2, 1f1b, 8 micro-batches a step".
 std::string make_title(const Forecast& forecast);
 
 }  // namespace trireme::tools
