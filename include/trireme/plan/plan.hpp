@@ -43,9 +43,9 @@ struct Plan {
     bool cuts_rows = false;            // uses sequence parallelism
     bool shards_optimizer = true;      // each holder of a piece updates its shard of the piece
     std::string schedule = "1f1b";     // name of a schedule, or of a file with programs
-    std::vector<double> skipped = {};  // per rank: fraction of the rank's block matmuls that the rank does not
-                                       // compute in training, including matmuls that helper ranks compute
-                                       // instead; empty if all fractions are 0
+    std::vector<double> skipped = {};  // per rank: fraction of its matmuls in transformer blocks that it does
+                                       // not compute in training, because they are skipped or offloaded to
+                                       // helper ranks; empty if all fractions are 0
     double max_skipped_fraction = 0;   // upper limit of the fraction of each matmul that no rank computes
     bool keeps_skipped_gradients = false;  // a skipped channel reuses its last gradients, which are kept
     std::vector<layout::Migration> migrations = {};  // matmul work offloaded within teams in training
@@ -76,7 +76,8 @@ struct PlanWish {
     bool may_speculate = true;              // schedule auto may use speculative updates, which keep a backup of
                                             // weights and optimizer state
     std::vector<int> max_activations = {};  // per team, for schedule auto: maximum number of in-flight
-                                            // micro-batches, summed over its stages; empty if unlimited
+                                            // micro-batches, summed over the stages of the team; empty if
+                                            // unlimited
 };
 
 // Makes a plan: generates programs or takes the programs of the file, adds messages to the programs, and proves
@@ -87,13 +88,13 @@ struct PlanWish {
 // stage take turns if the layout has another form, if the numbers of turns are uneven, or if the number of
 // micro-batches is not divisible by the number of replicas.
 //
-// Channels get the smallest number of slots among 1, 2, 3, 4, 8, 16 and so on with which a step is predicted to
-// take no longer than with unlimited slots. The prediction assumes equal costs or, with schedule auto,
-// `wish.costs`.
+// All message channels get the same number of slots: the first of 1, 2, 3, 4, 8, 16 and so on for which the
+// predicted time of a step is no longer than with unlimited slots. The prediction assumes equal costs or, with
+// schedule auto, `wish.costs`.
 //
 // Built-in schedules have their own update rules. Programs of a file update speculatively if they contain
-// VALIDATEs. Otherwise each update waits for the gradients of all stages. If the programs cannot run with this
-// rule and compute micro-batches of later steps, each stage is updated independently of the other stages.
+// VALIDATEs. Otherwise each update waits for the gradients of all stages. If the programs compute micro-batches
+// of later steps, and cannot run with this rule, each stage is updated independently of the other stages.
 //
 // Throws ConfigError in these cases:
 //   - the schedule or the number of micro-batches does not fit the layout;

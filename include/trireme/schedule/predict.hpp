@@ -20,7 +20,7 @@ struct StageCost {
     double backward_weight = 1;
     // Duration of a message, from the start of its send or of its receive, whichever is later, to the arrival.
     double send = 0;
-    double reduce = 0;  // from the last team's REDUCE to the end of the reduction
+    double reduce = 0;  // from the latest REDUCE of all teams to the end of the reduction
     double step = 0;    // duration of a STEP
 
     double compute_pass_time() const { return forward + backward_input + backward_weight; }
@@ -33,10 +33,10 @@ public:
     // All micro-batches of a stage have equal costs. `stages` has one entry per stage.
     StepCosts(const std::vector<StageCost>& stages);
     // `costs` is indexed by [stage][micro-batch]. Its micro-batches are those of all steps, or those of one
-    // step if all steps have equal costs. The REDUCE and the STEP of a team have the costs of its last
-    // micro-batch in the stage and step. `empty_microbatches` has one entry per micro-batch, which is true if
-    // the micro-batch has no samples. No team executes or sends such a micro-batch, so it costs nothing.
-    // `empty_microbatches` may be omitted if all micro-batches have samples.
+    // step if all steps have equal costs. In each stage and step, the REDUCE and the STEP of a team
+    // have the costs of the last micro-batch that the team executes. `empty_microbatches` has one entry per
+    // micro-batch, which is true if the micro-batch has no samples. No team executes or sends such a
+    // micro-batch, so it costs nothing. `empty_microbatches` may be omitted if all micro-batches have samples.
     explicit StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches = {});
 
     std::size_t stages() const { return costs_.size(); }
@@ -89,13 +89,15 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const St
 
 // Predicts the times of consecutive steps; `steps` has the costs of each step. The time of a step is from the
 // end of the previous step to the end of the step; Prediction::step_ends defines these ends. If steps overlap,
-// the time of the first step includes the filling of the pipeline, and one more step with the last costs is
-// assumed to follow. `shape` describes one step. Throws the errors of predict_step().
+// the time of the first step includes the filling of the pipeline. The prediction then also assumes that one
+// more step follows, with the costs of the last step. `shape` describes one step. Throws the errors of
+// predict_step().
 std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
                                   const std::vector<StepCosts>& steps);
 
 // Predicts the time of a single step, which begins and ends with an empty pipeline, for many different costs.
-// No message waits for a buffer. REDUCEs and STEPs have the costs of the first micro-batch.
+// No message waits for a buffer. Unlike in predict(), REDUCEs and STEPs have the costs of the first
+// micro-batch.
 class StepClock {
 public:
     StepClock(const Phases& phases, const PipelineShape& shape);  // `shape` describes one step

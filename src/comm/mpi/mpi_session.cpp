@@ -12,8 +12,8 @@
 namespace trireme::comm {
 namespace {
 
-// In a simulation, makes each message within a node take the simulated time of copying it. `ranks` are the
-// members of the group as ranks of the job.
+// In a simulation, makes each message within a node take the simulated time of copying it. `ranks` lists
+// the members of the group by their ranks in the job.
 std::unique_ptr<Communicator> charge_copies(std::unique_ptr<MpiCommunicator> group,
                                             const std::vector<int>& ranks, const Session& session) {
     const double rate = find_copy_bandwidth();

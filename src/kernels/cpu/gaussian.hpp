@@ -9,10 +9,11 @@
 
 namespace trireme::kernels::cpu {
 
-// Q(a) is the tail probability of the normal distribution beyond a >= 0. The coefficients are those of the
-// smooth function (a + 4) exp(a^2 / 2) Q(a) as a polynomial of u = (a - 4) / (a + 4), which is in [-1, 1). The
-// polynomial is the function's Chebyshev series, truncated at a relative error of 4e-8 (float) and 1e-16
-// (double). (Shepherd and Laframboise, 1981, who map erfc in this way)
+// Q(a) is the tail probability of the normal distribution beyond a >= 0. The smooth function
+// (a + 4) exp(a^2 / 2) Q(a) is approximated by a polynomial of u = (a - 4) / (a + 4), which is in [-1, 1);
+// these are the coefficients of the polynomial. The polynomial is the function's Chebyshev series, truncated at
+// a relative error of 4e-8 (float) and 1e-16 (double). (Shepherd and Laframboise, 1981, who map erfc in this
+// way)
 template <class T>
 struct TailConstants;
 
@@ -35,8 +36,8 @@ struct TailConstants<double> {
         1.60673869573294018e-8,  -1.27723514329577201e-9,  -1.68865769667867349e-9};
 };
 
-// Evaluates a polynomial from coefficient n on, by Horner's rule; recursive for the same reason as
-// exponential_series().
+// Evaluates coefficients[n] + coefficients[n + 1] x + ... by Horner's rule. The function is recursive for the
+// reason that exponential_series() states.
 template <std::size_t n, class T, std::size_t size>
 inline T evaluate_polynomial(const T (&coefficients)[size], T x) {
     if constexpr (n + 1 == size) {
@@ -46,7 +47,7 @@ inline T evaluate_polynomial(const T (&coefficients)[size], T x) {
     }
 }
 
-// Returns the rounding error of x * x, which is also the relative error of exp(-x * x) that it causes. x is
+// Returns the rounding error of x * x. It changes exp(-x * x) by a relative error of the same size. x is
 // split into high and low digits: the square of the high digits is exact, and the other terms are small.
 // (Dekker, 1971)
 template <class T>

@@ -1,4 +1,4 @@
-// Reference implementation: draws one random block per element, exactly as the header specifies.
+// Reference implementation: computes, for each element, the block of random numbers that the header specifies.
 #include "trireme/kernels/dropout.hpp"
 
 namespace trireme::kernels {
