@@ -48,6 +48,19 @@ std::vector<std::size_t> classify_times(const std::vector<std::int64_t>& times) 
     return classes;
 }
 
+// Returns the costs of a step. `arrangement` has the range of each micro-batch, or the number of ranges if it
+// is empty.
+schedule::StepCosts arrange_costs(const std::vector<std::vector<schedule::StageCost>>& range_costs,
+                                  const std::vector<std::size_t>& arrangement) {
+    std::vector<std::vector<schedule::StageCost>> costs(range_costs.size());
+    for (std::size_t stage = 0; stage < costs.size(); ++stage)
+        for (const std::size_t range : arrangement) costs[stage].push_back(range_costs[stage][range]);
+    const std::size_t no_range = range_costs.front().size() - 1;
+    std::vector<bool> empty_microbatches;
+    for (const std::size_t range : arrangement) empty_microbatches.push_back(range == no_range);
+    return schedule::StepCosts(std::move(costs), std::move(empty_microbatches));
+}
+
 }  // namespace
 
 struct StepFormer::State {
@@ -131,19 +144,6 @@ std::vector<std::vector<schedule::StageCost>> StepFormer::State::find_range_cost
         stage_costs.push_back({.forward = 0, .backward_input = 0, .backward_weight = 0});
     }
     return costs;
-}
-
-// Returns the costs of a step. `arrangement` has the range of each micro-batch, or the number of ranges if it
-// is empty.
-schedule::StepCosts arrange_costs(const std::vector<std::vector<schedule::StageCost>>& range_costs,
-                                  const std::vector<std::size_t>& arrangement) {
-    std::vector<std::vector<schedule::StageCost>> costs(range_costs.size());
-    for (std::size_t stage = 0; stage < costs.size(); ++stage)
-        for (const std::size_t range : arrangement) costs[stage].push_back(range_costs[stage][range]);
-    const std::size_t no_range = range_costs.front().size() - 1;
-    std::vector<bool> empty_microbatches;
-    for (const std::size_t range : arrangement) empty_microbatches.push_back(range == no_range);
-    return schedule::StepCosts(std::move(costs), std::move(empty_microbatches));
 }
 
 StepFormer::StepFormer(const plan::ProvedPrograms& programs, MicrobatchRules rules, StageSums stages)

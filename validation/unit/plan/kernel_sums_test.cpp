@@ -152,7 +152,7 @@ void expect_close_times(const Machine& machine, std::size_t max_samples, std::si
     for (const bool has_head : {false, true}) {
         const LargestError largest = find_largest_error(make_work(has_head), machine, max_samples, max_length);
 
-        EXPECT_LE(largest.error, 0.01) << "head " << has_head << ", " << largest.text;
+        EXPECT_LE(largest.error, 1e-6) << "head " << has_head << ", " << largest.text;
     }
 }
 
