@@ -18,6 +18,10 @@ constexpr std::array<std::pair<const char*, double LayerProfile::*>, 5> layer_se
      {"backward_input", &LayerProfile::backward_input},
      {"backward_weight", &LayerProfile::backward_weight},
      {"update", &LayerProfile::update}}};
+constexpr std::array<std::pair<const char*, std::size_t MicrobatchShape::*>, 3> optional_shape_fields{
+    {{"real_tokens", &MicrobatchShape::tokens},
+     {"square_length_sum", &MicrobatchShape::square_length_sum},
+     {"predicted_rows", &MicrobatchShape::predicted_rows}}};
 constexpr std::array<std::pair<const char*, std::size_t LayerProfile::*>, 4> layer_bytes_fields{
     {{"activation", &LayerProfile::activation},
      {"rows", &LayerProfile::rows},
@@ -136,11 +140,24 @@ std::vector<layout::LinkLevel> parse_links(const JsonNode& node) {
     return levels;
 }
 
-void read_microbatch(const JsonNode& node, Profile& profile) {
+MicrobatchShape parse_microbatch(const JsonNode& node) {
     const std::array<std::string, 2> needed{"samples", "tokens"};
-    node.require_keys(needed);
-    profile.samples = node.at("samples").whole_number();
-    profile.tokens = node.at("tokens").whole_number();
+    node.require_keys(needed, list_names(optional_shape_fields));
+    for (const std::string& key : needed) {
+        if (node.at(key.c_str()).whole_number() == 0) node.at(key.c_str()).refuse("at least 1");
+    }
+    MicrobatchShape shape =
+        make_equal_length_shape(node.at("samples").whole_number(), node.at("tokens").whole_number());
+    for (const auto& [name, count] : optional_shape_fields) {
+        if (node.has(name)) shape.*count = node.at(name).bytes();
+    }
+    return shape;
+}
+
+Json to_json_value(const MicrobatchShape& shape) {
+    Json value{{"samples", shape.samples}, {"tokens", shape.rows}};
+    for (const auto& [name, count] : optional_shape_fields) value[name] = shape.*count;
+    return value;
 }
 
 void check_schema(const JsonNode& root) {
@@ -165,7 +182,7 @@ std::string to_json(const Profile& profile) {
                {"repeats", profile.repeats},
                {"model", profile.model},
                {"dtype", profile.dtype},
-               {"micro_batch", {{"samples", profile.samples}, {"tokens", profile.tokens}}},
+               {"micro_batch", to_json_value(profile.microbatch)},
                {"layers", layers}};
     for (const KernelProfile& kernel : profile.kernels) value["kernels"].push_back(to_json_value(kernel));
     if (!profile.kernels.empty()) value["launch"] = profile.launch;
@@ -182,8 +199,8 @@ Profile parse_profile(std::string_view text, const std::string& file_name) {
                     .threads = static_cast<int>(root.at("threads").whole_number()),
                     .repeats = root.at("repeats").whole_number(),
                     .model = root.at("model").text(),
-                    .dtype = root.at("dtype").text()};
-    read_microbatch(root.at("micro_batch"), profile);
+                    .dtype = root.at("dtype").text(),
+                    .microbatch = parse_microbatch(root.at("micro_batch"))};
     const std::vector<JsonNode> layers = root.at("layers").items();
     for (const JsonNode& layer : layers) profile.layers.push_back(parse_layer(layer, layers.size()));
     if (root.has("kernels")) {

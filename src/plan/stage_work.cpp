@@ -40,6 +40,14 @@ std::int64_t to_nanoseconds(double seconds) {
 
 }  // namespace
 
+MicrobatchShape make_equal_length_shape(std::size_t samples, std::size_t rows) {
+    return {.samples = samples,
+            .rows = rows,
+            .tokens = rows,
+            .square_length_sum = rows * rows / samples,
+            .predicted_rows = rows};
+}
+
 MicrobatchShape compute_mean_shape(const std::vector<MicrobatchShape>& shapes) {
     MicrobatchShape mean;
     for (std::size_t MicrobatchShape::*count :

@@ -14,6 +14,7 @@
 #include "trireme/model/config_json.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/run/train.hpp"
+#include "trireme/setup/measured_layout.hpp"
 
 namespace trireme::run {
 namespace {
@@ -192,6 +193,9 @@ setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) 
     const std::optional<fs::path> checkpoint = find_checkpoint_to_resume(config.run);
     setup::Setup setup =
         checkpoint ? setup::set_up(config, ranks, checkpoint->string()) : setup::set_up(config, ranks);
+    const bool uses_profile_of_layers = !config.costs.profiles.empty() && !setup.job.devices;
+    if (uses_profile_of_layers)
+        setup::read_fitting_profiles(config, setup.job.model);  // throws if it is of another model
     if (checkpoint) resume_job(setup.job);
     if (continues_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.completed_steps;
     return setup;

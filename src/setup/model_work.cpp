@@ -10,13 +10,6 @@
 namespace trireme::setup {
 namespace {
 
-// Returns the kernel times of a CPU core with typical rates.
-device::KernelTimePredictor make_typical_kernel_seconds() {
-    return [](const device::Cost& cost, double clock) {
-        return device::DeviceRates{.flops = 160e9, .bandwidth = 10e9}.seconds(cost, clock);
-    };
-}
-
 // Returns the part of the first rank of the smallest team, as if the shares were even.
 model::TensorPart make_even_part(const plan::Plan& plan) {
     std::size_t min_ranks = plan.teams.front().ranks.size();
@@ -114,14 +107,20 @@ std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanStat
     return work;
 }
 
+device::KernelTimePredictor make_typical_kernel_seconds() {
+    return [](const device::Cost& cost, double clock) {
+        return device::DeviceRates{.flops = 160e9, .bandwidth = 10e9}.seconds(cost, clock);
+    };
+}
+
 device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank) {
-    const ProfiledKernels* const profiled = job.kernels.find_kernels(rank);
-    return profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(job.devices, rank);
+    return job.devices ? make_relative_kernel_seconds(job, rank) : device::KernelTimePredictor{};
 }
 
 device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank) {
-    device::KernelTimePredictor predict_seconds = make_kernel_seconds(job, rank);
-    return predict_seconds ? predict_seconds : make_typical_kernel_seconds();
+    if (const ProfiledKernels* const profiled = job.kernels.find_kernels(rank))
+        return make_kernel_seconds(*profiled);
+    return job.devices ? make_kernel_seconds(job.devices, rank) : make_typical_kernel_seconds();
 }
 
 }  // namespace trireme::setup

@@ -1,5 +1,6 @@
 // The output of `profile`, its use in `train` and `plan`, and their messages if it does not fit.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "messages/workplace.hpp"
 
@@ -73,6 +74,24 @@ TEST_F(Profile, PartitionsAModelForPlanAndTrain) {
     EXPECT_EQ(plan.code, 0) << plan.err;
     EXPECT_TRUE(has(plan.out, "costs       measured with 32 rows")) << plan.out;
     EXPECT_EQ(trained.code, 0) << trained.err;
+}
+
+TEST_F(Profile, PredictsTheSameSecondsInAPlanAndInARun) {
+    make_corpus();
+    ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
+    const std::string options = "--pipe 2 --microbatches 2 --length balanced --profile profile.json ";
+
+    const Outcome plan = run("plan --format json --corpus corpus.h5 --steps 2 --batch 4 " + options + sizes);
+    const Outcome trained = train("--run-dir trained " + options, 2);
+
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    std::istringstream steps(read("trained/steps.jsonl"));
+    for (const json& planned : json::parse(plan.out).at("steps")) {
+        std::string line;
+        ASSERT_TRUE(std::getline(steps, line));
+        EXPECT_DOUBLE_EQ(json::parse(line).at("predicted_s"), planned.at("seconds")) << line;
+    }
 }
 
 TEST_F(Profile, GivesAPipedreamPlanThatIsAlsoALayoutFile) {
@@ -215,6 +234,9 @@ TEST_F(Profile, IsRejectedIfInvalidOrOfADifferentModel) {
     expect_refusal("plan --profile none.json", {"--profile none.json cannot be read"});
     expect_refusal("plan --profile text.json", {"text.json", "not valid JSON"});
     expect_refusal("plan --profile old.json", {"old.json: schema is 0", "measure the profile again"});
+    make_corpus();
+    expect_train_refusal("--profile profile.json",
+                         {"profile.json is of a model of 11 layers", "gpt2-tiny has 5"});
     expect_refusal("plan --pipe 2 --partition measured --profile profile.json --memory-limit 1MB",
                    {"within 1000000 bytes", "--memory-limit: the best cut needs", "raise the limit"});
 }

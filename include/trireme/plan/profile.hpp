@@ -1,7 +1,9 @@
 // The measured costs of each layer of a model and of each kernel on a machine, as written by `trireme profile`.
 //
 //   {"schema": 1, "machine": "...", "device": "cpu", "threads": 1, "repeats": 7,
-//    "model": "gpt2", "dtype": "f32", "micro_batch": {"samples": 1, "tokens": 1024},
+//    "model": "gpt2", "dtype": "f32",
+//    "micro_batch": {"samples": 1, "tokens": 1024, "real_tokens": 1000, "square_length_sum": 1000000,
+//                    "predicted_rows": 999},
 //    "layers": [{"name": "embedding", "measured": 0,
 //                "seconds": {"forward": ..., "backward": ..., "backward_input": ..., "backward_weight": ...,
 //                            "update": ...},
@@ -11,7 +13,9 @@
 //    "launch": 5e-7,
 //    "links": [{"ranks": 4, "latency": 1e-6, "bandwidth": 1e10}, {"latency": 2e-5, "bandwidth": 1e9}]}
 //
-// "kernels", "launch" and "links" are optional. A kernel that is a single matmul has a "product": its rows,
+// "tokens" counts padding, and the other counts of the micro-batch do not. Counts other than "samples" and
+// "tokens" are optional: by default, the samples are equally long, and all rows have a target. "kernels",
+// "launch" and "links" are optional. A kernel that is a single matmul has a "product": its rows,
 // columns and depth. Future measurements get new optional keys; if a key changes its meaning, the schema number
 // increases.
 #pragma once
@@ -22,7 +26,7 @@
 #include <vector>
 
 #include "trireme/layout/links.hpp"
-#include "trireme/plan/kernel_times.hpp"
+#include "trireme/plan/stage_work.hpp"
 
 namespace trireme::plan {
 
@@ -54,8 +58,7 @@ struct Profile {
     std::size_t repeats = 1;  // minimum number of measurements per time; times are medians
     std::string model;
     std::string dtype;                      // for example "f32"
-    std::size_t samples = 1;                // per micro-batch
-    std::size_t tokens = 0;                 // rows per micro-batch, including padding
+    MicrobatchShape microbatch = {};        // the measured micro-batch
     std::vector<LayerProfile> layers = {};  // one per layer of the model: 27 for gpt2
     std::vector<KernelProfile> kernels = {};
     double launch = 0;  // seconds to launch a kernel, in addition to the kernel's own seconds

@@ -25,6 +25,10 @@ struct MicrobatchShape {
     friend auto operator<=>(const MicrobatchShape&, const MicrobatchShape&) = default;
 };
 
+// Returns the shape of a micro-batch without padding whose samples have equal lengths, and whose rows all have
+// a target. `samples` must not be 0.
+MicrobatchShape make_equal_length_shape(std::size_t samples, std::size_t rows);
+
 // Returns the mean of each count over `shapes`, rounded down. `shapes` must not be empty.
 MicrobatchShape compute_mean_shape(const std::vector<MicrobatchShape>& shapes);
 

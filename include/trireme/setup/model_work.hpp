@@ -14,13 +14,16 @@ namespace trireme::setup {
 // micro-batch. Kernel times are those of make_relative_kernel_seconds() for rank 0.
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
-// Returns the function that predicts the kernel times of a rank's device. In a simulated run, the times come
-// from --profile if its file for this device has kernel times. Otherwise the times come from --cluster. The
-// function is empty if --cluster is not set, because kernels then take their real time.
+// Returns the function that predicts the kernel times of a rank's device. The times come from --profile if its
+// file for this device has kernel times. Otherwise the times come from --cluster. Without both, the times are
+// those of make_typical_kernel_seconds(), which are good for comparisons only.
+device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank);
+
+// Returns the function that make_relative_kernel_seconds() returns, or an empty function if --cluster is not
+// set, because kernels then take their real time.
 device::KernelTimePredictor make_kernel_seconds(const Job& job, int rank);
 
-// Returns the function that make_kernel_seconds() returns. If that function is empty, returns a function that
-// predicts the times of a CPU core with typical rates. These times are good for comparisons only.
-device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank);
+// Returns a function that predicts the kernel times of a CPU core with typical rates.
+device::KernelTimePredictor make_typical_kernel_seconds();
 
 }  // namespace trireme::setup

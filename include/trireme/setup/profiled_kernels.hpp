@@ -1,4 +1,4 @@
-// Measured kernel times for runs in simulated time.
+// Measured kernel times of the ranks.
 #pragma once
 
 #include <optional>
@@ -40,8 +40,8 @@ private:
     std::vector<std::size_t> kind_of_rank_;
 };
 
-// Returns the kernel times of --profile, for a run on the simulated devices of --cluster. If either option is
-// unset, no rank has kernel times. Throws the errors of read_profiles().
+// Returns the kernel times of --profile. If the option is not set, no rank has kernel times. Throws the errors
+// of read_profiles().
 RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks);
 
 // Returns a function that predicts the seconds of a kernel, including its launch, from the kernel times of a

@@ -1,37 +1,21 @@
-// Predicts the costs of the steps of a plan on described devices, from the shapes of their micro-batches.
+// Predicts the costs of the steps of a plan from the shapes of their micro-batches.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <string>
 #include <vector>
 
-#include "trireme/config/config.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/stage_work.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/stage.hpp"
 
 namespace trireme::setup {
-
-// The devices of all ranks and the links between them.
-struct Machine {
-    std::vector<plan::KernelSeconds> kernel_seconds;  // per kind of device
-    std::function<std::size_t(int rank)> find_kind;   // index into `kernel_seconds`
-    std::function<std::size_t(int rank)> find_node;
-    // The link between two ranks at a time when `leaving_messages` messages leave each node.
-    std::function<layout::Link(int a, int b, std::size_t leaving_messages)> find_link;
-    std::string description;  // for example "predicted for 4 x A100 of a100-1x4"
-};
-
-// Returns the machine of --cluster, which must be set. Kernel times come from --profile if the profile of the
-// rank has kernels, otherwise from the rates of the rank's device. Throws ConfigError if a file cannot be used.
-Machine read_machine(const config::RunConfig& config, int ranks);
 
 // A plan, and the properties of its run on which the costs of its steps depend.
 struct PricedPlan {
@@ -40,8 +24,13 @@ struct PricedPlan {
     device::DType dtype;
     const optim::OptimizerConfig& optimizer;
     const stage::GradientPlan& gradients;
+    // Per stage: true if its backward passes are split. If empty, the programs of `plan` say so.
+    std::vector<bool> splits_backward = {};
 };
 
+// Without profiles of layers, the cost of a pass is the sum of its kernels. With profiles, this sum is scaled
+// such that the whole layers of a stage have their measured cost for the measured micro-batch. Profiles thus
+// determine the costs of this micro-batch, and the kernels how other shapes and parts differ from it.
 class StepCostPredictor {
 public:
     // The arguments are kept by reference.
@@ -62,9 +51,18 @@ private:
 
         friend bool operator==(const ReplicaKind&, const ReplicaKind&) = default;
     };
+    // Measured costs of the whole layers of a stage as fractions of the costs of their kernels.
+    struct MeasuredRatios {
+        double forward = 1;
+        double backward = 1;
+        double backward_input = 1;
+        double backward_weight = 1;
+        double update = 1;
+    };
     struct RankWork {
         const plan::StageWork* work;
-        std::size_t kind;       // kind of the rank's device
+        std::size_t kind;  // kind of the rank's device
+        MeasuredRatios ratios;
         double update_seconds;  // to clear and sum gradients, compute their norm and update parameters
     };
     struct ReplicaWork {
@@ -75,7 +73,8 @@ private:
     ReplicaKind find_kind(const layout::ReplicaLayout& replica) const;
     ReplicaWork make_replica_work(std::size_t stage, const ReplicaKind& kind, int first_rank);
     double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
-    double predict_backup_seconds(double elements, std::size_t kind) const;
+    double predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
+    MeasuredRatios find_measured_ratios(std::size_t stage, std::size_t kind);
     schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
                                      const plan::MicrobatchShape& shape) const;
     std::size_t count_leaving_messages(std::size_t stage) const;

@@ -9,7 +9,6 @@
 #include "trireme/layout/pipedream.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/plan/measured_costs.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/row_buffers.hpp"
 #include "trireme/schedule/search.hpp"
@@ -143,6 +142,27 @@ plan::RankProfiles read_fitting_profiles(const config::RunConfig& config, const 
     for (std::size_t kind = 0; kind < paths.size(); ++kind)
         check_layers(profiles.kinds[kind], paths[kind], config, model);
     return profiles;
+}
+
+std::vector<layout::LayerLoad> compute_layer_loads(const plan::Profile& profile,
+                                                   const OptimizerSharding& sharding) {
+    std::vector<layout::LayerLoad> loads;
+    for (const plan::LayerProfile& layer : profile.layers) {
+        const auto tensor_ranks = static_cast<double>(sharding.tensor_ranks);
+        const std::size_t parameter_bytes = layer.parameters / sharding.tensor_ranks;
+        loads.push_back(
+            {.seconds = (layer.forward + layer.backward) / tensor_ranks,
+             .forward_seconds = layer.forward / tensor_ranks,
+             .update_seconds = layer.update / tensor_ranks / static_cast<double>(sharding.updating_replicas),
+             .row_bytes = layer.rows,
+             .parameter_bytes = parameter_bytes,
+             .activation_bytes = layer.activation,
+             // Weights, gradients, and optimizer state.
+             .state_bytes =
+                 2 * parameter_bytes + sharding.state_values * parameter_bytes / sharding.updating_replicas,
+             .workspace_bytes = layer.workspace});
+    }
+    return loads;
 }
 
 std::vector<std::size_t> find_measured_cuts(const config::RunConfig& config, const model::ModelConfig& model,

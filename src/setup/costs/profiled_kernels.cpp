@@ -51,7 +51,7 @@ std::string RankKernels::describe_source() const {
 }
 
 RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks) {
-    if (config.costs.profiles.empty() || config.costs.cluster.empty()) return {};
+    if (config.costs.profiles.empty()) return {};
     const plan::RankProfiles profiles = read_profiles(config);
     const std::vector<std::string> paths = list_profile_paths(config.costs.profiles);
     std::vector<std::optional<ProfiledKernels>> kinds;

@@ -19,7 +19,8 @@ void check_dtype(const plan::Profile& profile, const std::string& path, const co
 }
 
 std::string describe_microbatch(const plan::Profile& profile) {
-    return cat(profile.tokens, " rows in a micro-batch of ", format_count(profile.samples, "sample"));
+    return cat(profile.microbatch.rows, " rows in a micro-batch of ",
+               format_count(profile.microbatch.samples, "sample"));
 }
 
 // True if the names, parameters and message sizes of all layers are equal. Costs may differ.

@@ -1,32 +1,85 @@
 #include "trireme/setup/stage_costs.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "trireme/base/error.hpp"
-#include "trireme/plan/measured_costs.hpp"
 #include "trireme/setup/measured_layout.hpp"
+#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/setup.hpp"
+#include "trireme/setup/step_costs.hpp"
 
 namespace trireme::setup {
 namespace {
 
+// The costs of plans of one run, as its profiles have measured them.
+class MeasuredCosts {
+public:
+    MeasuredCosts(const config::RunConfig& config, const model::ModelConfig& model)
+        : config_(config), model_(model), profiles_(read_fitting_profiles(config, model)) {}
+
+    // Returns, per stage, the costs of the measured micro-batch in the slowest replica of the stage.
+    // `splits_backward` is that of PricedPlan.
+    std::vector<schedule::StageCost> predict(const plan::Plan& plan,
+                                             std::vector<bool> splits_backward = {}) const {
+        const device::DType dtype = to_dtype(config_.precision.dtype);
+        const std::vector<stage::BatchShape> no_shapes;
+        const stage::GradientPlan gradients = make_gradient_plan({model_, plan, dtype, no_shapes});
+        const PricedPlan priced{model_, plan, dtype, config_.optimizer, gradients, std::move(splits_backward)};
+        const Machine machine = make_profiled_machine(profiles_, count_ranks(plan));
+        const StepCostPredictor predictor(priced, machine);
+        const std::vector<plan::MicrobatchShape> microbatches(static_cast<std::size_t>(plan.microbatches()),
+                                                              profiles_.kinds.front().microbatch);
+        const schedule::StepCosts costs = predictor.predict(microbatches);
+        std::vector<schedule::StageCost> slowest;
+        for (int stage = 0; stage < static_cast<int>(costs.stages()); ++stage) {
+            schedule::StageCost& cost = slowest.emplace_back(costs.find(stage, 0));
+            for (int m = 1; m < plan.microbatches(); ++m) raise_to_slower(costs.find(stage, m), cost);
+        }
+        return slowest;
+    }
+
+private:
+    static int count_ranks(const plan::Plan& plan) {
+        int ranks = 0;
+        for (const layout::Team& team : plan.teams)
+            ranks = std::max(ranks, 1 + *std::ranges::max_element(team.ranks));
+        return ranks;
+    }
+
+    // Replaces the passes of `cost` by those of `other` if these are slower, and each other cost by the larger
+    // one.
+    static void raise_to_slower(const schedule::StageCost& other, schedule::StageCost& cost) {
+        const schedule::StageCost former = cost;
+        if (other.compute_pass_time() > cost.compute_pass_time()) cost = other;
+        cost.send = std::max(former.send, other.send);
+        cost.reduce = std::max(former.reduce, other.reduce);
+        cost.step = std::max(former.step, other.step);
+    }
+
+    const config::RunConfig& config_;
+    const model::ModelConfig& model_;
+    plan::RankProfiles profiles_;
+};
+
 // Makes a plan with the costs of the profiles. `may_split` has one entry per stage: true if the schedule may
 // split the backward passes of the stage. Such a stage has the costs of split passes. A stage with full
 // recomputation always keeps whole passes and their costs.
-plan::Plan make_plan_with_profiles(const plan::RankProfiles& profiles, plan::PlanWish wish,
+plan::Plan make_plan_with_profiles(const MeasuredCosts& measured, plan::PlanWish wish,
                                    std::vector<bool> may_split) {
-    const plan::Plan outline = make_plan_without_programs(wish);
+    plan::Plan outline = make_plan_without_programs(wish);
+    outline.training.shape = make_shape(wish, outline.teams);
     std::vector<bool> splits_backward = may_split;
     for (std::size_t s = 0; s < splits_backward.size(); ++s) {
         if (outline.recompute[s] == plan::Recompute::full) splits_backward[s] = false;
     }
     wish.may_split = std::move(may_split);
-    wish.costs = compute_stage_costs(profiles, outline, splits_backward);
+    wish.costs = measured.predict(outline, std::move(splits_backward));
     return make_plan(wish);
 }
 
-double predict_seconds(const plan::Plan& plan, const plan::RankProfiles& profiles) {
-    return predict_step(plan.training.phases(), plan.training.shape, compute_stage_costs(profiles, plan))
-        .seconds;
+double predict_seconds(const plan::Plan& plan, const MeasuredCosts& measured) {
+    return predict_step(plan.training.phases(), plan.training.shape, measured.predict(plan)).seconds;
 }
 
 }  // namespace
@@ -44,7 +97,7 @@ std::vector<schedule::StageCost> expand_cost_option(const config::CostConfig& co
 
 std::vector<schedule::StageCost> compute_costs(const config::RunConfig& config, const model::ModelConfig& model,
                                                const plan::Plan& plan) {
-    if (uses_profile(config.costs)) return compute_stage_costs(read_fitting_profiles(config, model), plan);
+    if (uses_profile(config.costs)) return MeasuredCosts(config, model).predict(plan);
     return expand_cost_option(config.costs, plan.layout.stages.size());
 }
 
@@ -54,14 +107,14 @@ plan::Plan search_plan(const config::RunConfig& config, const model::ModelConfig
         wish.costs = expand_cost_option(config.costs, stages);
         return make_plan(wish);
     }
-    const plan::RankProfiles profiles = read_fitting_profiles(config, model);
+    const MeasuredCosts measured(config, model);
     const std::vector<bool> split_nowhere(stages, false);
     const std::vector<bool> split_where_allowed =
         wish.may_split.empty() ? std::vector<bool>(stages, true) : wish.may_split;
-    plan::Plan whole_backward = make_plan_with_profiles(profiles, wish, split_nowhere);
+    plan::Plan whole_backward = make_plan_with_profiles(measured, wish, split_nowhere);
     if (split_where_allowed == split_nowhere) return whole_backward;
-    plan::Plan split_backward = make_plan_with_profiles(profiles, std::move(wish), split_where_allowed);
-    return predict_seconds(split_backward, profiles) < predict_seconds(whole_backward, profiles)
+    plan::Plan split_backward = make_plan_with_profiles(measured, std::move(wish), split_where_allowed);
+    return predict_seconds(split_backward, measured) < predict_seconds(whole_backward, measured)
                ? split_backward
                : whole_backward;
 }

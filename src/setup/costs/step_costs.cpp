@@ -1,57 +1,25 @@
 #include "trireme/setup/step_costs.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <set>
 
-#include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/plan/cluster.hpp"
-#include "trireme/setup/planning.hpp"
-#include "trireme/setup/profiled_kernels.hpp"
-#include "trireme/setup/setup.hpp"
-#include "trireme/setup/simulated_device.hpp"
-#include "trireme/setup/stage_work.hpp"
 
 namespace trireme::setup {
-Machine read_machine(const config::RunConfig& config, int ranks) {
-    const SimulatedDevices devices = read_cluster_devices(config, ranks);
-    const RankKernels kernels = read_profiled_kernels(config, ranks);
-    const auto cluster = std::make_shared<plan::Cluster>(read_cluster(config.costs.cluster, ranks));
-    const bool is_network_free = config.costs.network == config::NetworkKind::zero_time;
-    if (is_network_free) *cluster = remove_network_cost(std::move(*cluster));
-    Machine machine;
-    std::map<std::pair<std::size_t, const ProfiledKernels*>, std::size_t> kinds;
-    std::vector<std::size_t> kind_of_rank;
-    for (int rank = 0; rank < ranks; ++rank) {
-        const ProfiledKernels* const profiled = kernels.find_kernels(rank);
-        const std::pair key{devices.find_kind(rank), profiled};
-        const auto [kind, is_new] = kinds.try_emplace(key, kinds.size());
-        if (is_new)
-            machine.kernel_seconds.push_back(adapt_kernel_seconds(
-                profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(std::optional(devices), rank)));
-        kind_of_rank.push_back(kind->second);
-    }
-    machine.find_kind = [kinds_by_rank = std::move(kind_of_rank)](int rank) {
-        return kinds_by_rank[static_cast<std::size_t>(rank)];
-    };
-    const std::string profiles = kernels.describe_source();
-    machine.description = cat("predicted for ", devices.list_counts(),
-                              profiles.empty() ? "" : ", with the kernel times of " + profiles,
-                              is_network_free ? ", if messages take no time" : "");
-    machine.find_node = [cluster](int rank) { return cluster->find_node(static_cast<std::size_t>(rank)); };
-    machine.find_link = [cluster](int a, int b, std::size_t leaving_messages) {
-        return cluster->find_link(static_cast<std::size_t>(a), static_cast<std::size_t>(b), leaving_messages);
-    };
-    return machine;
-}
+namespace {
+
+constexpr double nanosecond = 1e-9;
+
+}  // namespace
 
 StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine)
     : priced_(priced), machine_(machine), works_(priced.model, priced.plan, priced.dtype) {
     const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
-        splits_backward_.push_back(has_split_backward(priced.plan, static_cast<int>(s)));
+        splits_backward_.push_back(priced.splits_backward.empty()
+                                       ? has_split_backward(priced.plan, static_cast<int>(s))
+                                       : static_cast<bool>(priced.splits_backward[s]));
         std::vector<ReplicaKind> kinds;
         work_.emplace_back();
         std::vector<std::size_t>& kind_of_replica = replica_kinds_.emplace_back();
@@ -94,9 +62,13 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
                                     .part = {.rank = static_cast<int>(r), .shares = kind.shares},
                                     .recompute = priced_.plan.recompute[s]};
         const std::size_t device = kind.device_kinds[r];
-        work.ranks.push_back({.work = &works_.find(spec, kind.migrations, first_rank),
-                              .kind = device,
-                              .update_seconds = predict_update_seconds(spec, stage.replicas.size(), device)});
+        const MeasuredRatios ratios = find_measured_ratios(s, device);
+        work.ranks.push_back(
+            {.work = &works_.find(spec, kind.migrations, first_rank),
+             .kind = device,
+             .ratios = ratios,
+             .update_seconds = ratios.update * predict_update_seconds(spec, stage.replicas.size(), device) +
+                               predict_backup_seconds(spec, stage.replicas.size(), device)});
     }
     return work;
 }
@@ -124,8 +96,6 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
         const auto elements = static_cast<double>(parameter.size());
         seconds += kernel_seconds(update, {.bytes = elements / updating_replicas * update_bytes}) +
                    kernel_seconds("sum_of_squares", {.bytes = elements / all_replicas * state_bytes});
-        if (priced_.plan.training.shape.has_speculative_updates)
-            seconds += predict_backup_seconds(elements / updating_replicas, kind);
         all_elements += elements;
     }
     const double gradient_bytes = all_elements * state_bytes;
@@ -134,15 +104,55 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
     return seconds + kernel_seconds("fill", {.bytes = gradient_bytes});
 }
 
-// Returns the time in which a rank copies values and optimizer state of `elements` parameters before a
-// speculative update.
-double StepCostPredictor::predict_backup_seconds(double elements, std::size_t kind) const {
-    const auto copy_seconds = [&](device::DType dtype) {
-        return machine_.kernel_seconds[kind]("copy",
-                                             {.bytes = 2 * elements * static_cast<double>(byte_size(dtype))});
-    };
+// Returns the time in which a rank copies the values and the optimizer state that it updates, before a
+// speculative update; 0 if updates are not speculative.
+double StepCostPredictor::predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas,
+                                                 std::size_t kind) const {
+    if (!priced_.plan.training.shape.has_speculative_updates) return 0;
+    const double updating_replicas = priced_.plan.shards_optimizer ? static_cast<double>(replicas) : 1;
     const auto state_values = static_cast<double>(optim::count_state_values(priced_.optimizer, priced_.dtype));
-    return copy_seconds(priced_.dtype) + state_values * copy_seconds(accumulator_type(priced_.dtype));
+    double seconds = 0;
+    for (const model::ParameterSpec& parameter :
+         model::list_unique_parameters(build_layers(priced_.model, spec.part, spec.layers))) {
+        const double elements = static_cast<double>(parameter.size()) / updating_replicas;
+        const auto copy_seconds = [&](device::DType dtype) {
+            const double bytes = 2 * elements * static_cast<double>(byte_size(dtype));
+            return machine_.kernel_seconds[kind]("copy", {.bytes = bytes});
+        };
+        seconds += copy_seconds(priced_.dtype) + state_values * copy_seconds(accumulator_type(priced_.dtype));
+    }
+    return seconds;
+}
+
+// Returns the ratios for the measured micro-batch and a rank that holds the whole layers of the stage.
+StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::size_t s, std::size_t kind) {
+    if (!machine_.profiles) return {};
+    const plan::Profile& profile = machine_.profiles->kinds[kind];
+    stage::StageSpec spec{.layers = priced_.plan.layout.stages[s].layers, .part = {.rank = 0, .shares = {1}}};
+    plan::LayerProfile measured;
+    for (std::size_t layer = spec.layers.begin; layer < spec.layers.end(); ++layer) {
+        for (double plan::LayerProfile::*seconds :
+             {&plan::LayerProfile::forward, &plan::LayerProfile::backward, &plan::LayerProfile::backward_input,
+              &plan::LayerProfile::backward_weight, &plan::LayerProfile::update})
+            measured.*seconds += profile.layers[layer].*seconds;
+    }
+    if (priced_.plan.recompute[s] == plan::Recompute::full) {
+        measured.backward += measured.forward;
+        spec.recompute = plan::Recompute::full;
+    }
+    const plan::TrainingCosts kernels =
+        works_.find(spec, {}, 0).predict_costs(profile.microbatch, machine_.kernel_seconds[kind]);
+    const auto divide = [](double seconds, double kernel_seconds) {
+        return kernel_seconds > 0 ? seconds / kernel_seconds : 0;
+    };
+    const auto divide_pass = [&](double seconds, const plan::PassCost& cost) {
+        return divide(seconds, nanosecond * static_cast<double>(cost.kernel_nanoseconds()));
+    };
+    return {.forward = divide_pass(measured.forward, kernels.forward),
+            .backward = divide_pass(measured.backward, kernels.backward),
+            .backward_input = divide_pass(measured.backward_input, kernels.backward_input),
+            .backward_weight = divide_pass(measured.backward_weight, kernels.backward_weight),
+            .update = divide(measured.update, predict_update_seconds(spec, 1, kind))};
 }
 
 // Sets the exchanges of all stages. A rank that holds several stages divides its time evenly over them.
@@ -245,23 +255,25 @@ schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const Rep
                                                     const plan::MicrobatchShape& shape) const {
     // The messages of a collective leave at the same time.
     const double peers = static_cast<double>(std::max<std::size_t>(2, replica.ranks.size()) - 1);
-    const auto predict_seconds = [&](const plan::PassCost& cost) {
-        constexpr double nanosecond = 1e-9;
+    const auto predict_seconds = [&](const plan::PassCost& cost, double ratio) {
         const double exchange_seconds =
-            cost.messages_sent == 0
+            replica.link.bandwidth == 0
                 ? 0
                 : cost.messages_sent / peers * replica.link.latency + cost.bytes_sent / replica.link.bandwidth;
-        return nanosecond * static_cast<double>(cost.kernel_nanoseconds()) + exchange_seconds;
+        return ratio * nanosecond * static_cast<double>(cost.kernel_nanoseconds()) + exchange_seconds;
     };
     schedule::StageCost slowest{.forward = 0, .backward_input = 0, .backward_weight = 0};
     double backward = 0;
     for (const RankWork& rank : replica.ranks) {
         const plan::TrainingCosts costs = rank.work->predict_costs(shape, machine_.kernel_seconds[rank.kind]);
-        slowest.forward = std::max(slowest.forward, predict_seconds(costs.forward));
-        slowest.backward_input = std::max(slowest.backward_input, predict_seconds(costs.backward_input));
-        slowest.backward_weight = std::max(slowest.backward_weight, predict_seconds(costs.backward_weight));
+        const MeasuredRatios& ratios = rank.ratios;
+        slowest.forward = std::max(slowest.forward, predict_seconds(costs.forward, ratios.forward));
+        slowest.backward_input =
+            std::max(slowest.backward_input, predict_seconds(costs.backward_input, ratios.backward_input));
+        slowest.backward_weight =
+            std::max(slowest.backward_weight, predict_seconds(costs.backward_weight, ratios.backward_weight));
         slowest.step = std::max(slowest.step, rank.update_seconds);
-        backward = std::max(backward, predict_seconds(costs.backward));
+        backward = std::max(backward, predict_seconds(costs.backward, ratios.backward));
     }
     // Gradients are reduced while the earlier layers of the stage compute theirs.
     const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);

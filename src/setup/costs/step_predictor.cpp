@@ -1,5 +1,7 @@
 #include "trireme/setup/step_predictor.hpp"
 
+#include "trireme/setup/machine.hpp"
+#include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/stage_work.hpp"
 #include "trireme/setup/step_costs.hpp"
@@ -8,23 +10,20 @@
 namespace trireme::setup {
 namespace {
 
-// Returns a machine of equal ranks without network, on which a matmul that is large enough runs at
-// `flops_per_rank`.
+// Returns a machine on which a matmul that is large enough runs at `flops_per_rank`.
 Machine make_relative_machine(const Job& job, double flops_per_rank) {
     constexpr double flops = 1e15;
     const device::KernelTimePredictor predict = make_relative_kernel_seconds(job, 0);
     const double relative_rate = flops / predict({.kernel = "linear", .flops = flops}, 1);
     const double factor = flops_per_rank > 0 ? relative_rate / flops_per_rank : 1;
-    Machine machine;
-    machine.kernel_seconds.push_back(adapt_kernel_seconds(
+    return make_uniform_machine(adapt_kernel_seconds(
         [=](const device::Cost& cost, double clock) { return factor * predict(cost, clock); }));
-    machine.find_kind = [](int /*rank*/) { return std::size_t{0}; };
-    machine.find_node = [](int /*rank*/) { return std::size_t{0}; };
-    machine.find_link = [](int /*a*/, int /*b*/, std::size_t /*messages*/) {
-        constexpr double unlimited_bandwidth = 1e18;
-        return layout::Link{0, unlimited_bandwidth};
-    };
-    return machine;
+}
+
+Machine choose_machine(const Job& job, int ranks, double flops) {
+    if (job.devices) return read_machine(job.config, ranks);
+    if (job.config.costs.profiles.empty()) return make_relative_machine(job, flops / ranks);
+    return make_profiled_machine(read_fitting_profiles(job.config, job.model), ranks);
 }
 
 }  // namespace
@@ -33,7 +32,7 @@ struct StepPredictor::State {
     State(const Job& job, PlanState plan_state, int ranks, double flops)
         : current(std::move(plan_state)),
           planner(job, current),
-          machine(job.devices ? read_machine(job.config, ranks) : make_relative_machine(job, flops / ranks)),
+          machine(choose_machine(job, ranks, flops)),
           priced{.model = job.model,
                  .plan = current.plan,
                  .dtype = job.dtype,

@@ -11,9 +11,9 @@
 #include "trireme/setup/model_choice.hpp"
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
-#include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/simulated_device.hpp"
+#include "trireme/setup/stage_costs.hpp"
 #include "trireme/setup/stage_work.hpp"
 #include "trireme/setup/step_planner.hpp"
 
@@ -74,20 +74,14 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
     return inputs;
 }
 
-// The devices of a run, and their measured kernels.
-struct DeviceRates {
-    std::optional<setup::SimulatedDevices> devices;
-    setup::RankKernels kernels;
-};
-
-// `steps` is the number of steps to forecast. The plan does not depend on `rates`, but micro-batches that are
+// `steps` is the number of steps to forecast. The plan does not depend on `devices`, but micro-batches that are
 // formed by time do.
-ForecastInputs make_inputs_with_corpus(config::RunConfig run, const DeviceRates& rates, int ranks,
+ForecastInputs make_inputs_with_corpus(config::RunConfig run,
+                                       const std::optional<setup::SimulatedDevices>& devices, int ranks,
                                        std::size_t steps) {
     run.run.steps = steps;
     setup::Setup setup = setup::set_up(run, ranks);
-    setup.job.devices = rates.devices;
-    setup.job.kernels = rates.kernels;
+    setup.job.devices = devices;
     ForecastInputs inputs{.model = setup.job.model,
                           .plan = setup.current.plan,
                           .dtype = setup.job.dtype,
@@ -177,14 +171,14 @@ Forecast make_forecast(const PlanConfig& config) {
     if (needs_gpus && run.precision.device == config::DeviceKind::automatic)
         run.precision.device = config::DeviceKind::cuda;
     setup::fit_default_batch(run, ranks);
-    DeviceRates rates;
-    if (!run.costs.cluster.empty())
-        rates = {setup::read_cluster_devices(run, ranks), setup::read_profiled_kernels(run, ranks)};
+    std::optional<setup::SimulatedDevices> devices;
+    if (!run.costs.cluster.empty()) devices = setup::read_cluster_devices(run, ranks);
     run.costs.cluster.clear();  // the plan does not depend on the cluster
+    const bool has_seconds = devices || setup::uses_profile(run.costs);
     const std::size_t steps =
-        rates.devices && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
+        has_seconds && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
     ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
-                                                    : make_inputs_with_corpus(run, rates, ranks, steps);
+                                                    : make_inputs_with_corpus(run, devices, ranks, steps);
     Forecast forecast;
     const schedule::StepCosts costs = add_costs(run, config.run.costs.cluster, ranks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
@@ -192,7 +186,7 @@ Forecast make_forecast(const PlanConfig& config) {
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);
     forecast.total_parameters = count_parameters(inputs.model);
     forecast.memory = predict_memory(inputs, run, ranks);
-    if (rates.devices) forecast.memory_fit = compare_with_devices(*rates.devices, forecast.memory);
+    if (devices) forecast.memory_fit = compare_with_devices(*devices, forecast.memory);
     forecast.warning = setup::make_idle_warning(run, inputs.plan, ranks);
     forecast.assumption = std::move(inputs.assumption);
     forecast.decisions_file = run.policy.decisions;

@@ -1,12 +1,9 @@
 #include "tools/plan/forecast_costs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "trireme/base/numbers.hpp"
-#include "trireme/layout/layout.hpp"
 #include "trireme/model/model.hpp"
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/model_flops.hpp"
 #include "trireme/setup/plan_memory.hpp"
@@ -61,41 +58,6 @@ std::vector<schedule::StageCost> count_costs(const model::ModelConfig& model, co
     return costs;
 }
 
-// Describes the machines of the ranks 0 to rank_count - 1: "1 thread of Intel Xeon". If the ranks have several
-// kinds of machines, each kind is followed by its ranks: "1 thread of Intel Xeon (ranks 0-3) and ...".
-std::string describe_machines(const plan::RankProfiles& profiles, std::size_t rank_count) {
-    std::string text;
-    for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
-        std::vector<int> ranks;
-        for (int rank = 0; rank < static_cast<int>(rank_count); ++rank) {
-            if (profiles.find_kind(rank) == kind) ranks.push_back(rank);
-        }
-        if (ranks.empty()) continue;
-        const plan::Profile& profile = profiles.kinds[kind];
-        const std::string rank_list =
-            ranks.size() == rank_count ? "" : fmt::format(" ({})", layout::ranks_to_string(ranks));
-        text += fmt::format("{}{} thread{} of {}{}", text.empty() ? "" : " and ", profile.threads,
-                            profile.threads == 1 ? "" : "s", profile.machine, rank_list);
-    }
-    return text;
-}
-
-// Describes how the costs were measured. Warns if the measured micro-batch and the largest micro-batch of the
-// plan have different numbers of rows.
-std::string describe_profiles(const plan::RankProfiles& profiles, const ForecastInputs& inputs, int ranks) {
-    std::size_t max_rows = 0;
-    for (const stage::BatchShape& shape : inputs.largest_microbatches)
-        max_rows = std::max(max_rows, shape.rows);
-    const plan::Profile& profile = profiles.kinds.front();  // all kinds were measured with the same micro-batch
-    const std::string warning =
-        profile.tokens == max_rows ? ""
-                                   : cat("; the micro-batches of this plan have up to ",
-                                         format_with_commas(max_rows), " rows: measure a profile of that size");
-    return cat("measured with ", format_with_commas(profile.tokens), " rows in a micro-batch of ",
-               format_count(profile.samples, "sample"), ", ", profile.dtype, ", ",
-               describe_machines(profiles, static_cast<std::size_t>(ranks)), warning);
-}
-
 // Returns the mean over the micro-batches of a step, per stage.
 std::vector<schedule::StageCost> compute_mean_costs(const schedule::StepCosts& costs, int microbatches) {
     std::vector<schedule::StageCost> means;
@@ -135,17 +97,15 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
 schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster, int ranks,
                               const ForecastInputs& inputs, Forecast& forecast) {
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
-    if (cluster.empty() || !run.costs.stages.empty()) {
-        if (setup::uses_profile(run.costs)) {
-            forecast.unit = "s";
-            forecast.cost_source =
-                describe_profiles(setup::read_fitting_profiles(run, inputs.model), inputs, ranks);
-        }
-        forecast.costs = setup::compute_costs(run, inputs.model, inputs.plan);
+    const bool has_machine = !cluster.empty() || !run.costs.profiles.empty();
+    if (!has_machine || !run.costs.stages.empty()) {
+        forecast.costs = setup::expand_cost_option(run.costs, inputs.plan.layout.stages.size());
         return forecast.costs;
     }
     run.costs.cluster = cluster;
-    const setup::Machine machine = setup::read_machine(run, ranks);
+    const setup::Machine machine =
+        cluster.empty() ? setup::make_profiled_machine(setup::read_fitting_profiles(run, inputs.model), ranks)
+                        : setup::read_machine(run, ranks);
     forecast.unit = "s";
     forecast.cost_source = machine.description;
     const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches);

@@ -27,10 +27,16 @@ std::string make_signature(const model::Layer& layer) {
 
 }  // namespace
 
+stage::BatchShape make_shape(const model::TokenBatch& batch) {
+    return {.segments = {batch.segments.begin(), batch.segments.end()},
+            .rows = batch.rows(),
+            .predicted_rows = batch.predicted_rows.columns};
+}
+
 stage::StageMemory predict_memory(const IsolatedLayerSpec& spec, layout::Range layers,
                                   stage::BackwardHalves halves) {
-    const stage::BatchShape shape{.segments = {spec.batch.segments.begin(), spec.batch.segments.end()},
-                                  .rows = spec.batch.rows()};
+    stage::BatchShape shape = make_shape(spec.batch);
+    shape.predicted_rows.reset();
     return predict(spec.model, {.layers = layers, .part = spec.part}, shape,
                    {.dtype = spec.dtype, .halves = halves});
 }

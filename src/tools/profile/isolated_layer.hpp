@@ -72,6 +72,8 @@ private:
     device::Arena norm_scratch_;
 };
 
+stage::BatchShape make_shape(const model::TokenBatch& batch);
+
 // Predicts the memory of a stage that consists of `layers` and runs the micro-batch of `spec`. Ignores
 // spec.layer.
 stage::StageMemory predict_memory(const IsolatedLayerSpec& spec, layout::Range layers,

@@ -7,6 +7,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
+#include "trireme/setup/stage_work.hpp"
 #include "trireme/tools/profile.hpp"
 
 namespace trireme::tools {
@@ -148,8 +149,7 @@ plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         .repeats = repeats,
         .model = subject.model.name,
         .dtype = to_string(subject.dtype),
-        .samples = subject.batch.segments.size(),
-        .tokens = subject.batch.rows()};
+        .microbatch = setup::count_shape(make_shape(subject.batch))};
     for (std::size_t l = 0; l < layers.size(); ++l) {
         if (first_equals[l] < l) {
             profile.layers.push_back(profile.layers[first_equals[l]]);

@@ -52,7 +52,8 @@ TEST(ProfileJson, HasTheDocumentedFormat) {
 
     EXPECT_EQ(json["schema"], 1);
     EXPECT_EQ(json["machine"], "abacus");
-    EXPECT_EQ(json["micro_batch"].dump(), R"({"samples":4,"tokens":256})");
+    EXPECT_EQ(json["micro_batch"].dump(),
+              R"({"samples":4,"tokens":256,"real_tokens":256,"square_length_sum":16384,"predicted_rows":256})");
     EXPECT_EQ(
         json["layers"][1].dump(),
         R"({"name":"attention","measured":1,"seconds":{"forward":2.0,"backward":6.0,"backward_input":4.0,)"

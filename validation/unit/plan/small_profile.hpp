@@ -14,8 +14,7 @@ inline plan::Profile small_profile(std::size_t layers) {
                           .repeats = 3,
                           .model = "gpt2-tiny",
                           .dtype = "f32",
-                          .samples = 4,
-                          .tokens = 256};
+                          .microbatch = plan::make_equal_length_shape(4, 256)};
     for (std::size_t l = 0; l < layers; ++l) {
         const auto unit = static_cast<double>(l + 1);
         profile.layers.push_back({.name = "attention",

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
-#include "trireme/plan/measured_costs.hpp"
 #include "unit/plan/small_profile.hpp"
 #include "unit/setup/small_plans.hpp"
 
@@ -20,8 +19,11 @@ using validation::write_text;
 // Returns a profile of small_gpt2(). Every half of a block takes 2 seconds forward and 4 backward, the
 // embedding 1 and 1, the norm no time, the head 6 backward.
 plan::Profile profile_of_small(const model::ModelConfig& model = small_gpt2()) {
-    plan::Profile profile{
-        .machine = "abacus", .device = "cpu", .model = model.name, .dtype = "f32", .tokens = 10};
+    plan::Profile profile{.machine = "abacus",
+                          .device = "cpu",
+                          .model = model.name,
+                          .dtype = "f32",
+                          .microbatch = plan::make_equal_length_shape(1, 10)};
     for (const model::Layer& layer : build_layers(model)) {
         plan::LayerProfile each{.name = find_kind(layer), .measured = profile.layers.size(), .rows = 640};
         for (const model::ParameterSpec& spec : list_parameters(layer)) each.parameters += 4 * spec.size();
@@ -79,6 +81,30 @@ protected:
 };
 
 using Counts = std::vector<std::size_t>;
+
+TEST(LayerLoads, ArePerRank) {
+    const plan::Profile profile = validation::small_profile(2);
+    const std::vector<layout::LayerLoad> alone = compute_layer_loads(profile, {});
+    const std::vector<layout::LayerLoad> shared =
+        compute_layer_loads(profile, {.state_values = 1, .updating_replicas = 4, .tensor_ranks = 2});
+
+    EXPECT_EQ(alone[1], (layout::LayerLoad{.seconds = 8,
+                                           .forward_seconds = 2,
+                                           .update_seconds = 16,
+                                           .row_bytes = 64,
+                                           .parameter_bytes = 2000,
+                                           .activation_bytes = 200,
+                                           .state_bytes = 8000,
+                                           .workspace_bytes = 20}));
+    EXPECT_EQ(shared[1], (layout::LayerLoad{.seconds = 4,
+                                            .forward_seconds = 1,
+                                            .update_seconds = 2,
+                                            .row_bytes = 64,
+                                            .parameter_bytes = 1000,
+                                            .activation_bytes = 200,
+                                            .state_bytes = 2250,
+                                            .workspace_bytes = 20}));
+}
 
 // The layers take 2, 6, 6, 6, 6, 0, 6 seconds: a stage boundary falls inside a block.
 TEST_F(MeasuredPartition, CutsBetweenAnyTwoLayers) {

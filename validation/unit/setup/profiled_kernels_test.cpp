@@ -5,6 +5,7 @@
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/setup/model_work.hpp"
 #include "unit/plan/small_profile.hpp"
 
 namespace trireme::setup {
@@ -20,7 +21,6 @@ protected:
         folder_.write("profile.json", to_json(profile));
         config::RunConfig config;
         config.costs.profiles = {{folder_.file("profile.json")}};
-        config.costs.cluster = "cluster.json";
         return config;
     }
 
@@ -81,11 +81,13 @@ TEST_F(KernelsOfAProfile, AreMissingIfNothingWasMeasured) {
     EXPECT_EQ(read_profiled_kernels({}, 1).describe_source(), "");
 }
 
-TEST_F(KernelsOfAProfile, AreUsedOnlyForSimulatedRuns) {
-    config::RunConfig config = config_for(measured());
-    config.costs.cluster.clear();
+TEST_F(KernelsOfAProfile, TakeTheirRealTimeWithoutACluster) {
+    Job job;
+    job.kernels = read_profiled_kernels(config_for(measured()), 1);
+    const device::Cost cost{.kernel = "fill", .bytes = 200};
 
-    EXPECT_EQ(read_profiled_kernels(config, 1).find_kernels(0), nullptr);
+    EXPECT_FALSE(make_kernel_seconds(job, 0));
+    EXPECT_EQ(make_relative_kernel_seconds(job, 0)(cost, 1), seconds_of_fill(job.kernels, 0));
 }
 
 TEST_F(KernelsOfAProfile, AreRejectedIfMeasuredInADifferentDtype) {

@@ -54,7 +54,7 @@ TEST_F(ProfileFiles, ApplyToAllOtherRanksIfNoRanksAreGiven) {
 
 TEST_F(ProfileFiles, AreRejectedIfTheirMicrobatchesDiffer) {
     plan::Profile longer = slower(small_profile(2), 3);
-    longer.tokens = 512;
+    longer.microbatch.rows = 512;
 
     const std::string path = file("longer.json", longer);
 

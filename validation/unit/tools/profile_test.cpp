@@ -82,8 +82,7 @@ TEST(MeasureProfile, NamesWhatWasMeasured) {
     EXPECT_EQ(profile.dtype, "f64");
     EXPECT_EQ(profile.device, "cpu");
     EXPECT_EQ(profile.threads, 1);
-    EXPECT_EQ(profile.samples, 2U);
-    EXPECT_EQ(profile.tokens, 8U);
+    EXPECT_EQ(profile.microbatch, (plan::MicrobatchShape{2, 8, 8, 32, 2}));
     EXPECT_TRUE(profile.links.empty());
 }
 

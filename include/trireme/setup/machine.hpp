@@ -1,0 +1,40 @@
+// The devices of a job and their links, from which the costs of steps are predicted.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/config/config.hpp"
+#include "trireme/layout/links.hpp"
+#include "trireme/plan/rank_profiles.hpp"
+#include "trireme/plan/stage_work.hpp"
+
+namespace trireme::setup {
+
+// The devices of all ranks and the links between them.
+struct Machine {
+    std::vector<plan::KernelSeconds> kernel_seconds;  // per kind of device
+    // The profiles that have the measured seconds of each layer, one per kind of device. Null if the costs of
+    // layers come from their kernels alone.
+    std::shared_ptr<const plan::RankProfiles> profiles = {};
+    std::function<std::size_t(int rank)> find_kind;  // index into `kernel_seconds`
+    std::function<std::size_t(int rank)> find_node;
+    // The link between two ranks at a time when `leaving_messages` messages leave each node.
+    std::function<layout::Link(int a, int b, std::size_t leaving_messages)> find_link;
+    std::string description = {};  // for example "predicted for 4 x A100 of a100-1x4"
+};
+
+// Returns the machine of --cluster, which must be set. Kernel times come from --profile if the profile of the
+// rank has kernels, otherwise from the rates of the rank's device. Throws ConfigError if a file cannot be used.
+Machine read_machine(const config::RunConfig& config, int ranks);
+
+// Returns the machine on which `profiles` were measured, as `ranks` ranks use it. A profile without kernels
+// gets the kernel times of a typical CPU core, because only their ratios matter.
+Machine make_profiled_machine(plan::RankProfiles profiles, int ranks);
+
+// Returns the machine of equal ranks without a network. Its kernel times are `kernel_seconds`.
+Machine make_uniform_machine(plan::KernelSeconds kernel_seconds);
+
+}  // namespace trireme::setup

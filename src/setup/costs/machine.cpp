@@ -1,0 +1,117 @@
+#include "trireme/setup/machine.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/layout/layout.hpp"
+#include "trireme/plan/cluster.hpp"
+#include "trireme/setup/model_work.hpp"
+#include "trireme/setup/profiled_kernels.hpp"
+#include "trireme/setup/simulated_device.hpp"
+#include "trireme/setup/stage_work.hpp"
+
+namespace trireme::setup {
+namespace {
+
+// Describes the devices of the ranks 0 to rank_count - 1: "1 thread of Intel Xeon". If there are several kinds
+// of devices, each kind is followed by its ranks: "1 thread of Intel Xeon (ranks 0-3) and ...".
+std::string describe_devices(const plan::RankProfiles& profiles, int rank_count) {
+    std::string text;
+    for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
+        std::vector<int> ranks;
+        for (int rank = 0; rank < rank_count; ++rank) {
+            if (profiles.find_kind(rank) == kind) ranks.push_back(rank);
+        }
+        if (ranks.empty()) continue;
+        const plan::Profile& profile = profiles.kinds[kind];
+        text += cat(text.empty() ? "" : " and ",
+                    format_count(static_cast<std::size_t>(profile.threads), "thread"), " of ", profile.machine);
+        if (std::ssize(ranks) < rank_count) text += cat(" (", layout::ranks_to_string(ranks), ')');
+    }
+    return text;
+}
+
+// Describes how the profiles were measured.
+std::string describe_profiles(const plan::RankProfiles& profiles, int ranks) {
+    const plan::Profile& profile = profiles.kinds.front();  // all kinds were measured with the same micro-batch
+    const bool lacks_kernels =
+        std::ranges::any_of(profiles.kinds, [](const plan::Profile& each) { return each.kernels.empty(); });
+    return cat("measured with ", format_with_commas(profile.microbatch.rows), " rows in a micro-batch of ",
+               format_count(profile.microbatch.samples, "sample"), ", ", profile.dtype, ", ",
+               describe_devices(profiles, ranks),
+               lacks_kernels ? "; without kernel times, which a new profile has, the costs of other "
+                               "micro-batches are estimates"
+                             : "");
+}
+
+}  // namespace
+
+Machine read_machine(const config::RunConfig& config, int ranks) {
+    const SimulatedDevices devices = read_cluster_devices(config, ranks);
+    const RankKernels kernels = read_profiled_kernels(config, ranks);
+    const auto cluster = std::make_shared<plan::Cluster>(read_cluster(config.costs.cluster, ranks));
+    const bool is_network_free = config.costs.network == config::NetworkKind::zero_time;
+    if (is_network_free) *cluster = remove_network_cost(std::move(*cluster));
+    Machine machine;
+    std::map<std::pair<std::size_t, const ProfiledKernels*>, std::size_t> kinds;
+    std::vector<std::size_t> kind_of_rank;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const ProfiledKernels* const profiled = kernels.find_kernels(rank);
+        const std::pair key{devices.find_kind(rank), profiled};
+        const auto [kind, is_new] = kinds.try_emplace(key, kinds.size());
+        if (is_new)
+            machine.kernel_seconds.push_back(adapt_kernel_seconds(
+                profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(std::optional(devices), rank)));
+        kind_of_rank.push_back(kind->second);
+    }
+    machine.find_kind = [kinds_by_rank = std::move(kind_of_rank)](int rank) {
+        return kinds_by_rank[static_cast<std::size_t>(rank)];
+    };
+    const std::string profiles = kernels.describe_source();
+    machine.description = cat("predicted for ", devices.list_counts(),
+                              profiles.empty() ? "" : ", with the kernel times of " + profiles,
+                              is_network_free ? ", if messages take no time" : "");
+    machine.find_node = [cluster](int rank) { return cluster->find_node(static_cast<std::size_t>(rank)); };
+    machine.find_link = [cluster](int a, int b, std::size_t leaving_messages) {
+        return cluster->find_link(static_cast<std::size_t>(a), static_cast<std::size_t>(b), leaving_messages);
+    };
+    return machine;
+}
+
+Machine make_profiled_machine(plan::RankProfiles profiles, int ranks) {
+    Machine machine;
+    for (const plan::Profile& profile : profiles.kinds) {
+        machine.kernel_seconds.push_back(adapt_kernel_seconds(
+            profile.kernels.empty()
+                ? make_typical_kernel_seconds()
+                : make_kernel_seconds(
+                      {.times = plan::KernelTimes(profile.kernels), .launch = profile.launch, .source = {}})));
+    }
+    machine.description = describe_profiles(profiles, ranks);
+    const auto shared = std::make_shared<const plan::RankProfiles>(std::move(profiles));
+    machine.find_kind = [shared](int rank) { return shared->find_kind(rank); };
+    machine.find_node = [shared](int rank) {
+        const std::vector<layout::LinkLevel>& levels = shared->find_profile(rank).links;
+        return levels.size() < 2 ? std::size_t{0} : static_cast<std::size_t>(rank / levels.front().ranks);
+    };
+    machine.find_link = [shared](int a, int b, std::size_t /*leaving_messages*/) {
+        constexpr double typical_bytes = 1e6;
+        return shared->find_slower_link(a, b, typical_bytes);
+    };
+    machine.profiles = shared;
+    return machine;
+}
+
+Machine make_uniform_machine(plan::KernelSeconds kernel_seconds) {
+    Machine machine;
+    machine.kernel_seconds.push_back(std::move(kernel_seconds));
+    machine.find_kind = [](int /*rank*/) { return std::size_t{0}; };
+    machine.find_node = [](int /*rank*/) { return std::size_t{0}; };
+    machine.find_link = [](int /*a*/, int /*b*/, std::size_t /*leaving_messages*/) { return layout::Link{}; };
+    return machine;
+}
+
+}  // namespace trireme::setup
