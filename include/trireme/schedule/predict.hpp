@@ -65,9 +65,9 @@ struct Prediction {
     double makespan = 0;             // from the first instruction to the end of the last one, over all teams
     std::vector<double> busy_times;  // per team: time in compute instructions and STEPs
     std::vector<std::vector<Span>> spans;  // per team, in the order of execution
-    // Per step: the time at which the last team has done its STEPs and VALIDATEs; empty for forward-only
+    // [team][step]: the time at which the team has done its STEPs and VALIDATEs; no steps for forward-only
     // programs.
-    std::vector<double> step_ends = {};
+    std::vector<std::vector<double>> step_ends = {};
 
     double compute_idle_time(std::size_t team) const { return makespan - busy_times[team]; }
     double compute_bubble() const;  // 1 - mean of busy_times / makespan
@@ -87,10 +87,11 @@ struct StepTime {
 // `phases`. Throws BugError if they deadlock, or if the costs do not fit the shape.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs);
 
-// Predicts the times of consecutive steps; `steps` has the costs of each step. The time of a step is from the
-// end of the previous step to the end of the step; Prediction::step_ends defines these ends. If steps overlap,
-// the time of the first step includes the filling of the pipeline. The prediction then also assumes that one
-// more step follows, with the costs of the last step. `shape` describes one step. Throws the errors of
+// Predicts the times of consecutive steps; `steps` has the costs of each step. For each team, the time of a
+// step is from the end of the previous step to the end of the step; Prediction::step_ends defines these ends.
+// The result has the time of the slowest team for each step. If steps overlap, teams begin a step at different
+// times. The time of the first step then includes the filling of the pipeline, and the prediction assumes that
+// one more step follows, with the costs of the last step. `shape` describes one step. Throws the errors of
 // predict_step().
 std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
                                   const std::vector<StepCosts>& steps);

@@ -51,7 +51,6 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
       channels_(messages.channels().size()),
       runnable_teams_(programs.size()),
       steps_(static_cast<std::size_t>(shape.steps)),
-      step_ends_(shape.is_training ? steps_ : 0),
       updates_stages_independently_(shape.updates_stages_independently),
       has_speculative_updates_(shape.has_speculative_updates),
       tied_stage_(shape.has_tied_embeddings ? shape.stages() - 1 : 0),
@@ -59,6 +58,9 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
                   (updates_stages_independently_ || has_speculative_updates_ ? shape.holders.size() : 1)),
       global_reductions_(steps_) {
     count_collectives(shape);
+    if (shape.is_training) {
+        for (Team& team : teams_) team.step_ends.resize(steps_);
+    }
     for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
         const std::size_t count = messages.channels()[channel].sends.size();
         for (auto times :
@@ -174,8 +176,7 @@ void AbstractMachine::execute(int team, const Instruction& instruction, const Sp
 void AbstractMachine::validate(Team& team, const Instruction& instruction) {
     for (const Reduction* reduction : list_needed_reductions(team, instruction))
         team.clock = std::max(team.clock, reduction->end_time);
-    double& step_end = step_ends_[find_stage_collectives(team.stages, instruction.stage).validations++];
-    step_end = std::max(step_end, team.clock);
+    team.step_ends[find_stage_collectives(team.stages, instruction.stage).validations++] = team.clock;
 }
 
 // Executes a compute instruction or a STEP.
@@ -196,10 +197,8 @@ void AbstractMachine::compute(int team, const Instruction& instruction, const Sp
         ++channel.outputs;
     }
     state.clock = begin + find_cost(team, instruction);
-    if (instruction.op == Op::step) {
-        double& step_end = step_ends_[find_stage_collectives(state.stages, instruction.stage).updates - 1];
-        step_end = std::max(step_end, state.clock);
-    }
+    if (instruction.op == Op::step)
+        state.step_ends[find_stage_collectives(state.stages, instruction.stage).updates - 1] = state.clock;
     report_span(team, {instruction, begin, state.clock});
 }
 

@@ -34,7 +34,8 @@ public:
     std::size_t position(int team) const { return team_state(team).position; }  // of the next instruction
     bool is_finished(int team) const;
     double clock(int team) const { return team_state(team).clock; }
-    const std::vector<double>& step_ends() const { return step_ends_; }  // see Prediction
+    // Per step: the time at which the team has done its STEPs and VALIDATEs; empty for forward-only programs.
+    const std::vector<double>& step_ends(int team) const { return team_state(team).step_ends; }
     std::string describe_obstacle(int team) const;  // of an unfinished team: "waits for 1SEND_B0 of team 1"
 
 private:
@@ -49,7 +50,8 @@ private:
         std::size_t position = 0;
         double clock = 0;
         std::vector<StageCollectives> stages = {};
-        std::size_t reached_steps = 0;  // steps whose STEPs the team has reached; used otherwise
+        std::size_t reached_steps = 0;       // steps whose STEPs the team has reached; used otherwise
+        std::vector<double> step_ends = {};  // see step_ends()
     };
     // The gradient reductions of a step that an update or a validation waits for.
     struct Reduction {
@@ -95,7 +97,6 @@ private:
     std::vector<ChannelState> channels_;
     std::vector<int> runnable_teams_;  // a stack of teams that may be able to continue
     std::size_t steps_;
-    std::vector<double> step_ends_;
     bool updates_stages_independently_;
     bool has_speculative_updates_;
     int tied_stage_;  // the stage that shares a tensor with stage 0; 0 if no stage does

@@ -59,8 +59,8 @@ Prediction execute_programs(const std::vector<Program>& programs, const Pipeline
         if (!machine.is_finished(team))
             throw BugError(cat("these programs cannot run: team ", team, " ", machine.describe_obstacle(team)));
         prediction.makespan = std::max(prediction.makespan, machine.clock(team));
+        prediction.step_ends.push_back(machine.step_ends(team));
     }
-    prediction.step_ends = machine.step_ends();
     return prediction;
 }
 
@@ -69,10 +69,11 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCos
     const Prediction first_prediction = execute_programs(first_replica.programs, first_replica.shape, costs);
     Prediction prediction;
     prediction.makespan = first_prediction.makespan;
-    prediction.step_ends = first_prediction.step_ends;
     for (int replica = 0; replica < first_replica.replicas; ++replica) {
         prediction.busy_times.insert(prediction.busy_times.end(), first_prediction.busy_times.begin(),
                                      first_prediction.busy_times.end());
+        prediction.step_ends.insert(prediction.step_ends.end(), first_prediction.step_ends.begin(),
+                                    first_prediction.step_ends.end());
         for (const std::vector<Span>& spans : first_prediction.spans) {
             std::vector<Span>& replica_spans = prediction.spans.emplace_back(spans);
             for (Span& span : replica_spans)
@@ -174,8 +175,12 @@ std::vector<double> predict_steps(const Phases& phases, const PipelineShape& sha
     shape_of_sequence.steps = static_cast<int>(sequence.size());
     const Prediction prediction = predict(unroll(phases, shape, shape_of_sequence.steps), shape_of_sequence,
                                           join_costs(sequence, shape.microbatches));
-    for (std::size_t step = 0; step < steps.size(); ++step)
-        seconds.push_back(prediction.step_ends[step] - (step == 0 ? 0 : prediction.step_ends[step - 1]));
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+        double slowest = 0;
+        for (const std::vector<double>& ends : prediction.step_ends)
+            slowest = std::max(slowest, ends[step] - (step == 0 ? 0 : ends[step - 1]));
+        seconds.push_back(slowest);
+    }
     return seconds;
 }
 

@@ -12,9 +12,11 @@ bool is_backward(const Instruction& work) { return work.op != Op::forward; }
 
 }  // namespace
 
-ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
-                           StepCosts costs)
-    : shape_(shape), holdings_(holdings), costs_(std::move(costs)), channel_of_input_(2 * holdings.count_passes()) {
+ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings, StepCosts costs)
+    : shape_(shape),
+      holdings_(holdings),
+      costs_(std::move(costs)),
+      channel_of_input_(2 * holdings.count_passes()) {
     std::map<std::tuple<int, int, bool>, std::size_t> channels;  // by (source, destination, is_gradient)
     const auto find_or_add_channel = [&](int source, int destination, bool is_gradient) {
         return channels.try_emplace({source, destination, is_gradient}, channels.size()).first->second;
@@ -94,8 +96,7 @@ double ProgramClock::compute_arrival_time(int team, int stage, const Instruction
     const double computed_time = find_free_time(team);
     if (holdings_.find_team(pass) == team) return computed_time;
     double& last_arrival_time = last_arrival_times_[channel_of_input_[2 * pass + (is_backward(work) ? 1 : 0)]];
-    last_arrival_time =
-        std::max(last_arrival_time, computed_time + costs_.find(stage, work.microbatch).send);
+    last_arrival_time = std::max(last_arrival_time, computed_time + costs_.find(stage, work.microbatch).send);
     return last_arrival_time;
 }
 

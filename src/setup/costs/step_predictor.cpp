@@ -40,6 +40,12 @@ struct StepPredictor::State {
                  .gradients = current.gradients},
           costs(priced, machine) {}
 
+    schedule::StepCosts predict_costs(std::size_t step) {
+        std::vector<plan::MicrobatchShape> shapes;
+        for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
+        return costs.predict(shapes);
+    }
+
     PlanState current;
     StepPlanner planner;
     Machine machine;
@@ -52,11 +58,12 @@ StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks
 StepPredictor::~StepPredictor() = default;
 
 double StepPredictor::predict_seconds(std::size_t step) {
-    std::vector<plan::MicrobatchShape> shapes;
-    for (const stage::BatchShape& shape : state_->planner.list_shapes(step))
-        shapes.push_back(count_shape(shape));
     const plan::ProvedPrograms& training = state_->current.plan.training;
-    return predict_step(training.phases(), training.shape, state_->costs.predict(shapes)).seconds;
+    std::vector<schedule::StepCosts> costs;
+    // The time of a step depends on the previous step only if steps overlap.
+    if (step > 0 && !training.are_steps_independent()) costs.push_back(state_->predict_costs(step - 1));
+    costs.push_back(state_->predict_costs(step));
+    return predict_steps(training.phases(), training.shape, costs).back();
 }
 
 }  // namespace trireme::setup
