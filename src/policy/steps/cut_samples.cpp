@@ -109,13 +109,13 @@ private:
     bool fits(SampleRange range) const { return find_shape(range).rows <= limits_.rules.max_rows; }
 
     // Returns the cut with the fewest micro-batches of at most `max_time`, or nothing if the plan has fewer
-    // micro-batches. Begins with the longest samples.
+    // micro-batches, or if a group of samples does not fit. Begins with the longest samples.
     std::optional<std::vector<SampleRange>> cut_greedily(std::int64_t max_time) {
         std::vector<SampleRange> ranges;
         std::size_t end = count_positions();
         while (end > 0) {
             SampleRange range{end - 1, end};
-            if (find_time(range).slowest_stage > max_time) return std::nullopt;
+            if (!fits(range) || find_time(range).slowest_stage > max_time) return std::nullopt;
             while (range.begin > 0) {
                 const SampleRange longer{range.begin - 1, end};
                 if (!fits(longer) || find_time(longer).slowest_stage > max_time) break;

@@ -100,9 +100,11 @@ public:
         return fewest;
     }
 
-    void set_lengths(std::size_t length, std::size_t max_rows) {
+    // `lengths` is sorted.
+    void set_lengths(const std::vector<std::size_t>& lengths, std::size_t max_rows) {
         rules_.max_rows = max_rows;
-        for (StepSample& sample : samples_) sample.length = sample.predicted_rows = length;
+        for (std::size_t s = 0; s < samples_.size(); ++s)
+            samples_[s].length = samples_[s].predicted_rows = lengths[s];
     }
 
     CutLimits limits() const {
@@ -245,11 +247,25 @@ TEST(CutSamples, FitsManySamplesOfEqualLengthWithoutSlack) {
     Draw draw(RandomKey{20261128}.then("equal lengths"));
     for (const std::size_t count : {66U, 200U, 400U}) {
         DrawnStep step(count, 2, 2, {.is_packed = true}, draw);
-        step.set_lengths(48, count / 2 * 48);
+        step.set_lengths(std::vector<std::size_t>(count, 48), count / 2 * 48);
 
         expect_covers(step.cut(), count);
         EXPECT_EQ(step.cut().size(), 2U);
     }
+}
+
+// The 64 short samples and a long one have few tokens, but many rows with padding.
+TEST(CutSamples, PadsNoGroupOfSamplesBeyondTheLimit) {
+    Draw draw(RandomKey{20261128}.then("group"));
+    DrawnStep step(104, 2, 2, {}, draw);
+    std::vector<std::size_t> lengths(104, 640);
+    std::fill_n(lengths.begin(), 64, 1);
+    step.set_lengths(lengths, 40 * 640);
+
+    const Cut cut = step.cut();
+
+    expect_covers(cut, lengths.size());
+    EXPECT_TRUE(step.compute_objective(cut)) << "a micro-batch exceeds the limit";
 }
 
 TEST(CutSamples, IsNotWorseThanEqualNumbersOfSamples) {
