@@ -15,6 +15,7 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/run/train.hpp"
 #include "trireme/setup/measured_layout.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::run {
 namespace {
@@ -196,7 +197,10 @@ setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) 
     const bool uses_profile_of_layers = !config.costs.profiles.empty() && !setup.job.devices;
     if (uses_profile_of_layers)
         setup::read_fitting_profiles(config, setup.job.model);  // throws if it is of another model
-    if (checkpoint) resume_job(setup.job);
+    if (checkpoint) {
+        resume_job(setup.job);
+        check_coming_steps(setup.job, setup.current);
+    }
     if (continues_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.completed_steps;
     return setup;
 }

@@ -217,7 +217,7 @@ Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std
     check_batch_is_enough(config, plan, make_plan_request(config));
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
-    check_coming_steps(job, setup.current);
+    if (!checkpoint) check_coming_steps(job, setup.current);
     return setup;
 }
 

@@ -123,7 +123,8 @@ void check_forming_by_time(const config::RunConfig& config, const model::ModelCo
 void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request);
 
 // Sets up training on `ranks` ranks. Parameters come from the checkpoint at path `checkpoint` if set, otherwise
-// from --init. Throws ConfigError if options cannot be used. Not collective.
+// from --init. Throws ConfigError if options cannot be used. With a checkpoint, the caller must also call
+// check_coming_steps() when it has set Job::completed_steps. Not collective.
 Setup set_up(const config::RunConfig& config, int ranks,
              const std::optional<std::string>& checkpoint = std::nullopt);
 // Sets up an evaluation of the stored model config.resume on `ranks` ranks. Throws ConfigError if options
