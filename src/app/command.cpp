@@ -200,7 +200,7 @@ void apply_all_sources_and_checkpoint(const SplitCommandLine& line, const std::v
 void refuse_positional(const char* command, const SplitCommandLine& line) {
     if (line.positional.empty()) return;
     throw ConfigError(cat(command, " takes options only, but ", quote_text(line.positional.front()),
-                          " belongs to none; see trireme ", command, " --help"));
+                          " is neither an option nor the value of one; see trireme ", command, " --help"));
 }
 
 Command parse_train_command(Arguments arguments) {

@@ -230,9 +230,9 @@ CommandHelp describe_help_command() {
             .summary = "show the options of a command",
             .usages = {"help [COMMAND [GROUP|--all]]", "help --markdown", "help --man", "help --completion"},
             .description =
-                "Shows the commands, or the options of one command: those that most runs need, all of "
-                "them, or those of a group. It also prints the reference of all options, as Markdown or as "
-                "a man page, and a completion script for bash.",
+                "Shows the commands, or options of one command: the common ones, all, or one group. Also "
+                "prints the reference of all options, as Markdown or as a man page, and a completion script "
+                "for bash.",
             .groups = {}};
 }
 

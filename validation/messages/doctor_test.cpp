@@ -85,7 +85,7 @@ TEST_F(Doctor, ReportsALauncherOfADifferentMpiLibrary) {
 TEST_F(Doctor, RejectsUnknownAndRepeatedOptions) {
     expect_refusal("doctor --scatch here", {"unknown option --scatch; did you mean --scratch?"});
     expect_refusal("doctor --scatch here", {"unknown option --scatch; did you mean --scratch?"}, 2);
-    expect_refusal("doctor here", {"doctor takes options only, but 'here' belongs to none"});
+    expect_refusal("doctor here", {"doctor takes options only, but 'here' is neither an option nor the value of one"});
     expect_refusal("doctor --json --json", {"--json is given twice"});
 }
 

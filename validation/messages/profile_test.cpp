@@ -209,7 +209,7 @@ TEST_F(Profile, RejectsInvalidOptions) {
     expect_refusal("profile --output p.json --model gpt3", {"gpt3"});
     expect_refusal("profile --output p.json --max-length 999", {"--max-length 999", "256 positions"});
     expect_refusal("profile --output p.json --corpus none.h5", {"none.h5"});
-    expect_refusal("profile p.json", {"profile takes options only, but 'p.json' belongs to none"});
+    expect_refusal("profile p.json", {"profile takes options only, but 'p.json' is neither an option nor the value of one"});
 }
 
 TEST_F(Profile, IsRequestedByPartitionsThatNeedIt) {

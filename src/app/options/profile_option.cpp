@@ -42,9 +42,9 @@ Option make_profile_option(std::vector<config::ProfileFile>& files) {
     return {
         .description =
             {"profile", "FILE.json[,...]",
-             "costs measured by `trireme profile`, for planning and for the kernels of simulated runs; of "
-             "several files, a rank uses the one measured on its kind of device, or the one for its number: "
-             "0-3=fast.json,4-7=slow.json"},
+             "costs measured by `trireme profile`, for planning and for the kernels of simulated runs; with "
+             "several files, each rank uses the file measured on its kind of device, or the file assigned to "
+             "its rank number: 0-3=fast.json,4-7=slow.json"},
         .set =
             [&files](const Setting& setting) {
                 files.clear();

@@ -74,8 +74,8 @@ OptionGroup make_run_options(config::RunConfig& config) {
                                run.stall_timeout, make_range_above(0)),
             make_duration_option(
                 {"time-limit", "3h50m",
-                 "run time within which the run stops with a checkpoint; 0s: no limit but that of the Slurm "
-                 "job"},
+                 "run time within which the run stops with a checkpoint; 0s: only the limit of the Slurm job "
+                 "applies"},
                 run.time_limit),
             make_choice_option(
                 {"on-nan", "",

@@ -156,7 +156,10 @@ Option make_slow_option(std::vector<config::SlowRank>& slow) {
              "the factors multiply. A setting joins several of these fields with commas:",
              {{"rank=R",
                "the slow rank: a number; turn: each rank in turn; random: a rank drawn in each period"},
-              {"factor=X", "kernels take X times as long; with rank=random, LOW:HIGH draws X from a range"},
+              {"factor=X",
+               "kernels take X times as long; with rank=random, X may be a range LOW:HIGH from which the "
+               "factor "
+               "is drawn"},
               {"steps=A:B", "first and last step, from 1; steps=A: has no last step; if unset, all steps"},
               {"every=K", "steps per period, for turn and random; if unset, a period is an epoch"},
               {"on=KERNELS", "the slowed kernels: all, or products (only matmuls with weights)"},

@@ -160,8 +160,8 @@ OptionGroup make_schedule_options(config::ScheduleConfig& schedule) {
             make_text_option({"schedule", "NAME|FILE.csv", "pipeline schedule", list_schedule_meanings()},
                              schedule.schedule),
             make_integer_option({"microbatches", "M",
-                                 "micro-batches per step of each replica, or of all replicas with --layout; at "
-                                 "most, with --length dynapipe and balanced"},
+                                 "micro-batches per step of each replica (with --layout: of all replicas); the "
+                                 "maximum number with --length dynapipe or balanced"},
                                 schedule.microbatches, 1),
             make_integer_option(
                 {"chunks", "V", "stages per rank: 2 or more for interleaved and looped-bfs, always 2 for zb-v"},

@@ -94,7 +94,7 @@ void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
     std::vector<archive::StoredTensor> tensors = file.header().tensors;
     std::sort(tensors.begin(), tensors.end(),
               [](const archive::StoredTensor& a, const archive::StoredTensor& b) { return a.name < b.name; });
-    out << path.string() << " is a safetensors file, but no config.json next to it names the model\n";
+    out << path.string() << " is a safetensors file; its model is unknown, because its folder has no config.json\n";
     for (const auto& [name, value] : file.header().metadata) print_fact(out, name, value);
     print_tensors(tensors, out);
     if (!verify) return;

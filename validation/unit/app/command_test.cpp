@@ -231,7 +231,7 @@ TEST(Doctor, UsesTheWorkingDirectoryByDefault) {
 TEST(Doctor, RejectsUnknownOptionsAndArguments) {
     EXPECT_EQ(complaint("doctor --scatch a"), "unknown option --scatch; did you mean --scratch?");
     EXPECT_EQ(complaint("doctor here"),
-              "doctor takes options only, but 'here' belongs to none; see trireme doctor --help");
+              "doctor takes options only, but 'here' is neither an option nor the value of one; see trireme doctor --help");
 }
 
 TEST(ReportCommand, WritesIntoTheRunDirectoryByDefault) {

@@ -76,7 +76,7 @@ TEST(EvaluateOptions, SuggestTheNearestNameAndListTheValidValues) {
     EXPECT_EQ(evaluate_complaint("--rows validate"),
               "--rows expects one of all, validation, not 'validate'; did you mean validation?");
     EXPECT_EQ(evaluate_complaint("a.h5"),
-              "evaluate takes options only, but 'a.h5' belongs to none; see trireme evaluate --help");
+              "evaluate takes options only, but 'a.h5' is neither an option nor the value of one; see trireme evaluate --help");
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST(PlanOptions, SuggestTheNearestNameAndListTheValidValues) {
     EXPECT_EQ(plan_complaint("--formats csv"), "unknown option --formats; did you mean --format?");
     EXPECT_EQ(plan_complaint("--format png"), "--format expects one of text, json, csv, svg, not 'png'");
     EXPECT_EQ(plan_complaint("gpt2"),
-              "plan takes options only, but 'gpt2' belongs to none; see trireme plan --help");
+              "plan takes options only, but 'gpt2' is neither an option nor the value of one; see trireme plan --help");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(SimulateOptions, AreCheckedBeforeAnythingStarts) {
               "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
     EXPECT_EQ(complaint(complete_line + "--piep 2"), "unknown option --piep; did you mean --pipe?");
     EXPECT_EQ(complaint(complete_line + "rows"),
-              "simulate takes options only, but 'rows' belongs to none; see trireme simulate --help");
+              "simulate takes options only, but 'rows' is neither an option nor the value of one; see trireme simulate --help");
 }
 
 TEST(SimulateOptions, AllowAClusterAndItsNetworkForPlans) {

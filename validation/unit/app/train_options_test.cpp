@@ -190,9 +190,9 @@ TEST(TrainOptions, RejectMissingAndStrayValues) {
     EXPECT_EQ(train_complaint("--batch --quiet"), "--batch needs a value; see trireme help train --all");
     EXPECT_EQ(train_complaint("--batch="), "--batch needs a value; see trireme help train --all");
     EXPECT_EQ(train_complaint("8"),
-              "train takes options only, but '8' belongs to none; see trireme train --help");
+              "train takes options only, but '8' is neither an option nor the value of one; see trireme train --help");
     EXPECT_EQ(train_complaint("--quiet 8"),
-              "train takes options only, but '8' belongs to none; see trireme train --help");
+              "train takes options only, but '8' is neither an option nor the value of one; see trireme train --help");
 }
 
 TEST(TrainOptions, RejectInvalidWholeNumbers) {
