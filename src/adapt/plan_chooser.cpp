@@ -14,8 +14,8 @@
 namespace trireme::adapt {
 namespace {
 
-// Returns the flops of a step in the blocks' matmuls of all ranks, as if no channel were skipped. Steps differ,
-// because their samples have different lengths.
+// Returns the flops of one step in the matmuls of all blocks, summed over all ranks, as if no channel were
+// skipped. The number differs between steps, because samples have different lengths.
 double count_step_flops(const plan::Observation& observed) {
     double flops = 0;
     for (const plan::RankTimes& rank : observed.ranks) flops += rank.full_flops;
@@ -79,8 +79,8 @@ bool PlanChooser::pays_off(const plan::Decision& decision, const PlanTransition&
 }
 
 // Returns a decision that ends the migrations if they did not shorten the steps: helper ranks or links may have
-// no time to spare. This is checked once after each change of the migrations, and only if no rank's slowness
-// has changed since the first migration.
+// no time to spare. The durations are compared once after each change of the migrations, and only if no rank's
+// slowness has changed since the first migration.
 std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Observation& observed) {
     constexpr std::size_t min_trial_steps = 5;
     constexpr double min_gain = 0.01;
@@ -116,8 +116,8 @@ std::optional<plan::Decision> PlanChooser::ask_policy(const plan::Observation& o
     return std::nullopt;
 }
 
-// Called if the policy keeps the plan. If that is the plan of the options although a rank is slow, notes this
-// as a refusal for the user, because a policy itself gives no reason for keeping a plan.
+// Called if the policy keeps the plan. Notes a refusal for the user if a rank is slow but the run still uses
+// the plan of its options, because a policy itself gives no reason for keeping a plan.
 void PlanChooser::report_idle_policy(const plan::Observation& observed) {
     const plan::Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);

@@ -32,9 +32,9 @@ void check_move(const config::RunConfig& config, const plan::Plan& plan) {
                           "optimizer state during a step; use --move stop"));
 }
 
-// Checks `fractions` and stores them in `plan`. They are, per rank, the fraction of its matmuls that the rank
-// does not compute itself. The caller ensures that plan.migrations are set, because what helpers compute is not
-// skipped.
+// Checks `fractions` and stores them in `plan`. `fractions` has one entry per rank: the fraction of its matmuls
+// that the rank does not compute itself. The caller must set plan.migrations first, because work that helper
+// ranks compute does not count as skipped.
 void set_skipped_fractions(const std::vector<double>& fractions, int ranks, plan::Plan& plan) {
     if (fractions.empty()) return;
     if (fractions.size() != static_cast<std::size_t>(ranks)) {
@@ -105,8 +105,8 @@ void set_migrations(const std::vector<layout::Migration>& migrations, int ranks,
     plan.migrations = migrations;
 }
 
-// Throws ConfigError if `plan` does not have `recorded_hash`; an empty hash is not checked. `which` says for
-// the message which plan it is: "before" or "after" the change.
+// Throws ConfigError if `plan` does not have `recorded_hash`; an empty hash is not checked. `which` is
+// "before" or "after" and names the plan in the message: the plan before or after the change.
 void check_hash(const std::string& recorded_hash, const plan::Plan& plan, const char* which) {
     if (recorded_hash.empty() || recorded_hash == compute_hash(plan)) return;
     throw ConfigError(cat("the plan ", which, " the change is ", compute_hash(plan), ", but was ",
@@ -261,8 +261,8 @@ std::size_t PlanTransition::predict_moving_bytes(const setup::Job& job, int rank
     const std::size_t kind_count = count_state_values(job.config.optimizer, job.dtype);
     const config::MoveMethod method = job.config.policy.move;
     if (method == config::MoveMethod::restart) return 0;  // the state of the two plans is never held together
-    // The values move before the next step, and the moments during it: the old moments and the memory of the
-    // new plan then exist together.
+    // The values move before the next step. The moments move during that step: the old moments and the memory
+    // of the new plan then exist together.
     if (method == config::MoveMethod::overlap)
         return kind_count * before.moments +
                std::max(before.values + after.values, predict_plan_bytes(job, to, rank));

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A checkpoint's entry about the origin of its plan. A checkpoint has this entry only if its plan was not that
-// of the options.
+// The entry of a checkpoint about the origin of the saved plan. A checkpoint has this entry only if the saved
+// plan was not the plan of the options.
 struct SavedOrigin {
     std::string hash;              // hash of the plan of the options
     std::string straggler;         // value of --straggler
@@ -102,7 +102,8 @@ std::vector<plan::Decision> read_decisions(const std::string& file) {
     return plan::parse_decisions(read_regular_file(file, "--decisions"), file);
 }
 
-// Applies the decisions before the first step, and checks all other decisions.
+// Applies the decisions of --decisions whose step is below Job::completed_steps. Checks the remaining decisions
+// and returns them.
 RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges remaining_changes;

@@ -56,8 +56,8 @@ po::options_description make_boost_descriptions(const std::vector<OptionGroup>& 
     throw ConfigError(cat(option, " needs a value; see trireme help ", command, " --all"));
 }
 
-// Appends "=on" to switches without a value. Otherwise Boost would read the next word as the value: --skip-bad
-// rows.jsonl.
+// Appends "=on" to switches without a value. Otherwise Boost would read the next word as the value, for
+// example rows.jsonl in "--skip-bad rows.jsonl".
 std::vector<std::string> append_switch_values(std::span<const char* const> arguments,
                                               const std::vector<OptionGroup>& groups) {
     std::vector<std::string> words(arguments.begin(), arguments.end());
@@ -178,9 +178,9 @@ void refuse_init_beside_resume(const SplitCommandLine& line, const config::RunCo
                           " loads the weights; drop one of them"));
 }
 
-// Applies all sources, which is needed to find the checkpoint: --resume is one of their options. If a
-// checkpoint is resumed, then applies its saved options, and applies all sources again, because they override
-// the saved options.
+// Applies all sources first, because they may set --resume, which names the checkpoint. If the run resumes a
+// checkpoint, applies the options that the checkpoint saved. Then applies all sources again, because the
+// sources override the saved options.
 void apply_all_sources_and_checkpoint(const SplitCommandLine& line, const std::vector<OptionGroup>& groups,
                                       config::RunConfig& config) {
     const std::vector<std::vector<Setting>> sources = apply_all_sources(line, groups);

@@ -26,8 +26,8 @@ using Command = std::variant<ShowText, TrainCommand, config::EvaluateConfig, too
                              tools::SimulateConfig, ProfileCommand, tools::DoctorConfig, tools::PrepareConfig,
                              tools::ConvertConfig, InspectConfig, ReportConfig>;
 
-// Returns true if the command needs an MPI session, because every rank of an MPI job may run it. Returns false
-// if only the command's help is requested.
+// Returns true if the command needs an MPI session: `train`, `evaluate`, `profile` and `doctor` may run on
+// several ranks. Returns false if only the command's help is requested.
 bool needs_session(std::span<const char* const> arguments);
 
 // Parses the `arguments` after the program's name. `mpi` is the MPI library with which the program was built,

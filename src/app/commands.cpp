@@ -55,8 +55,8 @@ constexpr auto common_train_options = std::to_array<std::string_view>({"corpus",
                                                                        "threads",
                                                                        "config"});
 
-// The options of `train` that the help of `plan` (first list) and of `simulate` (second list) shows. The help
-// of `train` shows none of them.
+// Options of `train` that the help of `train` does not show. The help of `plan` shows the first list, and the
+// help of `simulate` shows the second list.
 constexpr auto plan_help_options = std::to_array<std::string_view>({"cluster", "network"});
 constexpr auto simulate_help_options = std::to_array<std::string_view>({"cluster", "network", "charge"});
 

@@ -74,7 +74,8 @@ CommandHelp find_command(const std::string& name) {
     return *std::ranges::find(commands, name, &CommandHelp::name);
 }
 
-// Returns the option groups of a command, followed by those of `train` if the command takes its options.
+// Returns the option groups of a command, followed by the groups of `train` if the command takes the
+// options of `train`.
 std::vector<GroupHelp> list_all_groups(const CommandHelp& command) {
     std::vector<GroupHelp> groups = command.groups;
     if (command.takes_train_options)

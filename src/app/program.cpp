@@ -83,8 +83,8 @@ Failure make_failure(const Error& error) {
     return {error.code(), cat(error.what(), " (", where.file, ":", where.line, ")", bug_report_request)};
 }
 
-// Makes each line printable, because file names and messages of libraries may contain any bytes. The limit is
-// far above the length of our own messages.
+// Makes each line printable, because file names and messages of libraries may contain any bytes. Lines of
+// Trireme's own messages are far shorter than `longest_line`.
 std::string make_lines_printable(std::string_view message) {
     constexpr std::size_t longest_line = 4000;
     std::string lines;

@@ -31,8 +31,8 @@ void load_kernels_eagerly();
 // are linked first: of several copies of a template, the linker keeps the first. The functions must not use
 // code of src/kernels/cpu, not even a template.
 //
-// Returns the features in `required` that `available` lacks. Both are lists of names, separated by blanks:
-// "avx2 fma".
+// Returns the features in `required` that `available` lacks. Both are lists of names, separated by blanks,
+// for example "avx2 fma".
 std::vector<std::string> list_missing_features(const std::string& required, const std::string& available);
 
 // Throws ResourceError if a processor with the features `available` cannot execute the build's kernels. Accepts

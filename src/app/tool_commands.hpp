@@ -21,9 +21,9 @@ struct EnvironmentFacts {
 ExitCode run_doctor(const tools::DoctorConfig& config, const EnvironmentFacts& process,
                     const comm::Session& session, std::ostream& out);
 
-// Writes the plan, or the comparison of the schedules `config.compare` if any are given, to the file
-// `config.output`, or to `out` if no file is named. Throws ConfigError if the options allow no plan or the file
-// cannot be created, and ResourceError if the disk is full.
+// Writes the plan to the file `config.output`, or to `out` if `config.output` is empty. If `config.compare`
+// names schedules, writes a comparison of these schedules in place of the plan. Throws ConfigError if the
+// options allow no plan or the file cannot be created, and ResourceError if the disk is full.
 void show_plan(const tools::PlanConfig& config, std::ostream& out);
 
 // The configuration of `trireme profile`, which measures the cost of the layers of a run.

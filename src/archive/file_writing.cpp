@@ -26,7 +26,8 @@ std::size_t find_partial_mark(std::string_view name) {
     return is_valid ? begin : std::string_view::npos;
 }
 
-// Returns what the user should do about an error of the machine, or null if `code` is another error.
+// Returns advice for the user if `code` is an error of the machine, such as a full disk. Returns null for other
+// errors.
 const char* find_remedy(int code) {
     switch (code) {
         case ENOSPC:

@@ -19,8 +19,8 @@ std::filesystem::path make_partial_path_inside(const std::filesystem::path& fold
 // Returns true if `name` is the last component of a path of make_partial_path() or make_partial_path_inside().
 bool is_partial(std::string_view name);
 
-// Returns a path for messages: `path`, in which NAME replaces each component `.NAME.partial-XXXXXXXX`, without
-// the components `.partial-XXXXXXXX`.
+// Returns the form of `path` for messages: each component `.NAME.partial-XXXXXXXX` becomes NAME, and each
+// component `.partial-XXXXXXXX` is removed.
 std::filesystem::path find_final_path(const std::filesystem::path& path);
 
 // Throws the error for a write to `path` that failed with `code`, a value of errno: ResourceError if the

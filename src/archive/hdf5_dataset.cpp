@@ -11,7 +11,7 @@
 namespace trireme::archive::hdf5 {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "sums and files hold little-endian bytes");
+static_assert(std::endian::native == std::endian::little, "checksums and files hold little-endian bytes");
 
 constexpr std::string_view repair_advice = "copy the file again, or make it again with `trireme prepare`";
 
@@ -124,7 +124,7 @@ void DatasetReader::read(std::uint64_t first, std::span<std::uint64_t> out) cons
 }
 
 std::string DatasetReader::compute_sha256() const {
-    constexpr std::uint64_t block_elements = 1 << 17;  // elements: eight chunks of tokens
+    constexpr std::uint64_t block_elements = 1 << 17;  // elements: eight chunks of the dataset /tokens
     std::vector<std::byte> bytes(std::min(block_elements, size_) * element_bytes_);
     Sha256 hash;
     for (std::uint64_t first = 0; first < size_; first += block_elements) {

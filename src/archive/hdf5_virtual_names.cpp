@@ -65,7 +65,8 @@ std::uint32_t compute_checksum(std::string_view bytes) {
     return c;
 }
 
-// Replaces all occurrences of `before` by `after`, of the same length. Returns their number.
+// Replaces all occurrences of `before` by `after`, which has the same length. Returns the number of
+// occurrences.
 std::size_t replace_all(std::span<char> bytes, std::string_view before, std::string_view after) {
     std::size_t count = 0;
     for (auto at = bytes.begin();; at += static_cast<std::ptrdiff_t>(after.size()), ++count) {
@@ -75,8 +76,8 @@ std::size_t replace_all(std::span<char> bytes, std::string_view before, std::str
     }
 }
 
-// Replaces all occurrences in the bytes of one heap object, which end with a checksum, and updates the
-// checksum. Returns the number of occurrences.
+// Replaces all occurrences of `before` in the bytes of one heap object. Updates the checksum at the end of
+// these bytes. Returns the number of occurrences.
 std::size_t rename_in_object(std::span<char> bytes, std::string_view before, std::string_view after) {
     const std::string_view all(bytes.data(), bytes.size());
     if (all.find(before) == all.npos) return 0;
@@ -84,12 +85,12 @@ std::size_t rename_in_object(std::span<char> bytes, std::string_view before, std
     if (compute_checksum(covered_bytes) != read_number<std::uint32_t>(all, covered_bytes.size()))
         throw BugError("the description of a virtual dataset in an HDF5 file does not match its checksum");
     const std::size_t count = replace_all(bytes.first(covered_bytes.size()), before, after);
-    const std::uint32_t sum = compute_checksum(covered_bytes);  // a view, which sees the new names
+    const std::uint32_t sum = compute_checksum(covered_bytes);  // the view contains the new names
     std::memcpy(bytes.data() + covered_bytes.size(), &sum, checksum_bytes);
     return count;
 }
 
-// Replaces all occurrences in the objects of one heap. Returns their number.
+// Replaces all occurrences of `before` in the objects of one heap. Returns the number of occurrences.
 std::size_t rename_in_heap(std::span<char> heap, std::string_view before, std::string_view after) {
     const std::string_view all(heap.data(), heap.size());
     std::size_t count = 0;

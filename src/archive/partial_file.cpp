@@ -20,7 +20,7 @@ fs::path find_folder(const fs::path& path) {
 // Reserves disk space for bytes [begin, begin + bytes) of a file. Returns a value of errno, or 0 if the space
 // is reserved or the file system cannot reserve space.
 int reserve_space(const fs::path& path, std::uint64_t begin, std::uint64_t bytes) {
-    // If the file system does not implement posix_fallocate(), glibc emulates it by reads and writes.
+    // O_RDWR, because glibc reads and writes the file if the file system does not implement posix_fallocate().
     const int descriptor = ::open(path.c_str(), O_RDWR);
     if (descriptor < 0) return errno;
     const int code = ::posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(bytes));

@@ -22,7 +22,8 @@ fs::path make_absolute_path(const fs::path& path) {
     return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
-// Lists those of `folder` and its parents that do not exist, innermost first.
+// Returns the folders that must be created before `folder` exists, innermost first: `folder` and its missing
+// parents.
 std::vector<fs::path> find_missing_folders(const fs::path& folder) {
     std::vector<fs::path> missing;
     std::error_code ignored;
@@ -48,7 +49,7 @@ int rename_without_replacing(const fs::path& from, const fs::path& to) {
     return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-// Exchanges the names of the two folders. Then `partial` is the folder that was `final`.
+// Exchanges the names of the two folders: the new folder gets the name `final`, and the old one `partial`.
 void exchange_folders(const fs::path& partial, const fs::path& final) {
     if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0) return;
     if (errno != EINVAL && errno != ENOSYS) throw_write_error(final, errno);

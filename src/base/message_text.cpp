@@ -50,7 +50,8 @@ std::string to_lower_case(std::string_view word) {
     return result;
 }
 
-// Returns the edit distance of the two words, but 1 if `word` is a prefix of `known`, however long `known` is.
+// Returns 1 if `word` has at least two bytes and `known` is a longer word that begins with `word`. Otherwise
+// returns the edit distance of the two words.
 std::size_t count_edits(const std::string& word, const std::string& known) {
     if (word.size() >= 2 && known != word && known.rfind(word, 0) == 0) return 1;
     return compute_edit_distance(word, known);

@@ -17,9 +17,9 @@ namespace {
 
 using Lanes = std::uint32_t __attribute__((vector_size(4 * sha256_lanes)));
 
-// Attributes of the functions on `Lanes`, vectors of sixteen words, one word of each message. The functions
-// parity, choose and majority are Parity, Ch and Maj of FIPS 180-4, 4.1; the last argument of their intrinsic
-// is the truth table of the function.
+// Attributes of the functions on `Lanes`. A `Lanes` vector has one word of each of sixteen messages. The
+// functions parity, choose and majority are Parity, Ch and Maj of FIPS 180-4, 4.1; the last argument of their
+// intrinsic is the truth table of the function.
 #define TRIREME_LANES __attribute__((target("avx512f,avx512bw"), always_inline)) inline
 
 template <int count>

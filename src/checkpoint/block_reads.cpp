@@ -13,7 +13,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-constexpr std::size_t max_blocks_at_once = 16;  // that a thread reads and hashes together
+constexpr std::size_t max_blocks_at_once = 16;  // per thread: blocks read, then hashed together
 
 class BlockReads {
 public:
@@ -25,8 +25,9 @@ public:
         });
     }
 
-    // Processes blocks until all are processed. Several threads call this function at once. If the call of one
-    // thread throws, the calls of the other threads return after their current blocks.
+    // Processes blocks that no thread has begun, until there are none left. Several threads call this function
+    // at once. If the call of one thread throws, the calls of the other threads return after their current
+    // blocks.
     void process_blocks() {
         std::vector<std::vector<std::byte>> memory(blocks_at_once_);
         try {

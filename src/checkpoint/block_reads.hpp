@@ -25,9 +25,9 @@ using UseRows = std::function<void(const StoredRows&)>;
 // A block, and the requested elements in it.
 struct BlockRead {
     const PartReader* part = nullptr;
-    std::uint64_t offset = 0;          // in the file, in bytes
-    std::size_t bytes = 0;             // of the block
-    std::uint64_t checksum_index = 0;  // in the list of checksums of the part
+    std::uint64_t offset = 0;          // byte offset of the block in the file
+    std::size_t bytes = 0;             // size of the block
+    std::uint64_t checksum_index = 0;  // index of the block's checksum in the part's list
     StateBox box;                      // the stored box that contains the block
     std::size_t first = 0;             // offset of the first requested element in the block, in bytes
     std::size_t stride = 0;            // bytes from one row to the next
@@ -35,9 +35,9 @@ struct BlockRead {
     const UseRows* use = nullptr;      // called with the requested elements, by any of the threads
 };
 
-// Reads the blocks in the order of files and offsets and calls their `use`. Uses at least two threads unless
-// there is only one block, so that one thread computes checksums while the other waits for the disk. Throws
-// what reading a block or `use` throws.
+// Reads the blocks in the order of files and offsets and calls their `use`. Uses at least two threads for two
+// or more blocks: one thread then computes checksums while another waits for the disk. Throws what reading a
+// block or `use` throws.
 void read_blocks(std::vector<BlockRead> reads, int threads);
 
 }  // namespace trireme::checkpoint

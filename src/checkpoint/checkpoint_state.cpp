@@ -95,7 +95,8 @@ CheckpointPart parse_part(const Json& json, const std::vector<CheckpointTensor>&
     return part;
 }
 
-// Throws ConfigError unless the boxes of the parts have the same number of elements as the tensors.
+// Throws ConfigError unless the boxes of each tensor in all parts together have the same number of elements as
+// the tensor.
 void require_all_elements(const CheckpointState& state) {
     std::vector<std::size_t> element_counts(state.tensors.size());
     for (const CheckpointPart& part : state.parts)

@@ -68,8 +68,8 @@ void open_single(ModelFiles& model, const fs::path& path) {
 
 void open_shards(ModelFiles& model, const fs::path& folder) {
     const fs::path index = folder / index_file;
-    // Per shard: the names of tensors that it must contain and that have not been found in it yet. The pointers
-    // are not used.
+    // Per shard: the names of the tensors that the index assigns to the shard, until the shard is found to hold
+    // them. The pointers are not used.
     std::map<std::string, std::map<std::string, const archive::StoredTensor*>> missing;
     for (const auto& [tensor, shard] : read_index(index)) missing[shard].emplace(tensor, nullptr);
     for (auto& [shard, tensors] : missing) {

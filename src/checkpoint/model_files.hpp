@@ -54,7 +54,7 @@ struct ModelFiles {
     std::vector<TensorEntry> entries;
     std::unique_ptr<CheckpointFolder> checkpoint;  // null for Hugging Face's format
     std::vector<archive::SafetensorsFile> files;   // empty for a checkpoint
-    std::vector<std::string> file_paths;           // of `files`
+    std::vector<std::string> file_paths;           // of `files`, in the same order
 
     std::uint64_t step() const { return checkpoint ? checkpoint->state.step : 0; }
 
@@ -87,7 +87,7 @@ ModelLocation find_model(const std::filesystem::path& path);
 // Returns N for the name "step-N", or nullopt for other names.
 std::optional<std::uint64_t> parse_step(const std::string& name);
 
-// Returns the name of the folder in the file `latest`. Throws ConfigError if the file cannot be read.
+// Returns the folder name that the file `latest` contains. Throws ConfigError if the file cannot be read.
 std::string read_latest_name(const std::filesystem::path& latest);
 
 // Returns false if the path does not exist. Returns true also for a path that cannot be accessed, so that the

@@ -31,17 +31,18 @@ public:
     // `reads`.
     void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& requested_box,
                    const UseRows& use) const;
-    // Read a whole block; compare the SHA-256 `checksum` of a block with the recorded one. May be called by any
-    // thread.
+    // Reads the whole block `read` into `block`. May be called by any thread.
     void read_block(const BlockRead& read, std::span<std::byte> block) const {
         bytes_.read(read.offset, block);
     }
+    // Compares `checksum`, the SHA-256 of the block that was read, with the recorded one. May be called by any
+    // thread.
     void check_block(const BlockRead& read, const std::string& checksum) const;
 
 private:
     struct BoxExtent {
         std::uint64_t offset = 0;
-        std::uint64_t first_checksum = 0;  // index
+        std::uint64_t first_checksum = 0;  // index in the list of checksums
         std::size_t block_rows = 1;        // rows per checksum
         std::size_t row_bytes = 0;
     };
@@ -74,8 +75,8 @@ public:
     // `state` must outlive this object.
     CheckpointParts(std::filesystem::path folder, const CheckpointState& state, std::string state_sha256);
 
-    // Reads the boxes with `threads` threads, but at least two, block by block in the order of files and
-    // offsets.
+    // Reads the boxes block by block, in the order of files and offsets. Uses at least two threads for
+    // two or more blocks; see read_blocks().
     void read(const std::vector<ReadRequest>& requests, int threads) const;
     // Inserts PartReader::updates() of each part that holds elements of `requested_box` into `counts`.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,

@@ -59,8 +59,8 @@ public:
 
     model::ResizingState& get() { return state_; }
 
-    // Moves this state to `state`, the state that was copied. The tensors of `state` keep their addresses: the
-    // host copies of tensors in GPU memory are copied back to the GPU.
+    // Moves this state into `state`, which must be the state that the constructor copied. The tensors of
+    // `state` keep their addresses: the host copies of tensors in GPU memory are copied back to the GPU.
     void move_to(model::ResizingState& state) {
         for (std::size_t m = 0; m < copies_.size(); ++m)
             if (!copies_[m].empty()) copy_rows(state_.memory[m], state.memory[m]);
@@ -170,7 +170,7 @@ private:
 
 archive::WritableFile write_resizing(const fs::path& folder, const std::string& save_id, int rank,
                                      const model::ResizingState& state) {
-    HostState host_state(state);  // copies tensors in GPU memory; all members but `memory` are small
+    HostState host_state(state);  // copies the elements only of tensors in GPU memory
     const std::vector<NamedArray> all = list_arrays(host_state.get());
     std::vector<std::uint64_t> offsets;
     std::uint64_t bytes = 0;

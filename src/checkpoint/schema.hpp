@@ -29,7 +29,8 @@ inline constexpr const char* save_attribute = "save";
 inline constexpr const char* state_checksum_attribute = "state_sha256";
 inline constexpr const char* updates_attribute = "updates";  // optimizer updates in the moments
 
-// Array of a part with the SHA-256 of each block of rows in ASCII. Its shape is (blocks, checksum_digits).
+// Array of a part that holds the SHA-256 of each block of rows as ASCII digits. Its shape is (blocks,
+// checksum_digits).
 inline constexpr const char* checksums_array = "/sha256";
 inline constexpr std::size_t checksum_digits = 64;
 // Attributes of the array of each box. The first one has the position of the box: first row, rows, first

@@ -9,12 +9,13 @@
 namespace trireme::checkpoint {
 namespace {
 
-// Return the elements of the box `part` in a view, or in a tensor `whole` that has the elements of `box`.
+// Returns the elements of the box `part`, which lies within the box of `view`.
 device::Tensor view_part(const StateView& view, const layout::Box& part) {
     return view.memory.row_range(part.rows.begin - view.box.rows.begin, part.rows.count)
         .column_range(part.columns.begin - view.box.columns.begin, part.columns.count);
 }
 
+// Returns the elements of the box `part` in `whole`, a tensor that has the elements of `box`.
 device::Tensor view_part(device::Tensor whole, const layout::Box& box, const layout::Box& part) {
     return view_part(StateView{.tensor = {}, .box = box, .memory = whole}, part);
 }

@@ -33,7 +33,7 @@ struct StoredModel::Storage : ModelFiles {
 
     const TensorEntry& find_checked(const model::ParameterSpec& spec) const;
 
-    // Returns the path for messages about the tensor: of its file, or of the whole checkpoint.
+    // Returns the path that messages about a tensor name: the path of its file, or of the whole checkpoint.
     const std::string& find_file_path(const TensorEntry& entry) const {
         return checkpoint ? path : file_paths[entry.file_index];
     }
@@ -105,7 +105,7 @@ StoredMatrix make_matrix(const device::Tensor& tensor) {
             .stride = tensor.stride * byte_size(tensor.dtype)};
 }
 
-// Like convert_rows(), but `to` may be in GPU memory. Several threads may call this at once.
+// Like convert_rows(), but `to` may be in GPU memory. Several threads may call this function at once.
 void write_rows(const StoredRows& rows, archive::StoredType from, const layout::Box& box,
                 const device::Tensor& to) {
     if (to.memory_space != device::MemorySpace::gpu) return convert_rows(rows, from, box, make_matrix(to));

@@ -8,7 +8,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-// Two names of one bias, that of BERT's masked head. A file may store the bias under both names.
+// The two names of the bias of BERT's masked head. A file may store this bias under both names.
 constexpr std::string_view prediction_bias = "cls.predictions.bias";
 constexpr std::string_view decoder_bias = "cls.predictions.decoder.bias";
 

@@ -8,7 +8,8 @@
 namespace trireme::checkpoint {
 
 // Returns the names under which the parameter `name` may be stored; the first one is `name`. If `is_head_tied`,
-// the token table may be stored under the name of the head's weight alone.
+// the names of the token table include those of the head's weight: some files store the table only under such a
+// name.
 std::vector<std::string> list_stored_names(const std::string& name, bool is_head_tied);
 
 // True if a stored tensor that is not a parameter of the model can be ignored: a table that the model computes,

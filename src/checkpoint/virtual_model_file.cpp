@@ -17,7 +17,7 @@ struct Selection {
 
 // Returns the elements of a tensor that a box of its matrix covers. The rows of the matrix are either the first
 // axis of the tensor or all axes except the last. A box may cut the last row axis and the last column axis, but
-// no other axis. Throws BugError if the number of selected elements is not that of the box.
+// no other axis. Throws BugError if the number of selected elements differs from that of the box.
 Selection compute_selection(const CheckpointTensor& tensor, const layout::Box& box) {
     Selection selection{.offset = std::vector<std::uint64_t>(tensor.shape.size(), 0), .extent = tensor.shape};
     if (tensor.shape.empty()) return selection;
@@ -37,8 +37,9 @@ Selection compute_selection(const CheckpointTensor& tensor, const layout::Box& b
     return selection;
 }
 
-// Returns for each stored box of a tensor the part file and the dataset that have its elements, and its place
-// in the whole tensor. `requested_index` is the index of the tensor in `state.tensors`.
+// Returns one entry per stored box of a tensor: the part file and the dataset that have the elements of the
+// box, and the position of the box in the tensor. `requested_index` is the index of the tensor in
+// `state.tensors`.
 std::vector<archive::hdf5::VirtualBox> list_virtual_boxes(const CheckpointState& state,
                                                           std::size_t requested_index, StateField field) {
     const CheckpointTensor& tensor = state.tensors[requested_index];

@@ -47,8 +47,8 @@ RankBlocks split_into_blocks(const Communicator& group, device::ConstTensor valu
     return {.elements = values.size(), .ranks = static_cast<std::size_t>(group.size())};
 }
 
-// An all-to-all: sends to every other rank the block that it sums, and receives this rank's block of every
-// other rank's values into a row of `received`.
+// An all-to-all: sends to every other rank r the block that rank r sums. Receives this rank's block of the
+// values of rank r into the row of `received` for rank r.
 void exchange_blocks(Communicator& group, const RankBlocks& blocks, device::Tensor values,
                      device::Tensor received) {
     auto ids = make_id_list(group);
@@ -84,8 +84,9 @@ std::vector<device::Tensor> find_runs(const RankBlocks& blocks, device::Tensor v
     return runs;
 }
 
-// In each round a rank that holds h blocks sends them to rank - h and receives h blocks from rank + h, which
-// doubles the number of its blocks. (Bruck et al., 1997)
+// In each round, every rank r holds h blocks, sends them to rank r - h and receives h blocks from rank r + h
+// (modulo the number of ranks). The round thus doubles h. The last round sends fewer blocks if fewer are
+// missing. (Bruck et al., 1997)
 void all_gather_by_doubling(Communicator& group, const RankBlocks& blocks, device::Tensor values) {
     const int size = group.size();
     for (int held_blocks = 1; held_blocks < size; held_blocks *= 2) {

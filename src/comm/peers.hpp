@@ -14,8 +14,8 @@ inline std::vector<Communicator::RequestId> make_id_list(const Communicator& gro
     return ids;
 }
 
-// Calls function(peer) for each other rank. Each rank starts with the rank after it, so that not all ranks send
-// to the same rank at once.
+// Calls function(peer) for each other rank. The first peer is the next rank of the group, so that not all ranks
+// send to the same rank at once.
 template <class Function>
 void for_each_peer(const Communicator& group, Function&& function) {
     for (int step = 1; step < group.size(); ++step) function((group.rank() + step) % group.size());

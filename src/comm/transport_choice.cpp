@@ -13,7 +13,7 @@
 namespace trireme::comm {
 namespace {
 
-// Returns "rank 3", "ranks 0 and 1" or "ranks 0, 1 and 5".
+// Returns, for example, "rank 3", "ranks 0 and 1" or "ranks 0, 1 and 5".
 std::string ranks_to_string(const std::vector<std::size_t>& ranks) {
     std::string text = ranks.size() == 1 ? "rank " : "ranks ";
     for (std::size_t i = 0; i < ranks.size(); ++i) {

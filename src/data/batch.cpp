@@ -127,7 +127,7 @@ private:
         set_token(1 + row_tokens_.size(), special.separator.value());
     }
 
-    // The rows of question and context in the sample: see SpanRows.
+    // Writes the question and the context of a sample. SpanRows describes their rows.
     void write_span(const Sample& sample) {
         const SpecialTokens& special = corpus_.info().special_tokens;
         const Question question = corpus_.find_question_positions(sample.row);

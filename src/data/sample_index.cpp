@@ -96,9 +96,8 @@ void check_image(const CorpusInfo& corpus, const SampleRules& rules) {
                               rules.image_rows));
 }
 
-// Throws ConfigError if the corpus has rows of a kind that does not fit the task, its tokenizer lacks a special
-// token, the maximum length leaves no room for a token besides special ones, or the size of images does not fit
-// the model.
+// Throws ConfigError unless the corpus fits the task and the model. Checks the kind of the rows, the special
+// tokens of the tokenizer, the maximum length, and the size of images.
 void check_corpus_fits(const CorpusInfo& corpus, const SampleRules& rules) {
     check_kind(corpus, rules.task);
     if (corpus.kind == RowKind::image) return check_image(corpus, rules);

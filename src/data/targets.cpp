@@ -42,7 +42,7 @@ std::vector<std::size_t> Masking::select_positions(std::int64_t visit, std::size
             min_bits = random_bits;
         }
     }
-    // At least one token is masked: if chance selects none, the one with the smallest random number.
+    // If chance selects no token, the token with the smallest random number is masked.
     if (masked_positions.empty() && tokens > 0) masked_positions.push_back(min_position);
     return masked_positions;
 }

@@ -23,8 +23,9 @@ public:
     // masked unless `tokens` is 0.
     std::vector<std::size_t> select_positions(std::int64_t visit, std::size_t tokens) const;
 
-    // Returns the input token at a masked position, where the corpus has `token`: in 8 of 10 cases [MASK], in 1
-    // a random token that is not special, in 1 `token` itself.
+    // Returns the input token at a masked position. `token` is the token of the corpus at this position.
+    // Returns [MASK] in 8 of 10 cases, a random token that is not special in 1 case, and `token` itself in 1
+    // case.
     std::uint32_t choose_replacement(std::int64_t visit, std::size_t position, std::uint32_t token) const;
 
 private:
@@ -44,7 +45,7 @@ private:
 //   row     0   1 .. q  q + 1   q + 2 .. last - 1   last
 //         [CLS] question [SEP]  context            [SEP]
 //
-// The end of the context is cut off if the sample is too short for it.
+// The end of the context is cut off if the sample is too short for the whole context.
 constexpr std::size_t span_special_count = 3;  // [CLS] and two [SEP]
 
 struct SpanRows {

@@ -10,9 +10,9 @@ std::size_t GpuTimes::record_event() {
     return used_events_++;
 }
 
-// Limits the number of kernels that are queued and not executed yet. CUDA queues about a thousand operations,
-// and a kernel takes two or three. Once the queue is full, calls block inside CUDA, and the rank could not
-// detect that the GPU hangs.
+// Limits the number of kernels that are queued and not executed yet. CUDA queues about a thousand operations. A
+// kernel and its events are two or three operations. Once the queue is full, calls block inside CUDA, and the
+// rank could not detect that the GPU hangs.
 void GpuTimes::limit_queued_kernels() {
     constexpr std::size_t max_kernels_ahead = 192;
     constexpr std::size_t kernels_between_checks = 64;
@@ -20,7 +20,7 @@ void GpuTimes::limit_queued_kernels() {
     queue_.wait_until_over(events_[kernels_[kernels_.size() - max_kernels_ahead].end]);
 }
 
-// If the GPU is still busy, the kernel begins when the last kernel ends.
+// If the GPU is still busy, the kernel begins when the previous kernel ends.
 void GpuTimes::begin() {
     limit_queued_kernels();
     const bool is_gpu_busy = !kernels_.empty() && !events_[kernels_.back().end].is_over();
@@ -31,8 +31,8 @@ void GpuTimes::end(const Cost& cost) {
     kernels_.push_back({.cost = cost, .begin = begin_event_, .end = record_event()});
 }
 
-// In a profiler, which synchronizes the stream after each kernel, there is no kernel left to mark. A profiler
-// does not read the matmul work.
+// A profiler synchronizes the stream after each kernel, so that `kernels_` is then empty. A profiler does not
+// read the matmul work.
 void GpuTimes::mark_as_matmul(const MatmulWork& work) {
     if (!kernels_.empty()) kernels_.back().matmul = work;
 }

@@ -83,7 +83,7 @@ bool has_word(const std::string& list, const std::string& word) {
 }
 
 // Lines of /proc/self/cgroup are "ID:CONTROLLERS:PATH" in version 1, and "0::PATH" in version 2. If both
-// versions are mounted, version 1 limits the memory if it has the memory controller.
+// versions are mounted, the version that has the memory controller limits the memory.
 std::optional<Cgroup> find_own_cgroup(const fs::path& root) {
     const fs::path base = root / "sys/fs/cgroup";
     std::optional<Cgroup> found;
@@ -171,8 +171,8 @@ std::vector<UsableMemory> find_usable_memory(const fs::path& root) {
     std::vector<UsableMemory> memories{*node};
     const auto own = find_own_cgroup(root);
     if (!own) return memories;
-    // In a container, `path` may be a path of the host that does not exist in the container, or may lead out of
-    // the container ("/../..."); then only the root group has the limit.
+    // In a container, `path` may be a path of the host that does not exist in the container. `path` may also
+    // lead out of the container ("/../..."). In both cases, only the root group has the limit.
     for (fs::path path = own->path;; path = path.parent_path()) {
         const bool is_outside = std::ranges::find(path, fs::path("..")) != path.end();
         const auto memory = is_outside ? std::nullopt : read_cgroup_memory(*own, path);

@@ -8,8 +8,8 @@
 namespace trireme::device {
 namespace {
 
-// Adds block by block, so that a block stays in the L1 cache. A block is summed in an accumulator of its own,
-// because `own` is both a term and the destination of the sum.
+// Replaces `own` by the sum of all ranks' terms, added in rank order. The function works on blocks that fit in
+// the L1 cache. `sums` accumulates apart from `own`, because `own` is both a term and the destination.
 template <class T>
 void add_in_rank_order(Elements<T> own, std::size_t own_rank, Elements<const T> others) {
     using Accumulator = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;

@@ -44,8 +44,8 @@ StopSignals::~StopSignals() {
     pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
 }
 
-// Returns false for an ignored SIGHUP: `nohup` starts programs in this way, so that they outlive their
-// terminal.
+// Returns false for SIGHUP if the process ignored SIGHUP before. `nohup` ignores SIGHUP so that a program
+// outlives its terminal.
 bool StopSignals::catches(std::size_t index) const {
     return signal_numbers[index] != SIGHUP || previous_actions_[index].sa_handler != SIG_IGN;
 }

@@ -16,7 +16,7 @@ const char* to_string(TraceLane lane) {
         case TraceLane::messages:
             return "messages";
         case TraceLane::state:
-            return "state on its way";
+            return "moving state";
         case TraceLane::checkpoint:
             return "checkpoint";
         case TraceLane::kernels:
@@ -25,7 +25,7 @@ const char* to_string(TraceLane lane) {
     throw BugError(cat("unknown trace lane ", static_cast<int>(lane)));
 }
 
-// Allocates memory before the first step, so that no step waits for it.
+// Allocates memory before the first step, so that no step waits for an allocation.
 Trace::Trace(TracedSteps steps, std::size_t max_events) : steps_(steps), max_events_(max_events) {
     if (steps.last == 0) return;
     events_.reserve(max_events);

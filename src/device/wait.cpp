@@ -17,7 +17,8 @@ namespace {
 class WaitTimer {
 public:
     double seconds() {
-        constexpr double max_poll_interval = 0.1;  // seconds; in a longer one the process was not scheduled
+        // In an interval longer than this number of seconds, the process was not scheduled.
+        constexpr double max_poll_interval = 0.1;
         const double now = now_seconds();
         seconds_ += std::min(now - std::exchange(last_poll_, now), max_poll_interval);
         return seconds_;

@@ -17,13 +17,13 @@ void check_shape(const ShapeCheck& check, const AttentionShape& shape, const dev
     check_segments(check, shape.segments, query.rows);
 }
 
-// Returns the number of columns of the key, which the value has as well.
+// Returns the number of columns of the key, and of the value.
 std::size_t count_key_columns(const AttentionShape& shape, const device::ConstTensor& query) {
     return query.columns / shape.heads * shape.key_value_heads;
 }
 
-// Returns the FLOPs of one matmul of attention: a multiplication and an addition per channel and per pair of a
-// query and a key that the query attends to. `channels` is the number of channels of all query heads together.
+// Returns the FLOPs of one matmul of attention: two per channel and per (query, key) pair that is not masked.
+// `channels` is the number of channels of all query heads together.
 double count_matmul_flops(const AttentionShape& shape, std::size_t channels) {
     double pairs = 0;
     for (const Segment& segment : shape.segments) {

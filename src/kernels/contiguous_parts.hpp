@@ -45,8 +45,8 @@ void with_rounding(const device::Tensor& rounded_parameter, Use&& use) {
     });
 }
 
-// Calls use(part) with the complete update or, if a tensor has gaps between its rows or a decay mask is
-// present, with the update of one row at a time.
+// Calls use(part) for each contiguous part of the update. Each row is a part if a tensor has gaps between its
+// rows or a decay mask is present. Otherwise the only part is the complete update.
 template <class Use>
 void for_each_contiguous_part(const AdamWUpdate& op, Use&& use) {
     const std::size_t parts =

@@ -10,9 +10,9 @@
 
 namespace trireme::kernels {
 
-// The elements of a tensor in host memory, valid as long as this object. Waits for the stream of a GPU tensor
-// and copies the tensor; does not copy a host tensor. The stream must not be a ghost stream, because
-// the tensors of a ghost stream have no values.
+// The elements of a tensor in host memory, valid as long as this object. For a GPU tensor, the
+// constructor waits for the stream and copies the tensor. A host tensor is not copied. The stream must not be a
+// ghost stream, because the tensors of a ghost stream have no values.
 class HostValues {
 public:
     HostValues(device::Stream& stream, const device::ConstTensor& values) : values_(values) {

@@ -9,8 +9,8 @@ namespace {
 std::size_t count_output_rows(const ShapeCheck& check, const device::ConstTensor& patches,
                               const device::ConstTensor& position_table) {
     const std::size_t positions = position_table.rows;
-    check.demand(positions > 1, "place_table needs at least 2 rows, for the class token and a patch, but has ",
-                 positions);
+    check.demand(positions > 1,
+                 "position_table needs at least 2 rows, for the class token and a patch, but has ", positions);
     check.demand(patches.rows % (positions - 1) == 0, patches.rows,
                  " rows of patches cannot be cut into images (patches per image: ", positions - 1, ")");
     return patches.rows / (positions - 1) * positions;
@@ -23,7 +23,7 @@ void ImageRows::check() const {
     const std::size_t rows = count_output_rows(check, patches, position_table);
     check.require_matrix("patches", patches, patches.rows, output.columns);
     check.require_vector("class_token", class_token, output.columns);
-    check.require_matrix("place_table", position_table, position_table.rows, output.columns);
+    check.require_matrix("position_table", position_table, position_table.rows, output.columns);
     check.require_matrix("output", output, rows, output.columns);
 }
 
@@ -35,7 +35,7 @@ device::Cost ImageRows::cost() const {
 NamedTensors ImageRows::tensors() const {
     return {{"patches", patches},
             {"class_token", class_token},
-            {"place_table", position_table},
+            {"position_table", position_table},
             {"output", output}};
 }
 
@@ -45,7 +45,7 @@ void ImageRowsBackward::check() const {
     check.require_matrix("grad_output", grad_output, rows, grad_output.columns);
     check.require_matrix("grad_patches", grad_patches, grad_patches.rows, grad_output.columns);
     check.require_wide_vector("grad_class_token", grad_class_token, grad_output.columns);
-    check.require_wide_matrix("grad_place_table", grad_position_table, grad_position_table.rows,
+    check.require_wide_matrix("grad_position_table", grad_position_table, grad_position_table.rows,
                               grad_output.columns);
 }
 
@@ -59,7 +59,7 @@ NamedTensors ImageRowsBackward::tensors() const {
     return {{"grad_output", grad_output},
             {"grad_patches", grad_patches},
             {"grad_class_token", grad_class_token},
-            {"grad_place_table", grad_position_table}};
+            {"grad_position_table", grad_position_table}};
 }
 
 }  // namespace trireme::kernels

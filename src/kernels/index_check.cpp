@@ -30,7 +30,7 @@ void check_lookup(std::string_view name, const device::ConstTensor& indices, con
     if (table.is_present()) check_range(name, indices, 0, table.rows);
 }
 
-// Throws BugError unless both rows of `pair`, the value of segment s, lie within first .. last.
+// `pair` holds the two rows of segment s. Throws BugError unless first <= row <= last for both rows.
 void check_row_pair(std::string_view name, std::size_t s, const std::int32_t* pair, std::int64_t first,
                     std::int64_t last) {
     const auto is_within = [&](std::int32_t row) { return first <= row && row <= last; };

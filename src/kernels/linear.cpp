@@ -57,7 +57,8 @@ void LinearBackwardInput::check() const {
     check_weight(check, "weight", weight, axes, grad_input.columns, grad_output.columns);
     if (!activation_input.is_present()) return;
     check.require_matrix("activated_from", activation_input, grad_input.rows, grad_input.columns);
-    check.demand(!accumulate, "a gradient that passes an activation cannot be accumulated");
+    check.demand(!accumulate,
+                 "grad_input cannot be accumulated if the backward pass of an activation is fused");
 }
 
 device::Cost LinearBackwardInput::cost() const {

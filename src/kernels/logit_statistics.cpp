@@ -36,7 +36,7 @@ void MergeLogitStatistics::check() const {
     check.require_vector(device::DType::i32, "targets", targets, rows);
     check.demand(
         rows == 0 ? rank_statistics.rows == 0 : rank_statistics.rows > 0 && rank_statistics.rows % rows == 0,
-        "parts has ", rank_statistics.rows, " rows, but needs ", rows, " of each rank");
+        "parts has ", rank_statistics.rows, " rows, but needs exactly ", rows, " rows per rank");
     check.require_vector(device::DType::f64, "log_sums", log_sums, rows);
     check.require_vector(device::DType::f64, "losses", losses, rows);
     if (choices.is_present()) check.require_vector(device::DType::i32, "choices", choices, rows);

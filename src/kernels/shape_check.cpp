@@ -64,7 +64,7 @@ void ShapeCheck::require_same_shape(std::string_view name, const device::ConstTe
 void ShapeCheck::expect(std::string_view name, const device::ConstTensor& actual, device::DType dtype,
                         std::size_t rows, std::size_t columns) const {
     const bool has_shape = actual.dtype == dtype && actual.rows == rows && actual.columns == columns;
-    if (!has_shape) {  // only here, because composing the message would take longer than a small kernel
+    if (!has_shape) {  // composes the message only on failure: composing takes longer than a small kernel
         fail(cat(name, " is ", format_shape(actual.dtype, actual.rows, actual.columns), ", not ",
                  format_shape(dtype, rows, columns)));
     }

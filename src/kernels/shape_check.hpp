@@ -30,7 +30,7 @@ public:
     void require_vector(device::DType dtype, std::string_view name, const device::ConstTensor& tensor,
                         std::size_t size) const;
     void require_contiguous(std::string_view name, const device::ConstTensor& tensor,
-                            std::size_t size) const;  // of any shape with `size` elements
+                            std::size_t size) const;  // any shape with `size` elements is valid
 
     // Requires the shape of `expected`, or only its size if both tensors are contiguous.
     void require_same_shape(std::string_view name, const device::ConstTensor& tensor,

@@ -77,14 +77,14 @@ void process_segments(const SpanLoss& op) {
     }
 }
 
-// First and last row of an answer; (-1, -1) if there is none.
+// First and last row of an answer; (-1, -1) if there is no answer.
 struct RowPair {
     std::int32_t first = -1;
     std::int32_t last = -1;
 };
 
-// Returns the pair of rows with the largest sum of logits within rows [begin, end). If the sum of the first
-// pair is NaN, returns that pair.
+// Returns the answer with the largest sum first_logits[first] + last_logits[last]. The answer lies within the
+// rows [begin, end) and has at most `max_rows` rows. If the sum of (begin, begin) is NaN, returns that pair.
 template <class T>
 RowPair find_best_pair(const SegmentColumn<const T>& first_logits, const SegmentColumn<const T>& last_logits,
                        std::size_t begin, std::size_t end, std::size_t max_rows) {

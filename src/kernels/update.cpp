@@ -8,13 +8,12 @@ namespace {
 // The decay mask is indexed by column, so all tensors must have the shape of the parameter; the same size is
 // not enough.
 void check_decay_mask(const ShapeCheck& check, const device::ConstTensor& decay_mask,
-                      const device::ConstTensor& parameter,
-                      std::initializer_list<device::ConstTensor> operands) {
+                      const device::ConstTensor& parameter, std::initializer_list<NamedTensor> operands) {
     if (!decay_mask.is_present()) return;
     check.require_vector(device::DType::i32, "decaying", decay_mask, parameter.columns);
-    for (const device::ConstTensor& operand : operands) {
-        if (operand.is_present())
-            check.require_matrix("an operand", operand, parameter.rows, parameter.columns);
+    for (const NamedTensor& operand : operands) {
+        if (operand.tensor.is_present())
+            check.require_matrix(operand.name, operand.tensor, parameter.rows, parameter.columns);
     }
 }
 
@@ -33,7 +32,8 @@ void AdamWUpdate::check() const {
     check.require_same_shape("moment1", moment1, parameter);
     check.require_same_shape("moment2", moment2, parameter);
     check.demand(step >= 1, "steps count from 1, got ", step);
-    check_decay_mask(check, decay_mask, parameter, {gradient, moment1, moment2});
+    check_decay_mask(check, decay_mask, parameter,
+                     {{"gradient", gradient}, {"moment1", moment1}, {"moment2", moment2}});
     check_rounded_parameter(check, rounded_parameter, parameter);
 }
 
@@ -51,7 +51,7 @@ void SgdUpdate::check() const {
     const ShapeCheck check("sgd", parameter.dtype);
     check.require_same_shape("gradient", gradient, parameter);
     if (velocity.is_present() || momentum != 0) check.require_same_shape("velocity", velocity, parameter);
-    check_decay_mask(check, decay_mask, parameter, {gradient, velocity});
+    check_decay_mask(check, decay_mask, parameter, {{"gradient", gradient}, {"velocity", velocity}});
     check_rounded_parameter(check, rounded_parameter, parameter);
 }
 

@@ -25,8 +25,8 @@ struct AdamWFactors {
     T scale;  // of the gradient
     T beta1, beta2;
     T one_minus_beta1, one_minus_beta2;
-    T corrected_rate;   // learning rate / correction1
-    T inv_correction2;  // 1 / correction2
+    T corrected_rate;   // learning rate / (1 - beta1^step)
+    T inv_correction2;  // 1 / (1 - beta2^step)
     T epsilon;
     T decay;  // factor of a parameter with weight decay: 1 - learning rate * weight decay
 };
@@ -47,8 +47,9 @@ struct SgdFactors {
     T decay;  // weight decay
 };
 
-// Returns the factors of updates that run in one launch, with the weight decay of the first update; kernels
-// read the weight decay of each update instead. Throws BugError if the updates differ in another factor.
+// Returns the common factors of updates that run in one launch. Throws BugError if the updates differ in a
+// factor other than the weight decay. `decay` in the result belongs to the first update; kernels read the
+// weight decay of each update separately.
 template <class Factors, class Op>
 Factors find_common_factors(std::span<const Op> ops) {
     const Factors factors(ops.front());

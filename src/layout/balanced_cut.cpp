@@ -19,7 +19,7 @@ std::vector<LayerLoad> recompute_all(const std::vector<LayerLoad>& layers) {
     return loads;
 }
 
-// The costs of each stage for each range of layers `run` that it may hold, on one kind of device.
+// The costs of each stage on one kind of device, for each range of layers `run` that the stage may hold.
 class KindCosts {
 public:
     KindCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
@@ -66,8 +66,8 @@ private:
     const BalanceRules& rules_;
 };
 
-// The costs of each stage for each range of layers `run` that it may hold. Each cost is the maximum over the
-// kinds of the stage's devices.
+// The costs of each stage for each range of layers `run` that the stage may hold. Each cost is the maximum over
+// the kinds of the stage's devices.
 class StageCosts {
 public:
     StageCosts(const std::vector<std::vector<LayerLoad>>& kinds, const BalanceRules& rules) : rules_(rules) {

@@ -59,9 +59,9 @@ private:
     }
 
     // Adds a small piece to the last bucket of its holders, or to a new bucket if the last bucket is full. A
-    // bucket is full if it has `large_piece_elements` elements, because the reduction of a larger bucket would
-    // start later without being more efficient. A bucket is also full if it would exceed `max_bucket_elements`
-    // with the piece.
+    // bucket is full if it has at least `large_piece_elements` elements, because the reduction of a larger
+    // bucket would start later without being more efficient. A bucket is also full if it would exceed
+    // `max_bucket_elements` with the piece.
     void add_to_shared_bucket(std::size_t piece_index, const Piece& piece, std::size_t last_use) {
         const auto [entry, is_new] = last_shared_bucket_.try_emplace(piece.holders, buckets_.size());
         std::size_t& bucket_index = entry->second;
@@ -81,7 +81,7 @@ private:
         last_shared_bucket_;  // key: holders; value: index of their last bucket of small pieces
 };
 
-// A holder of a bucket that may own shards. Owners are compared by `elements`, then by `rank`.
+// A holder of a bucket; it may own shards of the bucket. Owners are compared by `elements`, then by `rank`.
 struct Owner {
     std::size_t elements = 0;  // number of elements of the shards that the rank owns already
     int rank = 0;
@@ -141,7 +141,7 @@ private:
     std::vector<std::size_t> elements_;  // per rank: number of elements that it owns
 };
 
-// Returns the indices of the pieces in the order in which a backward pass completes them.
+// Returns the indices of the pieces in the order in which a backward pass completes their gradients.
 std::vector<std::size_t> sort_by_last_use(const std::vector<HeldTensor>& tensors,
                                           const std::vector<Piece>& pieces) {
     std::vector<std::size_t> order(pieces.size());

@@ -9,7 +9,7 @@ namespace {
 
 int divide_rounding_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
 
-// True if a rank with the load `load` stays within the memory limit. `rank` is its position.
+// Returns true if a rank with the load `load` at the position `rank` stays within the memory limit.
 bool fits_in_memory(const LayerLoad& load, const GroupPosition& rank, const PipedreamRules& rules) {
     if (rules.memory_limit == 0) return true;
     const auto waiting_microbatches =
@@ -83,7 +83,7 @@ std::size_t GroupPlan::index(Range run, int subgroups) const {
 }
 
 // Compares two kinds of assignments. Either all subgroups hold the whole run, or the last subgroups hold the
-// end of the run and the earlier subgroups have the best assignment of its beginning.
+// end of the run and the earlier subgroups have the best assignment of the beginning of the run.
 GroupPlan::Choice GroupPlan::find_best(Range run, int subgroups) const {
     Choice choice{.seconds = predict_seconds(run, {subgroups, subgroups}),
                   .last_begin = run.begin,

@@ -1,5 +1,5 @@
-// The best assignments of runs of consecutive layers to a group of linked ranks, e.g. a node. They are a table
-// of PipeDream's planner: see pipedream.hpp.
+// The best assignments of runs of consecutive layers to a group of linked ranks, e.g. a node. PipeDream's
+// planner stores these assignments in tables; see pipedream.hpp.
 #pragma once
 
 #include <compare>
@@ -68,7 +68,7 @@ struct SubgroupRun {
 };
 
 // Returns the position that each of `subgroups` has. `level` and `group` are the level and the position of the
-// group that contains them.
+// group that contains the subgroups.
 GroupPosition find_subgroup_position(const SharingTask& task, std::size_t level, const GroupPosition& group,
                                      const SubgroupRun& subgroups);
 
@@ -87,8 +87,8 @@ public:
     // each subgroup of SubgroupRun{end, count}.
     using SubgroupPlans = std::vector<std::vector<const GroupPlan*>>;
 
-    // Plans all runs of layers; at the top level only runs that begin with the first layer. `task` and
-    // `subgroup_plans` must outlive the plan.
+    // Finds the best assignments of all runs of layers. At the top level, finds them only for the runs that
+    // begin with the first layer. `task` and `subgroup_plans` must outlive the plan.
     GroupPlan(const SharingTask& task, std::size_t level, const GroupPosition& group,
               const SubgroupPlans& subgroup_plans);
 

@@ -144,7 +144,7 @@ private:
         return assignments_[static_cast<std::size_t>(rank)];
     }
 
-    // Returns all ranks of the replica.
+    // Returns all ranks of the replica that `assignment` names.
     const std::vector<int>& find_ranks(const Assignment& assignment) const {
         return layout_.stages[assignment.stage].replicas[assignment.replica].ranks;
     }

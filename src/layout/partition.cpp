@@ -18,8 +18,8 @@ namespace {
 
 // The embedding, a block or the head.
 struct Item {
-    std::size_t layers = 0;      // number of layers
-    std::size_t parameters = 0;  // number of parameters
+    std::size_t layers = 0;
+    std::size_t parameters = 0;
     bool is_block = false;
 };
 

@@ -61,7 +61,7 @@ std::vector<std::size_t> list_cut_lines(const Boxes& boxes, SelectRange select_r
 }
 
 // All boxes that contain rows of a strip. A strip is a range of rows within which no box begins or ends, so
-// each of these boxes contains all its rows.
+// each of these boxes contains all rows of the strip.
 using StripBoxes = std::vector<const SharedBox*>;
 
 // Returns the holders of each interval of columns in a strip. `lines` has the cut lines between columns.

@@ -56,7 +56,7 @@ RemainingUnits give_one_unit_to_small_weights(std::vector<std::size_t>& units, R
 // wait for the rank with this maximum.
 void distribute_in_proportion(std::vector<std::size_t>& units, RemainingUnits remaining,
                               std::span<const std::size_t> weights) {
-    std::vector<std::size_t> receivers;  // indices of the weights that have none
+    std::vector<std::size_t> receivers;  // indices of the weights that have no unit yet
     std::size_t undistributed = remaining.count;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (units[i] > 0) continue;

@@ -41,7 +41,7 @@ bool forms_pipelines(const Layout& layout, const ListStages& list_stages) {
 std::vector<Team> make_teams(const Layout& layout) {
     std::map<int, Team> team_by_first_rank;
     // Per team: the index of its replica in its first stage, and its first rank. Teams are added in the order
-    // of their first stages, which the stable sort keeps among equal replicas.
+    // of their first stages. The stable sort keeps this order among teams with equal replica indices.
     std::vector<std::pair<std::size_t, int>> order;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const auto& replicas = layout.stages[s].replicas;

@@ -43,7 +43,8 @@ layout::HeldTensor merge_slices(const layout::HeldTensor* before, const layout::
     return merged;
 }
 
-// Separates the holders before and after the move of `merged`, a piece of a tensor from merge_slices().
+// `merged` is a piece of a tensor from merge_slices(). Separates its holders before the move from its holders
+// after the move.
 MovePiece make_move_piece(layout::Piece merged, int rank_offset) {
     const auto first_after = std::ranges::lower_bound(merged.holders, rank_offset);
     MovePiece piece{.tensor = merged.tensor,
@@ -72,9 +73,9 @@ std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& b
         MovePiece piece = make_move_piece(std::move(merged_piece), rank_offset);
         if (piece.after.empty()) continue;
         if (piece.before.empty()) {
-            throw BugError(cat("rank ", piece.after.front(), " should hold ", after[piece.tensor].name,
-                               " from row ", piece.box.rows.begin,
-                               " on after a move, but no rank holds these elements before"));
+            throw BugError(cat("rank ", piece.after.front(), " needs elements of ", after[piece.tensor].name,
+                               ", from row ", piece.box.rows.begin,
+                               ", after a move, but no rank holds these elements before the move"));
         }
         pieces.push_back(std::move(piece));
     }

@@ -8,8 +8,7 @@
 namespace trireme::mover {
 
 Rounds::Rounds(std::size_t max_elements) : max_elements_(max_elements) {
-    if (max_elements_ == 0)
-        throw BugError("the rounds of a move have room for 0 elements; at least 1 is needed");
+    if (max_elements_ == 0) throw BugError("a round of a move must allow at least 1 element, not 0");
 }
 
 void Rounds::add(const Transfer& transfer) {

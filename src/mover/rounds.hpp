@@ -1,4 +1,4 @@
-// Distributes the transfers of a move over rounds.
+// Distributes the transfers of a move over rounds (see MoveRound).
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace trireme::mover {
 
 class Rounds {
 public:
-    // `max_elements` is the maximum of sent plus received elements of a rank in a round. Throws BugError if it
-    // is 0.
+    // `max_elements` is the maximum number of elements that a rank sends plus receives in a round. Throws
+    // BugError if `max_elements` is 0.
     explicit Rounds(std::size_t max_elements);
 
     // Adds a transfer of at most `max_elements` elements. The current round of a rank is the last round with a

@@ -35,7 +35,7 @@ public:
         }
     }
 
-    // `tensors` are those after the move: MovePiece::tensor is an index into them.
+    // `tensors` are the tensors after the move. MovePiece::tensor is an index in `tensors`.
     StagedMove finish(const std::vector<layout::HeldTensor>& tensors) && {
         move_.to_staging.rounds = std::move(rounds_).take_rounds();
         for (Move* const move : {&move_.to_staging, &move_.local, &move_.from_staging}) {

@@ -13,7 +13,8 @@ void require(bool is_valid, const char* option, double value, const std::string&
     if (!is_valid) throw ConfigError(cat(option, " ", value, " is outside ", range));
 }
 
-// Returns a number that decreases linearly from 1 at step `begin` to 0 at step `end`; 1 if `end` is not later.
+// Returns a number that decreases linearly from 1 at step `begin` to 0 at step `end`. Returns 1 if `end` is not
+// later than `begin`.
 double compute_linear_decay(std::size_t step, std::size_t begin, std::size_t end) {
     if (end <= begin) return 1;
     return 1 - static_cast<double>(step - begin) / static_cast<double>(end - begin);

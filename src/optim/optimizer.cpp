@@ -15,8 +15,9 @@ namespace {
 
 void require_inside(const model::ParameterSpec& spec, const layout::Box& box) {
     if (box.rows.end() <= spec.rows && box.columns.end() <= spec.columns) return;
-    throw BugError(cat("a shard ends at row ", box.rows.end(), " and column ", box.columns.end(), " of ",
-                       spec.name, ", of which this rank has ", spec.rows, " x ", spec.columns));
+    throw BugError(cat("a shard of ", spec.name, " ends at row ", box.rows.end(), " and column ",
+                       box.columns.end(), ", but this rank's slice has only ", spec.rows, " x ", spec.columns,
+                       " elements"));
 }
 
 // Returns one spec per shard, with the name of its parameter.
@@ -33,10 +34,10 @@ std::vector<model::ParameterSpec> make_shard_specs(const std::vector<ParameterSh
 
 // The tensors that the update of a shard reads and writes. They have the same shape or are absent.
 struct Operands {
-    device::Tensor parameter;  // the values, or the master weights
+    device::Tensor parameter;  // the master weights, or the values if there are no master weights
     device::ConstTensor gradient;
     std::array<device::Tensor, 2> moments = {};
-    device::Tensor rounded = {};  // the values, if there are master weights
+    device::Tensor rounded = {};  // the values; absent if there are no master weights
 
     Operands row_range(std::size_t begin, std::size_t count) const {
         return {.parameter = parameter.row_range(begin, count),

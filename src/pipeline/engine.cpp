@@ -9,14 +9,14 @@
 namespace trireme::pipeline {
 namespace {
 
-// Returns the largest number of micro-batches in flight at once. Micro-batches that are in flight at the same
-// time have different numbers modulo this bound.
+// Returns an upper bound of the number of micro-batches in flight at once. Micro-batches that are in flight at
+// the same time have different numbers modulo this bound.
 int max_microbatches_in_flight(const EngineContext& context) {
     return context.shape.microbatches * context.max_steps_in_flight;
 }
 
-// Returns the label of a message, which is equal on both sides. It encodes the sending stage and the
-// micro-batch. `window` is max_microbatches_in_flight().
+// Returns the label of a message. The label encodes the sending stage and the micro-batch, so it is equal for
+// the send and the receive. `window` is max_microbatches_in_flight().
 comm::Label make_label(const schedule::Instruction& message, int window) {
     const bool is_received_activation = message.op == schedule::Op::receive_forward;
     const bool is_received_gradient = message.op == schedule::Op::receive_backward;
@@ -25,7 +25,8 @@ comm::Label make_label(const schedule::Instruction& message, int window) {
 }
 
 // Returns the instruction that sent the message with this label. `receive` is the instruction that has received
-// the message; both micro-batches are assumed to be in the same window.
+// the message. A window is `window` consecutive micro-batches, starting from a multiple of `window`. The
+// micro-batches of both instructions are assumed to be in the same window.
 schedule::Instruction find_send(comm::Label label, const schedule::Instruction& receive, int window) {
     const schedule::Op op =
         receive.op == schedule::Op::receive_forward ? schedule::Op::send_forward : schedule::Op::send_backward;
@@ -37,7 +38,8 @@ schedule::Op find_send_op(schedule::Op compute_op) {
     return compute_op == schedule::Op::forward ? schedule::Op::send_forward : schedule::Op::send_backward;
 }
 
-// True if the instruction makes a result that a neighbouring stage reads, if there is one.
+// True if the instruction makes a result for a neighbouring stage. At an end of the pipeline, this stage does
+// not exist.
 bool makes_result(schedule::Op op) {
     return op == schedule::Op::forward || op == schedule::Op::backward || op == schedule::Op::backward_input;
 }
@@ -83,7 +85,7 @@ struct Engine::State {
     StageWorker* worker = nullptr;
     const schedule::Program* program = nullptr;
     std::size_t position = 0;
-    // Posted and not yet read, by (op, stage, micro-batch).
+    // Posted receives whose messages are not yet read, by (op, stage, micro-batch).
     std::map<std::tuple<schedule::Op, int, int>, PendingMessage> receives;
     std::map<Channel, std::deque<PendingMessage>> sends;  // started and not yet complete
 };
@@ -127,7 +129,7 @@ double Engine::compute_executed_fraction() const {
     return static_cast<double>(state_->position) / static_cast<double>(state_->program->size());
 }
 
-// "2RECV_B0, instruction 7 of 20"
+// Returns for example "2RECV_B0, instruction 7 of 20".
 std::string Engine::State::describe_position() const {
     if (position == program->size()) return "the end of its program, with unfinished sends";
     return cat(to_string((*program)[position]), ", instruction ", position + 1, " of ", program->size());
@@ -179,8 +181,8 @@ void Engine::State::validate(const schedule::Instruction& instruction) {
     if (!is_valid) repeat_since_update();
 }
 
-// Repeats the forwards between STEP and VALIDATE with their messages. All ranks do this, and no message has its
-// two ends on different sides of a STEP or a VALIDATE.
+// Repeats the forwards between STEP and VALIDATE with their messages. All ranks do this. No message is sent
+// before a STEP or a VALIDATE and received after it, so the repeated sends and receives match.
 void Engine::State::repeat_since_update() {
     for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     const std::size_t end_position = position;
@@ -235,7 +237,7 @@ void Engine::State::wait_for_input(const schedule::Instruction& compute) {
     wait(message);
 }
 
-// Waits until a slot of the channel that carries the result is free, which means that an earlier message is
+// Waits until the channel that carries the result has a free slot. A slot becomes free when its message is
 // complete.
 void Engine::State::wait_for_send_buffer(const schedule::Instruction& compute) {
     const schedule::Instruction message{find_send_op(compute.op), compute.stage, compute.microbatch};
@@ -247,8 +249,8 @@ void Engine::State::wait_for_send_buffer(const schedule::Instruction& compute) {
 }
 
 // Waits until the output of the forward has been sent, because the backward frees the memory of the output. The
-// wait is short: the gradient that the backward reads has arrived, so that the other team has received the
-// output.
+// wait is short: the gradient that the backward reads has arrived, so the other team must have received the
+// output before.
 void Engine::State::wait_for_own_send(const schedule::Instruction& backward) {
     const schedule::Instruction message{schedule::Op::send_forward, backward.stage, backward.microbatch};
     if (routes.is_last(backward.stage) || !routes.crosses_teams(message)) return;

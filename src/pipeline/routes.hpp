@@ -10,7 +10,7 @@ namespace trireme::pipeline {
 
 // A message between this rank and one rank of the other team: a range of this rank's rows of the micro-batch.
 struct RankMessage {
-    int peer = 0;            // rank of the other team, as a rank of the group
+    int peer = 0;            // rank of the other team, numbered as in EngineContext::activations
     layout::Range own_rows;  // rows of this rank, counted from the first row that it holds
 };
 

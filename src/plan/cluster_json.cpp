@@ -87,7 +87,7 @@ layout::Link parse_link(const JsonNode& node) {
 }
 
 // True if the JSON object `node` has `key`, the key of the link that joins `endpoint_count` devices or nodes.
-// Throws ConfigError if the key is missing and there are several endpoints. The message calls them
+// Throws ConfigError if the key is missing and there are several endpoints. The message calls the endpoints
 // `endpoint_name`.
 bool has_link(const JsonNode& node, const char* key, std::size_t endpoint_count, const char* endpoint_name) {
     if (node.has(key)) return true;
@@ -209,7 +209,7 @@ void check_schema(const JsonNode& root) {
 }
 
 // Throws ConfigError if the latency inside a node exceeds the latency between nodes. A message between nodes
-// also passes links inside the two nodes, and the latency between nodes includes their latencies.
+// also passes links inside the two nodes. The latency between nodes includes the latencies of these links.
 void check_latencies(const JsonNode& root, const Cluster& cluster) {
     if (!cluster.between) return;
     for (const NodeGroup& group : cluster.groups) {

@@ -64,7 +64,8 @@ std::vector<layout::Migration> parse_migrations(const JsonNode& node) {
         const std::vector<double> fractions = parse_fractions(each.at("parts"));
         if (fractions.size() != layout::block_matmul_count)
             each.at("parts").refuse(
-                "a list of four fractions: of the first and last matmul of attention, and of those of the MLP");
+                "a list of four fractions: for the first and the last matmul of attention, then for the first "
+                "and the last matmul of the MLP");
         std::ranges::copy(fractions, migration.fractions.begin());
     }
     return migrations;
@@ -98,7 +99,7 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     return decision;
 }
 
-// Returns an object of all terms. Whole numbers become 8, not 8.0.
+// Returns an object of all terms. Whole numbers are written without a decimal point: 8, not 8.0.
 Json to_json_value(const std::map<std::string, double>& terms) {
     constexpr double max_whole_number = 9e15;  // just below 2^53, up to which doubles hold all whole numbers
     Json value = Json::object();

@@ -12,7 +12,8 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int max_step_distance = 100;  // a micro-batch may be ahead, or weights old, by this number of steps
+// Limit for the age of weights in updates, and for the number of steps by which a micro-batch is ahead.
+constexpr int max_step_distance = 100;
 
 // Returns the ranks of all teams in ascending order.
 std::vector<int> list_working_ranks(const std::vector<layout::Team>& teams) {
@@ -22,8 +23,8 @@ std::vector<int> list_working_ranks(const std::vector<layout::Team>& teams) {
     return ranks;
 }
 
-// True if each team must execute all compute instructions of its program: see PipelineShape::executor. Ignores
-// instructions whose stage or micro-batch does not exist; verify_programs() rejects them.
+// True if `shape` assigns all compute instructions of programs[t] to team t (see PipelineShape::executor).
+// Ignores instructions whose stage or micro-batch does not exist; verify_programs() rejects them.
 bool teams_execute_own_programs(const std::vector<schedule::Program>& programs,
                                 const schedule::PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
@@ -62,9 +63,9 @@ std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::P
     return team_programs;
 }
 
-// Throws ConfigError if the step of an instruction's micro-batch, or the update of its weights, is more than
-// max_step_distance steps away. The proof unrolls more steps than the largest distance, so the limit bounds the
-// time of the proof.
+// Throws ConfigError if an instruction's micro-batch is more than max_step_distance steps ahead, or if its
+// weights are more than max_step_distance updates old. The proof unrolls more steps than the largest distance,
+// so max_step_distance limits the time of the proof.
 void check_step_distances(const schedule::Phases& programs, const schedule::PipelineShape& shape,
                           const std::string& place) {
     for (const std::vector<schedule::Program>* phase : {&programs.prologue, &programs.body}) {
@@ -84,8 +85,8 @@ void check_step_distances(const schedule::Phases& programs, const schedule::Pipe
     }
 }
 
-// The numbers of the cells with compute instructions in a team's line of the file. Numbers start
-// from 1 and count only the non-empty cells of the body.
+// The cell number of each compute instruction in a team's line of the file. Only the non-empty cells of the
+// body are numbered, from 1.
 class ComputeCells {
 public:
     ComputeCells(const schedule::Program& program, int microbatches) : program_(program) {
@@ -96,9 +97,9 @@ public:
         }
     }
 
-    // Returns a description of the fault if the line lacks a pass of the micro-batch through the stage, or has
-    // the backward pass before the forward pass; otherwise an empty text. `microbatch` is numbered within a
-    // step. If the two passes in the body belong to different steps, their order does not matter.
+    // Describes the fault if the line lacks a pass of the micro-batch through the stage, or has the backward
+    // pass before the forward pass. Returns an empty text if there is no fault. `microbatch` is numbered within
+    // a step. If the two passes in the body belong to different steps, their order does not matter.
     std::string find_fault(int stage, int microbatch) const {
         const auto find_cell = [&](schedule::Op op) {  // 0 if the line has no such instruction
             const auto found = cells_.find({op, stage, microbatch});

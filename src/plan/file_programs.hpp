@@ -13,12 +13,14 @@ namespace trireme::plan {
 // Returns one program per team. `programs` has one program per team, or one per rank that is not idle, in
 // ascending order of ranks. In the second case, the ranks of a team must have equal programs. If each team has
 // one rank, the programs may be in the order of teams or of ranks. The function then chooses the order in which
-// each team must execute what its program says. If both orders fit, or neither, it chooses the order of teams.
+// `shape` assigns the instructions of each program to the program's team (see PipelineShape::executor). If both
+// orders fit, or neither, the function chooses the order of teams.
 //
-// Throws ConfigError, naming the file `place`,
+// Throws ConfigError, with the file name `place` in the message,
 //   - for any other number of programs, and for different programs within a team;
 //   - for a micro-batch without a forward or backward pass in a stage, or with the backward pass first;
-//   - if an instruction uses a micro-batch, or weights, more than 100 steps away.
+//   - if an instruction's micro-batch is more than 100 steps ahead, or its weights are more than 100 updates
+//     old.
 schedule::Phases order_by_team(const schedule::Phases& programs, const std::vector<layout::Team>& teams,
                                const schedule::PipelineShape& shape, const std::string& place);
 

@@ -10,7 +10,7 @@
 
 namespace trireme::plan {
 
-// Functions that require something of the value throw ConfigError if the value does not comply. The message
+// Functions that require a type, a range or keys throw ConfigError if the value does not comply. The message
 // names the file, the path of the value in the file, and the value or the wrong key.
 class JsonNode {
 public:
@@ -44,7 +44,7 @@ private:
 
     const Json* value_;
     std::string_view file_;
-    std::string path_;  // "stages[0].layers"; empty for the whole file
+    std::string path_;  // for example "stages[0].layers"; empty for the whole file
 };
 
 }  // namespace trireme::plan

@@ -7,7 +7,7 @@
 namespace trireme::plan {
 namespace {
 
-// True if the quantity depends on no other count of the shape than the one of factor number `term`.
+// True if the quantity depends on at most one count of the shape, the count whose factor is factors[term].
 bool depends_only_on(const LinearQuantity& quantity, std::size_t term) {
     for (std::size_t each = 1; each < LinearQuantity::terms; ++each)
         if (each != term && quantity.factors[each] != 0) return false;

@@ -27,9 +27,9 @@ double BestRates::predict_seconds(const KernelCall& call, double clock) const {
 }
 
 // Returns the logarithms of the numbers on which the efficiency of a call depends; empty if the call has no
-// matmul. For a single matmul, the numbers are rows, columns and depth. For attention they are bytes and flops
-// per byte: attention consists of many matmuls, whose number grows with the bytes and whose size grows with the
-// flops per byte.
+// matmul. For a single matmul, the numbers are rows, columns and depth. For attention, the numbers are bytes
+// and flops per byte. Attention consists of many matmuls: their number grows with the bytes, and their size
+// grows with the flops per byte.
 std::vector<double> KernelTimes::find_coordinates(const KernelCall& call) {
     std::vector<double> coordinates;
     if (call.matmul[0] > 0) {

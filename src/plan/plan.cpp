@@ -16,7 +16,7 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int max_consecutive_slots = 4;   // slot counts up to this one are all tried, then powers of two
+constexpr int max_consecutive_slots = 4;   // all slot counts up to this number are tried, then powers of two
 constexpr int max_microbatches = 1 << 16;  // per step: more than needed, and programs still fit in memory
 
 // Returns the number of data-parallel replicas of the pipeline in a grid or a V-shaped layout.
@@ -106,8 +106,8 @@ int count_max_stages_per_team(const schedule::PipelineShape& shape) {
     return *std::max_element(stages_per_team.begin(), stages_per_team.end());
 }
 
-// Returns an upper bound of the slots that a channel can use: the number of messages that it may carry in a
-// step. If micro-batches are in flight at the end of a step, the bound includes the messages of a full
+// Returns an upper bound of the slots that a channel can use: the number of messages that the channel may carry
+// in a step. If micro-batches are in flight at the end of a step, the bound includes the messages of a full
 // pipeline.
 int compute_max_useful_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
     const bool overlaps_steps = keeps_work_in_flight(compute, shape.microbatches);
@@ -117,10 +117,10 @@ int compute_max_useful_slots(const schedule::Phases& compute, const schedule::Pi
 
 int find_next_slots(int slots) { return slots < max_consecutive_slots ? slots + 1 : 2 * slots; }
 
-// Proves the programs with the smallest number of slots that makes them no slower than the largest useful
-// number. A team may send several micro-batches before the receiver reads the first of them: such programs need
-// several slots, others need one. Throws ConfigError if the programs cannot run. The message names `place`,
-// which is the schedule or its file.
+// Tries ascending numbers of slots. Proves the programs with the first number that makes them no slower than
+// the largest useful number does. Programs need several slots if a team sends several micro-batches before the
+// receiver reads the first of them. Other programs need one slot. Throws ConfigError if the programs cannot
+// run. The message names `place`, which is the schedule or its file.
 ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape,
                                        const std::vector<schedule::StageCost>& costs,
                                        const std::string& place) {

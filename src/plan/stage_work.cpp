@@ -32,7 +32,7 @@ Tiles cut_tiles(const MicrobatchShape& shape, std::size_t max_tile_rows) {
     return tiles;
 }
 
-// Returns at most a number of which two can be added.
+// Limits the result, so that the sum of two results does not overflow.
 std::int64_t to_nanoseconds(double seconds) {
     constexpr double max_nanoseconds = 1e18;
     return std::llround(std::min(1e9 * seconds, max_nanoseconds));

@@ -26,15 +26,15 @@ std::vector<double> list_turns(const layout::StageLayout& stage) {
     return turns;
 }
 
-// Returns the numbers of micro-batches with the current turns.
+// Returns the number of micro-batches that each replica executes with its current turns.
 MicrobatchCounts count_current_microbatches(const layout::StageLayout& stage, std::size_t microbatches) {
     MicrobatchCounts counts(stage.replicas.size());
     for (const std::size_t replica : layout::assign_turns(list_turns(stage), microbatches)) ++counts[replica];
     return counts;
 }
 
-// Returns the numbers of micro-batches that minimize the time of the slowest replica. If the seconds are 0,
-// which means unknown, all replicas count as equally fast.
+// Returns the numbers of micro-batches that minimize the time of the slowest replica. If the seconds of all
+// replicas are 0, which means unknown, all replicas count as equally fast.
 MicrobatchCounts find_best_microbatch_counts(const std::vector<double>& microbatch_seconds,
                                              std::size_t microbatches) {
     std::vector<double> speeds;
@@ -58,8 +58,8 @@ public:
         : layout_(layout), paces_(paces), work_(work), limits_(limits) {}
 
     // Returns the numbers of micro-batches for the replicas of a stage. `microbatch_seconds` has one value per
-    // replica. Turns stay as they are if they must not change, or if there are too few micro-batches to give
-    // one to each replica.
+    // replica. Uses the current turns if `limits` forbid other turns, or if there are too few micro-batches to
+    // give one to each replica.
     MicrobatchCounts choose_microbatch_counts(std::size_t stage,
                                               const std::vector<double>& microbatch_seconds) const {
         const bool has_enough_microbatches = limits_.microbatches >= microbatch_seconds.size();

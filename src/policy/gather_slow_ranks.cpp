@@ -48,8 +48,8 @@ private:
         std::ranges::copy_if(ranks, std::back_inserter(slow_ranks_), [&](int rank) { return is_slow(rank); });
     }
 
-    // Exchanges the healthy ranks of a replica for slow ranks of other replicas that are not filled yet. Slow
-    // ranks of the replica stay.
+    // Exchanges the healthy ranks of a replica for slow ranks that are on the same nodes, in replicas that are
+    // not filled yet. Slow ranks of the replica stay.
     void fill_replica(ReplicaIndex index) {
         std::vector<int> healthy_ranks;
         for (const int rank : find_ranks(index)) {

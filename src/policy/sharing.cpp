@@ -78,8 +78,8 @@ public:
         return method_.offloads_any_matmul() ? std::max(0.0, max_work_within(rank, seconds) - work(rank)) : 0;
     }
 
-    // True if offloading and skipping let all ranks finish within `seconds`. What must be offloaded is a
-    // fraction of every matmul, so only a method that offloads all matmuls can do it.
+    // True if offloading and skipping let all ranks finish within `seconds`. A rank that must offload
+    // work offloads a fraction of every matmul. This requires a method that offloads all matmuls.
     bool can_finish_within(double seconds) const {
         double needed_work = 0;
         double total_spare_work = 0;
@@ -252,7 +252,7 @@ double predict_offload_seconds(const std::vector<layout::Migration>& migrations,
 double predict_team_seconds(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
                             const OffloadCosts& costs) {
     const std::vector<layout::MatmulFractions> offloaded = sum_offloaded_fractions(sharing, times.size());
-    std::vector<double> work;  // per rank: FLOPs that it computes with `sharing`
+    std::vector<double> work;  // per rank: FLOPs that the rank computes with `sharing`
     for (std::size_t r = 0; r < times.size(); ++r) {
         layout::MatmulFractions released_fractions = offloaded[r];
         for (double& fraction : released_fractions)

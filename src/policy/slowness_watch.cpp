@@ -12,7 +12,8 @@ double compute_mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Returns the lower median; of two values, the smaller one. `values` must not be empty.
+// Returns the median; for an even number of values, the smaller of the two middle ones. `values` must not be
+// empty.
 double find_median(std::vector<double> values) {
     std::ranges::sort(values);
     return values[(values.size() - 1) / 2];
@@ -44,16 +45,18 @@ std::vector<SlownessWatch::Pace> SlownessWatch::list_paces(const std::vector<pla
     return paces;
 }
 
-// Expected times are not equally good for all shapes. The ranks of a class of shapes show by how much, if their
-// own slowness is divided out. A single rank shows it at its first step in the class only, as a later change
-// may be its own; its correction then decays, so that a wrong one disappears. Shapes do not explain large
-// differences.
+// Expected times are not equally accurate for all shapes. So each class of shapes is measured: by the median,
+// over its ranks, of the pace divided by the rank's own slowness. The correction of a class with several ranks
+// is a moving average of this median. A class with a single rank is measured only when the class is new,
+// because a later change of pace may be the rank's own. Its correction then decays to the usual pace, so that a
+// wrong correction disappears. The usual pace replaces a median that deviates from it by more than shapes
+// explain.
 void SlownessWatch::update_corrections(const std::vector<Pace>& paces) {
     constexpr double weight = 0.1;
     constexpr double decay = 0.02;
     std::vector<double> all_paces;
     std::map<int, std::vector<double>> paces_of_classes;
-    std::map<int, bool> is_known;  // the levels of all ranks of a class are known
+    std::map<int, bool> is_known;  // per class: the levels of all its ranks are known
     for (const Pace& each : paces) {
         const Rank& rank = ranks_[each.rank];
         all_paces.push_back(each.pace);
@@ -78,8 +81,8 @@ void SlownessWatch::update_corrections(const std::vector<Pace>& paces) {
     }
 }
 
-// Updates the moving average. Outliers do not change it, except that `min_outliers` consecutive outliers on the
-// same side replace it by their mean.
+// Updates `rank.level`, the moving average of the rank's factor. A single outlier does not change the level.
+// The mean of `min_outliers` consecutive outliers on the same side becomes the new level.
 void SlownessWatch::update_level(Rank& rank, double factor) const {
     ++rank.samples;
     const double deviation = factor / rank.level - 1;

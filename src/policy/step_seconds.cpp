@@ -18,9 +18,10 @@ struct Programs {
 };
 
 // Returns the programs for a layout; empty if the schedule does not support the layout. A layout of the current
-// shape keeps the current programs. Generated programs get enough slots that channels never block. Searched
-// schedules are replaced by 1F1B, because a search takes too long. This also applies to the current layout,
-// whose searched programs are known, because otherwise the comparison with other layouts would be unfair.
+// shape keeps the current programs. Generated programs get enough slots that channels never block. A searched
+// schedule is replaced by 1F1B if each team has one stage, because a search takes too long. The current layout
+// also gets 1F1B, although its searched programs are known. Otherwise the comparison with other layouts would
+// be unfair.
 std::optional<Programs> make_programs(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& current_shape = current.training.shape;
     const plan::PlanWish wish{
@@ -45,7 +46,7 @@ std::optional<Programs> make_programs(const layout::Layout& layout, const plan::
 }
 
 // Returns the costs of the micro-batches in each stage, at the pace of the team that executes them. The forward
-// pass is assumed to take a third of the time of forward and backward pass.
+// pass and each half of the backward pass are assumed to take equal times.
 schedule::StepCosts compute_step_costs(const layout::Layout& layout, const StagePaces& paces,
                                        const LayerRunWork& work, const schedule::PipelineShape& shape) {
     std::vector<std::vector<schedule::StageCost>> costs;

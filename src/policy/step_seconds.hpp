@@ -1,4 +1,4 @@
-// Predicts the time of a step for a layout and the paces of its teams.
+// Predicts the time of a step from a layout and the paces of its teams.
 #pragma once
 
 #include "policy/distribute_layers.hpp"

@@ -79,9 +79,9 @@ void TeamPaces::set_rank_paces(const layout::Team& team, std::size_t team_index)
     }
 }
 
-// Returns the largest pace in other kernels that any of the ranks would have with these shares, as a
-// RankPace::other_kernels. In the model, shares do not affect the pace of the fastest rank. For every other
-// rank, the difference from this pace is proportional to the rank's share.
+// Predicts RankPace::other_kernels of each rank with these shares, and returns the largest value. In the model,
+// shares do not affect the pace of the fastest rank. For every other rank, the difference from the fastest
+// rank's pace is proportional to the rank's share.
 double TeamPaces::predict_other_kernels(const std::vector<int>& ranks, const Shares& shares) const {
     double min_pace = std::numeric_limits<double>::infinity();
     for (const int rank : ranks) min_pace = std::min(min_pace, pace(rank).other_kernels);
@@ -108,8 +108,9 @@ TeamPace TeamPaces::compute_current_pace(const layout::Team& team, const Shares&
     const TeamPace pace_without_offload = predict_pace(team.ranks, shares);
     const std::vector<layout::Migration> migrations = find_team_migrations(current_.migrations, team.ranks);
     if (migrations.empty()) return pace_without_offload;
-    // The measured busy time includes offloaded work, but not the messages of this work. Their predicted time
-    // is added. Both paces are scaled so that the team's work takes the sum of the two times.
+    // The measured busy time includes offloaded work, but not the messages of this work, so the predicted time
+    // of these messages is added. Both fields of the pace are scaled so that the team's work takes the busy
+    // time plus the time of the messages.
     double max_busy_seconds = 0;
     for (const int rank : team.ranks)
         max_busy_seconds = std::max(max_busy_seconds, observed_.ranks[static_cast<std::size_t>(rank)].busy());

@@ -28,8 +28,8 @@ public:
     TeamPaces(const plan::Observation& observed, const plan::Plan& current, const LayerRunWork& work,
               const UnevenRules& rules);
 
-    // Returns the pace that a team of these ranks would have with these shares, one per rank, and without
-    // offloaded work. The current plan need not have such a team.
+    // Returns the pace that a team of these ranks would have without offloaded work. `shares` has one element
+    // per rank. The current plan need not have such a team.
     TeamPace predict_pace(const std::vector<int>& ranks, const Shares& shares) const;
     // Returns the pace of a team of the current plan, including the effect of the plan's offloaded work.
     TeamPace compute_current_pace(const layout::Team& team, const Shares& shares) const;
@@ -39,7 +39,7 @@ private:
     // multiplied by the number of ranks in the team. So paces do not depend on team sizes. A pace of 0 means
     // unknown.
     struct RankPace {
-        double matmuls = 0;        // mean over the team's ranks if all of them were healthy
+        double matmuls = 0;        // mean over the team's ranks, as if all of them were healthy
         double other_kernels = 0;  // of this rank alone
         double share = 1;          // the rank's share relative to an even share
     };

@@ -17,7 +17,7 @@ namespace trireme::policy {
 namespace {
 
 // Divides each rank's healthy share by its slowness. Returns the smallest integers in approximately the ratio
-// of the quotients: the shares 1 and 1 with the slowness 1 and 8 become 8 and 1.
+// of the quotients. For example, the shares 1 and 1 with the slowness 1 and 8 become 8 and 1.
 Shares scale_shares_by_speed(const Shares& healthy_shares, const std::vector<double>& slowness) {
     if (std::ranges::all_of(slowness, [](double factor) { return factor == 1; })) return healthy_shares;
     constexpr double max_share = 1000;

@@ -10,8 +10,8 @@
 namespace trireme::rank {
 namespace {
 
-// Sums over the micro-batches of which this rank has results (see StepResult); after all_reduce_sums(), over
-// all micro-batches.
+// Sums over the micro-batches whose results this rank has (see StepResult). all_reduce_sums() makes them sums
+// over all micro-batches.
 struct ScoreSums {
     double loss = 0;
     double targets = 0;        // number of terms of the loss
@@ -36,8 +36,9 @@ ScoreSums all_reduce_sums(comm::Communicator& group, const ScoreSums& local_sums
 }
 
 // Returns the text of the predicted answer, which is in rows `first` to `last` (inclusive) of the sample. If
-// there is no answer, both are -1 and the text is empty. The rows of a sample are [CLS] question [SEP] context
-// [SEP]. The corpus stores only question and context; two special tokens precede the context in the sample.
+// there is no answer, `first` and `last` are -1 and the text is empty. The rows of a sample are [CLS] question
+// [SEP] context [SEP]. The corpus stores only question and context, without the two special tokens that precede
+// the context in the sample.
 std::string decode_predicted_answer(const setup::Job& job, const data::Sample& sample, std::int32_t first,
                                     std::int32_t last) {
     constexpr std::int32_t special_tokens_before_context = 2;

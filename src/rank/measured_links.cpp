@@ -32,8 +32,8 @@ double measure_message_seconds(comm::Communicator& group, int peer, std::size_t 
 constexpr double typical_bytes = 1 << 22;  // message size at which two links are compared
 
 // Collective over `all`. Each rank measures its link to rank `peer` of `group`; a rank that passes -1 as `peer`
-// measures none. Returns the link whose latency and bandwidth follow from the longest times over all ranks,
-// of a small and of a large message. Returns a default link if no rank measures one.
+// measures none. Takes the longest time over all ranks, for a small and for a large message. Returns the link
+// whose latency and bandwidth follow from these two times, or a default link if no rank measures one.
 layout::Link measure_slowest_link(comm::Communicator* group, int peer, comm::Communicator& all) {
     constexpr std::size_t small_count = 16;
     constexpr std::size_t large_count = std::size_t{1} << 20;

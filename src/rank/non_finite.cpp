@@ -24,8 +24,8 @@ bool is_origin(const NonFiniteFinding& finding) {
 }
 
 // A rank without a finding comes last. Origins come before findings that are no origins. Within each of these
-// two classes, the order is that of the micro-batches, and then the order in which a micro-batch passes the
-// stages. Gradient reductions (with a negative micro-batch) come after all micro-batches.
+// two classes, findings are ordered by micro-batch, and then as a micro-batch passes the stages, forward and
+// backward. Gradient reductions (with a negative micro-batch) come after all micro-batches.
 std::array<double, FindingField::count> to_fields(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
     const kernels::KernelContext& context = finding->kernel_output.context;
@@ -64,8 +64,7 @@ std::string describe(const NonFiniteFinding& finding, int rank) {
                describe(output), describe_cause(finding));
 }
 
-// Returns the name of the parameter whose tensor in `tensors` contains `address`; empty if no tensor contains
-// it.
+// Returns the name of the parameter whose tensor in `tensors` contains `address`; empty if there is none.
 std::string find_parameter_name(const void* address, const std::vector<model::ParameterSpec>& specs,
                                 const model::ParameterTensors& tensors) {
     const std::less<const void*> is_before;

@@ -143,7 +143,7 @@ void ParameterUpdates::apply(const StepUpdate& step, std::size_t copy) {
 void ParameterUpdates::roll_back(const StepUpdate& step, std::size_t copy) {
     optimizer_->restore_backup(stream_, model_.stages().parameters().values());
     if (!step.is_skipped) return apply(step, copy);
-    // Restores the shards that other ranks update; the backup has only those of this rank.
+    // Restores the shards that other ranks update; the backup has only this rank's shards.
     if (current_.plan.shards_optimizer) exchanges_[copy].all_gather_values();
 }
 

@@ -34,8 +34,8 @@ std::unique_ptr<comm::Communicator> make_update_group(const comm::Session& sessi
     return stage_group ? std::move(stage_group) : comm::make_single_rank_group("update");
 }
 
-// Extends the groups that send tensors, so that they send tensors in GPU memory too. The order of the groups is
-// the same on all ranks.
+// Extends the groups that send tensors, so that these groups also send tensors in GPU memory. All ranks extend
+// the groups in the same order.
 void extend_to_gpu(RankGroups& groups, const comm::Session& session, const plan::Plan& plan,
                    const GroupResources& resources) {
     const std::vector<comm::RankPair> activation_pairs = find_stage_pairs(plan, groups.pipe);

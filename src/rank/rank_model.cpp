@@ -75,8 +75,8 @@ std::size_t RankModel::count_stored_bytes(const checkpoint::StoredModel& stored)
     return is_idle() ? 0 : stored.count_stored_bytes(stages_->parameters().specs());
 }
 
-// Initializes one parameter after the other, so that only one of them needs additional memory in full
-// precision.
+// Initializes one parameter after the other, so that memory holds the full-precision values of one parameter
+// only.
 void RankModel::fill_with_master_weights(device::Stream& stream, std::uint64_t seed,
                                          const InitialValues& values, optim::Optimizer& optimizer) {
     const stage::LocalParameters& parameters = stages_->parameters();

@@ -44,8 +44,8 @@ private:
     kernels::ValueCheck& check_;
 };
 
-// Returns the bytes of the moments in `views`, in memory and in a checkpoint. Checkpoints store moments in the
-// type that they have in memory.
+// Returns the bytes of the moments in `views`. Moments have the same type, so also the same size, in memory and
+// in a checkpoint.
 std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views) {
     std::size_t bytes = 0;
     for (const checkpoint::StateView& view : views)
@@ -88,8 +88,8 @@ void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
     updates_->await_moments(std::move(moments));
 }
 
-// A run may begin with a plan that already skips channels or offloads matmuls; this function then applies both.
-// After a change of plan, the caller has called rebalance_matmuls() already.
+// If a run begins with a plan that skips channels or offloads matmuls, this function calls rebalance_matmuls().
+// After a change of plan, the caller has already called rebalance_matmuls().
 void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
     const bool was_prepared = model_.may_rebalance();
     prepare_rebalancing();
@@ -109,7 +109,7 @@ void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
                   .events = this});
 }
 
-// Adds the step to execute next, and the later steps whose micro-batches the programs of this step compute.
+// Adds the next step to execute, and the later steps whose micro-batches the programs of the next step compute.
 void RankTrainer::look_ahead() {
     const std::size_t next_step = segment_begin_ + static_cast<std::size_t>(executed_steps_);
     const std::size_t last_step = next_step + static_cast<std::size_t>(current_.plan.training.look_ahead);
@@ -211,15 +211,17 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record_gather_.post(record);
 }
 
-// If this rank waits with a request until the next call, the job executes one more step. If steps overlap, the
-// other ranks then receive the request `ahead` + 1 steps later, and finish the `ahead` steps that have begun.
+// Passes to find_stop_reason() the number of steps that the job executes if this rank requests a stop in the
+// next call only. One step precedes the next call. If steps overlap, the other ranks receive the request
+// `ahead` + 1 steps after the next call, and then finish the `ahead` steps that have begun.
 records::StopReason RankTrainer::request_stop() {
     if (stopping_ == nullptr) return records::StopReason::none;
     const int ahead = current_.plan.training.look_ahead;
     return stopping_->find_stop_reason(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
-// Collective over all ranks. Waits for all ranks' records of the earliest unsettled step. Returns its outcome.
+// Collective over all ranks. Waits for all ranks' records of the earliest unsettled step, and returns the
+// outcome of this step.
 records::StepOutcome RankTrainer::settle_step() {
     const comm::GatheredNumbers gathered = take_traced(record_gather_, trace_, "wait for all ranks");
     records::StepOutcome outcome = std::move(unsettled_steps_.front()->outcome);
@@ -339,8 +341,8 @@ void RankTrainer::charge_passes_as_whole(std::shared_ptr<stage::PassTimes> share
     if (!model_.is_idle()) model_.stages().charge_passes_as_whole(std::move(shared_times));
 }
 
-// Rehearses with the largest micro-batch of a step. Backward passes are whole, split, or both, as in the team's
-// program.
+// Rehearses the passes of the largest micro-batch of a step. Backward passes are whole, split, or both, as in
+// the team's program.
 void RankTrainer::measure_team_passes() {
     const int team = current_.plan.find_team(model_.rank());
     const schedule::Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];

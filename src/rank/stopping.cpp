@@ -12,11 +12,12 @@ namespace {
 // Seconds before the end of the job that are reserved for MPI_Finalize and for differences between the clocks
 // of nodes.
 constexpr double job_end_reserve_seconds = 30;
-// Minimum duration that is assumed for the final checkpoint, because it may be the first checkpoint of the run.
+// Minimum duration that is assumed for the final checkpoint. Without an earlier checkpoint, no duration is
+// known.
 constexpr double min_save_seconds = 5;
 
-// Returns the end of the Slurm job minus the reserve, by now_seconds(); empty if the end is unknown. `now` is
-// the current time.
+// Returns the end of the Slurm job minus the reserve, on the clock of now_seconds(); empty if the end is
+// unknown. `now` is the current time on this clock.
 std::optional<double> predict_job_end(const SlurmJob& job, double now) {
     const std::optional<double> remaining_seconds = compute_seconds_left(job);
     if (!remaining_seconds) return std::nullopt;

@@ -35,7 +35,7 @@ void receive(comm::Communicator& group, device::Tensor tensor, int peer) {
     group.wait(std::array{group.start_receive(tensor, peer)});
 }
 
-// Called on rank 0. Answers the requests of the other ranks for its time, one rank after the other.
+// Called on rank 0. Answers the other ranks' requests for the time of rank 0, one rank after the other.
 void answer_clock_requests(comm::Communicator& control, const std::function<double()>& now) {
     for (int peer = 1; peer < control.size(); ++peer) {
         for (int r = 0; r < readings_per_clock; ++r) {
@@ -90,15 +90,16 @@ std::string format_metadata_event(const char* name, int rank, int lane, const Js
     return dump_json({{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
-// Returns the instruction that an event shows, such as "2F0" (stage 2, forward pass of micro-batch 0); empty
-// for "wait for 2RECV_F0", and for "STEP2", which has no micro-batch.
+// Returns the instruction that an event shows, such as "2F0" (stage 2, forward pass of micro-batch 0). Empty
+// for an event with a space in its name, such as "wait for 2RECV_F0", or without a micro-batch, such as
+// "STEP2".
 std::optional<schedule::Instruction> parse_instruction(const device::TraceEvent& event) {
     if (event.microbatch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
     return schedule::parse_instruction(event.name, "a traced event");
 }
 
-// Returns a colour name of Chrome's palette. Perfetto ignores this name. It chooses colours by the event's name
-// without digits, so Perfetto also distinguishes the kinds of passes.
+// Returns a colour name of Chrome's palette. Perfetto ignores this name. Perfetto chooses colours by the
+// event's name without digits, and so also distinguishes the kinds of passes.
 const char* choose_colour(const device::TraceEvent& event) {
     if (event.name.rfind("wait", 0) == 0) return "grey";
     const std::optional<schedule::Instruction> instruction = parse_instruction(event);
@@ -212,7 +213,7 @@ std::string format_message_arrows(const std::vector<device::TraceEvent>& events,
     return text;
 }
 
-// Returns the facts about a plan from which a tool can predict a step, except the costs of its instructions.
+// Returns the facts about a plan that a tool needs to predict a step, except the costs of instructions.
 // `step` is the first step that is traced under the plan, from 1. The result has no programs if steps overlap,
 // because such a step cannot be predicted alone.
 Json to_json(const plan::Plan& plan, std::size_t step) {

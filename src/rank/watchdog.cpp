@@ -56,7 +56,7 @@ void Watchdog::observe_wait(double seconds_waited) {
     if (seconds_since_last < min_seconds_between_observations) return;
     last_observation_time_ = now;
     makes_progress_ = seconds_waited < seconds_.stall;
-    if (makes_progress_) question_.reset();  // the event that this rank awaited when it asked has come
+    if (makes_progress_) question_.reset();  // the wait about which this rank asked has ended
     receive_messages();
     if (!positions_.empty()) end_job();
     if (!question_) return;
@@ -84,8 +84,8 @@ void Watchdog::judge_answers() {
 
 // Sends this rank's position, and collects the positions of the other ranks for at most seconds_.answer. Then
 // the lowest rank that has sent its position reports at once. Each other rank first gives the lower ranks time
-// to report. A rank that learns of a report waits for the reporting rank to end the job. It reports itself only
-// if the job does not end in time.
+// to report. A rank that learns of a report waits for the reporting rank to end the job. The waiting rank makes
+// its own report only if the job does not end in time.
 void Watchdog::end_job() {
     Message own_message{.kind = MessageKind::position};
     std::string& position = positions_[group_->rank()] = describe_position_();

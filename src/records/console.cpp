@@ -47,7 +47,8 @@ std::string describe_model(const model::ModelConfig& model, std::size_t paramete
                        format_count(model.layers, "block"), model.width, heads, input, labels);
 }
 
-// Describes where the parameters come from, and which of them the stored model lacks; empty if they are random.
+// Names the stored model that the parameters come from, and lists in which ways this model or run differs from
+// the stored one. Empty without a stored model.
 std::string describe_init(const setup::Job& job) {
     if (!job.stored_model) return {};
     if (job.resumes) {
@@ -104,8 +105,8 @@ std::string describe_layout(const plan::Plan& plan, std::size_t ranks) {
                        layout.stages.front().replicas.front().ranks.size(), plan.schedule);
 }
 
-// Returns the usable cores of the ranks: "cores     0-3 for rank 0 on node-1; 4-7 for rank 1 on node-1". At
-// most four sets of cores are listed.
+// Returns the line with the usable cores of the ranks, for example "cores     0-3 for rank 0 on node-1; 4-7 for
+// rank 1 on node-1". Lists at most four sets of cores.
 std::string describe_cores(const Manifest& manifest) {
     constexpr std::size_t max_core_sets = 4;
     std::map<std::pair<std::string, std::string>, std::vector<int>> ranks_by_cores;
@@ -158,7 +159,8 @@ std::string format_energy(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
-// Describes the skipped and offloaded matmuls of the new plan, or the bytes that the change moved.
+// Describes the skipped and offloaded matmuls of the new plan. If there are none, describes the bytes that the
+// change moved.
 std::string describe_plan_change(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = describe_sharing(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
@@ -205,7 +207,7 @@ void Console::print_header(const Manifest& manifest, const plan::Plan& plan, con
         setup::make_idle_warning(job_.config, plan, static_cast<int>(manifest.hosts.size()));
     if (!warning.empty()) out_ << "warning   " << warning << '\n';
     const char* const note =
-        job_.config.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
+        job_.config.run.is_batch_raised ? " (--batch is not set; one sample per micro-batch)" : "";
     out_ << fmt::format(
         "step      {}{}, {}, {} on {}, {} per rank\n", format_count(job_.config.run.batch, "sample"), note,
         format_count(static_cast<std::size_t>(plan.microbatches()), "micro-batch"), to_string(job_.dtype),
@@ -335,7 +337,7 @@ void Console::print_summary(const Figures& f, const std::string& peak_descriptio
         out_ << fmt::format("  plan changes    {}: {} MB moved in {:.3f} s\n", f.plan_changes,
                             format_megabytes(f.moved_bytes), f.plan_change_seconds);
     }
-    out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
+    out_ << fmt::format("  padding         {:.1f} % of computed tokens (ideal: 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
     const std::string growth =
         f.growth_bytes ? fmt::format("grew by {} MB per rank; ", format_megabytes(*f.growth_bytes)) : "";

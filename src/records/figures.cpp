@@ -52,7 +52,8 @@ std::string make_memory_remark(std::size_t growth_bytes, std::size_t predicted_b
     const auto growth = static_cast<double>(growth_bytes);
     if (growth - predicted <= std::max(0.05 * predicted, 8e6)) return "";
     return fmt::format(
-        "memory grew by {:.1f} MB per rank, {:.1f} MB more than predicted; allow for it if memory is scarce",
+        "memory grew by {:.1f} MB per rank, {:.1f} MB more than predicted; reserve this much more if memory is "
+        "scarce",
         growth * 1e-6, (growth - predicted) * 1e-6);
 }
 
@@ -103,9 +104,9 @@ void FigureSum::add(const StepOutcome& outcome) {
     if (!outcome.is_skipped && std::isfinite(outcome.loss)) losses_.push_back(outcome.loss);
 }
 
-// Finds the fastest step, whose FLOP/s must not exceed the peak. Kernels of causal attention may skip the
-// masked half of the scores, so only the other half counts here (6 instead of 12 FLOPs, see ModelFlops). Steps
-// with skipped matmuls do not count.
+// Keeps the step with the highest FLOP/s, because this rate must not exceed the peak. Kernels of causal
+// attention may skip the masked half of the scores, so only the unmasked half counts here (6 instead of 12
+// FLOPs, see ModelFlops). Steps with skipped matmuls do not count.
 void FigureSum::track_fastest_step(const StepOutcome& outcome) {
     const bool skips_matmuls =
         std::ranges::any_of(skipped_fractions_, [](double fraction) { return fraction > 0; });

@@ -33,7 +33,7 @@ std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
     return times;
 }
 
-// Returns the values of a field per rank; empty if a rank does not report it.
+// Returns the values of a field per rank; empty if some rank does not report the field.
 std::vector<double> list_reported_values(const comm::GatheredNumbers& all, std::size_t field) {
     std::vector<double> values = all.list_per_rank(field);
     if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); })) values.clear();
@@ -65,7 +65,7 @@ std::vector<int> find_non_finite_ranks(const comm::GatheredNumbers& all) {
     return ranks;
 }
 
-// Throws ConfigError if the ranks have planned different micro-batches for a step that comes after `outcome`.
+// Throws ConfigError if the ranks have planned different micro-batches for step `outcome.coming_step`.
 void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outcome) {
     const std::vector<double> hashes = all.list_per_rank(RecordFields::coming_step);
     const auto differs = [&](double hash) { return hash != hashes.front(); };

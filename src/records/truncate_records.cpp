@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 // The lines of a file of records, sorted into those to keep and those to drop.
 struct SortedLines {
     std::vector<std::string> kept_lines = {};
-    std::uintmax_t kept_bytes = 0;     // size of the kept lines with their line ends
-    std::size_t later_lines = 0;       // number of lines after the last step to keep
-    bool is_last_line_cut = false;     // the last line has no line end
-    std::size_t unreadable_lines = 0;  // number of unreadable lines before the first of the later lines
+    std::uintmax_t kept_bytes = 0;                 // size of the kept lines with their line ends
+    std::size_t later_lines = 0;                   // number of lines from the first record of a dropped step on
+    bool is_last_line_cut = false;                 // the last line has no line end
+    std::size_t unreadable_lines = 0;              // number of unreadable lines before these later lines
     std::size_t first_unreadable_line_number = 0;  // from 1
 };
 

@@ -10,7 +10,7 @@
 namespace trireme::report {
 namespace {
 
-constexpr double slack = 1e-9;  // tolerated rounding, as a fraction of a tick step: 0.30000000000000004 is 0.3
+constexpr double slack = 1e-9;    // tolerated rounding, in tick steps; 0.30000000000000004 counts as 0.3
 constexpr double max_powers = 8;  // maximum number of powers of ten with ticks
 
 Span widen_if_empty(Span span, Scale scale) {

@@ -14,8 +14,8 @@ struct Span {
 
 enum class Scale { linear, log };
 
-// Returns the smallest step with at most `max_ticks` (>= 2) ticks in the span; it is 1, 2 or 5 times a power of
-// ten.
+// Returns the smallest step that puts at most `max_ticks` (>= 2) ticks in the span. Steps are 1, 2 or 5 times a
+// power of ten.
 double choose_tick_step(Span span, int max_ticks);
 std::vector<double> list_linear_ticks(Span span, double step);  // the multiples of `step` within the span
 
@@ -26,7 +26,8 @@ std::vector<double> list_log_ticks(Span span);
 class Axis {
 public:
     // With `extends_to_ticks`, a linear span is extended to the next tick on either side, and a log span by a
-    // tenth. A span of length 0 is widened. `max_ticks` limits the ticks of a linear axis.
+    // factor of 1.1 on either side. A span of length 0 is widened. `max_ticks` limits the ticks of a linear
+    // axis.
     Axis(Span span, Scale scale, int max_ticks, bool extends_to_ticks);
 
     const std::vector<double>& ticks() const { return ticks_; }

@@ -71,7 +71,7 @@ pre { padding: 12px 14px; border: 1px solid var(--rule); border-radius: 4px; whi
 )css";
 }
 
-// Returns "gpt2-tiny on 2 ranks", without a part that the records lack.
+// Returns, for example, "gpt2-tiny on 2 ranks". Omits what the records lack.
 std::string make_title(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     const std::string model = manifest.model.empty() ? "A run of Trireme" : manifest.model;
@@ -79,7 +79,8 @@ std::string make_title(const RunRecords& records) {
     return ranks > 0 ? cat(model, " on ", format_plural(ranks, "rank")) : model;
 }
 
-// Returns "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples a step in 4 micro-batches · f32".
+// Returns, for example, "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples a step in 4
+// micro-batches · f32".
 std::string describe_plan(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     std::vector<std::string> facts;
@@ -105,7 +106,8 @@ std::string format_date(std::string started) {
     return started.replace(19, 1, " UTC");
 }
 
-// Returns "rank 3", "each rank in turn (5 steps each)" or "a random rank, redrawn every 5 steps,".
+// Returns, for example, "rank 3", "each rank in turn (5 steps each)" or "a random rank, redrawn every 5
+// steps,".
 std::string describe_slow_subject(const config::SlowRank& slow) {
     if (slow.choice == config::SlowChoice::named) return cat("rank ", slow.rank);
     const std::string steps = slow.every ? format_plural(static_cast<double>(*slow.every), "step") : "";

@@ -14,7 +14,7 @@ namespace trireme::report {
 // Returns a complete HTML file with style sheet and drawings.
 std::string make_page(const RunRecords& records);
 
-// Describes an emulated slow rank: "rank 3 takes 4 times as long in steps 100 to 200".
+// Describes an emulated slow rank; for example, "rank 3 takes 4 times as long in steps 100 to 200".
 std::string describe(const config::SlowRank& slow);
 
 // Makes the summary of an unfinished run from its steps. The verdict is unset, and so is each figure that some
@@ -25,7 +25,7 @@ records::Summary sum_up_steps(const std::vector<records::StepLine>& steps);
 std::string draw_loss_chart(const RunRecords& records);
 std::string draw_score_chart(const RunRecords& records);   // accuracy, or exact match and F1
 std::string draw_speed_charts(const RunRecords& records);  // tokens/s and MFU
-std::string draw_step_charts(const RunRecords& records);   // seconds, predicted too, and tokens of each step
+std::string draw_step_charts(const RunRecords& records);   // measured and predicted seconds, tokens; per step
 std::string draw_optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
 
 std::string draw_time_bars(const records::Summary& summary);     // mean seconds in kernels, waiting, other
@@ -37,12 +37,12 @@ std::string draw_memory_bars(const records::Summary& summary);   // predicted me
 std::string make_figures_table(const records::Summary& summary);    // figures of merit: value, limit, remark
 std::string make_machine_table(const records::Manifest& manifest);  // program, device, hosts, model
 
-// Returns "2 stages x 3 replicas x 1 tensor rank", or "3 stages with 1, 2, 1 replicas" if
-// the layout is not a grid.
+// Returns, for example, "2 stages x 3 replicas x 1 tensor rank", or "3 stages with 1, 2, 1 replicas" if the
+// layout is not a grid of equal teams.
 std::string describe_grid(const layout::Layout& layout);
 
-// Returns one line per stage, as `trireme plan` prints it. A layout with more than 16 replicas is described by
-// describe_grid() instead.
+// Returns one line per stage, as `trireme plan` prints it. Returns describe_grid() instead if the stages
+// together have more than 16 replicas.
 std::string describe_stages(const layout::Layout& layout);
 
 // Returns a table with one row per change of plan: the layouts before and after, the moved bytes, and the
@@ -50,8 +50,8 @@ std::string describe_stages(const layout::Layout& layout);
 // the plan never changed.
 std::string make_plan_changes_table(const RunRecords& records);
 
-// Returns the traced step to draw: the first step after a change of plan. If there is none, the step after a
-// checkpoint copy; otherwise the last step.
+// Returns the traced step to draw. The function prefers the first step after a change of plan, then the first
+// step after a checkpoint copy, then the last step.
 std::size_t choose_drawn_step(const RunTrace& trace);
 
 // Returns the measured timeline of a step, in milliseconds since its first event. There is one row per rank:

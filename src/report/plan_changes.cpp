@@ -23,7 +23,7 @@ records::Figure find_term(const plan::Decision& decision, const char* name) {
     return found == decision.terms.end() ? records::Figure() : found->second;
 }
 
-// Returns the median time of the first ten steps, or fewer, between decision `index` and the next decision.
+// Returns the median time of at most the first ten steps between decision `index` and the next decision.
 records::Figure compute_median_step_after(const RunRecords& records, std::size_t index) {
     constexpr double max_steps = 10;  // after more steps, the speed of devices may have changed
     const auto begin = static_cast<double>(records.decisions[index].step);
@@ -82,8 +82,8 @@ PlanBefore find_plan_before(const RunRecords& records, std::size_t index) {
 }
 
 // Describes the new values of the changed members of the plan, as HTML. Also shows the old layout if it is
-// known and differs. If layout, schedule and number of micro-batches are unchanged, and no rank skips channels
-// or offloads work, the decision has ended the skipping or offloading, and the text says so.
+// known and differs. If no member changed and no rank skips channels or offloads work, the decision ended
+// the skipping or offloading. Then the text says that no rank skips channels or offloads work.
 std::string describe_plan_change(const plan::Decision& decision, const PlanBefore& before) {
     std::string html;
     const auto add = [&](const std::string& text) { html += make_element("div", escape_html(text)); };

@@ -53,8 +53,8 @@ void add_rank_times(std::vector<RankSeconds>& ranks, const records::RankLists& l
     }
 }
 
-// Records an event when a rank becomes slow and when it recovers. `slowness` is, per rank, its matmul time
-// relative to other ranks; 1 for a rank that is not slow.
+// Records an event when a rank becomes slow and when it recovers. `slowness` has one factor per rank: the
+// rank's matmul time relative to other ranks, or 1 if the rank is not slow.
 class SlownessEvents {
 public:
     void add(std::vector<RunEvent>& events, double step, const std::vector<double>& slowness) {

@@ -13,8 +13,8 @@ namespace {
 
 bool is_lower(const Point& a, const Point& b) { return a.y < b.y; }
 
-// Fits the least-squares line through the values y of the window over the indices of its points. Returns the
-// value of the line at the point `index`, clamped to the values of the window.
+// Fits the least-squares line to the y values of the window as a function of the index in the window. Returns
+// the value of the line at `index`, clamped to the range of the y values.
 double fit_line_at(std::span<const Point> window, std::size_t index) {
     const auto count = static_cast<double>(window.size());
     const double middle = (count - 1) / 2;

@@ -8,7 +8,8 @@
 namespace trireme::report {
 namespace {
 
-// Per row, its cells as HTML: name, value, limit and remark of a figure, or name and value of a fact.
+// One list of cells per row, as HTML. A figure has the cells name, value, limit and remark; a fact has the
+// cells name and value.
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr const char* no_limit = "&ndash;";
@@ -116,7 +117,7 @@ void add_memory(Rows& rows, const records::Summary& s) {
          s.predicted_bytes ? "growth of the process; the limit is the prediction" : "growth of the process"});
 }
 
-// Returns "node1 (4 ranks), node2 (4 ranks)".
+// Returns, for example, "node1 (4 ranks), node2 (4 ranks)".
 std::string list_hosts(const std::vector<std::string>& hosts) {
     std::map<std::string, int> ranks;
     for (const std::string& host : hosts) ranks[host] += 1;

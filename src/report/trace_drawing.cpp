@@ -53,7 +53,7 @@ Window find_window(const RunTrace& trace, std::size_t step) {
 // Returns the kind of an event that is not an instruction; empty if the event is not drawn.
 std::optional<ExtraSpanKind> find_span_kind(const TracedEvent& event) {
     if (event.lane == "compute") return ExtraSpanKind::pause;
-    if (event.lane == "state on its way") return ExtraSpanKind::state;
+    if (event.lane == "moving state") return ExtraSpanKind::state;
     if (event.lane == "checkpoint") return ExtraSpanKind::checkpoint;
     const bool is_wait = event.lane == "messages" && event.name.rfind("wait", 0) == 0;
     return is_wait ? std::optional(ExtraSpanKind::wait) : std::nullopt;
@@ -166,7 +166,8 @@ Timeline make_predicted_timeline(const TracedPlan& plan, const Timeline& measure
     std::vector<schedule::StageCost> costs;
     for (int stage = 0; stage < plan.shape.stages(); ++stage) costs.push_back(make_mean_cost(means, stage));
     Timeline timeline{
-        .title = cat(plan.schedule, " as predicted from these passes and updates alone, in milliseconds"),
+        .title = cat(plan.schedule,
+                     ": predicted from the measured compute and update times, without waits, in milliseconds"),
         .prediction = predict(plan.programs, plan.shape, costs)};
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
         const std::vector<int>& ranks = plan.teams[team];

@@ -37,7 +37,8 @@ struct RunTrace {
     std::vector<TracedEvent> events;
 };
 
-// Interprets the content of the file `path`. Throws ConfigError if it is not in the format that `train` writes.
+// Interprets the content of the file `path`. Throws ConfigError if the content is not in the format that
+// `train` writes.
 RunTrace parse_trace(const nlohmann::json& json, const std::string& path);
 
 }  // namespace trireme::report

@@ -16,10 +16,10 @@
 namespace trireme::run {
 namespace {
 
-// True if all replicas of a stage take equally long, for every stage. For this, --slow must slow no rank. Ranks
-// with the same index in their replicas must have equal shares, devices of the same name and the same profile.
-// Either all or none of these ranks must share a node with the first rank of their replica. `nodes` has the
-// node of each rank.
+// True if, in every stage, all replicas take equally long. For this, --slow must slow no rank. Ranks with the
+// same index in their replicas must have equal shares, devices of the same name and the same profile. Either
+// all or none of these ranks must share a node with the first rank of their replica. `nodes` has the node of
+// each rank.
 bool replicas_take_equal_times(const setup::Job& job, const layout::Layout& layout,
                                const std::vector<int>& nodes) {
     if (!job.config.emulation.slow.empty()) return false;
@@ -107,7 +107,7 @@ struct GhostWorld {
     std::shared_ptr<const comm::BlankMemory> message_memory;  // buffer of all messages
     std::shared_ptr<stage::PassTimes> pass_times;             // null if ranks share no times
     GhostRecords records;
-    setup::RankMemory max_memory = {};  // predicted, of the fullest rank, over all plans so far
+    setup::RankMemory max_memory = {};  // largest prediction over all ranks and all plans so far
 };
 
 class GhostBackend : public Backend {
@@ -222,7 +222,8 @@ private:
         if (memory.total() > world_->max_memory.total()) world_->max_memory = memory;
     }
 
-    // Collective. Sends messages without values that are as long as the moved parameters and optimizer state.
+    // Collective. Sends messages that are as long as the moved parameters and optimizer state, but have no
+    // values.
     void move_state(const rank::StateMoves& moves) {
         if (!mover_)
             mover_ = make_valueless_group(session_.make_group_of_all_ranks("mover", wait_policy_),

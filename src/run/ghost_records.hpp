@@ -15,9 +15,9 @@ public:
     explicit GhostRecords(int ranks) : ranks_(ranks) {}
 
     // Adds the outcome of a step on `rank`. In `own_outcome`, a list per rank has one entry or none. Each rank
-    // adds its steps in order. The last rank that adds a step calls `record` with the combined outcome: its
-    // `seconds` are those of the slowest rank, its compute and waiting times are averages over the ranks, and
-    // its `padded_tokens` are the sum.
+    // adds its steps in order. The last rank that adds a step calls `record` with the combined outcome.
+    // The combined outcome has the `seconds` of the slowest rank, the mean compute and waiting times, and the
+    // sum of `padded_tokens`.
     void add(int rank, const records::StepOutcome& own_outcome,
              const std::function<void(records::StepOutcome&)>& record);
 
@@ -28,7 +28,7 @@ private:
     };
 
     int ranks_;
-    std::map<std::size_t, Step> steps_;  // by step: those that some ranks have not added yet
+    std::map<std::size_t, Step> steps_;  // by step number; only steps that some ranks have not added yet
 };
 
 }  // namespace trireme::run

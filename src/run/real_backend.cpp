@@ -176,7 +176,7 @@ public:
         figures.growth_bytes = find_max_over_ranks(compute_growth_bytes());
         figures.predicted_bytes = find_max_over_ranks(max_bytes_.rank);
         const std::string remark = records::make_memory_remark(*figures.growth_bytes, figures.predicted_bytes);
-        // Simulated ranks share one process, whose memory growth is not that of a rank.
+        // Simulated ranks share one process, so its memory growth is not the growth of one rank.
         if (!remark.empty() && !device::time_is_simulated()) figures.remarks.push_back(remark);
         figures.saves = saving_->saves();
         figures.save_seconds = saving_->stall_seconds();
@@ -207,8 +207,9 @@ private:
             std::ranges::max(all_gather(resources_.control, std::array{static_cast<double>(bytes)})));
     }
 
-    // Collective. Returns why device, host or node memory does not suffice for `needed` bytes; empty if it
-    // does. Equal on all ranks. This rank has already allocated `held_bytes` of `needed.rank`.
+    // Collective. Returns why device, host or node memory does not suffice for `needed`; empty if memory
+    // suffices. The result is equal on all ranks. This rank has already allocated `held_bytes` of
+    // `needed.rank`.
     std::string describe_lack_of_memory(const adapt::ChangeMemory& needed, std::size_t held_bytes) {
         std::string lack = find_first_complaint(
             resources_.control,
@@ -224,8 +225,8 @@ private:
         return lack;
     }
 
-    // Collective. Throws ConfigError if memory does not suffice, or if a run that does not continue in its run
-    // directory finds an earlier run there.
+    // Collective. Throws ConfigError if memory does not suffice, or if the run directory holds the steps of an
+    // earlier run that this run does not resume.
     void check_memory_and_run_directory() {
         const std::string lack = describe_lack_of_memory(max_bytes_, 0);
         if (!lack.empty()) throw ConfigError(lack);
@@ -300,7 +301,7 @@ private:
     adapt::ChangeMemory max_bytes_;  // predicted peak of this rank and its node, over all known plans
     RunContext context_;
     const setup::Job& job_ = context_.job;
-    setup::RankMemory max_memory_ = {};   // predicted, of the fullest rank under the first plan
+    setup::RankMemory max_memory_ = {};   // prediction for the fullest rank under the first plan
     std::size_t initial_peak_bytes_ = 0;  // peak memory just before the first trainer was made
     std::optional<rank::RankTrainer> trainer_;
     std::unique_ptr<comm::Communicator> mover_ =

@@ -32,8 +32,8 @@ records::Manifest make_manifest(const RunDescription& run);
 
 class Recorder {
 public:
-    // If `writes` is true, as on rank 0, prints to the console and writes the run directory. The figures of
-    // merit are summed up in any case. `job` must outlive this object.
+    // Makes a recorder that always sums up the figures of merit. If `writes` is true (on rank 0), the recorder
+    // also prints to the console and writes the run directory. `job` must outlive this object.
     Recorder(const setup::Job& job, records::Manifest manifest, bool writes);
 
     void set_hosts(std::vector<std::string> hosts) { manifest_.hosts = std::move(hosts); }
@@ -44,7 +44,7 @@ public:
     // Opens the run directory if this recorder writes. Throws ConfigError if the directory cannot be used.
     void open_directory();
     // Records the beginning of the run. Called after open_directory() and before any other event. `memory` is
-    // that of the fullest rank.
+    // the memory of the fullest rank.
     void record_begin(const setup::PlanState& current, const setup::PlanOrigin& origin,
                       const setup::RankMemory& memory, const setup::PeakRate& peak);
 
@@ -52,7 +52,7 @@ public:
     void record_step(records::StepOutcome outcome, const std::vector<policy::SlownessChange>& changes);
     // Records an evaluation after `step` steps.
     void record_evaluation(std::size_t step, const records::Evaluation& evaluation);
-    // Records a change to the plan of `current`.
+    // Records that the run has changed from its previous plan to the plan in `current`.
     void record_plan_change(const plan::Decision& decision, const records::PlanChange& change,
                             const setup::PlanState& current);
     // Records the seconds that ranks spent on a decision to keep the plan.

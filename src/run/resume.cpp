@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-// JSON keys in a checkpoint's facts about its run.
+// Keys in the JSON object of make_run_facts().
 constexpr const char* config_key = "config";
 constexpr const char* ranks_key = "ranks";
 
@@ -33,11 +33,11 @@ constexpr const char* steps_key = "--steps";  // key in "options"; set even if -
 struct FixedOption {
     std::string option;
     std::string value;
-    std::string value_if_missing = {};  // value of runs whose checkpoints were saved before the option existed
+    std::string value_if_missing = {};  // value if the checkpoint was saved before the option existed
 };
 
-// Returns the options that must not change when a run is resumed: they determine which samples a step visits
-// and in which precision it computes.
+// Returns the options that must not change when a run is resumed. They determine which samples a step visits,
+// how the optimizer updates the parameters, and the precision.
 std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
             {"--order", find_name(data::sample_orders, job.config.data.order), "shuffled"},

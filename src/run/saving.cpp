@@ -22,7 +22,7 @@ archive::StoredType to_stored_type(device::DType dtype) {
     return dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
 }
 
-// Returns the size of a copy of all boxes of a part.
+// Returns the number of bytes in all boxes of a part.
 std::size_t count_part_bytes(const checkpoint::CheckpointState& state, const checkpoint::CheckpointPart& part) {
     std::size_t bytes = 0;
     for (const checkpoint::StateBox& box : list_boxes(state, part)) bytes += byte_size(state, box);
@@ -297,9 +297,9 @@ void Saving::send_report() {
         {report.data(), device::DType::i32, 1, report.size(), report.size()}, completing_rank));
 }
 
-// Rethrows `exception` if the checkpoint is not awaited and the run must not continue without it: the run then
-// ends on the rank that knows the reason. Otherwise notes the reason for the report of this rank. The failure
-// of an awaited checkpoint ends the run in check_saved(), after rank 0 has recorded the reason.
+// Rethrows `exception` if the checkpoint is not awaited and its failure must end the run. Then this rank, which
+// knows the reason, ends the run. Otherwise stores the reason for the report of this rank. The failure of an
+// awaited checkpoint ends the run in check_saved(), after rank 0 has recorded the reason.
 void Saving::handle_failure(std::exception_ptr exception) {
     try {
         std::rethrow_exception(exception);

@@ -34,7 +34,7 @@ struct SavingConfig {
     checkpoint::ModelDescription description;
     checkpoint::CheckpointState state;  // with the parts of all ranks; begin() sets step, facts and save id
 };
-// Returns the plan without the members that rank 0 chooses: `checkpoints` and `run_id`.
+// Returns the configuration without the members that rank 0 chooses: `checkpoints` and `run_id`.
 SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks);
 
 // Returns the checkpoint parts. The part (HDF5 file) of a rank has the elements that the rank owns; a rank that
@@ -46,7 +46,7 @@ struct RunState {
     std::string facts;                              // about the run, see make_run_facts(); equal on all ranks
     std::vector<checkpoint::StateView> views = {};  // all parameters and moments that the rank holds
     std::uint64_t updates = 0;                      // number of updates done
-    std::optional<model::ResizingState> resizing = {};  // empty if ranks may not prune channels
+    std::optional<model::ResizingState> resizing = {};  // empty if the rank is not allowed to prune channels
 };
 
 class Saving {
@@ -60,10 +60,10 @@ public:
 
     // Starts a checkpoint of the state after `step` steps. All ranks call it after the same step, while no
     // micro-batch is in flight. If the previous checkpoint is incomplete, first waits as finish() does. The
-    // tensors in `state` may change only after wait_for_copy(). If `is_awaited`, finish() must be called before
-    // they change, and the tensors are not copied. If an awaited checkpoint fails, check_saved() throws. If a
-    // checkpoint that is not awaited fails, begin(), advance() or finish() throws ResourceError or ConfigError,
-    // unless the run continues after failures.
+    // tensors in `state` may change only after wait_for_copy(). If `is_awaited`, the tensors are not copied,
+    // and may change only after finish(). If an awaited checkpoint fails, check_saved() throws. If a checkpoint
+    // that is not awaited fails, begin(), advance() or finish() throws ResourceError or ConfigError, unless the
+    // run continues after failures.
     void begin(std::uint64_t step, const RunState& state, bool is_awaited);
     // Collective over the group. Saves the state after `step` steps and waits until it is on disk, unless the
     // last complete checkpoint has that state. Returns the path of the checkpoint, which every rank may read.
@@ -76,9 +76,9 @@ public:
     // Waits on rank 0 until the checkpoint is complete or has failed. Waits on other ranks until their part is
     // written or has failed, and the result is sent to rank 0.
     void finish();
-    // Collective over the group. Called after finish(). Throws if the last checkpoint was awaited and failed:
-    // all ranks throw the ConfigError of the lowest rank that has one, or each failed rank throws its
-    // ResourceError.
+    // Collective over the group. Called after finish(). Throws if the last checkpoint was awaited and failed.
+    // If ranks failed with a ConfigError, all ranks throw the ConfigError of the lowest such rank. A rank that
+    // failed with a ResourceError throws this error.
     void check_saved();
     // Sets the parts that ranks write from now on. No checkpoint may be in progress.
     void change_parts(std::vector<checkpoint::CheckpointPart> parts);
@@ -90,7 +90,7 @@ public:
     // Returns the seconds for which checkpoints have blocked the steps of this rank.
     double stall_seconds() const { return stall_seconds_; }
     std::size_t saves() const { return save_count_; }  // number of checkpoints that this rank has begun
-    // Returns the checkpoints whose begin() had to wait for the previous checkpoint, as finish() does.
+    // Returns the waits of begin() for a previous checkpoint, in the order of the calls.
     const std::vector<records::SaveWait>& waits() const { return waits_; }
 
 private:
@@ -120,7 +120,7 @@ private:
     std::unique_ptr<comm::Communicator> group_;
     std::function<void()> between_polls_;
     device::Trace* trace_ = nullptr;
-    std::optional<checkpoint::PartLayout> layout_;            // of this rank's part; empty if it has none
+    std::optional<checkpoint::PartLayout> layout_;            // of this rank's part; empty if there is no part
     std::optional<checkpoint::VirtualModelFile> model_file_;  // on rank 0: joins the parts of all ranks
 
     // The checkpoint that is being written.
@@ -128,7 +128,7 @@ private:
     double begin_time_ = 0;      // time of begin(), after the wait for the previous checkpoint
     bool is_awaited_ = false;
     bool has_reported_ = false;
-    std::string complaint_;       // why this rank, or on rank 0 finally any rank, failed; empty if none did
+    std::string complaint_;  // why this rank failed (on rank 0 finally: why a rank failed); empty otherwise
     std::exception_ptr failure_;  // exception of this rank in an awaited checkpoint; null if it did not fail
     std::optional<checkpoint::StateViews> views_;
     std::optional<checkpoint::PartWriter> writer_;
@@ -137,7 +137,7 @@ private:
     std::optional<device::Worker::JobId> copy_job_, write_job_;
     std::optional<device::Worker::JobId> completion_job_;  // on rank 0, once all ranks have reported
     device::Buffer copy_buffer_;  // copy of this rank's part; allocated at the first checkpoint that needs it
-    std::vector<ReportText> reports_;  // on rank 0 of all ranks, elsewhere of this rank
+    std::vector<ReportText> reports_;  // on rank 0: per rank; elsewhere: only this rank's report
     std::vector<comm::Communicator::RequestId> report_requests_;  // pending sends or receives of reports
     std::vector<records::SaveOutcome> outcomes_;
     std::optional<std::uint64_t> saved_step_;  // on rank 0: step of the last complete checkpoint

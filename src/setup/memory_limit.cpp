@@ -53,8 +53,9 @@ long long compute_max_activations(const Need& need, std::size_t limit, int peak_
 }
 
 // Returns, per team, the maximum number of activation stashes with which all ranks of the team stay within
-// `limit` bytes. A team that is within the limit keeps its maximum in `previous`, which is empty on the first
-// call. No maximum is below the number of stashes that the team needs to run.
+// `limit` bytes. A team that is within the limit keeps its maximum from the previous call. `previous` has the
+// result of that call, and is empty in the first call. No maximum is below the number of stashes that the team
+// needs to run.
 std::vector<int> lower_max_activations(const std::vector<Need>& needs, std::size_t limit,
                                        const plan::Plan& plan, const std::vector<int>& previous) {
     const std::vector<int> min_activations = compute_min_activations(plan.training.shape);

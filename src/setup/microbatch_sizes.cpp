@@ -10,9 +10,9 @@
 namespace trireme::setup {
 namespace {
 
-// Returns the shape of the largest possible micro-batch of `count` samples. If samples are packed, it has the
-// longest ones, each at most `max_visits` times. Otherwise every sample is as long as the longest sample of the
-// list or, with the policy `fixed`, of the corpus.
+// Returns the shape of the largest possible micro-batch of `count` samples. If samples are packed, the
+// micro-batch has the longest of `samples`, each at most `max_visits` times. Otherwise every sample of the
+// micro-batch has the length of the longest of `samples` or, with the policy `fixed`, of the corpus.
 stage::BatchShape find_largest_microbatch(const std::vector<data::Sample>& samples, std::size_t count,
                                           std::size_t max_visits, plan::LengthPolicy policy,
                                           std::size_t longest_of_corpus) {
@@ -134,7 +134,7 @@ private:
     int ranks_;
     bool trains_;
     PlanState& state_;
-    plan::Plan first_plan_;    // regardless of the limit
+    plan::Plan first_plan_;    // made without the memory limit
     std::size_t max_samples_;  // of a micro-batch of an evaluation
 };
 

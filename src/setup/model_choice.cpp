@@ -120,8 +120,9 @@ void check_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusIn
                           "/tokenizer.json"));
 }
 
-// If the model's vocabulary size is unset, sets it to that of the corpus. Throws ConfigError if the two sizes
-// differ, or, with --vocabulary, only if the corpus has the larger vocabulary.
+// If the model's vocabulary size is unset, sets it to that of the corpus. Throws ConfigError if the corpus has
+// a larger vocabulary than the model. Without --vocabulary, a smaller vocabulary of the corpus is an error,
+// too.
 void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice,
                     const data::CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
@@ -170,7 +171,7 @@ void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
 }
 
 // Throws ConfigError if the model would compute something else with the stored weights than the stored model
-// does. Compares settings that need not change the shapes of the weights.
+// does. Compares the settings that may differ although the weights have equal shapes.
 void check_weights_compatible(const model::ModelConfig& model, const checkpoint::StoredModel& stored) {
     const model::ModelConfig& stored_config = stored.config();
     const auto refuse = [&](const char* what, auto model_value, auto stored_value) {

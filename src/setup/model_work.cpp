@@ -37,7 +37,8 @@ public:
           part_(make_even_part(current.plan)),
           shape_(compute_typical_shape(job, current)),
           seconds_(adapt_kernel_seconds(make_relative_kernel_seconds(job, 0))) {
-        // Number of replicas that share the optimizer state of a parameter, in the stage with the fewest.
+        // Number of replicas that share the optimizer state of a parameter, in the stage with the fewest
+        // replicas.
         const double updating_replicas =
             current.plan.shards_optimizer ? find_min_replicas(current.plan.layout) : 1;
         const double state_values =

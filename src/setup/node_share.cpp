@@ -15,8 +15,9 @@
 namespace trireme::setup {
 namespace {
 
-// Returns the key of the memory `identity`, which is equal on all ranks that share this memory, and on no other
-// ranks. The ranks of a simulation share one process and its memory, although their host names differ.
+// Returns the key of the memory `identity`. All ranks that share this memory have the same key; other ranks
+// have other keys. The ranks of a simulation share one process and its memory, although their host names
+// differ.
 std::string make_pool_key(const comm::Session& session, const std::string& identity) {
     return device::time_is_simulated() ? identity : cat(session.host(), ' ', identity);
 }

@@ -77,9 +77,8 @@ void check_validation_targets(const Job& job) {
     std::vector<plan::SampleVisit> visits(samples.size());
     for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
     if (count_targets(*job.corpus, samples, job.validation_rules, visits) > 0) return;
-    throw ConfigError(cat("none of the ", format_count(samples.size(), "question"), " of ",
-                          job.corpus->info().path,
-                          " to evaluate has its answer within --max-length; raise --max-length"));
+    throw ConfigError(cat("none of the ", format_count(samples.size(), "question"), " to evaluate in ",
+                          job.corpus->info().path, " has its answer within --max-length; raise --max-length"));
 }
 
 // Returns a job with corpus, stored model, tokenizer and samples. `init` is the value of --init, or the path of
@@ -140,8 +139,8 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     return setup;
 }
 
-// Returns the hash of the micro-batches of the first steps, which no record of a step compares. Empty
-// for an evaluation.
+// Returns the hashes of the micro-batches of the first steps. Ranks compare these hashes at the start, because
+// records of steps carry only the hashes of later steps. Empty for an evaluation.
 std::string hash_first_steps(const Setup& setup) {
     const Job& job = setup.job;
     if (job.steps == 0) return "";

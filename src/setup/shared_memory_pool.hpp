@@ -11,8 +11,8 @@ namespace trireme::setup {
 struct SharedMemoryPool {
     std::string key;       // equal on all ranks that share the memory, and on no other ranks
     std::string ranks;     // host or GPU of the ranks that share the memory, for messages
-    std::string name;      // "the node"
-    std::string more;      // a remedy for a lack of memory: "more nodes"
+    std::string name;      // name of the memory, for example "the node"
+    std::string more;      // a remedy for a lack of memory, for example "more nodes"
     std::size_t left = 0;  // bytes that can still be allocated
 };
 

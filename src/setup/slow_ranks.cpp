@@ -13,7 +13,7 @@
 namespace trireme::setup {
 namespace {
 
-// The rank that an entry of --slow slows in a step, and the factor by which its kernels take longer.
+// The rank that an entry of --slow slows in a step, and the factor by which the rank's kernels take longer.
 struct SlowedRank {
     int rank = 0;
     double factor = 1;

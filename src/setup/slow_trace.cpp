@@ -32,7 +32,7 @@ std::vector<std::string> split_cells(std::string_view line) {
     return cells;
 }
 
-// Returns nothing unless the whole text is a number of this type.
+// Returns nothing unless the whole text is a number of type `Value`.
 template <class Value>
 std::optional<Value> parse_value(const std::string& text) {
     Value value{};

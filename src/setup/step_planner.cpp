@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    // The kind of a rank's device, by the cluster and by the profile.
+    // The kind of a rank's device in the cluster, and the profiled kernels of the rank.
     using DeviceKind = std::pair<std::size_t, const ProfiledKernels*>;
 
     struct Candidate {
@@ -119,7 +119,7 @@ std::size_t count_steps_to_compare(const plan::Plan& plan) {
     return ahead == 0 ? 1 : 2 * ahead + 2;
 }
 
-// The works outlive the former, which refers to them.
+// `works` is declared before `former`, so that `former`, which refers to `works`, is destroyed first.
 struct StepPlanner::Work {
     Work(const Job& job, const PlanState& current)
         : works(job.model, current.plan, job.dtype),
@@ -199,8 +199,9 @@ void check_coming_steps(const Job& job, const PlanState& current) {
         const std::size_t needed = policy::count_fewest_microbatches(
             std::move(lengths), {.is_packed = is_packed(job.config.schedule.length), .max_rows = max_rows});
         if (needed <= microbatches) continue;
-        throw ConfigError(cat("step ", step + 1, " needs ", needed, " micro-batches to keep each one within ",
-                              format_with_commas(max_rows), " tokens, which --memory-limit allows, but has ",
+        throw ConfigError(cat("step ", step + 1, " needs ", needed,
+                              " micro-batches, because --memory-limit allows only ",
+                              format_with_commas(max_rows), " tokens per micro-batch, but the plan has ",
                               microbatches, "; raise --microbatches"));
     }
 }

@@ -27,7 +27,7 @@ std::size_t count_upload_bytes(const model::TokenBatch& batch) {
     return bytes;
 }
 
-// Packs all tensors into one copy from host to GPU.
+// Packs all tensors into one buffer, so that a single copy moves them from host to GPU.
 UploadedBatch upload(const model::TokenBatch& batch, device::GpuUploader& uploader) {
     model::TokenBatch uploaded = batch;
     std::vector<std::byte> packed;

@@ -197,8 +197,8 @@ std::size_t TransferSizes::count_copied_bytes(const PortionSize& portion) const 
 }
 
 // Returns the larger of the bytes of a reduce-scatter and those of an all-gather. A reduce-scatter receives the
-// gradients of the holder's own portion from all other holders. It also copies each portion of another holder
-// that is not contiguous, to send it. An all-gather copies all portions that are not contiguous.
+// gradients of the holder's own portion from all other holders. Before it sends a portion of another holder
+// that is not contiguous, it copies this portion. An all-gather copies all portions that are not contiguous.
 std::size_t TransferSizes::bytes(std::size_t holder) const {
     const PortionSize& own_portion = portions_[holder];
     const std::size_t received =

@@ -7,15 +7,15 @@
 
 namespace trireme::stage {
 
-// The content of a transfer: gradients of one rank, gradients summed over the holders, or weights. Message
-// labels contain the kind.
+// The content of a transfer: gradients of one rank, gradients summed over the holders, or weights. A message
+// label contains the kind.
 enum class TransferKind : std::uint8_t { gradients, sums, values };
 
 // A portion of a bucket (see held_bucket.hpp) as one message.
 struct PortionMessage {
     const Portion* portion = nullptr;
     device::Tensor run;    // (1, elements), contiguous
-    bool is_copy = false;  // false: `run` is a view of the tensors, in which the portion is contiguous
+    bool is_copy = false;  // true: `run` is a copy; false: `run` is a view of the contiguous portion
 };
 
 // Memory space of the tensors, and the GPU queue whose kernels write them. `queue` is null without a GPU.
@@ -25,17 +25,17 @@ struct TensorLocation {
 };
 
 // A reduce-scatter or all-gather of one bucket, in flight or complete. The arena `memory` holds received
-// gradients and copies of portions; no other transfer may use it before unload() has returned. Until then, the
+// gradients and copies of portions. Until unload() has returned, no other transfer may use `memory`, and the
 // caller must not change the tensors of the bucket. A transfer keeps references to `bucket` and the tensors.
 class BucketTransfer {
 public:
-    // Point-to-point with all other holders. Starts a reduce-scatter: sends to each other holder this rank's
-    // gradients of that holder's portion, and receives that holder's gradients of this rank's portion.
+    // Point-to-point with all other holders. Starts a reduce-scatter. For every other holder h: sends h this
+    // rank's gradients of the portion of h, and receives the gradients of this rank's portion from h.
     static BucketTransfer start_reduce_scatter(const HeldBucket& bucket,
                                                const model::ParameterTensors& gradients, device::Arena& memory,
                                                const TensorLocation& tensor_location);
-    // Point-to-point with all other holders. Starts an all-gather: sends this rank's portion to each other
-    // holder, and receives the portions of the other holders. `kind` is sums or values.
+    // Point-to-point with all other holders. Starts an all-gather: sends this rank's portion to all other
+    // holders, and receives their portions. `kind` is sums or values.
     static BucketTransfer start_all_gather(const HeldBucket& bucket, TransferKind kind,
                                            const model::ParameterTensors& tensors, device::Arena& memory,
                                            const TensorLocation& tensor_location);
@@ -72,25 +72,25 @@ private:
 // Maximum number of in-flight transfers of a GradientExchange.
 inline constexpr std::size_t max_transfers = 4;
 
-// Computes per holder the bytes of `memory` that any transfer of one bucket needs at most. `tensors`, which
-// must outlive this object, stands for the tensors of every holder: all have its memory layout.
+// Computes, per holder, the maximum bytes of `memory` that a transfer of one bucket needs. The result is valid
+// for holders whose tensors have the memory layout of `tensors`. `tensors` must outlive this object.
 class TransferSizes {
 public:
     TransferSizes(std::size_t holders, const model::ParameterTensors& tensors);
-    // Adds all shards of `bucket`.
+    // Makes the sizes of `bucket`, with all its shards added.
     TransferSizes(const HeldBucket& bucket, const model::ParameterTensors& tensors);
 
-    // Adds a shard, in the order of HeldShards::for_each(). `owner` and `holder` are positions in the list of
-    // holders.
+    // Adds a shard. Shards must be added in the order of HeldShards::for_each(). `owner` and `holder` are
+    // positions in the list of holders.
     void add(std::size_t owner, const optim::ParameterShard& shard);
     std::size_t bytes(std::size_t holder) const;  // called after add() for all shards
 
 private:
-    // The size of the shards of a portion that have been added.
+    // The size of the shards that have been added to a portion.
     struct PortionSize {
         std::size_t elements = 0;
-        void* end = nullptr;            // address after the last shard; null if that shard is not contiguous
-        bool is_contiguous_run = true;  // these shards are one contiguous run of memory
+        void* end = nullptr;            // end of the last added shard; null if this shard is not contiguous
+        bool is_contiguous_run = true;  // true: the added shards are one contiguous run of memory
     };
 
     std::size_t count_copied_bytes(const PortionSize& portion) const;

@@ -50,7 +50,7 @@ private:
     }
 
     // Returns per holder its position in `ranks_`, or -1 if `ranks_` lacks the holder. Both lists are
-    // ascending, and all of `ranks_` are holders, because they hold equal slices.
+    // ascending. Every rank of `ranks_` is a holder, because the ranks of `ranks_` hold equal slices.
     std::vector<std::ptrdiff_t> find_positions(const std::vector<int>& holders) const {
         std::vector<std::ptrdiff_t> positions(holders.size(), -1);
         auto next_rank = ranks_.begin();
@@ -64,7 +64,7 @@ private:
     const std::vector<int>& ranks_;
     const LocalParameters& parameters_;
     std::vector<ExchangeSize> sizes_;          // per rank of `ranks_`
-    std::vector<std::size_t> transfer_bytes_;  // per rank: bytes of the memory of one transfer
+    std::vector<std::size_t> transfer_bytes_;  // per rank of `ranks_`: max bytes of a transfer
     std::size_t shared_buckets_ = 0;           // number of buckets with several holders
 };
 

@@ -7,7 +7,7 @@
 namespace trireme::stage {
 namespace {
 
-// Returns a ghost tensor (own rows, width): the shape of the tensors that neighbouring stages exchange.
+// Returns a ghost tensor (own rows, width). Neighbouring stages exchange tensors of this shape.
 device::Tensor make_boundary_rows(const GhostPass& ghost) {
     return ghost.stash.arena.tensor(ghost.pass.dtype, find_own_rows(ghost.pass).count, ghost.stage.width());
 }

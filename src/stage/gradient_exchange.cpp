@@ -86,7 +86,7 @@ private:
     TransferBuffer& find_free_buffer();
     TransferBuffer& find_buffer(std::size_t bucket);
     void require_complete() const;
-    void require_nothing_in_flight(const char* call) const;  // `call`: name in the error message
+    void require_nothing_in_flight(const char* call) const;  // `call`: name of the caller
 
     std::vector<bool> is_complete_;                   // per parameter
     std::vector<std::size_t> incomplete_parameters_;  // per bucket: number of incomplete parameters
@@ -184,9 +184,9 @@ void GradientExchange::State::start_ready_buckets() {
 }
 
 // Returns true if the bucket may use a free buffer. While the first unfinished bucket of this rank waits, the
-// last free buffer is reserved for it. Therefore the bucket that is first among the unfinished buckets of all
-// ranks can start on each of its holders. Without this rule deadlock is possible: three ranks could each fill
-// all their buffers with buckets that they share with the next rank. Then no rank would have a buffer for the
+// last free buffer is reserved for this bucket. Therefore the first bucket of the plan that any rank has not
+// finished can start on each of its holders. Without this rule deadlock is possible: each of three ranks could
+// fill all its buffers with buckets that it shares with the next rank. Then no rank would have a buffer for the
 // buckets that it shares with the previous rank.
 bool GradientExchange::State::has_buffer_for(std::size_t bucket) const {
     const auto free_buffers =
@@ -207,8 +207,8 @@ TransferBuffer& GradientExchange::State::find_buffer(std::size_t bucket) {
 }
 
 // Keeps one transfer per buffer in flight, in bucket order, and waits for the earliest transfer. Deadlock is
-// impossible: the bucket that is first among the unfinished buckets of all ranks is in flight on each of its
-// holders, or starts there next.
+// impossible: the first bucket of the plan that any rank has not finished is in flight on each of its holders,
+// or is the next to start there.
 void GradientExchange::State::all_gather(TransferKind kind, const model::ParameterTensors& tensors) {
     require_nothing_in_flight("all_gather");
     const std::size_t count = transfer_buffers_.size();

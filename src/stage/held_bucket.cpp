@@ -10,9 +10,9 @@ std::string to_string(const layout::Box& box) {
                box.columns.end());
 }
 
-// Returns true if `box`, a box of the global tensor, is also one box in the matrix of this rank. `first` is the
-// placement that contains the first element of `box`. All elements then have the row and column offset of
-// `first`. Several placements may cover `box` together.
+// Returns true if `box`, a box of the global tensor, is also one box in the matrix of this rank: all elements
+// of `box` have the row and column offset of `first`. `first` is the placement that contains the first
+// element of `box`. Several placements may cover `box` together.
 bool has_same_offset(const layout::Placement& first, const layout::Box& box,
                      const std::vector<layout::Placement>& placements) {
     std::size_t covered_elements = 0;
@@ -26,7 +26,7 @@ bool has_same_offset(const layout::Placement& first, const layout::Box& box,
     return covered_elements == box.size();
 }
 
-// Returns the position of `rank` in `ranks`, which are ascending and contain it.
+// Returns the position of `rank` in `ranks`. `ranks` is ascending and contains `rank`.
 std::size_t find_position(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
@@ -41,7 +41,7 @@ optim::ParameterShard to_local_shard(std::size_t parameter, const layout::Placem
                 {shard_box.columns.begin - first.box.columns.begin + first.column, shard_box.columns.count}}};
 }
 
-// Returns null if there is only one holder.
+// Returns the group of `holders`, or null if there is only one holder.
 comm::Communicator* find_group(const std::vector<int>& holders, int rank, const DataGroups& groups) {
     if (holders.size() == 1) return nullptr;
     const auto group = groups.find(holders);
@@ -51,7 +51,7 @@ comm::Communicator* find_group(const std::vector<int>& holders, int rank, const 
     return group->second.get();
 }
 
-// Returns the bucket without its group. `index` is its index in the plan.
+// Returns the bucket with `group` unset. `index` is the bucket's index in the plan.
 HeldBucket make_held_bucket(const layout::Bucket& bucket, std::size_t index, int rank,
                             const HeldShards& shards) {
     HeldBucket held;

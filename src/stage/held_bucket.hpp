@@ -1,4 +1,4 @@
-// Buckets from the view of one holder: with the positions of their shards in the memory of this holder.
+// Buckets as one holder sees them: each shard has a position in the memory of this holder.
 #pragma once
 
 #include <functional>
@@ -30,8 +30,8 @@ struct HeldBucket {
     const Portion& own() const { return portions[own_position]; }
 };
 
-// Returns the buckets that rank `rank` (this rank) holds, in the order of the plan. `groups` must outlive them.
-// Throws BugError if plan, specs and groups are inconsistent.
+// Returns the buckets that rank `rank` (this rank) holds, in the order of the plan. `groups` must outlive the
+// result. Throws BugError if plan, specs and groups are inconsistent.
 std::vector<HeldBucket> find_held_buckets(const GradientPlan& plan, int rank,
                                           const std::vector<model::ParameterSpec>& specs,
                                           const DataGroups& groups);
@@ -48,8 +48,8 @@ public:
     // `owner` is the position of the shard's owner among the holders of the bucket.
     using Use = std::function<void(std::size_t owner, const optim::ParameterShard& shard)>;
 
-    // Calls `use` for each shard of a bucket that the rank holds, piece by piece. `bucket` is an index in the
-    // plan. Throws BugError if plan and specs are inconsistent.
+    // Calls `use` for each shard of a bucket, piece by piece. `bucket` is the bucket's index in the plan. The
+    // rank must hold this bucket. Throws BugError if plan and specs are inconsistent.
     void for_each(std::size_t bucket, const Use& use) const;
 
     // Returns the index in `specs` of the parameter to which a piece belongs. `piece` is an index in the plan.

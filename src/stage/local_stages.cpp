@@ -8,7 +8,7 @@
 
 namespace trireme::stage {
 
-// All tensors are (rows of this rank, width). `output` is in the stash, and the others are in row buffers.
+// All tensors are (own rows, width). `output` is in the stash, and the other tensors are in row buffers.
 struct LocalStages::InFlightMicrobatch {
     std::unique_ptr<ActivationStash> stash = nullptr;  // null before the forward pass
     device::Tensor output = {};                        // absent in the last stage
@@ -21,9 +21,9 @@ struct LocalStages::InFlightMicrobatch {
 struct LocalStages::StepState {
     StepWork work;
     std::map<int, model::LossState> outcomes = {};  // losses, by number of the micro-batch within the step
-    // By stage: the backward pass that completes the stage's gradients; absent if the stage has no rows.
+    // By stage: the backward pass that completes the stage's gradients; absent if no micro-batch has rows.
     std::map<int, schedule::Instruction> last_backward = {};
-    std::vector<std::size_t> missing_uses = {};  // per parameter: number of layers that have gradients to add
+    std::vector<std::size_t> missing_uses = {};  // per parameter: number of layers without gradients yet
 };
 
 namespace {
@@ -253,7 +253,7 @@ device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruc
 }
 
 // Returns the index of the copy with the weights of `instruction.age` updates ago. If this execution has made
-// fewer updates, returns the copy with its initial weights.
+// fewer updates, returns the copy with the weights that it began with.
 std::size_t LocalStages::find_weight_copy(const schedule::Instruction& instruction) const {
     const int version = std::max(0, executed_updates_ - instruction.age);
     return version == executed_updates_ ? 0 : parameters_.find_old_copy(version);
@@ -299,7 +299,7 @@ void LocalStages::backward(const schedule::Instruction& backward) {
     if (op != schedule::Op::backward_input) finish_backward(backward);
 }
 
-// Records the results of stage `last`. They stay 0 if a ghost pass was charged as a whole, without states.
+// Records the results of stage `last`. The results stay 0 if a ghost pass was charged as a whole.
 void LocalStages::record_outcome(int microbatch, const Stage& last, const ActivationStash& stash) {
     model::LossState& outcome = steps_.at(execution_->shape.find_step(microbatch))
                                     .outcomes[microbatch % execution_->shape.microbatches];
@@ -359,7 +359,7 @@ void LocalStages::complete_parameters(int step, const std::vector<std::size_t>& 
     if (exchanges_ != nullptr) (*exchanges_)[find_gradient_copy(step)].mark_complete(completed);
 }
 
-// Executes a REDUCE. It completes the stage's gradients if the stage had no backward pass in the step.
+// Executes a REDUCE. If the stage had no backward pass in the step, the REDUCE completes the stage's gradients.
 void LocalStages::reduce(int stage) {
     const int step = executed_reduces_[stage]++;
     if (step >= steps_added_) return;  // programs may reach past the last step of the execution
@@ -382,7 +382,7 @@ void LocalStages::step(int stage) {
         (*exchanges_)[find_gradient_copy(executed_updates_)].allow_start();
 }
 
-// The VALIDATEs of a step are adjacent in a program: the first one validates all stages, the others nothing.
+// The VALIDATEs of a step are adjacent in a program: the first validates all stages, the others do nothing.
 bool LocalStages::validate_update(const schedule::Instruction&) {
     if (validated_updates_ == executed_updates_) return true;
     const bool is_valid = execution_->events == nullptr || execution_->events->validate(validated_updates_);

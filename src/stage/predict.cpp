@@ -34,8 +34,8 @@ model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const Batch
 namespace {
 
 // Returns the lists of kept channels that need the largest copies. A projection copies its channels only if it
-// computes some of them but not all. Therefore a projection that may skip channels skips one tile. A projection
-// with a helper rank need not skip any, because it offloads channels.
+// computes some of them but not all. Therefore, in these lists, a projection that may skip channels skips one
+// tile. A projection with a helper rank skips none, because it already does not compute its offloaded channels.
 model::Resizing::ChannelLists make_longest_lists(const std::vector<model::ProjectionShape>& projections,
                                                  const model::OffloadedMatmuls& offloaded_work,
                                                  const PassVariant& variant) {
@@ -132,7 +132,8 @@ private:
     PassWork record_work(RunPass&& run_pass) {
         PassWork work;
         double matmul_flops = stream_.matmuls.flops;
-        // The stream counts a matmul of a block after its call.
+        // The stream adds a block's matmul to `matmuls` only after it has called predict_seconds for the
+        // matmul. The matmul's kernel is therefore marked before the next kernel is recorded.
         const auto mark_last_kernel = [&] {
             if (stream_.matmuls.flops > matmul_flops) work.kernels.back().is_block_matmul = true;
             matmul_flops = stream_.matmuls.flops;
@@ -161,7 +162,7 @@ private:
     }
 
     // Returns a tensor (rows of this rank, width) that stands for a message to or from a neighbouring stage.
-    // Absent at an end of the model, where the stage has no neighbour.
+    // The tensor is absent at an end of the model, where the stage has no neighbour.
     device::Tensor make_boundary_tensor(bool is_model_end) {
         if (is_model_end) return {};
         return inputs_.tensor(variant_.dtype, find_own_rows(make_pass(true)).count, stage_.width());

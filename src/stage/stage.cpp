@@ -210,7 +210,7 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
                      ActivationStash& stash, Workspace& workspace, const PassEvents& events) const {
     const device::ArenaScope scope(pass.scratch);
     const std::size_t rows = find_own_rows(pass).count;
-    // Each layer reads the gradient of its output in one buffer and writes that of its input to the other.
+    // Each layer reads its output gradient from one buffer, and writes its input gradient to the other buffer.
     device::Tensor target_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
     device::Tensor source_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
     model::Pass stage_pass = pass;

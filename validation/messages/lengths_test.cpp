@@ -40,7 +40,7 @@ TEST_F(Lengths, NeedMemoryForTheLongestSample) {
 TEST_F(Lengths, NeedEnoughMicrobatchesForEachStepOfTheRun) {
     const std::string limited = small_model("--length balanced --memory-limit 2700000 --microbatches ");
 
-    expect_refusal(limited + "1", "step 1 needs 3 micro-batches to keep each one within ");
+    expect_refusal(limited + "1", "step 1 needs 3 micro-batches, because --memory-limit allows only ");
     EXPECT_EQ(run("plan " + limited + "12").code, 0);
 }
 

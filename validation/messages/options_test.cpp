@@ -50,8 +50,9 @@ TEST_F(Options, DefaultToOneSamplePerMicrobatch) {
     const Outcome chosen = run(line + "--threads 1 --run-dir run");
 
     EXPECT_EQ(chosen.code, 0) << chosen.err;
-    EXPECT_NE(chosen.out.find("step      12 samples (--batch is not set: one for each micro-batch), 12 micro"),
-              std::string::npos)
+    EXPECT_NE(
+        chosen.out.find("step      12 samples (--batch is not set; one sample per micro-batch), 12 micro"),
+        std::string::npos)
         << chosen.out;
     EXPECT_NE(read("run/config.ini").find("\nbatch = 12\n"), std::string::npos);
     EXPECT_EQ(run("train --config run/config.ini --run-dir again --dry-run").code, 0);

@@ -20,7 +20,7 @@ struct Choice {
     std::string meaning = {};
 };
 
-// Adds the words to the description of the option, and returns them.
+// Adds the words of `values` and their meanings to the description of the option. Returns the words.
 template <class Value>
 std::vector<std::string> describe_choices(OptionDescription& description,
                                           const std::vector<Choice<Value>>& values) {

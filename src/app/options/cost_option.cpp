@@ -17,7 +17,7 @@ constexpr std::array<NamedCost, 6> cost_names{{{"F", &schedule::StageCost::forwa
                                                {"reduce", &schedule::StageCost::reduce},
                                                {"step", &schedule::StageCost::step}}};
 
-// The limit keeps sums over all stages and micro-batches finite and precise.
+// The upper bound keeps sums over all stages and micro-batches finite and precise.
 constexpr Range costs_range{.low = 0, .high = 1e12};
 
 // Parses a text such as "F=1" and sets the field of `cost` that the letter or word before the '=' names.

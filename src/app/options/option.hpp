@@ -12,12 +12,12 @@ namespace trireme::app {
 
 // A value of an option, as the user wrote it, and where it was written.
 struct Setting {
-    std::string name;  // "batch"
+    std::string name;  // for example "batch"
     std::string value;
-    std::string source;  // "base.ini, line 3"; empty for the command line
+    std::string source;  // for example "base.ini, line 3"; empty for the command line
 };
 
-// Returns the option and its place for messages: "--batch", or "base.ini, line 3: batch".
+// Returns the option and its place for messages: for example "--batch", or "base.ini, line 3: batch".
 std::string describe_setting(const Setting& setting);
 
 // Throws ConfigError: "--batch expects <expectation>, not '<value>'<hint>".

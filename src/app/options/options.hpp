@@ -16,8 +16,8 @@
 
 namespace trireme::app {
 
-// The options of `trireme train`, and of `evaluate` and `profile`, which share many options with it. The groups
-// are those of --help and of a config file.
+// The options of `train`, `evaluate` and `profile`. These commands share many options. Each group is a section
+// of a config file and of --help.
 std::vector<OptionGroup> make_train_options(config::RunConfig& config);
 
 std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config);
@@ -82,8 +82,8 @@ std::vector<Setting> select_saved_settings(const config::SavedOptions& saved,
 void reset_ineffective_options(const std::set<std::string>& given_names,
                                const std::vector<OptionGroup>& options);
 
-// Returns "--lr was 0.001" for each option whose value differs from the saved one, or "--lr was not given" if
-// no value was saved.
+// Returns one text for each option whose value differs from the saved one: for example "--lr was 0.001", or
+// "--lr was not given" if no value was saved.
 std::vector<std::string> describe_changes(const config::SavedOptions& saved,
                                           const std::vector<OptionGroup>& options);
 

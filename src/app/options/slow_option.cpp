@@ -102,7 +102,7 @@ config::SlowRank parse_slow_rank(const Setting& setting, const std::string& text
     if (fields.contains("trace")) return parse_trace(setting, fields);
     if (!fields.contains("rank") || !fields.contains("factor")) refuse_form(setting);
     config::SlowRank slow;
-    parse_rank(fields.at("rank"), slow);  // first: parse_factor() and parse_every() read its `choice`
+    parse_rank(fields.at("rank"), slow);  // sets slow.choice, which parse_factor() and parse_every() read
     parse_factor(fields.at("factor"), slow);
     if (fields.contains("steps")) parse_steps(fields.at("steps"), slow);
     if (fields.contains("every")) parse_every(fields.at("every"), slow);

@@ -49,7 +49,7 @@ std::size_t parse_choice(const Setting& setting, const std::vector<std::string>&
 std::vector<std::size_t> parse_choices(const Setting& setting, const std::vector<std::string>& words);
 // Splits at each `mark`; returns at least one text.
 std::vector<std::string> split_text(const std::string& text, char mark);
-std::string join_choices(const std::vector<std::string>& words);  // "adamw|sgd"
+std::string join_choices(const std::vector<std::string>& words);  // for example "adamw|sgd"
 
 template <class Field>
 Option make_integer_option(OptionDescription description, Field& field, std::uint64_t min = 0) {
@@ -77,8 +77,8 @@ Option make_number_option(OptionDescription description, Field& field, Range ran
     return {.description = std::move(description), .set = set, .get = get};
 }
 
-// An option with values such as 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes. `min` is a bound on the
-// number before the unit.
+// An option with values such as 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes. `min` is the minimum of
+// the number before the unit.
 Option make_size_option(OptionDescription description, std::uint64_t& field, std::uint64_t min = 1);
 // An option with durations such as 3h50m; the field is in seconds.
 Option make_duration_option(OptionDescription description, double& seconds);

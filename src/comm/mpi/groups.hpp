@@ -33,8 +33,8 @@ MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std:
 std::vector<int> find_nodes(int rank, int size, const device::WaitPolicy& wait_policy);
 
 // Returns the bandwidth, in bytes per second, at which a simulated core copies messages from ranks of its node;
-// the core computes nothing during a copy. Returns 0 if network adapters carry the messages, or if time is not
-// simulated, because real copies take their time by themselves.
+// the core computes nothing during a copy. Returns 0 if network adapters carry the messages. Also returns 0
+// outside of a simulation, where copies take wall-clock time anyway.
 double find_copy_bandwidth();
 
 }  // namespace trireme::comm

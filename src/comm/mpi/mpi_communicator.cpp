@@ -184,7 +184,7 @@ void MpiCommunicator::finish_request(Slot& slot, const Outcome& outcome) {
         return;
     // MPI libraries do not report the length of a truncated message.
     const std::string length = is_truncated_message ? cat("more than ", slot.bytes) : cat(end);
-    // If the tag differs, it stands for the label, which is known only modulo the number of tags.
+    // A wrong tag is the label of the arrived message modulo the number of tags; no more of the label is known.
     const Label arrived = tag == make_tag(slot.label) ? slot.label : tag;
     throw MessageMismatch(
         cat("rank ", rank_, " of the ", name_, " group waited for message ", slot.label, " of ", slot.bytes,

@@ -15,7 +15,7 @@ namespace trireme::comm {
 
 class MpiCommunicator final : public Communicator {
 public:
-    // MPI counts are int, so larger messages are sent as several packets of this size.
+    // MPI counts are int, so a larger message is sent as several packets of at most this size.
     static constexpr std::size_t max_packet_bytes = std::size_t{1} << 30;  // bytes
 
     // Collective over the ranks of `parent`. Duplicates `parent`. `wait_policy` also limits the wait for ranks

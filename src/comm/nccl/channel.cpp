@@ -18,8 +18,8 @@ ncclConfig_t make_config() {
     return config;
 }
 
-// Point-to-point between the two ends, over `mpi_group`. The sender creates the id of the channel and sends it
-// to the receiver.
+// Called at both ends of the channel. The sender creates the id of the channel and sends the id over
+// `mpi_group` to the receiver.
 ncclUniqueId exchange_id(const NcclLibrary& library, Communicator& mpi_group, const ChannelEnds& ends) {
     ncclUniqueId id{};
     constexpr std::size_t word_count = sizeof id / sizeof(std::int64_t);
@@ -37,8 +37,9 @@ void wait_until_ready(NcclChannel& channel, const device::WaitPolicy& wait_polic
 
 }  // namespace
 
-// An NCCL thread may write to comm_ until the communicator is ready or aborted. The delegation to
-// another constructor completes the object, so that the destructor aborts the communicator if the body throws.
+// An NCCL thread may write to comm_ until the communicator is ready or aborted. Therefore the destructor must
+// abort the communicator even if the body of this constructor throws. The destructor runs then, because the
+// delegation to another constructor has completed the object.
 NcclChannel::NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id)
     : NcclChannel(library, std::move(ends)) {
     ncclConfig_t config = make_config();

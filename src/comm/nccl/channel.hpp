@@ -32,7 +32,8 @@ public:
     NcclChannel& operator=(const NcclChannel&) = delete;
 
     const ChannelEnds& ends() const { return ends_; }
-    std::string name() const;  // "the NCCL channel from rank 0 to rank 1 of the data group"
+    // Returns, for example, "the NCCL channel from rank 0 to rank 1 of the data group".
+    std::string name() const;
 
     // Returns true if no NCCL call is in progress: the work of the last call is in the queue, and another call
     // may be made. Returns false after abort(). Throws ResourceError, naming both ranks, if NCCL failed.
@@ -61,13 +62,13 @@ private:
 // NCCL connects two ranks when their first message starts, and each end then waits for the other. Therefore
 // channels are opened, with a first message of one byte, before they are needed.
 
-// Point-to-point with the other end, over `mpi_group`. Opens a channel and sends one byte through it. Throws
-// ResourceError, naming both ranks, if the channel does not open in time.
+// Called at both ends, which exchange the id of the channel over `mpi_group`. Opens a channel and sends one
+// byte through the channel. Throws ResourceError, naming both ranks, if the channel does not open in time.
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& mpi_group,
                                           const ChannelEnds& ends, const device::WaitPolicy& wait_policy);
 
 // Closes a channel after begin_to_close(); waits until all sent messages have arrived. Throws ResourceError,
-// naming both ranks, if that takes too long.
+// naming both ranks, if the messages do not arrive in time.
 void close_channel(NcclChannel& channel, const device::WaitPolicy& wait_policy);
 
 }  // namespace trireme::comm

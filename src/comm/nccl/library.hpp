@@ -35,7 +35,7 @@ public:
     const Calls& calls() const { return calls_; }
     int version() const { return version_; }
 
-    // Returns NCCL's description of an error: "unhandled system error (...)". `comm` may be null.
+    // Returns NCCL's description of an error, for example "unhandled system error (...)". `comm` may be null.
     std::string describe_error(ncclResult_t result, ncclComm_t comm) const;
     // Throws ResourceError unless `result` is ncclSuccess. `call` is the name of the NCCL function.
     void require_success(ncclResult_t result, const char* call) const;

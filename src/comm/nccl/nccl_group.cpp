@@ -1,5 +1,5 @@
-// A group that sends tensors in GPU memory over NCCL. What the two ranks do for a message from rank a to rank
-// b, in the order of time from left to right; arrows are messages between the two ranks:
+// A group that sends tensors in GPU memory over NCCL. The drawing shows the steps of the two ranks for a
+// message from rank a to rank b. Time runs from left to right; arrows are MPI messages between the two ranks.
 //
 //   rank a   start_send     header ->          NCCL's send in the queue, "sent" ->
 //   rank b   start_receive  <- "wanted"                                        NCCL's receive in the queue
@@ -8,7 +8,8 @@
 // signals (signals.hpp). No GPU waits for a rank that has not called start_send() or start_receive() yet:
 // NCCL's send is queued only after the receiver's "wanted", and NCCL's receive only after the sender's "sent".
 // Therefore a process that waits for its GPU cannot block another process. (If receives were queued first, two
-// processes could each wait for its GPU, which waits for a send that the other process cannot start.)
+// processes could deadlock: each process would wait for its own GPU, and each GPU for a send that the other
+// process cannot start.)
 #include <algorithm>
 #include <deque>
 #include <exception>
@@ -53,7 +54,8 @@ struct NcclMessage {
     std::optional<device::GpuEvent> transfer_end = {};  // end of NCCL's work; empty if the message has no bytes
 };
 
-// This rank's end of a channel, with the messages that NCCL has not started yet, in the order of their calls.
+// This rank's end of a channel, with the messages that NCCL has not started yet, in the order of start_send()
+// or start_receive().
 struct ChannelEnd {
     std::unique_ptr<NcclChannel> channel;
     std::deque<NcclMessage*> unstarted_messages = {};  // the first one may be starting
@@ -155,8 +157,8 @@ void NcclGroup::open(const std::vector<RankPair>& pairs) {
     }
 }
 
-// Destroying a channel may wait until its other end closes. Therefore this begins to close all channels, and
-// then destroys them in the order in which they were opened.
+// Destroying a channel may wait until its other end closes. Therefore this function begins to close all
+// channels, and then destroys them in the order in which they were opened.
 void NcclGroup::close() {
     std::vector<NcclChannel*> channels;
     for (ChannelEndMap* const ends : {&send_ends_, &receive_ends_})
@@ -264,7 +266,8 @@ bool NcclGroup::is_over(NcclMessage& message) {
     return true;
 }
 
-// Returns true if the MPI request of `message` is done, even if its message is a mismatch.
+// Returns true if the MPI request of `message` is done. If an unexpected message has arrived, also returns
+// true, and sets message.mismatch.
 bool NcclGroup::test_mpi_request(NcclMessage& message) {
     if (message.is_mpi_done) return true;
     try {
@@ -311,8 +314,8 @@ bool NcclGroup::can_start_next(ChannelEnd& end) {
     return message.mismatch || message.bytes == 0 || !end.signals.empty();
 }
 
-// Sets the mismatch of a receive if its header announces another message. A mismatch that MPI has reported
-// stays if what arrived is not a header.
+// Sets the mismatch of a receive if its header announces another message. If MPI has already reported a
+// mismatch and the arrived message is not a header, MPI's report is kept.
 void NcclGroup::compare_header(NcclMessage& message) {
     const MessageHeader& header = message.header;
     const bool is_in_gpu_memory = header.marker == MessageHeader::gpu_marker;
@@ -354,8 +357,8 @@ void NcclGroup::finish_start(ChannelEnd& end) {
     if (message.is_send) signals_.send(message.peer, {.kind = Signal::Kind::sent});
 }
 
-// Aborts all messages if `call` throws ResourceError. Otherwise the GPU would wait for messages that never
-// come, and every call that frees GPU memory would wait for the GPU.
+// Aborts all messages if `call` throws ResourceError. Without the abort, the GPU would wait for messages that
+// never come, and every call that frees GPU memory would wait for the GPU.
 template <class Call>
 void NcclGroup::abort_on_error(Call&& call) {
     try {

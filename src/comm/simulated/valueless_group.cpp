@@ -44,8 +44,8 @@ protected:
 private:
     static constexpr RequestId no_message = 0;  // id of a replaced message; ids of the wrapped group are larger
 
-    // Returns the memory that is sent or received in place of `tensor`: as long as `tensor`, or as long as all
-    // messages that the one message replaces.
+    // Returns the memory that is sent or received in place of `tensor`. The memory is as long as `tensor`, or,
+    // with `merges_messages_`, as long as the messages to all other ranks together.
     template <class AnyTensor>
     device::Tensor make_valueless_message(const AnyTensor& tensor) const {
         const std::size_t merged_messages = merges_messages_ ? static_cast<std::size_t>(size()) - 1 : 1;

@@ -41,8 +41,8 @@ void check_rows(const DatasetReader& dataset, const std::string& name, std::uint
                " elements, not ", elements_per_row, " per row");
 }
 
-// Reads the dataset `name`, which has the offsets of all rows in the dataset `target_name`. Throws
-// ConfigError unless the offsets ascend from 0 to the size of that dataset.
+// Reads the dataset `name`, which has the offsets of all rows in the dataset `target_name`. Throws ConfigError
+// unless the offsets begin with 0, never decrease, and end with the size of `target_name`.
 std::vector<std::uint64_t> read_offsets(const CorpusContents& contents, const std::string& name,
                                         const std::string& target_name, const CorpusInfo& info) {
     const DatasetReader& dataset = contents.datasets.at(name);

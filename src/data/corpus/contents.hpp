@@ -16,8 +16,8 @@ namespace trireme::data {
 // Writes all of `info` except the path and the number of tokens.
 void write_attributes(archive::hdf5::Id file, const CorpusInfo& info);
 
-// Reads everything that write_attributes() writes. Throws ConfigError, which names the path, if the file is no
-// corpus or of a newer schema, or if an attribute is missing or invalid.
+// Reads everything that write_attributes() writes. Throws ConfigError, which names the path, in these cases:
+// the file is not a corpus, its schema is newer than this program, or an attribute is missing or invalid.
 CorpusInfo read_attributes(archive::hdf5::Id file, const std::filesystem::path& path);
 
 // The contents of an open corpus: all of its datasets, and the values of the small ones.

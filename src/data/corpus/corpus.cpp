@@ -51,7 +51,8 @@ void verify_dataset(const DatasetReader& dataset, const std::string& name, const
                               dataset.recorded_sha256(), " is recorded; ", corpus_schema::repair_advice));
 }
 
-// Throws BugError if rows of this kind do not have the part `what`, or if there is no such row.
+// Throws BugError if `has_part` is false: rows of this kind do not have the part `what`. Also throws BugError
+// if the corpus has no row with the number `row`.
 void check_row(const CorpusInfo& info, std::uint64_t row, bool has_part, std::string_view what) {
     if (!has_part) throw BugError(cat("rows of the kind \"", to_string(info.kind), "\" have no ", what));
     if (row >= info.rows)
@@ -132,7 +133,7 @@ void Corpus::read_image(std::uint64_t row, std::vector<std::uint8_t>& out) const
 }
 
 Question Corpus::find_question_positions(std::uint64_t row) const {
-    check_row(info_, row, info_.kind == RowKind::question, "places");
+    check_row(info_, row, info_.kind == RowKind::question, "positions of context and answer");
     const std::uint32_t* positions = &storage_->contents.question_positions[3 * row];
     Question question{.context_begin = positions[0],
                       .answer_first = positions[1],

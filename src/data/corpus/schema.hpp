@@ -17,7 +17,7 @@ inline constexpr int version = 2;  // of new corpora; version 1, which has texts
 inline constexpr std::string_view repair_advice =
     "copy the file again, or make it again with `trireme prepare`";
 
-// A special token: its attribute in a corpus file, its spelling in a tokenizer, and its field.
+// A special token: its attribute in a corpus file, its spelling in a tokenizer, and its field of SpecialTokens.
 struct SpecialTokenName {
     const char* attribute;
     const char* spelling;
@@ -55,8 +55,8 @@ std::optional<std::vector<std::string>> parse_class_names(std::string_view text)
 
 using DatasetHashes = std::map<std::string, std::string>;  // SHA-256 per dataset
 
-// Returns the checksum of a corpus: the SHA-256 of all attributes and of the SHA-256 of all datasets. It
-// identifies the corpus and detects a changed attribute.
+// Returns the checksum of a corpus: the SHA-256 of all attributes and of the SHA-256 of all datasets. The
+// checksum identifies the corpus and reveals a changed attribute.
 std::string compute_checksum(const CorpusInfo& info, const DatasetHashes& hashes);
 
 }  // namespace trireme::data::corpus_schema

@@ -33,8 +33,8 @@ public:
     // Reads up to `count` bytes and returns their number, which is below `count` only at the end of the file.
     std::size_t read(std::uint8_t* bytes, std::size_t count);
 
-    // Returns the bytes that are buffered and not yet read, up to 256 KiB. Immediately after opening, this is
-    // the beginning of the file.
+    // Returns the bytes that are buffered and not yet read, at most 256 KiB. Immediately after opening, these
+    // bytes are the beginning of the file.
     std::string_view buffered_text() const { return {buffer_.data() + begin_, end_ - begin_}; }
 
     // Skips a byte order mark at the beginning of a text file. Must be called before anything is read.

@@ -79,8 +79,8 @@ public:
     bool parse_error(std::size_t position, const std::string&,
                      const nlohmann::detail::exception& error) override {
         const std::string_view text = error.what();
-        // The text is "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...". Its
-        // line number is useless, since the parser sees a single line.
+        // For example, the text is "[json.exception.parse_error.101] parse error at line 1, column 5: syntax
+        // error ...". The line number is useless, since the parser sees a single line.
         const std::size_t mark = text.find(": ");
         const std::string_view reason = mark == std::string_view::npos ? text : text.substr(mark + 2);
         return refuse(cat("broken JSON at byte ", position, ": ", reason));
@@ -94,7 +94,7 @@ private:
         return true;
     }
 
-    // Reports the fault. Returns false, which ends the parsing if an event handler returns it.
+    // Sets the fault of the row. Returns false, the value with which an event handler ends the parsing.
     bool refuse(std::string fault) {
         row_.fault = std::move(fault);
         return false;

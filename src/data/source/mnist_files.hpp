@@ -30,8 +30,8 @@ struct MnistPair {
 };
 
 // Pairs the first file of images with the first file of labels, and so on. Reads only the headers. Throws
-// ConfigError if a file has no partner, a pair has different counts, or a file does not have the size that its
-// header implies.
+// ConfigError if a file has no partner, or if the two files of a pair have different counts. Also throws
+// ConfigError if a file that is not gzipped does not have the size that its header implies.
 std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files);
 
 class MnistFiles {
@@ -41,9 +41,9 @@ public:
     // Reads the next image and its label; returns false at the end. Throws ConfigError if a file does not end
     // where its header says.
     bool next(SourceRow& row);
-    // Returns the bytes after decompression.
+    // Returns the bytes read from both files, after decompression.
     std::uint64_t bytes_read() const { return images_.bytes_read() + labels_.bytes_read(); }
-    // Returns the consumed bytes of the files themselves.
+    // Returns the bytes read from both files, before decompression.
     std::uint64_t position() const { return images_.position() + labels_.position(); }
 
 private:

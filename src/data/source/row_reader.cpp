@@ -14,12 +14,12 @@
 namespace trireme::data {
 namespace {
 
-// The reader of one input. Every alternative has next(row), bytes_read(), and position(), which is the progress
-// in the unit of SourceInput::size.
+// The reader of one input. Every alternative has next(row), bytes_read() and position(). position() is the
+// progress in the unit of SourceInput::size.
 using OpenInput = std::variant<SyntheticRows, JsonLines, PlainText, SquadFile, CifarFile, MnistFiles>;
 
-// Detects the format of a pipe, which cannot be inspected before it is read. Refuses every format but those of
-// text, because RowReader::kind() has already returned RowKind::text for the pipe.
+// Detects the format of a pipe, which cannot be inspected before it is read. Throws ConfigError unless the rows
+// are text, because RowReader::kind() returns RowKind::text for a pipe of unknown format.
 SourceFormat detect_pipe_format(InputFile& file) {
     const SourceFormat format = detect_format(file);
     if (find_kind(format) != RowKind::text)
@@ -65,7 +65,7 @@ std::uint64_t count_unanswerable(const OpenInput& input) {
 struct RowReader::State {
     SourceConfig config;
     std::vector<SourceInput> inputs;
-    std::size_t input_index = 0;  // of the input that `reader` reads; if `reader` is unset, of the next input
+    std::size_t input_index = 0;  // the input that `reader` reads, or the next input if `reader` is unset
     std::optional<OpenInput> reader;
     std::uint64_t bytes_before = 0;         // bytes_read() of the finished inputs
     std::uint64_t size_before = 0;          // SourceInput::size of the finished inputs

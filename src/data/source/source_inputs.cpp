@@ -76,7 +76,7 @@ void check_one_kind(const std::vector<SourceInput>& source_inputs) {
                                   " and ", describe_input(source_input), "; prepare them as separate corpora"));
 }
 
-// Replaces MNIST's files of images and files of labels by one input per pair.
+// Replaces the MNIST files by one input per pair: a file of images and the file of their labels.
 std::vector<SourceInput> join_mnist_pairs(std::vector<SourceInput> source_inputs) {
     std::vector<SourceInput> result;
     std::vector<std::string> files;

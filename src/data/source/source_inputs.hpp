@@ -18,18 +18,19 @@ RowKind find_kind(SourceFormat format);  // RowKind::text for `automatic`
 // cannot have.
 SourceFormat find_format_of_name(const std::string& name, std::uint64_t size);
 
-// Detects the format jsonl, text or squad by the first bytes of a file. Leaves these bytes to be read, except
-// for a byte order mark.
+// Detects the format jsonl, text or squad by the first bytes and the name of a file. Skips a byte order mark;
+// the other bytes remain unread.
 SourceFormat detect_format(InputFile& file);
 
 // One input: a file, a pair of MNIST files, or the synthetic sample (generated rows). Inputs are read one after
 // another.
 struct SourceInput {
-    std::string file;                               // empty for the synthetic sample
-    std::string labels;                             // for MNIST: the file of labels
-    SourceFormat format = SourceFormat::automatic;  // `automatic` for a pipe, detected later
-    ImageSize image;                                // for images
-    std::uint64_t size = 0;                         // bytes on disk; number of rows of the synthetic sample
+    std::string file;    // empty for the synthetic sample
+    std::string labels;  // for MNIST: the file of labels
+    // `automatic` for the synthetic sample, and for a pipe whose format is detected when the pipe is opened.
+    SourceFormat format = SourceFormat::automatic;
+    ImageSize image;         // size of each image, for inputs of images
+    std::uint64_t size = 0;  // bytes on disk (0 for a pipe), or number of rows of the synthetic sample
 };
 
 // Lists the inputs of `config`. Throws ConfigError in the cases in which the constructor of RowReader does.

@@ -6,7 +6,8 @@
 namespace trireme::data {
 namespace {
 
-// Names of the same field in the original data set CodeSearchNet and in its copy on the Hugging Face hub.
+// Each entry has the two names of one field: in the original data set CodeSearchNet, and in the copy of the
+// data set on the Hugging Face hub.
 constexpr std::array<std::array<std::string_view, 2>, 3> field_synonyms = {
     {{"repo", "repository_name"}, {"path", "func_path_in_repository"}, {"url", "func_code_url"}}};
 

@@ -11,7 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The meaning of a JSON value of the file. `elsewhere` is everything that no row uses.
+// The meaning of the innermost open list or object of the JSON text. `file` means that none is open.
+// `elsewhere` is a list or an object that no row uses.
 enum class Level : std::uint8_t {
     file,
     root,
@@ -26,7 +27,7 @@ enum class Level : std::uint8_t {
     elsewhere
 };
 
-// A list or an object with the key `key`, in a value of level `from`, has the level `to`.
+// A list (if `is_list`) or an object with the key `key` has the level `to` if its parent has the level `from`.
 struct LevelChange {
     Level from;
     std::string_view key;  // key of the inner value; empty for an element of a list
@@ -46,7 +47,7 @@ constexpr std::array<LevelChange, 9> level_changes = {{{Level::file, "", false, 
 
 constexpr std::size_t max_depth = 200;  // levels of lists and objects; SQuAD has nine
 
-// Handles the events of the JSON parser and tracks the level of the current value.
+// Handles the events of the JSON parser and tracks the level of the innermost open list or object.
 class LevelHandler : public nlohmann::json_sax<Json> {
 public:
     bool null() override { return true; }
@@ -67,7 +68,7 @@ public:
     bool parse_error(std::size_t position, const std::string&,
                      const nlohmann::detail::exception& error) override {
         const std::string_view text = error.what();
-        // The text is "[json.exception.parse_error.101] parse error at ...".
+        // `text` is, for example, "[json.exception.parse_error.101] parse error at ...".
         const std::size_t mark = text.find("] ");
         return refuse(cat("broken JSON at byte ", position, ": ",
                           mark == std::string_view::npos ? text : text.substr(mark + 2)));
@@ -151,8 +152,8 @@ private:
     bool has_data_ = false;
 };
 
-// Parses up to the first element of `data`: an event handler that returns false ends the parsing. The text is
-// SQuAD if that element is an object, or if `data` is an empty list.
+// Parses up to the first element of `data`, where an event handler returns false to end the parsing. The text
+// is SQuAD if that element is an object, or if `data` is an empty list.
 class SquadDetector final : public LevelHandler {
 public:
     bool number_unsigned(number_unsigned_t) override { return level() != Level::data; }

@@ -29,7 +29,7 @@ struct SquadParagraph {
 };
 
 struct SquadDocument {
-    std::vector<std::string> titles;  // titles of the articles
+    std::vector<std::string> titles;  // one per article
     std::vector<SquadParagraph> paragraphs;
 };
 
@@ -37,8 +37,8 @@ struct SquadDocument {
 // no list `data`.
 SquadDocument parse_squad(std::string_view json, const std::string& file);
 
-// Returns true if a JSON text with the first bytes `begin` is an object with a list `data` that is empty or
-// whose first element is an object.
+// Returns true if a JSON text that begins with `begin` is an object with a list `data`. The list must be empty,
+// or its first element must be an object.
 bool looks_like_squad(std::string_view begin);
 
 }  // namespace trireme::data

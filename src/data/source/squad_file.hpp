@@ -30,11 +30,12 @@ private:
     std::uint64_t file_bytes_ = 0;       // bytes of the file itself
     std::size_t paragraph_index_ = 0;    // index of the paragraph of the next question
     std::size_t question_index_ = 0;     // index of the next question in its paragraph
-    std::uint64_t question_number_ = 0;  // number of the last question in the file, from 1
+    std::uint64_t question_number_ = 0;  // questions that next_question() has returned so far
     std::uint64_t unanswerable_count_ = 0;
 };
 
-// Copies the question, its context and its answers into the row. Reports an error in them as `row.fault`.
+// Copies the question, its context and its answers into the row. Sets `row.fault` if the question
+// cannot be used.
 void copy_question(const SquadQuestion& question, const std::string& context, SourceRow& row);
 
 }  // namespace trireme::data

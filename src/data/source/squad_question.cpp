@@ -16,8 +16,8 @@ std::string_view trim(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(white_space) + 1 - begin);
 }
 
-// Returns the index of the byte at which Unicode character `index` begins, or nullopt if there are fewer
-// characters.
+// Returns the index of the byte at which Unicode character `index` begins, or nullopt if `text` has no such
+// character.
 std::optional<std::size_t> find_character(std::string_view text, std::uint64_t index) {
     const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
     std::uint64_t count = 0;
@@ -26,8 +26,8 @@ std::optional<std::size_t> find_character(std::string_view text, std::uint64_t i
     return std::nullopt;
 }
 
-// Finds the occurrence of `text` in `context` that begins nearest to `expected_begin`. Returns its first byte,
-// or nullopt if `text` does not occur.
+// Finds the occurrence of `text` in `context` that begins nearest to `expected_begin`. Returns the index of its
+// first byte, or nullopt if `text` does not occur.
 std::optional<std::size_t> find_nearest_occurrence(std::string_view context, std::string_view text,
                                                    std::size_t expected_begin) {
     const std::size_t after = context.find(text, expected_begin);

@@ -9,8 +9,8 @@
 namespace trireme::data {
 namespace {
 
-// Quantiles of the lengths, in characters, of the 691 functions of CodeSearchNet's commit of apache/spark
-// (618d6bff). A fraction of `thousandths` / 1000 of the functions has at most `characters` characters.
+// Quantiles of the lengths of real functions: the 691 functions that CodeSearchNet took from apache/spark
+// (commit 618d6bff). A fraction of `thousandths` / 1000 of the functions has at most `characters` characters.
 struct LengthQuantile {
     std::uint64_t thousandths;
     std::uint64_t characters;
@@ -27,8 +27,8 @@ constexpr std::array<LengthQuantile, 11> length_quantiles = {{{0, 140},
                                                               {990, 7316},
                                                               {1000, 22200}}};
 
-// A repository from which generated rows claim to come. The first one is real, and the first run in the README
-// selects its rows; the others are invented.
+// A repository from which generated rows claim to come. Only apache/spark is real. The first run in the README
+// selects the rows of apache/spark.
 struct Repository {
     std::string_view name;
     std::string_view folder;
@@ -61,8 +61,8 @@ std::string make_commit_hash(std::string_view repository) {
 }  // namespace
 
 std::size_t compute_target_length(std::uint64_t seed, std::uint64_t index) {
-    // Multiples of the golden ratio fill the unit interval evenly for any number of rows (Weyl's sequence).
-    // `position` counts units of 2^-64, and its overflow removes the whole numbers.
+    // The fractional parts of the multiples of the golden ratio fill the unit interval evenly for any number of
+    // rows (Weyl's sequence). `position` is a fraction in units of 2^-64: overflow removes the integer part.
     const RandomBlock start = random_block(RandomKey{seed}.then("synthetic length"), 0);
     const std::uint64_t position = (static_cast<std::uint64_t>(start[0]) << 32) + index * 0x9E3779B97F4A7C15ULL;
     const std::uint64_t millionths = ((position >> 32) * 1'000'000) >> 32;  // below 1,000,000

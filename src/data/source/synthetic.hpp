@@ -1,7 +1,7 @@
 // The synthetic sample: rows that are generated from a seed, so that a first run needs no download. The rows
-// have the fields of CodeSearchNet. Their code is Python-like functions whose documented parameters recur in
-// the body. A model that learns to attend to earlier tokens predicts such a function far better than a model
-// that only learns token frequencies.
+// have the fields of CodeSearchNet. The code of a row is a Python-like function whose documented parameters
+// recur in its body. A model that learns to attend to earlier tokens predicts such a function far better than a
+// model that only learns token frequencies.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace trireme::data {
 std::string make_synthetic_json_row(std::uint64_t seed, std::uint64_t index);
 
 // Returns the number of characters that the function in row `index` should have. The lengths of any few hundred
-// consecutive rows have about the quantiles of real functions, see `length_quantiles`.
+// consecutive rows have about the quantiles of real functions (`length_quantiles` in synthetic.cpp).
 std::size_t compute_target_length(std::uint64_t seed, std::uint64_t index);
 
 // Draws random numbers below small bounds from one random stream, one after another.
@@ -39,7 +39,7 @@ private:
 };
 
 struct SyntheticFunction {
-    std::string name;       // "load_sorted_rows", or "RowReader.load_rows" for a method
+    std::string name;       // for example "load_cached_rows", or "RowReader.load_rows" for a method
     std::string code;       // signature, docstring and body
     std::string docstring;  // without its quotes
 };

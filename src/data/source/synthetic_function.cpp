@@ -1,5 +1,5 @@
-// A small grammar of Python functions. In the body of a function, every name is introduced before it is used:
-// by a parameter, a loop or an assignment.
+// A small grammar of Python functions. In the body of a function, a parameter, a loop or an assignment
+// introduces every variable before it is used.
 #include <span>
 #include <vector>
 
@@ -48,7 +48,7 @@ std::string capitalise(std::string_view word) {
 }
 
 // Writes one function. A line is indented by the depth of its block. `depth_` is the depth of the function's
-// body: 2 in a method, otherwise 1. Only the line with `def`, which comes first, is never indented.
+// body: 2 in a method, otherwise 1. The first line, with `def`, is not indented, not even in a method.
 class FunctionWriter {
 public:
     FunctionWriter(Draw& draw, std::size_t length)
@@ -76,7 +76,7 @@ private:
 
     const Parameter& main_list() const { return parameters_.front(); }
     std::string make_result_name() const { return cat(verb_.past, '_', noun_.many); }
-    // Returns the call of an imagined helper for one element: "load_row(row)" in load_rows().
+    // Returns the call of an imagined function for one element, for example "load_row(row)" in load_rows().
     std::string write_call(const std::string& argument) const {
         return cat(is_method_ ? "self._" : "", verb_.plain, '_', noun_.one, '(', argument, ')');
     }

@@ -30,7 +30,8 @@ bool are_eight_ascii_bytes(const char* at) {
     return (word & 0x8080808080808080) == 0;
 }
 
-// The characters that represent bytes which do not represent themselves: see spell_bytes().
+// Bytes that do not represent themselves are spelled with the characters from `first_substitute` on: see
+// spell_bytes().
 constexpr unsigned first_substitute = 0x100;
 constexpr std::size_t substitute_count = 68;
 

@@ -1,4 +1,4 @@
-// Checks a Listing, the tokens and merges in the files of a tokenizer, and builds the vocabulary.
+// Checks a Listing (the tokens and merges in the files of a tokenizer) and builds the vocabulary.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>

@@ -99,7 +99,7 @@ std::size_t MergeRules::apply(std::span<std::uint32_t> tokens) const {
 }
 
 std::size_t MergeRules::apply_to_short(std::span<std::uint32_t> tokens) const {
-    std::array<Rule, max_short_tokens> rules;  // rule of each pair of a token and its successor
+    std::array<Rule, max_short_tokens> rules;  // rules[i] is the rule for tokens i and i + 1
     std::size_t count = tokens.size();
     for (std::size_t i = 0; i + 1 < count; ++i) rules[i] = find_rule(tokens[i], tokens[i + 1]);
 

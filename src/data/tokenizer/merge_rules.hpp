@@ -15,9 +15,9 @@ class MergeRules {
 public:
     explicit MergeRules(std::span<const Merge> merges);
 
-    // Replaces `tokens`, one per byte of a pre-token, by the BPE tokens of the pre-token: repeatedly applies
-    // the applicable merge with the lowest index in the list, at its leftmost position, until none applies.
-    // Works in place; the result is at the front of `tokens`, and its length is returned. Takes time n log n
+    // Replaces `tokens`, one per byte of a pre-token, by the BPE tokens of the pre-token. Of all merges that
+    // apply, applies the merge with the lowest index in the list at its leftmost position. Repeats this until
+    // no merge applies. Writes the result to the front of `tokens`, and returns its length. Takes time n log n
     // for n bytes.
     std::size_t apply(std::span<std::uint32_t> tokens) const;
 

@@ -24,8 +24,8 @@ pcre2_code* compile_pattern() {
     if (code == nullptr)
         throw ResourceError(cat("PCRE2 refuses GPT-2's pattern at character ", at, " with its error ", error,
                                 "; link a PCRE2 that was built with Unicode support"));
-    // The result is ignored: without JIT, for example where memory may not be made executable, matching is
-    // slower but gives the same result.
+    // An error of the JIT compiler is ignored, for example where memory must not be executable: without JIT,
+    // matching is slower but finds the same pre-tokens.
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     return code;
 }

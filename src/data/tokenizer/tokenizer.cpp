@@ -23,8 +23,8 @@ std::string find_tokenizer_name(const Vocabulary& vocabulary) {
     return cat("bpe-", size);
 }
 
-// Throws ConfigError if `spelling` is that of an ordinary token: the file of a tokenizer can hold a spelling
-// only once.
+// Throws ConfigError if an ordinary token has the spelling `spelling`: the file of a tokenizer can hold each
+// spelling only once.
 void refuse_ordinary_spelling(const Vocabulary& vocabulary, const std::string& spelling) {
     for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
         if (spell_bytes(vocabulary.tokens[id]) == spelling)
@@ -69,8 +69,9 @@ public:
     }
 
 private:
-    // Lists the tokens whose bytes, as a pre-token, are merged into the token itself. Some tokens are not: if a
-    // merge with a lower index joins other neighbours among their bytes, the pre-token becomes other tokens.
+    // Lists each merged token that is the encoding of its own bytes: applying the merges to a pre-token with
+    // these bytes gives the token alone. For other merged tokens, a merge with a lower index joins other
+    // neighbours first, and the pre-token becomes several tokens.
     std::vector<std::uint32_t> find_single_token_words() const {
         std::vector<std::uint32_t> found;
         std::vector<std::uint32_t> merged;

@@ -16,7 +16,7 @@ namespace trireme::data {
 
 // A token in a file of a tokenizer.
 struct ListedToken {
-    std::string spelling;  // bytes of regular tokens in GPT-2's spelling; special tokens as plain text
+    std::string spelling;  // bytes of ordinary tokens in GPT-2's spelling; special tokens as plain text
     std::uint32_t id;
 };
 
@@ -31,8 +31,8 @@ struct Listing {
 
 // Checks a listing and builds its vocabulary. Throws ConfigError for the first error, such as a gap in the ids,
 // a token with two ids, an id with two tokens, a byte without a token, a merge of unknown tokens, or a token of
-// several bytes that no merge produces. If no merge produces a token that is spelled like <pad> or [PAD], the
-// token counts as special.
+// several bytes that no merge produces. A token that is spelled like <pad> or [PAD] counts as special if no
+// merge produces the token.
 Vocabulary build_vocabulary(const Listing& listing);
 
 // Parses the object {"spelling": id, ...}. Throws ConfigError for anything else. Here and below, `source` is

@@ -107,8 +107,8 @@ public:
 private:
     void merge(Pair pair) {
         const std::uint32_t result = find_or_add_token(pair);
-        // A pair is merged a second time if other pairs have produced one of the pair's tokens again. The list
-        // of merges contains the pair only once.
+        // A pair can occur again after its merge, because later merges may produce one of its tokens anew. The
+        // list of merges contains the pair only once.
         const Occurrences occurrences =
             std::exchange(pairs_.at(pair), {.count = 0, .is_merged = true, .words = {}});
         if (!occurrences.is_merged) vocabulary_.merges.push_back({pair.left, pair.right, result});
@@ -132,8 +132,8 @@ private:
         return at->second;
     }
 
-    // Merges all occurrences of the pair in one word, from left to right, and updates the counts of the pairs
-    // next to them.
+    // Merges all occurrences of the pair in one word, from left to right, and updates the counts of the
+    // neighbouring pairs.
     void merge_in_word(std::size_t word, Pair pair, std::uint32_t result) {
         std::vector<std::uint32_t>& tokens = words_[word].tokens;
         std::size_t kept_count = 0;

@@ -30,7 +30,7 @@ struct Vocabulary {
     std::vector<std::uint32_t> specials;                   // ascending ids that encode() never returns for text
     std::array<std::uint32_t, byte_values> byte_tokens{};  // token of each byte
 
-    // Returns the special token with this spelling, or nullopt.
+    // Returns the id of the special token with this spelling, or nullopt.
     std::optional<std::uint32_t> find_special_token(std::string_view spelling) const;
 };
 
@@ -38,8 +38,8 @@ struct Vocabulary {
 // and as the start of training.
 Vocabulary make_byte_vocabulary();
 
-// Learns a vocabulary from texts (Sennrich et al. 2016, algorithm 1): within the pre-tokens into which GPT-2
-// splits the texts, repeatedly makes the most frequent pair of neighbouring tokens a new token. Of equally
+// Learns a vocabulary from texts (Sennrich et al. 2016, algorithm 1). Splits the texts into GPT-2's pre-tokens,
+// and repeatedly makes the most frequent pair of neighbouring tokens in a pre-token a new token. Of equally
 // frequent pairs, the pair whose left token has the lexicographically smallest bytes is chosen; if the left
 // tokens are equal, the right tokens decide. Stops at `vocabulary_size` tokens, or if no pair occurs twice. The
 // end-of-text token comes last. Throws ConfigError if `vocabulary_size` is below 257.

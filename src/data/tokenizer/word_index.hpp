@@ -1,4 +1,5 @@
-// Looks up pre-tokens that are a single token, as most pre-tokens of a text are, without applying merges.
+// Looks up pre-tokens that are a single token, without applying merges. Most pre-tokens of a text are a single
+// token.
 #pragma once
 
 #include <cstddef>

@@ -60,7 +60,7 @@ std::uint64_t read_pool_bytes(cudaMemPoolAttr attribute) {
 cudaEvent_t cuda_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
 cudaStream_t cuda_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 
-// Formats a CUDA version, which is encoded as 1000 * major + 10 * minor: "12.4".
+// Formats a CUDA version, which is encoded as 1000 * major + 10 * minor, for example as "12.4".
 std::string format_version(int number) { return cat(number / 1000, ".", number % 1000 / 10); }
 
 std::string explain_old_driver() {
@@ -155,7 +155,8 @@ std::byte* allocate_gpu_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// The memory is freed in the default stream, and therefore after all work that is queued now.
+// The memory is freed in the default stream, and therefore after all work that is queued in blocking streams
+// now.
 void free_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
 
 // The maximum is needed because, after a reset, CUDA's high-water mark is too low until the next allocation.
@@ -176,8 +177,8 @@ std::byte* allocate_pinned_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// cudaFreeHost waits for the work of the GPU, and the GPU may hang if an exception ends the job. After an
-// exception, the memory is therefore not freed here, but at the end of the process.
+// cudaFreeHost waits for the work of the GPU. If an exception ends the job, the GPU may hang, and the wait
+// would not end. The memory is then not freed here, but at the end of the process.
 void free_pinned_memory(std::byte* memory) noexcept {
     if (std::uncaught_exceptions() == 0) cudaFreeHost(memory);
 }

@@ -39,8 +39,8 @@ std::vector<unsigned> read_list(const Query& query) {
     return list;
 }
 
-// Describes the clocks nearest to `mhz`: "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks lie on one
-// side of `mhz`. `clocks` has the highest clock first.
+// Describes the clocks nearest to `mhz`, for example "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks
+// lie on one side of `mhz`. `clocks` has the highest clock first.
 std::string describe_nearest(int mhz, const std::vector<int>& clocks) {
     const auto lower_clock = std::ranges::find_if(clocks, [&](int clock) { return clock < mhz; });
     if (lower_clock == clocks.begin()) return cat("is ", clocks.front(), " MHz");
@@ -138,8 +138,8 @@ void GpuMeter::lock_clock(int mhz) const {
             return;
         case Result::no_permission:
             throw ConfigError(cat(option, ": this user may not set the clock of the GPU at ", bus_id_,
-                                  "; an administrator may (nvidia-smi --lock-gpu-clocks=", mhz,
-                                  "), or Slurm if it is configured for it (srun --gpu-freq=", mhz,
+                                  "; an administrator may set it (nvidia-smi --lock-gpu-clocks=", mhz,
+                                  "), and so may Slurm if the cluster allows it (srun --gpu-freq=", mhz,
                                   "); without --gpu-clock, the run does not change clocks"));
         case Result::not_supported:
         case Result::invalid_argument:

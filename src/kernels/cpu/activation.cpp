@@ -9,8 +9,8 @@
 namespace trireme::kernels {
 namespace {
 
-// gelu_tanh(x) = x cdf(x), where cdf(x) = (1 + tanh(u)) / 2, with u = sqrt(2 / pi) (x + 0.044715 x^3),
-// approximates the normal distribution function. The struct computes cdf(x) as 1 / (1 + exp(-2 u)), which needs
+// gelu_tanh(x) = x cdf(x). Here cdf(x) = (1 + tanh(u)) / 2 approximates the normal distribution function, with
+// u = sqrt(2 / pi) (x + 0.044715 x^3). The struct computes cdf(x) as 1 / (1 + exp(-2 u)), which needs
 // one exponential and no hyperbolic function.
 template <class T>
 struct GeluTanh {
@@ -41,7 +41,7 @@ struct Gelu {
 // derivative is 4 exp(-2 |x|) / (1 + exp(-2 |x|))^2.
 template <class T>
 struct Tanh {
-    static constexpr T max_magnitude = 20;  // beyond it, the result is rounded to 1 or -1
+    static constexpr T max_magnitude = 20;  // tanh(x) rounds to 1 or -1 if |x| is larger
 
     static T value(T x) {
         const T upper_bounded = x > max_magnitude ? max_magnitude : x;

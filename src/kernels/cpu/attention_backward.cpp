@@ -40,11 +40,11 @@ struct Workspace {
     Scratch<T> weights;            // (block_rows, block_rows): scores, then m weight
     Scratch<T> grad_scores;        // (block_rows, block_rows): gradients of weights, then of scores
     T delta[block_rows];           // grad_output . output of each query
-    T log_sum[block_rows];         // of each query
+    T log_sum[block_rows];         // one value per query
 };
 
-// The backward pass of one key-value head in one segment: of all query heads that share it and therefore add to
-// the same gradients.
+// The backward pass of one key-value head in one segment. It covers all query heads that share the key-value
+// head, because they add to the same gradients.
 template <class T>
 class KeyValueHeadBackward {
 public:
@@ -126,8 +126,8 @@ private:
         }
     }
 
-    // Replaces the scores of query q by its weights times their dropout factors, and the gradients of its
-    // weights by the gradients of its scores.
+    // For query q, replaces the scores by the weights times the dropout factors, and the gradients of the
+    // weights by the gradients of the scores.
     void differentiate_softmax(const BlockPair& pair, std::size_t q,
                                const AttentionDropoutFactors<T>& factors) {
         T* weights = work_.weights.data() + q * block_rows;

@@ -31,7 +31,7 @@ struct BlockPair {
     bool is_causal;
 
     bool is_diagonal() const { return is_causal && query_begin == key_begin; }
-    // Returns the number of keys of the key block that the queries 0 .. `query` of the query block attend to.
+    // Returns the number of keys of the key block that query `query` of the query block attends to.
     std::size_t count_visible_keys(std::size_t query) const {
         return is_diagonal() ? std::min(query + 1, keys) : keys;
     }
@@ -50,9 +50,9 @@ void for_each_pair(std::size_t length, bool is_causal, std::size_t query_begin, 
     }
 }
 
-// dot_products[q][k] = left[q] . right[k] for the queries q and keys k of a pair, at least where query q
-// attends to key k. right_transposed[c][k] is element c of right[k]. The rows of dot_products have block_rows
-// elements.
+// Computes dot_products[q][k] = left[q] . right[k] for each query q of a pair and each key k that q attends to.
+// Some dot products with masked keys are computed too. right_transposed[c][k] is element c of right[k]. The
+// rows of dot_products have block_rows elements.
 template <class T>
 void multiply_visible_keys(const BlockPair& pair, const T* left, std::size_t left_stride,
                            const T* right_transposed, std::size_t depth, T* dot_products) {

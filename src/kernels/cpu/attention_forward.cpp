@@ -1,5 +1,5 @@
-// Computes the softmax over one block of keys at a time. If a block has a score that is larger than all scores
-// before, the earlier sums are rescaled. (Milakov and Gimelshein, 2018; Dao et al., 2022)
+// Computes the softmax over one block of keys at a time. If a block has a score that is larger than all earlier
+// scores, the earlier sums are rescaled. (Milakov and Gimelshein, 2018; Dao et al., 2022)
 #include <algorithm>
 #include <cmath>
 
@@ -71,8 +71,8 @@ private:
         store(begin, queries);
     }
 
-    // Replaces the scores of query q by the weights exp(score - its largest score so far), and rescales its
-    // earlier sums if the largest score has grown.
+    // For query q, replaces each score by the weight exp(score - largest score so far). Rescales the earlier
+    // sums if the largest score has grown.
     void weigh(const BlockPair& pair, std::size_t q) {
         T* row = work_.weights.data() + q * block_rows;
         mask_row(row, pair.count_visible_keys(q));

@@ -2,8 +2,8 @@
 
 #include "kernels/cpu/matmul.hpp"
 
-// The Fortran interface, which every BLAS has. Its matrices are column-major. The names are those of its
-// documentation: c (m, n) = alpha a (m, k) b (k, n) + beta c.
+// The Fortran interface, which every BLAS has. Its matrices are column-major. The names are those of the
+// BLAS documentation: c (m, n) = alpha a (m, k) b (k, n) + beta c.
 extern "C" {
 void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
             const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
@@ -25,7 +25,7 @@ int to_blas_size(std::size_t size) {
     return static_cast<int>(size);
 }
 
-// A row-major matrix is the transpose of a column-major one, so this computes output^T = right^T left^T.
+// A row-major matrix is the transpose of a column-major one. The function computes output^T = right^T left^T.
 template <class T, class Gemm>
 void multiply_with(Gemm gemm, int threads, const Matmul<T>& matmul) {
     const auto& [left, right, output, accumulate] = matmul;

@@ -15,7 +15,7 @@ double sum_absolute_differences(const T* a, const T* b, std::size_t count) {
     return sum;
 }
 
-// change[r] += sum over columns of |weight - old_weight| in row r, because each input channel is a row.
+// change[r] += sum over columns of |weight - old_weight| in row r. Each row is an input channel.
 template <class T>
 void add_row_change(int threads, const ChannelChange& op) {
     const auto weight = op.weight.as<T>();
@@ -27,7 +27,7 @@ void add_row_change(int threads, const ChannelChange& op) {
     });
 }
 
-// change[c] += sum over rows of |weight - old_weight| in column c, because each input channel is a column.
+// change[c] += sum over rows of |weight - old_weight| in column c. Each column is an input channel.
 template <class T>
 void add_column_change(int threads, const ChannelChange& op) {
     const auto weight = op.weight.as<T>();

@@ -8,8 +8,8 @@
 namespace trireme::kernels {
 namespace {
 
-// The rows of a table that this rank holds, and, for each output row, the global index of the table row that it
-// uses. The first table row of this rank has the global index `first_index`.
+// The table rows that this rank holds, and the global index of the table row that each output row uses. The
+// first table row of this rank has the global index `first_index`.
 template <class T>
 struct Lookup {
     Lookup(const device::ConstTensor& table, const device::ConstTensor& indices, std::size_t first_row = 0)
@@ -18,8 +18,8 @@ struct Lookup {
     // Returns the table row that output row r uses, in a table that is complete on this rank.
     const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(row_indices[r])); }
 
-    // Returns nullptr if another rank holds the row. An index below `first_index` wraps around to a huge
-    // number, which is beyond the local rows.
+    // Returns the table row that output row r uses, or nullptr if another rank holds that table row. An index
+    // below `first_index` wraps around to a huge number, which is beyond the local rows.
     const T* find_local_row(std::size_t r) const {
         const std::size_t local_row = static_cast<std::size_t>(row_indices[r]) - first_index;
         return local_row < rows.rows ? rows.row(local_row) : nullptr;

@@ -68,8 +68,8 @@ inline Point make_normal_pair(std::uint32_t radius_word, std::uint32_t angle_wor
 }
 
 constexpr std::size_t batch_blocks = 256;  // random blocks per batch, each of four words
-// Number of values of word 0 of the counter. A batch ends before this word overflows, so that only this word
-// changes.
+// Number of values of word 0 of the counter. A batch ends before word 0 overflows, so that the other words of
+// the counter are constant in a batch.
 constexpr std::size_t word_range = std::size_t{1} << 32;
 
 // Normally distributed values of consecutive random blocks.

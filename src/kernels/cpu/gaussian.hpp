@@ -9,11 +9,11 @@
 
 namespace trireme::kernels::cpu {
 
-// Q(a) is the tail probability of the normal distribution beyond a >= 0. The smooth function
-// (a + 4) exp(a^2 / 2) Q(a) is approximated by a polynomial of u = (a - 4) / (a + 4), which is in [-1, 1);
-// these are the coefficients of the polynomial. The polynomial is the function's Chebyshev series, truncated at
-// a relative error of 4e-8 (float) and 1e-16 (double). (Shepherd and Laframboise, 1981, who map erfc in this
-// way)
+// Coefficients of a polynomial of u = (a - 4) / (a + 4), with u in [-1, 1), from the constant term up. The
+// polynomial approximates the smooth function (a + 4) exp(a^2 / 2) Q(a), where Q(a) is the tail probability of
+// the normal distribution beyond a >= 0. The polynomial is the function's Chebyshev series, truncated at a
+// relative error of 4e-8 (float) and 1e-16 (double). (Shepherd and Laframboise, 1981, who map the argument of
+// erfc in this way)
 template <class T>
 struct TailConstants;
 
@@ -47,9 +47,9 @@ inline T evaluate_polynomial(const T (&coefficients)[size], T x) {
     }
 }
 
-// Returns the rounding error of x * x. It changes exp(-x * x) by a relative error of the same size. x is
-// split into high and low digits: the square of the high digits is exact, and the other terms are small.
-// (Dekker, 1971)
+// Returns the rounding error of x * x: the exact square minus the rounded square. A rounding error e changes
+// exp(-x * x) by a relative error of the same size. x is split into high and low digits: the square of the high
+// digits is exact, and the other terms are small. (Dekker, 1971)
 template <class T>
 inline T compute_square_error(T x) {
     using Bits = typename ExponentialConstants<T>::Bits;

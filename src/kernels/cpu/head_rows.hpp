@@ -42,8 +42,9 @@ inline void prefetch(const T* row, std::size_t columns) {
     for (std::size_t c = 0; c < columns; c += 64 / sizeof(T)) __builtin_prefetch(row + c, to_write ? 1 : 0);
 }
 
-// Packs `columns` columns of `rows` rows of `source`, from (row, column) on: target[r][c] = factor *
-// source(row + r, column + c). Packed rows are padded with zeros to whole vectors.
+// Packs the box of `rows` rows and `columns` columns of `source` that begins at (row, column):
+//   target[r][c] = factor * source(row + r, column + c)
+// Packed rows are padded with zeros to whole vectors.
 template <class T>
 void pack_rows(const device::Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
                std::size_t columns, T factor, T* target) {
@@ -72,7 +73,7 @@ void unpack_rows(const T* packed, std::size_t rows, T factor, const device::Elem
     }
 }
 
-// Packs `columns` columns of `rows` rows of `source` transposed, in blocks of block_rows rows:
+// Packs the box of `source` that pack_rows() packs, transposed and in blocks of block_rows rows:
 //   target[r / block_rows][c][r % block_rows] = source(row + r, column + c), with zeros beyond the last row.
 template <class T>
 void pack_transposed(const device::Elements<const T>& source, std::size_t row, std::size_t rows,

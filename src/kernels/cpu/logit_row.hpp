@@ -19,7 +19,7 @@ T find_largest(const T* x, std::size_t columns) {
     return largest;
 }
 
-// Columns of a partial sum in T. The partial sums are added in double.
+// Number of columns that are summed in T. These partial sums are added in double.
 inline constexpr std::size_t columns_per_sum = 1024;
 
 // Returns sum exp(x - shift). If `overwrites`, the terms of the sum overwrite x.

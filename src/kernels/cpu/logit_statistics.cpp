@@ -10,8 +10,8 @@
 namespace trireme::kernels {
 namespace {
 
-// Returns the target's column among the rank's columns. It is beyond the last of them if another rank holds the
-// target's column or if there is no target.
+// Returns the index of the target's column among this rank's columns. The index is beyond the last column if
+// another rank holds the target's column or if there is no target.
 std::size_t find_target_column(std::int32_t target, std::size_t first_column) {
     return static_cast<std::size_t>(target) - first_column;
 }

@@ -18,7 +18,7 @@ struct Factor {
     std::size_t depth_as_left() const { return is_transposed ? matrix.rows : matrix.columns; }
 };
 
-// output = left right; added to the existing values if `accumulate`
+// output = left right, or output += left right if `accumulate`
 template <class T>
 struct Matmul {
     Factor<T> left;              // (rows, depth)

@@ -106,7 +106,7 @@ struct WeightSums {
     T bias[columns_per_sum] = {};
 };
 
-// Adds rows [begin, end) of `count` columns from `column` on to the sums.
+// Adds the terms of rows [begin, end) and columns [column, column + count) to `sums`.
 template <class T>
 void add_rows(const LayerNormBackwardWeight& op, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, WeightSums<T>& sums) {

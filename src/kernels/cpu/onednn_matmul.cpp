@@ -18,7 +18,7 @@ struct Range {
     std::size_t count;
 };
 
-// Returns the left factor from (row, depth) on.
+// Returns the part of the left factor that begins at (row, depth).
 LeftFactor<double> make_left_factor(const Factor<double>& left, std::size_t row, std::size_t depth) {
     const auto& m = left.matrix;
     if (left.is_transposed) return {&m(depth, row), 1, m.stride};
@@ -69,9 +69,10 @@ void multiply(int threads, const Matmul<float>& matmul) {
         static_cast<dnnl_dim_t>(right.matrix.stride), accumulate ? 1.0F : 0.0F, output.data,
         static_cast<dnnl_dim_t>(output.stride));
     if (status != dnnl_success) {
-        throw ResourceError(cat("oneDNN failed with status ", static_cast<int>(status), " to multiply ",
-                                output.rows, " x ", left.depth_as_left(), " by ", left.depth_as_left(), " x ",
-                                output.columns, " matrices; use a smaller --batch, or --device reference"));
+        throw ResourceError(cat("oneDNN failed to multiply a ", output.rows, " x ", left.depth_as_left(),
+                                " matrix by a ", left.depth_as_left(), " x ", output.columns,
+                                " matrix (status ", static_cast<int>(status),
+                                "); use a smaller --batch, or --device reference"));
     }
 }
 

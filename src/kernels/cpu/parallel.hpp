@@ -10,8 +10,8 @@ namespace trireme::kernels::cpu {
 // With fewer elements per thread, starting another thread costs more time than it saves.
 inline constexpr std::size_t min_elements_per_thread = 32768;
 
-// Returns the number of threads, at most `threads`, that share `count` items with at least `grain` items each;
-// at least 1.
+// Returns the number of threads that share `count` items, from 1 to `threads`. Two or more threads have at
+// least `grain` items per thread.
 inline std::size_t choose_thread_count(int threads, std::size_t count, std::size_t grain) {
     return std::clamp<std::size_t>(count / std::max<std::size_t>(grain, 1), 1,
                                    static_cast<std::size_t>(threads));

@@ -7,8 +7,8 @@
 namespace trireme::kernels {
 namespace {
 
-// Sums in double, because the squares of large floats overflow, and because the root does not recover digits
-// that the sum loses.
+// Sums in double. In float, the squares of large values would overflow, and the sum would lose digits that the
+// square root does not recover.
 template <class T>
 double compute_mean_square(const T* x, std::size_t columns) {
     double squares = 0;
@@ -80,7 +80,7 @@ void normalise_backward(int threads, const RmsNormBackwardInput& op) {
 constexpr std::size_t rows_per_sum = 64;      // rows of a partial sum: few, which keeps rounding errors small
 constexpr std::size_t columns_per_sum = 256;  // partial sums at a time: few enough for the L1 cache
 
-// Adds rows [begin, end) of `count` columns from `column` on to the sums.
+// Adds the terms of rows [begin, end) and columns [column, column + count) to `sums`.
 template <class T>
 void add_rows(const RmsNormBackwardWeight& op, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, T* sums) {

@@ -19,7 +19,7 @@ public:
           sines_(frequencies.size()),
           cosines_(frequencies.size()) {}
 
-    // Computes the sines and cosines for a position. A loop of its own stores the angles, so that each angle is
+    // Computes the sines and cosines for a position. A separate loop stores the angles, so that each angle is
     // rounded to double. Otherwise the compiler could fuse the multiplication with later operations, and rows
     // at large positions would be rotated by another angle than on a processor without FMA.
     void set_position(std::int32_t position) {

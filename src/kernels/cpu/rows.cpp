@@ -80,7 +80,7 @@ template <class From, class To>
 void copy(int threads, const Copy& op) {
     const auto input = op.input.as<From>();
     const auto output = op.output.as<To>();
-    // Processes contiguous tensors as one long row, so that a vector also uses all threads.
+    // Processes contiguous tensors as one long row, so that a tensor with one row also uses all threads.
     if (op.input.is_contiguous() && op.output.is_contiguous()) {
         return cpu::for_each_columns(threads, 1, op.output.size(), [&](std::size_t begin, std::size_t end) {
             convert(input.data + begin, end - begin, output.data + begin);

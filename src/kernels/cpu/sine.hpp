@@ -6,8 +6,8 @@
 
 namespace trireme::kernels::cpu {
 
-// pi / 2 as a sum of three numbers. The first two have so few digits that their multiplication by a number of
-// quarter turns below 2^31, and the subtraction of the result from an angle, are exact. (Cody and Waite, 1980)
+// pi / 2 as a sum of three numbers. The first two have few digits. Multiplying one of them by a number
+// of quarter turns below 2^31 is exact, and so is subtracting the result from an angle. (Cody and Waite, 1980)
 inline constexpr double quarter_high = 0x1.921fbp0;
 inline constexpr double quarter_middle = 0x1.5110bp-22;
 inline constexpr double quarter_low = 0x1.18469898cc517p-44;
@@ -41,7 +41,7 @@ inline SineCosine compute_sine_cosine(double angle) {
     const double sine = rest * alternating_series<1, 17>(square);  // omits (pi / 4)^19 / 19! < 1e-19
     const double cosine = alternating_series<0, 16>(square);       // omits (pi / 4)^18 / 18! < 1e-17
 
-    // The lowest two bits count the quarter turns. An odd number of them exchanges sine and cosine.
+    // The lowest two bits count the quarter turns. An odd number of quarter turns exchanges sine and cosine.
     const auto quarter_bits = std::bit_cast<std::uint64_t>(shifted);
     const bool is_odd = (quarter_bits & 1) != 0;
     const std::uint64_t sine_sign = (quarter_bits & 2) << 62;

@@ -33,7 +33,7 @@ void update_adamw(AdamWFactors<T> f, DecayOf decay_factor, Round round, std::siz
 }
 
 // Calls use(decay_factor, round). decay_factor(i) is `decay` or, if op.decay_mask excludes element i,
-// `no_decay`. round(i, value) stores `value` as element i of op.rounded_parameter, if that is present.
+// `no_decay`. round(i, value) stores `value` as element i of op.rounded_parameter, if that tensor is present.
 template <class T, class Op, class Use>
 void with_decay_and_rounding(const Op& op, T decay, T no_decay, Use&& use) {
     with_decay(op.decay_mask, decay, no_decay, [&](const auto& decay_factor) {

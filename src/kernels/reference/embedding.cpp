@@ -6,8 +6,8 @@
 namespace trireme::kernels {
 namespace {
 
-// Returns the table row with the global index indices[r]; nullptr if the table does not hold it. `first` is the
-// global index of the table's first row.
+// Returns the table row with the global index indices[r]; nullptr if the table does not hold that row. `first`
+// is the global index of the table's first row.
 template <class T>
 T* find_table_row(const device::Elements<T>& table, std::size_t first,
                   const device::Elements<const std::int32_t>& indices, std::size_t r) {

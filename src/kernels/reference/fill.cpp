@@ -18,7 +18,7 @@ inline std::array<double, 2> make_normal_pair(std::uint32_t word0, std::uint32_t
     return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-// Returns elements 4 block .. 4 block + 3 of the key's random sequence.
+// Returns the elements 4 * block .. 4 * block + 3 (inclusive) of the key's sequence of normal numbers.
 inline std::array<double, 4> make_normal_block(RandomKey key, std::uint64_t block) {
     const RandomBlock words = random_block(key, block);
     const auto first = make_normal_pair(words[0], words[1]);

@@ -14,8 +14,8 @@ template <class T>
 void process_row(const LogitStatistics& op, std::size_t r) {
     const T* logits = op.logits.as<T>().row(r);
     const auto target = static_cast<std::int64_t>(op.targets.as<std::int32_t>()[r]);
-    // The maximum starts at a finite value: if all logits of this rank are -infinity, `exp_sum` is then 0, not
-    // NaN, and the rank adds 0 to the sum of exponentials over all ranks.
+    // The maximum starts at a finite value. If all logits of this rank are -infinity, `exp_sum` is therefore 0,
+    // not NaN. The rank then adds 0 to the sum of exponentials over all ranks.
     double largest = std::numeric_limits<T>::lowest();
     std::size_t argmax = 0;
     double sum = 0;

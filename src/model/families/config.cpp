@@ -1,4 +1,4 @@
-// Checks of model configurations, and rotary frequencies.
+// Checks model configurations and computes rotary frequencies.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -8,7 +8,7 @@
 namespace trireme::model {
 namespace {
 
-// Returns the JSON text of a value for a message, truncated to 60 bytes and "...".
+// Returns the JSON text of a value for a message. A text of more than 60 bytes is cut there and ends in "...".
 std::string dump_json(const ConfigFields::Json& value) {
     constexpr std::size_t max_bytes = 60;
     std::string text = value.dump();

@@ -20,7 +20,7 @@ public:
     bool is_set(const char* key) const { return find(key) != nullptr; }
 
     // Return the value of the setting, or `default_value` if it is absent. Throw if the value has another type
-    // or is outside the range of the comment.
+    // or is outside the range in the function's comment.
     std::size_t read_size(const char* key, std::size_t default_value) const;  // 1 to max_model_size (2^24)
     double read_number(const char* key, double default_value) const;          // finite
     double read_number(const char* key) const;                                // finite; throws if absent
@@ -28,8 +28,8 @@ public:
     bool read_flag(const char* key, bool default_value) const;
     std::string read_string(const char* key, const std::string& default_value) const;
 
-    // Returns the edge length of a square, like read_size(). The setting is one number or two equal ones: 224
-    // or [224, 224].
+    // Returns the edge length of a square image. The setting is one number or two equal numbers, for example
+    // 224 or [224, 224]. Default and range are those of read_size().
     std::size_t read_edge(const char* key, std::size_t default_value) const;
 
     // Throws unless the setting is absent or has `supported_value`, the only value that Trireme implements.

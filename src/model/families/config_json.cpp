@@ -56,8 +56,8 @@ const Architecture* find_named_architecture(const ConfigFields& fields) {
     return found;
 }
 
-// Returns the architecture that the file names. If the file names none, returns that of a base model (a model
-// without a head) of the file's model_type, with the default task of the family.
+// Returns the architecture that the file names. If the file names none, returns an architecture for a base
+// model (a model without a head): the family that model_type names, with the default task of this family.
 Architecture read_architecture(const ConfigFields& fields) {
     const Architecture* named_architecture = find_named_architecture(fields);
     const std::string model_type = fields.read_string(
@@ -80,8 +80,8 @@ Architecture read_architecture(const ConfigFields& fields) {
     return *named_architecture;
 }
 
-// Returns the number of labels. It is the size of id2label or, if that is absent, num_labels. If both settings
-// are present, they must agree.
+// Returns the size of id2label. If id2label is absent, returns num_labels, whose default is `default_count`. If
+// both settings are present, they must agree.
 std::size_t read_label_count(const ConfigFields& fields, std::size_t default_count) {
     const std::size_t count = fields.read_size("num_labels", default_count);
     const Json* names = fields.find("id2label");
@@ -94,7 +94,7 @@ std::size_t read_label_count(const ConfigFields& fields, std::size_t default_cou
 }
 
 // Returns the names of labels 0 to `count` - 1. The list is empty if a name is missing, or if all names are the
-// default names of Hugging Face's transformers library ("LABEL_0").
+// default names of Hugging Face's transformers library ("LABEL_0", "LABEL_1" and so on).
 std::vector<std::string> read_label_names(const ConfigFields& fields, std::size_t count) {
     const Json* stored_names = fields.find("id2label");
     if (stored_names == nullptr) return {};
@@ -109,8 +109,8 @@ std::vector<std::string> read_label_names(const ConfigFields& fields, std::size_
     return are_all_defaults ? std::vector<std::string>() : names;
 }
 
-// Returns the number of classes. If the file has no labels, the number is 2 for a model with a head (the
-// default of transformers). It is 0 for a base model, for which the corpus determines the number.
+// Returns the number of classes. A file without labels means 2 classes for a model with a head (the default of
+// transformers). For a base model it means 0: the corpus will determine the number.
 std::size_t read_class_count(const ConfigFields& fields, const Architecture& architecture) {
     const std::size_t labels = read_label_count(fields, architecture.has_head ? 2 : 0);
     fields.require_value("problem_type", "single_label_classification");

@@ -11,7 +11,9 @@ using Json = ConfigFields::Json;
 // families. If both keys are present, their values must be equal.
 const char* choose_key(const ConfigFields& fields, const char* key, const char* alias) {
     if (!fields.is_set(alias)) return key;
-    if (const Json* value = fields.find(key)) fields.require_value(alias, *value);
+    const Json* value = fields.find(key);
+    if (value != nullptr && *value != *fields.find(alias))
+        fields.reject(alias, cat("it must equal ", key, ", ", value->dump()));
     return alias;
 }
 

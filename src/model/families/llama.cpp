@@ -9,8 +9,8 @@ namespace {
 
 using Json = ConfigFields::Json;
 
-// Reads the scaling of the rotary positions. `fields` are the settings of the file, and `rope` those of its
-// member rope_scaling or rope_parameters.
+// Reads the scaling of the rotary positions. `fields` has the settings of the file. `rope` has the settings
+// of the file's member rope_scaling or rope_parameters.
 void read_scaling(const ConfigFields& fields, const ConfigFields& rope, ModelConfig& config) {
     const char* type_key = rope.is_set("rope_type") ? "rope_type" : "type";  // older files have the key "type"
     const std::string type = rope.read_string(type_key, "default");
@@ -38,7 +38,7 @@ void read_rotary(const ConfigFields& fields, ModelConfig& config) {
     if (!rope_settings.is_object()) fields.reject(key, "it must be a JSON object");
     // transformers 5 nests the settings, one object per layer type, if they differ between layers.
     for (const Json& value : rope_settings) {
-        if (value.is_structured()) fields.reject(key, "Trireme rotates positions equally in every layer");
+        if (value.is_structured()) fields.reject(key, "Trireme needs the same rotary settings in every layer");
     }
     const ConfigFields rope(rope_settings, cat(fields.source(), ", ", key));
     rope.require_value("partial_rotary_factor", 1);

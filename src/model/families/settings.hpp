@@ -44,7 +44,7 @@ ModelConfig read_encoder(const ConfigFields& fields);
 void write_encoder(const ModelConfig& config, ConfigSettings& settings);
 
 struct BlockSizes {
-    std::size_t layers;  // blocks
+    std::size_t layers;  // number of blocks
     std::size_t width;
     std::size_t heads;
     std::size_t mlp_width;

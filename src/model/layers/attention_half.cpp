@@ -16,7 +16,7 @@ Channels shift_channels(const Channels& channels, std::size_t offset, std::size_
 }
 
 // Returns this rank's output channels of a fused matrix. The outputs of the matrix are first all queries, then
-// all keys, then all values. `keys` are the channels of the keys, and of the values, too.
+// all keys, then all values. `keys` has the channels of the keys. The values have the same channels.
 Channels fuse_channels(const Channels& queries, const Channels& keys) {
     const std::size_t width = queries.width + 2 * keys.width;
     Channels fused = shift_channels(queries, 0, width);

@@ -60,8 +60,8 @@ std::optional<ParameterSpec> make_bias_spec(const ModelConfig& config) {
     return spec;
 }
 
-// Returns the largest number of outputs (vocabulary rows) that a tensor rank has. It determines the rows per
-// tile, because all tensor ranks must use the same tiles even if their shares differ.
+// Returns the largest number of outputs (vocabulary rows) that a tensor rank has. This number determines the
+// rows per tile, because all tensor ranks must use the same tiles even if their shares differ.
 std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
     std::size_t max_outputs = 0;
     for (part.rank = 0; part.rank < static_cast<int>(part.shares.size()); ++part.rank) {
@@ -74,7 +74,7 @@ std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
 
 // The results that process_tiles() must compute. `grad_weight` and `grad_bias` are not computed if they are
 // absent. `needs_grad_input` is a separate member, because with sequence parallelism a rank may hold no rows.
-// Its `grad_input` is then absent, but its logits contribute to the gradients of the other ranks' rows.
+// Such a rank has no `grad_input`, but its logits contribute to the gradients of the other ranks' rows.
 struct Head::Requests {
     device::Tensor grad_input = {};   // (own rows, width)
     device::Tensor grad_weight = {};  // (own outputs, width)

@@ -5,10 +5,10 @@
 
 namespace trireme::model {
 
-// Launches a matmul and adds its time and flops to stream.matmuls, or to stream.gpu_times unless that is null.
-// `full_flops_ratio` is the ratio of two numbers of flops: those that this rank would execute without resizing
-// and offloading, and those of `matmul`. The ratio is 1 for a normal matmul, above 1 if channels are skipped or
-// offloaded, and 0 for offloaded work of other ranks.
+// Launches a matmul and adds its time and flops to stream.gpu_times or, if that is null, to stream.matmuls.
+// `full_flops_ratio` is the number of flops that this rank would execute without resizing and offloading,
+// divided by the number of flops of `matmul`. The ratio is 1 for a normal matmul, above 1 if channels are
+// skipped or offloaded, and 0 for offloaded work of other ranks.
 template <class Op>
 void launch_matmul(device::Stream& stream, const Op& matmul, double full_flops_ratio) {
     const double seconds = kernels::launch(stream, matmul);

@@ -56,8 +56,8 @@ device::Tensor MlpHalf::forward(const Pass& pass, Weights weights, device::Const
     const device::ArenaScope scope(pass.scratch);
     state.result =
         (pass.recomputes_selectively ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
-    // A fused activation reads the output of the matmul before it is rounded; a recomputed activation reads the
-    // rounded state.inner. The recomputed state.result must equal that of the forward pass, so an activation
+    // A fused activation reads the unrounded output of the matmul; a recomputed activation reads the rounded
+    // state.inner. The forward pass and the recomputation must compute the same state.result, so an activation
     // that will be recomputed is not fused.
     if (!is_gated_ && !pass.recomputes_selectively && branch_.can_fuse_forward(pass, activation_)) {
         branch_.compute_inner(pass, weights, input, state, stash,

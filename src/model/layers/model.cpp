@@ -65,7 +65,8 @@ const char* find_kind(const Layer& layer) {
     return kinds[layer.index()];
 }
 
-// The name of a half begins with that of its block ("transformer.h.5."), as the names of its parameters do.
+// The name of a half begins with the name of its block, for example "transformer.h.5.". The names of the half's
+// parameters begin with the same prefix.
 std::string to_string(const Layer& layer) {
     const bool is_in_block =
         std::holds_alternative<AttentionHalf>(layer) || std::holds_alternative<MlpHalf>(layer);

@@ -19,7 +19,8 @@ std::size_t count_buffer_bytes(const std::vector<ParameterSpec>& specs, device::
     return sum;
 }
 
-// Fills the boxes of the whole tensor that this rank holds, with `key` for the whole tensor.
+// Writes random values to the boxes that this rank holds. `key` is the key of the whole tensor. The value of
+// an element does not depend on the rank that holds it.
 void fill_normal(device::Stream& stream, const ParameterSpec& spec, device::Tensor values, RandomKey key) {
     for (const layout::Placement& placement : spec.placements) {
         const layout::Box& box = placement.box;

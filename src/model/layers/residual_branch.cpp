@@ -12,7 +12,7 @@
 namespace trireme::model {
 namespace {
 
-// Returns the prefix of the parameters of a block: "transformer.h.1.".
+// Returns the prefix of the parameters of a block, for example "transformer.h.1.".
 std::string make_block_prefix(const ModelConfig& config, std::size_t block) {
     return cat(find_traits(config.family).block.prefix, block, ".");
 }
@@ -23,8 +23,8 @@ std::vector<Projection::MatrixSpec> add_prefix(const std::string& prefix,
     return matrices;
 }
 
-// Return the ids of the first and of the last projection of a branch: the attention half of `block` if `site`
-// is DropoutSite::attention_residual, and its MLP half otherwise.
+// Return the ids of the first and of the last projection of a branch. The branch is the attention half of
+// `block` if `site` is DropoutSite::attention_residual, and the MLP half of `block` otherwise.
 ProjectionId make_first_projection_id(std::size_t block, DropoutSite site) {
     return {block,
             site == DropoutSite::attention_residual ? layout::Matmul::attention_in : layout::Matmul::mlp_in};
@@ -35,8 +35,8 @@ ProjectionId make_last_projection_id(std::size_t block, DropoutSite site) {
             site == DropoutSite::attention_residual ? layout::Matmul::attention_out : layout::Matmul::mlp_out};
 }
 
-// Makes the value check report the following kernels under the name of the norm ("transformer.h.1.ln_1"). This
-// branch computes the norm, but the norm belongs to the next layer.
+// Makes the value check report the following kernels under the name of the norm, for example
+// "transformer.h.1.ln_1". This branch computes the norm, but the norm belongs to the next layer.
 void begin_norm_layer(const Pass& pass, const Norm& norm) {
     if (pass.stream.check == nullptr) return;
     const std::string weight = norm.parameters().front().name;
@@ -90,7 +90,8 @@ std::vector<ProjectionShape> ResidualBranch::projections() const {
 void ResidualBranch::compute_inner(const Pass& pass, Weights weights, device::ConstTensor input,
                                    BranchState& state, device::Arena& stash,
                                    const FusedActivation& activation) const {
-    // The flag is valid for one forward pass. Full recomputation calls a second one with the same state.
+    // The flag is valid for one forward pass. Full recomputation runs a second forward pass with the same
+    // state.
     const bool has_norm_output = std::exchange(state.has_norm_output, false);
     device::ConstTensor first_input = has_norm_output ? state.norm_output : input;
     if (!has_post_norm_ && !has_norm_output) {
@@ -110,7 +111,7 @@ device::Tensor ResidualBranch::compute_output(const Pass& pass, Weights weights,
                                               BranchState& state, device::Arena& stash,
                                               const NextNorm* next_norm) const {
     // If the rows are cut (sequence parallelism), `partial_sum` has all rows and is temporary, and `sum` has
-    // this rank's rows and is stored. Otherwise both are the same tensor.
+    // this rank's rows and is stored. Otherwise `partial_sum` and `sum` are the same tensor.
     const bool are_rows_cut = input.rows < pass.batch.rows();
     const device::Tensor partial_sum =
         (are_rows_cut ? pass.scratch : stash).tensor(pass.dtype, pass.batch.rows(), width_);

@@ -11,7 +11,7 @@ namespace {
 // Indices into parameters().
 enum : std::size_t { span_weight, span_bias };
 
-constexpr std::size_t logits_per_row = 2;  // for being the first and for being the last row of an answer
+constexpr std::size_t logits_per_row = 2;  // scores of the row as first and as last row of an answer
 
 }  // namespace
 

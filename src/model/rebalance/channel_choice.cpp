@@ -53,7 +53,7 @@ private:
     // fractions of the others. Returns false once all fractions are set.
     bool distribute_once(double limit) {
         double weighted_work = sum_weighted_work();
-        if (weighted_work == 0) {  // projections with a smaller variation are at the limit
+        if (weighted_work == 0) {  // all projections below the limit have proportion 0
             std::ranges::fill(proportions_, 1);
             weighted_work = sum_weighted_work();
         }
@@ -97,7 +97,7 @@ double compute_tile_work(const ResizableWork& projection) {
 // Rounds `exact_tiles`, the numbers of skipped tiles per projection, to whole numbers of at most `max_tiles`.
 // First rounds all numbers down. Then repeatedly adds a tile to the projection with the largest rounding error.
 // Ends when each further tile would exceed `max_tiles` or take the skipped work farther from the requested
-// work. `remaining_work` is the requested work at first, minus the work of the tiles later.
+// work. `remaining_work` starts as the requested work and decreases by the work of each assigned tile.
 std::vector<std::size_t> round_to_tiles(std::span<const ResizableWork> projections,
                                         const std::vector<double>& exact_tiles,
                                         const std::vector<std::size_t>& max_tiles, double remaining_work) {

@@ -1,5 +1,6 @@
 #include "model/rebalance/compact_channels.hpp"
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/dropout.hpp"
 #include "trireme/kernels/fill.hpp"
@@ -45,12 +46,12 @@ void launch_scatter(const Pass& pass, kernels::WeightAxes axes, const SelectedCh
     }
 }
 
-// Returns the gradient of the input that Filling::same stores: (rows, all channels). Sets the gradient to zero
-// if the preceding micro-batch had another number of rows.
+// Returns the input gradient that Filling::same stores, (rows, all channels). Sets the gradient to zero if the
+// preceding micro-batch had another number of rows.
 device::Tensor prepare_last_input_gradient(const Pass& pass, std::size_t rows, SelectedChannels& selected) {
     if (rows > selected.last_input_gradient.rows) {
-        throw BugError(cat("a micro-batch has ", rows, " rows, but the stored input gradient has room for ",
-                           selected.last_input_gradient.rows));
+        throw BugError(cat("a micro-batch has ", rows, " rows, but the stored input gradient has only ",
+                           format_count(selected.last_input_gradient.rows, "row")));
     }
     const device::Tensor last_gradient = selected.last_input_gradient.row_range(0, rows);
     if (rows != selected.last_rows) launch(pass.stream, kernels::Fill{.output = last_gradient, .value = 0});

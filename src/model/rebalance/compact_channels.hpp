@@ -1,6 +1,6 @@
-// Compact tensors have only the selected input channels of a projection. They are the operands and results of
-// its matmuls, and are in the scratch memory of the pass. In shapes, `count` is the number of selected
-// channels, and `out` is the number of output channels of a matrix.
+// Compact tensors have only the selected input channels of a projection. The projection's matmuls read and
+// write compact tensors, which are in the scratch memory of the pass. In shapes, `count` is the number of
+// selected channels, and `out` is the number of output channels of a matrix.
 #pragma once
 
 #include "trireme/model/layer.hpp"

@@ -1,6 +1,6 @@
 // Messages and helper matmuls of one call (forward, backward_input or backward_weight) of a projection with
 // offloaded channels. X is the input of the offloaded channels, and W has their weights. The output Y of the
-// projection is a sum of which X W is a term. dX, dW and dY are the gradients of X, W and Y.
+// projection is a sum, and X W is one of its terms. dX, dW and dY are the gradients of X, W and Y.
 #pragma once
 
 #include <map>
@@ -43,8 +43,9 @@ public:
     // Sent tensors must not change before finish(). `pass` and `matmul` must outlive this object.
     OffloadMessages(const Pass& pass, const OffloadedMatmul& matmul);
 
-    // On an owner: send to each helper the weights, or the input, of its offloaded channels. `weights` (one
-    // tensor per matrix) and `input` have all channels of the owner. On other ranks these are no-ops.
+    // On an owner: send to each helper the weights, or the input, of the channels that the helper computes.
+    // `weights` (one tensor per matrix) and `input` have all channels of the owner. On other ranks these are
+    // no-ops.
     void send_weights(const std::vector<device::ConstTensor>& weights, kernels::WeightAxes axes);
     void send_input(device::ConstTensor input);
     // On a helper: start to receive these tensors into tensors from `stash`. On other ranks these are no-ops.

@@ -18,8 +18,8 @@ std::vector<layout::Migration> list_migrations_of_owner(const std::vector<layout
     return selected;
 }
 
-// Returns, per migration, the number of channels of the projection that it offloads. All migrations have the
-// same owner.
+// Returns, per migration, the number of channels of the projection that the migration offloads. All migrations
+// have the same owner.
 std::vector<std::size_t> count_channels_per_helper(const std::vector<layout::Migration>& migrations,
                                                    const ProjectionShape& projection) {
     std::vector<double> fractions;
@@ -42,7 +42,7 @@ using ChannelList = std::vector<std::int32_t>;
 
 // Returns one message per peer: the concatenation of the channel lists that are sent to the peer or received
 // from it. `lists` has pairs of a peer and a pointer to a list. Owner and helper both order the lists by
-// projection. Lists to be received determine only the length of their message.
+// projection. A list to be received has placeholder values, so only its length matters.
 template <class Lists>
 std::map<int, ChannelList> make_messages(const Lists& lists) {
     std::map<int, ChannelList> messages;
@@ -108,7 +108,7 @@ void OffloadedMatmuls::offload_channels(const std::vector<layout::Migration>& mi
 }
 
 // The channel list of a new helper task has the final length, but placeholder values. send_channel_lists()
-// receives the offloaded channels.
+// replaces these values by the channels that the owner has offloaded.
 void OffloadedMatmuls::add_helper_task(const std::vector<layout::Migration>& migrations, int owner,
                                        const ProjectionShape& projection) {
     const auto owner_migrations = list_migrations_of_owner(migrations, owner, projection.id.matmul);
@@ -125,8 +125,8 @@ void OffloadedMatmuls::add_helper_task(const std::vector<layout::Migration>& mig
 }
 
 void OffloadedMatmuls::send_channel_lists(comm::Communicator& team) {
-    std::vector<std::pair<int, const ChannelList*>> sent_lists;  // of offloaded channels, with the helper
-    std::vector<std::pair<int, ChannelList*>> received_lists;    // of helper tasks, with the owner
+    std::vector<std::pair<int, const ChannelList*>> sent_lists;  // (helper, offloaded channels)
+    std::vector<std::pair<int, ChannelList*>> received_lists;    // (owner, channels of a helper task)
     for (auto& [id, matmul] : matmuls_) {
         for (const OffloadedChannels& each : matmul.offloaded)
             sent_lists.emplace_back(each.helper, &each.channels.channels);

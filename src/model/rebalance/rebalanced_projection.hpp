@@ -31,13 +31,13 @@ public:
                         const FusedActivation& activation = {}) const override;
     void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                          const HelperStates& helper_states, Gradients gradients) const override;
-    // Returns false if this rank skips or offloads channels of the projection, if it is a helper, or if
-    // Projection::can_fuse() returns false.
+    // In training passes, returns false if this rank skips or offloads channels of the projection, or computes
+    // channels of the projection for another rank. Otherwise returns Projection::can_fuse().
     bool can_fuse(const Pass& pass, kernels::ActivationKind activation) const override;
 
-    // Compute the matmuls with the channels `kept`, which this rank computes itself, and with no other
-    // channels. The backward functions fill the gradients of the other channels (see Filling). If channels are
-    // offloaded, the filling must be Filling::zero.
+    // Compute the matmuls with only the channels `kept`, the channels that this rank computes itself. The
+    // backward functions fill the gradients of all other channels (see Filling). If channels are offloaded, the
+    // filling must be Filling::zero.
     void forward_kept(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                       const SelectedChannels& kept) const;
     void backward_input_kept(const Pass& pass, Weights weights, device::ConstTensor grad_output,
@@ -47,10 +47,11 @@ public:
 
 private:
     // Both return null in evaluation passes. find_kept_channels() also returns null if this rank computes all
-    // its channels itself, and find_offloading() if it neither offloads channels nor helps.
+    // its channels itself. find_offloading() also returns null if this rank neither offloads channels nor
+    // computes channels of other ranks.
     SelectedChannels* find_kept_channels(const Pass& pass) const;
     const OffloadedMatmul* find_offloading(const Pass& pass) const;
-    double compute_whole_ratio(const SelectedChannels& kept) const;  // see launch_matmul()
+    double compute_whole_ratio(const SelectedChannels& kept) const;  // `full_flops_ratio` of launch_matmul()
 
     // Compute the matmuls with the channels that this rank computes itself: all channels or the kept ones.
     void forward_own(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
@@ -63,8 +64,8 @@ private:
                              const HelperStates& helper_states, Gradients gradients) const;
 
     // backward_input() with offloaded channels. With a replicated input, backward_with_reduction() adds the
-    // results of helpers to `grad_input`, which the caller then reduces over the ranks. With a sharded input,
-    // backward_with_returns() sends the results to the owners.
+    // results of this rank's helper tasks to `grad_input`. The caller then reduces `grad_input` over the ranks.
+    // With a sharded input, backward_with_returns() sends the results of the helper tasks to the owners.
     void backward_with_reduction(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                                  device::Tensor grad_input, HelperStates& helper_states,
                                  device::Arena& stash) const;

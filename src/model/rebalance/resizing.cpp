@@ -15,9 +15,9 @@ void require_valid_channels(const std::vector<std::int32_t>& list, std::size_t c
         cat("a channel list of length ", list.size(), " must be ascending, not empty, and below ", channels));
 }
 
-// Allocates in `memory` the gradients that Filling::same stores. Returns views of them: the weight gradient of
-// each matrix of the projection, then the input gradient. All share one buffer if they have the same type, as
-// existing checkpoints expect. Otherwise the input gradient has a buffer of its own.
+// Allocates in `memory` the gradients that Filling::same stores. Returns views of these gradients: the weight
+// gradient of each matrix of the projection, then the input gradient. If all gradients have the same type, they
+// share one buffer, as existing checkpoints expect. Otherwise the input gradient has a buffer of its own.
 std::vector<device::Tensor> allocate_last_gradients(const ProjectionShape& projection, std::size_t max_rows,
                                                     device::DType dtype, device::MemorySpace memory_space,
                                                     std::vector<ParameterTensors>& memory) {

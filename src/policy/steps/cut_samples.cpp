@@ -20,8 +20,9 @@ std::vector<std::size_t> list_all_positions(std::size_t samples) {
     return positions;
 }
 
-// Returns the positions at which the samples may be cut, from 0 to the number of samples. Of many samples,
-// short ones are cut in groups only, each much smaller than a micro-batch.
+// Returns the positions at which the samples may be cut. The first position is 0, and the last one is the
+// number of samples. If there are many samples, consecutive short samples form groups that are not cut. A group
+// is much smaller than a micro-batch.
 std::vector<std::size_t> list_cut_positions(const std::vector<StepSample>& samples, const CutLimits& limits) {
     constexpr std::size_t min_samples = 64;
     constexpr std::size_t groups_per_microbatch = 16;
@@ -41,16 +42,16 @@ std::vector<std::size_t> list_cut_positions(const std::vector<StepSample>& sampl
     return positions;
 }
 
-// A micro-batch that ends at cut position number n.
+// A micro-batch in ranges_by_end_[n], which ends at cut position number n.
 struct TimedRange {
-    std::size_t begin = 0;
+    std::size_t begin = 0;  // number of the cut position where the micro-batch begins
     MicrobatchTime time;
 };
 
-// The best cut with a certain largest time.
+// The cut with the smallest load among the cuts whose micro-batches take at most a given time.
 struct BestCut {
-    std::int64_t load = unreachable;
-    std::vector<SampleRange> ranges;
+    std::int64_t load = unreachable;  // sum of the loads of the micro-batches
+    std::vector<SampleRange> ranges;  // empty if there is no such cut
 };
 
 // Finds the best cut of one step.
@@ -100,7 +101,7 @@ private:
                               format_with_commas(limits_.rules.max_rows), " tokens only"));
     }
 
-    // Ranges have the numbers of cut positions until find_best() returns.
+    // Until find_best() returns, the ends of a SampleRange are numbers of cut positions, not of samples.
     std::size_t count_positions() const { return positions_.size() - 1; }  // without position 0
     plan::MicrobatchShape find_shape(SampleRange range) const {
         return shapes_.find({positions_[range.begin], positions_[range.end]});
@@ -108,8 +109,9 @@ private:
     MicrobatchTime find_time(SampleRange range) { return timer_.find(find_shape(range)); }
     bool fits(SampleRange range) const { return find_shape(range).rows <= limits_.rules.max_rows; }
 
-    // Returns the cut with the fewest micro-batches of at most `max_time`, or nothing if the plan has fewer
-    // micro-batches, or if a group of samples does not fit. Begins with the longest samples.
+    // Returns the cut with the fewest micro-batches whose slowest stage takes at most `max_time`. Returns
+    // nothing if a group of samples does not fit, or if the cut has more micro-batches than the plan. Makes the
+    // micro-batch with the longest samples first.
     std::optional<std::vector<SampleRange>> cut_greedily(std::int64_t max_time) {
         std::vector<SampleRange> ranges;
         std::size_t end = count_positions();
@@ -130,10 +132,10 @@ private:
     }
 
     // Returns a time for which cut_greedily() finds no cut. Sets `greedy_cut_` to a cut whose slowest
-    // micro-batch is at most slightly longer.
+    // micro-batch takes only slightly longer than this time.
     std::int64_t find_infeasible_time() {
         std::optional<std::vector<SampleRange>> cut = cut_greedily(unlimited);
-        if (!cut) {  // groups of samples do not fit
+        if (!cut) {  // cuts between groups of samples need too many micro-batches
             positions_ = list_all_positions(samples_.size());
             cut = cut_greedily(unlimited);
         }
@@ -169,7 +171,7 @@ private:
         return compute_fill(find_largest_time(ranges)) + find_work_(loads);
     }
 
-    // Lists all micro-batches that fit and take at most `max_time`.
+    // Fills ranges_by_end_ with all micro-batches that fit and take at most `max_time`.
     void list_timed_ranges(std::int64_t max_time) {
         ranges_by_end_.assign(positions_.size(), {});
         for (std::size_t end = 1; end < positions_.size(); ++end) {
@@ -182,8 +184,9 @@ private:
         }
     }
 
-    // Returns candidates for the largest time of a micro-batch, in ascending order. Each is the time of a
-    // micro-batch. If there are many, those that are only slightly shorter than the next candidate are omitted.
+    // Returns candidates for the largest time of a micro-batch, in ascending order. Each candidate is the time
+    // of a micro-batch in ranges_by_end_, above `infeasible_time`. If there are many candidates, those that are
+    // only slightly shorter than the next one are omitted.
     std::vector<std::int64_t> list_largest_times(std::int64_t infeasible_time) const {
         constexpr std::int64_t max_candidates = 64;
         std::vector<std::int64_t> times;
@@ -202,11 +205,12 @@ private:
         return candidates;
     }
 
-    // Returns the cut with the smallest load whose micro-batches take at most `max_time`, with any number of
-    // micro-batches.
+    // Returns the cut with the smallest load among the cuts whose micro-batches take at most `max_time`. The
+    // number of micro-batches is not limited.
     BestCut cut_freely(std::int64_t max_time) const {
-        std::vector<std::int64_t> loads(positions_.size(), unreachable);  // entry n: up to position n
-        std::vector<std::size_t> begins(positions_.size());               // entry n: of the last micro-batch
+        // Entry n is the smallest load of a cut of the samples up to position n.
+        std::vector<std::int64_t> loads(positions_.size(), unreachable);
+        std::vector<std::size_t> begins(positions_.size());  // entry n: begin of this cut's last micro-batch
         loads[0] = 0;
         for (std::size_t end = 1; end < positions_.size(); ++end) {
             for (const TimedRange& range : ranges_by_end_[end]) {
@@ -225,12 +229,13 @@ private:
         return cut;
     }
 
-    // Returns the cut with the smallest load among those with at most limits_.max_microbatches micro-batches.
+    // Does the same as cut_freely(), but with at most limits_.max_microbatches micro-batches.
     BestCut cut_into_few(std::int64_t max_time) const {
         const std::size_t columns = positions_.size();
-        std::vector<std::int64_t> loads(columns, unreachable);  // entry n: up to position n
+        // Entry n is the smallest load of a cut of the samples up to position n into `count` micro-batches.
+        std::vector<std::int64_t> loads(columns, unreachable);
         loads[0] = 0;
-        std::vector<std::vector<std::size_t>> begins;  // [micro-batches - 1][n]: of the last micro-batch
+        std::vector<std::vector<std::size_t>> begins;  // [count - 1][n]: begin of this cut's last micro-batch
         std::size_t best_count = 0;
         std::int64_t best_load = unreachable;
         for (std::size_t count = 1; count <= limits_.max_microbatches; ++count) {
@@ -269,7 +274,7 @@ private:
     RangeShapes shapes_;
     std::vector<std::size_t> positions_;
     std::vector<SampleRange> greedy_cut_;
-    std::vector<std::vector<TimedRange>> ranges_by_end_;  // [n]: from the shortest to the longest
+    std::vector<std::vector<TimedRange>> ranges_by_end_;  // [n]: by falling `begin`
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ struct SampleRange {
     friend bool operator==(const SampleRange&, const SampleRange&) = default;
 };
 
-// Finds the shapes of all ranges of a list of samples that is sorted by length.
+// Finds the shape of any range of a list of samples that is sorted by length.
 class RangeShapes {
 public:
     RangeShapes(const std::vector<StepSample>& sorted_samples, bool is_packed);
@@ -38,11 +38,12 @@ private:
 
 using FindWork = std::function<std::int64_t(const std::vector<std::int64_t>& loads)>;
 
-// Finds, for each possible time t of the slowest stage for the slowest micro-batch, the cut with the smallest
-// sum of loads. Returns the one of these cuts, in ascending order, that minimizes (stages - 1) *
-// max_microbatches * t + find_work(loads of the micro-batches). If there are many samples, the result may be
-// slightly longer than the minimum. `find_work` returns the sum of the loads, or more if they cannot be shared
-// evenly. `samples` is sorted by length and not empty. Throws ConfigError as StepFormer::form() does.
+// Cuts `samples` into micro-batches, and returns their ranges in ascending order. The cut minimizes
+//     (stages - 1) * max_microbatches * t + find_work(loads of the micro-batches),
+// where t is the largest `slowest_stage` of a micro-batch. For each t, only the cut with the smallest sum of
+// loads is considered. If there are many samples, the result may be slightly above the minimum. `find_work`
+// returns the sum of the loads, or more if the loads cannot be shared evenly. `samples` is sorted by length and
+// not empty. Throws ConfigError as StepFormer::form() does.
 std::vector<SampleRange> cut_samples(const std::vector<StepSample>& samples, const CutLimits& limits,
                                      MicrobatchTimer& timer, const FindWork& find_work);
 

@@ -12,7 +12,7 @@
 namespace trireme::policy {
 namespace {
 
-// The micro-batches of a step that the same team executes in each stage.
+// The micro-batches of a step that pass the same teams: in each stage, one team executes all of them.
 struct Replica {
     std::vector<std::size_t> turns;  // numbers of the micro-batches
 };
@@ -30,8 +30,8 @@ std::vector<Replica> find_replicas(const schedule::PipelineShape& shape) {
     return replicas;
 }
 
-// Returns the class of each micro-batch, numbered from 0: classes are cut at the largest gaps between sorted
-// times.
+// Returns the class of each micro-batch. The largest gaps between sorted times separate the classes, which are
+// numbered from 0 (the shortest times).
 std::vector<std::size_t> classify_times(const std::vector<std::int64_t>& times) {
     constexpr std::size_t max_classes = 4;
     std::vector<std::int64_t> sorted = times;
@@ -48,8 +48,8 @@ std::vector<std::size_t> classify_times(const std::vector<std::int64_t>& times) 
     return classes;
 }
 
-// Returns the costs of a step. `arrangement` has the range of each micro-batch, or the number of ranges if it
-// is empty.
+// Returns the costs of a step. `range_costs` is a result of find_range_costs(). `arrangement` has one entry per
+// micro-batch: the index of its range, or the number of ranges if the micro-batch is empty.
 schedule::StepCosts arrange_costs(const std::vector<std::vector<schedule::StageCost>>& range_costs,
                                   const std::vector<std::size_t>& arrangement) {
     std::vector<std::vector<schedule::StageCost>> costs(range_costs.size());
@@ -87,8 +87,9 @@ struct StepFormer::State {
     CutLimits limits;
 };
 
-// Returns the ranges of each replica. Each part of share_evenly() goes to a replica, and replicas with more
-// turns get more parts: the heaviest parts first, each to the replica with the least work per turn.
+// Returns the indices of the ranges of each replica, in ascending order. share_evenly() combines ranges into
+// parts. The parts are assigned from the heaviest to the lightest. Each part goes to the replica with free
+// turns whose work per turn, including this part, is smallest. So replicas with more turns get more parts.
 std::vector<std::vector<std::size_t>> StepFormer::State::share(const std::vector<std::int64_t>& loads) const {
     std::size_t turns_per_part = 0;
     for (const Replica& replica : replicas) turns_per_part = std::gcd(turns_per_part, replica.turns.size());
@@ -116,7 +117,7 @@ std::vector<std::vector<std::size_t>> StepFormer::State::share(const std::vector
     return ranges_of_replicas;
 }
 
-// Returns the sum of the loads that the replica with the most work per turn would have if it had all turns.
+// Returns the work per turn of the replica where this work is largest, multiplied by the turns of all replicas.
 std::int64_t StepFormer::State::find_work(const std::vector<std::int64_t>& loads) const {
     const std::vector<std::vector<std::size_t>> ranges_of_replicas = share(loads);
     double most = 0;

@@ -1,4 +1,4 @@
-// The times of micro-batches that consist of consecutive samples.
+// Predicts the times of a micro-batch from its shape.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace trireme::policy {
 // Times of one micro-batch, in nanoseconds.
 struct MicrobatchTime {
     std::int64_t slowest_stage = 0;
-    // The time of a team, summed over its stages and multiplied by its turns (the micro-batches of a step that
-    // it executes in the stage): the maximum over the teams. For a grid of R replicas without chunks, this is
-    // the time of the slowest stage, multiplied by 1 / R of the micro-batches of a step.
+    // Largest load of a team. The load of a team is a sum over its stages: the time of the stage, multiplied by
+    // the team's turns (the number of micro-batches of a step that the team executes in the stage). For a grid
+    // of R replicas without chunks, `load` is `slowest_stage` * (micro-batches of a step) / R.
     std::int64_t load = 0;
 };
 
@@ -27,9 +27,10 @@ public:
 
 private:
     StageSums& stages_;
+    // Teams with equal turns have one common row.
     std::vector<std::vector<std::int64_t>>
-        turns_of_teams_;               // per kind of team: turns per entry of StageSums::sums
-    std::vector<std::int64_t> times_;  // per entry of StageSums::sums
+        turns_of_teams_;               // [row][entry of StageSums::sums]: turns in the stages of this entry
+    std::vector<std::int64_t> times_;  // workspace of find(): one time per entry of StageSums::sums
 };
 
 }  // namespace trireme::policy

@@ -7,10 +7,10 @@
 namespace trireme::policy {
 namespace {
 
-// A partial distribution: its parts that have items, with descending sums. The other parts are empty.
+// A distribution of some items. `parts` has only the parts that are not empty, by descending sum.
 struct Distribution {
     std::vector<Part> parts;
-    std::int64_t spread = 0;        // largest sum - smallest sum
+    std::int64_t spread = 0;        // largest sum - smallest sum, where empty parts have the sum 0
     std::size_t smallest_item = 0;  // breaks ties
 
     bool operator<(const Distribution& other) const {
@@ -18,8 +18,8 @@ struct Distribution {
     }
 };
 
-// Merges two distributions into one: the part with the largest sum of one with the part with the smallest sum
-// of the other, and so on.
+// Merges two distributions over `parts` parts. Merges the part of `a` that has the largest sum with the part of
+// `b` that has the smallest sum, the second largest with the second smallest, and so on.
 Distribution merge(Distribution a, Distribution b, std::size_t parts) {
     a.parts.resize(parts);
     b.parts.resize(parts);
@@ -48,8 +48,8 @@ public:
     PartPair(Part& heavy, Part& light, const std::vector<std::int64_t>& weights, std::size_t max_items)
         : heavy_(heavy), light_(light), weights_(weights), max_items_(max_items) {}
 
-    // Moves an item, or swaps two, so that the heavier sum falls as far as possible. Returns false if that is
-    // impossible.
+    // Moves an item, or swaps two, so that the larger of the two sums falls as far as possible. Returns false
+    // if it cannot fall.
     bool improve() {
         const std::int64_t difference = heavy_.sum - light_.sum;
         std::int64_t best_transfer = 0;  // weight that leaves the heavy part
@@ -57,7 +57,7 @@ public:
         std::size_t best_partner = light_.items.size();  // no partner: the item moves
         const auto consider = [&](std::int64_t transfer, std::size_t item, std::size_t partner) {
             if (transfer <= 0 || transfer >= difference) return;
-            // The heavier sum becomes shorter by the smaller one of `transfer` and `difference - transfer`.
+            // The larger sum falls by the smaller one of `transfer` and `difference - transfer`.
             const auto gain = [&](std::int64_t each) { return std::min(each, difference - each); };
             if (best_transfer != 0 && gain(transfer) <= gain(best_transfer)) return;
             best_transfer = transfer;

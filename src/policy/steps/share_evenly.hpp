@@ -12,9 +12,10 @@ struct Part {
     std::vector<std::size_t> items = {};
 };
 
-// Returns all parts, whose items are indices of `weights`. Uses the Karmarkar-Karp method (largest
-// differencing), and then moves and swaps items while this lowers the heavier one of two sums. No part gets
-// more than `max_items` items; `parts` * `max_items` must suffice for all items.
+// Returns `parts` parts, which may be empty. Items are indices of `weights`. Uses the Karmarkar-Karp method
+// (largest differencing). Then moves or swaps items between the heaviest part and another part, as long as this
+// lowers the larger one of their sums. No part gets more than `max_items` items; `parts` * `max_items` must
+// suffice for all items.
 std::vector<Part> share_evenly(const std::vector<std::int64_t>& weights, std::size_t parts,
                                std::size_t max_items);
 

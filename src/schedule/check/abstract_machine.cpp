@@ -13,8 +13,8 @@ auto& find_stage_collectives(auto& stages, int stage) {
     return *std::ranges::find_if(stages, [&](const auto& each) { return each.stage == stage; });
 }
 
-// Returns the time for which the instruction keeps its team busy. Messages, reductions and validations do not;
-// a team can only wait for them.
+// Returns the time for which the instruction keeps its team busy. This time is 0 for sends, receives,
+// reductions and validations, although a team may have to wait at them.
 double compute_time(Op op, const StageCost& cost) {
     switch (op) {
         case Op::forward:
@@ -265,8 +265,8 @@ AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size
     return reductions_[(reductions_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
-// Returns the costs of the last micro-batch of the step that the team executes in the stage, or of the first
-// one if the team executes none.
+// Returns the costs of the last micro-batch that the team executes in the stage in this step. If the team
+// executes none, returns the costs of the first micro-batch of the step.
 const StageCost& AbstractMachine::find_step_cost(int team, int stage, std::size_t step) const {
     const std::vector<int>& executors = shape_.executor[static_cast<std::size_t>(stage)];
     const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();

@@ -1,5 +1,5 @@
-// Executes programs abstractly, with a clock: defines what each instruction waits for, and which buffers it
-// frees.
+// Executes programs abstractly, with a clock. Defines what each instruction waits for, and which buffers the
+// instruction frees.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@
 namespace trireme::schedule {
 
 // Executes all programs, each as far as possible. The instructions of a team run one after the other, and
-// messages run concurrently. A message arrives StageCost::send after both its send and its receive have
-// started, but never before the previous message of its channel.
+// messages run concurrently. A message starts when both its send and its receive have started, and takes the
+// time StageCost::send. It never arrives before the previous message of its channel.
 class AbstractMachine {
 public:
     using SpanSink = std::function<void(int team, const Span& span)>;
 
-    // All arguments are kept by reference. The programs must be complete, except that they may lack all
-    // instructions of a micro-batch, and their messages must not cross.
+    // All arguments are kept by reference. Messages of the programs must not cross. The programs must be
+    // complete, except that all instructions of some micro-batches may be missing.
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                     const MessageTable& messages, const StepCosts& costs);
 
@@ -36,7 +36,8 @@ public:
     double clock(int team) const { return team_state(team).clock; }
     // Per step: the time at which the team has done its STEPs and VALIDATEs; empty for forward-only programs.
     const std::vector<double>& step_ends(int team) const { return team_state(team).step_ends; }
-    std::string describe_obstacle(int team) const;  // of an unfinished team: "waits for 1SEND_B0 of team 1"
+    // Returns what an unfinished team waits for, for example "waits for 1SEND_B0 of team 1".
+    std::string describe_obstacle(int team) const;
 
 private:
     struct StageCollectives {  // number of collectives that a team has done for a stage
@@ -50,14 +51,14 @@ private:
         std::size_t position = 0;
         double clock = 0;
         std::vector<StageCollectives> stages = {};
-        std::size_t reached_steps = 0;       // steps whose STEPs the team has reached; used otherwise
+        std::size_t reached_steps = 0;  // steps of which a STEP is reached; used if stages are updated together
         std::vector<double> step_ends = {};  // see step_ends()
     };
-    // The gradient reductions of a step that an update or a validation waits for.
+    // The gradient reductions for which an update or a validation of a step waits.
     struct Reduction {
         std::size_t pending_reduces = 0;  // REDUCEs of all teams that are not executed yet
         std::size_t pending_teams = 0;    // teams that have not reached their STEPs yet; unused by validations
-        double end_time = 0;              // end of the reductions so far
+        double end_time = 0;              // latest end of the reductions started so far
     };
     struct ChannelState {
         std::vector<double> send_times;  // all times in the order of the channel's messages
@@ -101,7 +102,7 @@ private:
     bool has_speculative_updates_;
     int tied_stage_;  // the stage that shares a tensor with stage 0; 0 if no stage does
     std::vector<Reduction>
-        reductions_;  // per step, or per stage and step if updates do not wait for all stages
+        reductions_;  // index: step, or stage * steps_ + step if updates do not wait for all stages
     std::vector<Reduction> global_reductions_;  // per step, of all stages; validations wait for these
 };
 

@@ -150,7 +150,7 @@ Proof repeat_proof(Proof proof, int replicas) {
 
 // Equal pipeline replicas wait for each other only at their collectives, which they reach at the same time. So
 // the proof of one replica holds for all. If the first replica has a fault, all programs are checked, so that
-// the fault has the numbers of the complete shape.
+// the fault names teams and micro-batches of the complete shape.
 Verdict verify_programs(const std::vector<Program>& programs, const PipelineShape& shape) {
     require_sound_shape(shape);
     if (static_cast<int>(programs.size()) != shape.teams) {

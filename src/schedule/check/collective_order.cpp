@@ -52,7 +52,8 @@ Fault describe_fault(const std::vector<Program>& programs, const ReducePair& pai
 
 std::optional<Fault> find_order_conflict(const std::vector<Program>& programs) {
     using ReduceKey = std::pair<int, int>;
-    // By the lower and the higher key of two REDUCEs: both in the order of the first program that has both.
+    // The key consists of the lower and the higher key() of two REDUCEs. The value has the two REDUCEs in the
+    // order of the first program that contains both.
     std::map<std::pair<ReduceKey, ReduceKey>, ReducePair> first_pairs;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const std::vector<Reduce> reduces = list_reduces(programs[team]);

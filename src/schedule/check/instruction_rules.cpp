@@ -133,9 +133,9 @@ Alternatives find_backward_inputs(const InstructionContext& context) {
     return {{Op::backward, stage + 1, microbatch}, {Op::backward_input, stage + 1, microbatch}};
 }
 
-// Finds the first micro-batch in the step of the REDUCE whose weight gradients the team must compute and has
-// not computed. Returns the backward and the weight half of this micro-batch, of which the REDUCE needs one;
-// empty if the team has computed all gradients of the step.
+// Searches the step of the REDUCE for the first micro-batch whose weight gradients the team still has to
+// compute. Returns the backward and the weight half of this micro-batch, of which the REDUCE needs one. Returns
+// an empty list if the team has computed all weight gradients of the step.
 Alternatives find_reduce_inputs(const InstructionContext& context) {
     const int stage = context.instruction().stage;
     const StageRecord& record = context.earlier_work.find_record(context.team, stage);

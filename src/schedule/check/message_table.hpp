@@ -40,8 +40,8 @@ public:
     // starts. Empty if the same team reads the result, or if no other stage reads it.
     std::optional<MessageIndex> find_sent_message(const Instruction& instruction) const;
 
-    // Finds the first receive for which the channel has another message than the receive names. `programs` are
-    // those of the constructor.
+    // Finds the first receive that names another message than its channel delivers to it. `programs` must be
+    // the argument of the constructor.
     std::optional<Fault> find_crossed_message(const std::vector<Program>& programs) const;
 
 private:

@@ -31,7 +31,8 @@ struct RecordedPrograms {
 };
 
 // Describes a missing compute instruction. `names` lists the instructions of which the program needs one.
-// `receive` is the receive of their input. If it was done, the fault is a message that no instruction reads.
+// `receive` is the receive of the input of these instructions. If the program has this receive, the fault is a
+// message that no instruction reads.
 Fault describe_missing_compute(const RecordedPrograms& programs, const std::string& names,
                                const Instruction& receive) {
     const int team = programs.shape.find_executor(receive.stage, receive.microbatch);
@@ -102,7 +103,7 @@ OptionalFault find_missing_collective(const RecordedPrograms& programs, int team
     return std::nullopt;
 }
 
-// Calls `find_fault` for the stages and micro-batches, until it returns a fault. Returns this fault.
+// Calls `find_fault` for each stage and micro-batch until a call returns a fault. Returns this fault.
 template <class Function>
 OptionalFault find_first_fault(const PipelineShape& shape, const Function& find_fault) {
     for (int stage = 0; stage < shape.stages(); ++stage) {

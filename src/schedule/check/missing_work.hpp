@@ -12,8 +12,8 @@
 namespace trireme::schedule {
 
 // Finds the first compute instruction, send, REDUCE, STEP or VALIDATE that is missing. `done` is the record of
-// all `programs`, in which find_broken_rule() found no fault. Receives are not tested,
-// because find_broken_rule() requires the receive of each input.
+// all `programs`. find_broken_rule() must have found no fault in the programs. Receives are not tested, because
+// find_broken_rule() requires the receive of each input.
 std::optional<Fault> find_missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                        const WorkRecord& done);
 

@@ -83,7 +83,8 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCos
     return prediction;
 }
 
-// Returns the costs of consecutive steps, each with `microbatches` micro-batches, as those of one sequence.
+// Joins the costs of consecutive steps, each with `microbatches` micro-batches. In the result, micro-batches
+// are numbered over all steps.
 StepCosts join_costs(const std::vector<StepCosts>& steps, int microbatches) {
     std::vector<std::vector<StageCost>> costs(steps.front().stages());
     std::vector<bool> empty_microbatches;
@@ -140,8 +141,8 @@ const StageCost& StepCosts::find(int stage, int microbatch) const {
     return costs.size() == 1 ? costs.front() : costs[static_cast<std::size_t>(microbatch) % costs.size()];
 }
 
-// The difference between two unrollings, both with enough steps to fill the pipeline, is the time of the extra
-// steps.
+// Predicts two unrollings, both with enough steps to fill the pipeline. The difference of their times is the
+// time of the extra steps in the longer unrolling.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs) {
     const auto predict_steps = [&](int steps) {
         PipelineShape shape_of_steps = shape;
@@ -170,7 +171,7 @@ std::vector<double> predict_steps(const Phases& phases, const PipelineShape& sha
         return seconds;
     }
     std::vector<StepCosts> sequence = steps;
-    sequence.push_back(steps.back());  // work of this step begins in the last one of `steps`
+    sequence.push_back(steps.back());  // the last of `steps` also executes work of this extra step
     PipelineShape shape_of_sequence = shape;
     shape_of_sequence.steps = static_cast<int>(sequence.size());
     const Prediction prediction = predict(unroll(phases, shape, shape_of_sequence.steps), shape_of_sequence,

@@ -40,9 +40,9 @@ public:
     // Returns the end time of the last instruction that the team has executed; 0 before the first.
     double find_free_time(int team) const { return free_times_[static_cast<std::size_t>(team)]; }
 
-    // Returns the arrival time of the activation or gradient that a compute instruction reads, or `never` if it
-    // has not been computed yet. Returns 0 for a weight half, and for a forward of stage 0, which read neither.
-    // Does not check that the team has stashed the activations that the instruction needs.
+    // Returns the arrival time of the activation or gradient that a compute instruction reads. Returns `never`
+    // if this input has not been computed yet. Returns 0 for a weight half and for a forward of stage 0, which
+    // read no such input. Does not check that the team has stashed the activations that the instruction needs.
     double find_ready_time(const Instruction& instruction) const;
 
     // Executes the compute instruction as soon as the team is free and the input has arrived; find_ready_time()

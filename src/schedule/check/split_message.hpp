@@ -10,9 +10,9 @@
 
 namespace trireme::schedule {
 
-// Finds the first message with an activation of which only one or two of send, receive and reader are repeated
-// after a rollback. (The reader is the forward that reads the message. Messages with gradients are never
-// repeated.) The position of the fault is that of the receive. `programs` must be complete.
+// Finds the first activation message that is only partly repeated after a rollback: one or two of its send, its
+// receive and its reader are repeated. (The reader is the forward that reads the message. Messages with
+// gradients are never repeated.) The fault has the position of the receive. `programs` must be complete.
 std::optional<Fault> find_split_message(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

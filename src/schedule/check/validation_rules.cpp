@@ -11,8 +11,8 @@ namespace {
 
 using RuleViolation = std::optional<std::string>;
 
-// The progress of a team: the smallest and largest numbers of REDUCEs, STEPs and VALIDATEs that the team has
-// done for one of its stages.
+// The progress of a team. A team counts the REDUCEs, STEPs and VALIDATEs that it has done for each of its
+// stages. The members are the minima and maxima of these counts over the stages.
 struct Progress {
     int min_reduces = 0;
     int min_updates = 0;
@@ -59,8 +59,8 @@ int find_step(const InstructionContext& context) {
                               : context.earlier_work.find_record(context.team, stage).reduces;
 }
 
-// Checks an instruction after the first and before the last STEP of a step, or between its VALIDATEs. The
-// instruction must be the same collective for a stage that does not have it yet.
+// Checks an instruction between the STEPs of a step, or between the VALIDATEs of a step. The instruction must
+// be another of these STEPs or VALIDATEs, for a stage that has none in this step yet.
 RuleViolation find_separated_collective(const InstructionContext& context, const Progress& progress) {
     const Op op = progress.is_within_updates() ? Op::step : Op::validate;
     const int stage = progress.is_within_updates() ? progress.stage_to_update : progress.stage_to_validate;
@@ -86,8 +86,8 @@ RuleViolation find_unrepeatable_work(const InstructionContext& context, const Pr
                to_string(Instruction{Op::validate, progress.stage_to_validate}));
 }
 
-// Checks an instruction while all updates of the team are validated. The instruction must belong to the step
-// with the number min_updates.
+// Checks an instruction at a position where all earlier updates of the team are validated. The instruction must
+// belong to the step with the number min_updates.
 RuleViolation find_work_of_other_step(const InstructionContext& context, const Progress& progress) {
     const auto [op, stage, microbatch, age] = context.instruction();
     if (op == Op::step && progress.min_reduces <= progress.min_updates) {

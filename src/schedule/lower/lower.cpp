@@ -35,8 +35,8 @@ bool computes_input_gradient(Op op) { return op == Op::backward || op == Op::bac
 
 bool is_message(Op op) { return is_send(op) || is_receive(op); }
 
-// Returns the send of the result of an instruction of `team`; empty if no other team reads a result. Empty also
-// for an instruction whose stage or micro-batch the shape does not have, as in a faulty program from a file.
+// Returns the send of the result of an instruction of `team`; empty if no other team reads the result. Also
+// empty if the shape lacks the instruction's stage or micro-batch, as in a faulty program from a file.
 std::optional<Instruction> find_result_send(const Instruction& compute_instruction, int team,
                                             const PipelineShape& shape) {
     const bool is_forward = compute_instruction.op == Op::forward;
@@ -247,8 +247,8 @@ void add_collectives(std::vector<Program>& programs, const PipelineShape& shape)
     }
 }
 
-// Returns a lower bound on the number of messages that a channel carries in a step, if it carries any. Also
-// counts the tensors that a team passes to itself, which can only lower the bound.
+// Returns a lower bound on the number of messages per step in any channel that has messages. The tensors that a
+// team passes to itself count as messages, which can only lower the bound.
 int count_min_messages(const PipelineShape& shape) {
     int min_messages = shape.microbatches;
     for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {

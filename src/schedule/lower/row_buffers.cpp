@@ -54,7 +54,7 @@ private:
 
     int team_;
     const PipelineShape& shape_;
-    // Per destination team: number of gradients that may not have been sent yet, at most `slots`.
+    // Per destination team: number of gradients that are possibly not sent yet, at most `slots`.
     std::map<int, std::size_t> gradients_in_flight_;
     std::size_t in_use_ = 0;
     std::size_t max_in_use_ = 0;

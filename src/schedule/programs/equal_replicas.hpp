@@ -19,8 +19,8 @@ struct FirstReplica {
     std::vector<Program> programs;  // per team of the first replica, with its micro-batches numbered from 0
 
     // Returns the instruction of replica number `replica`, counted from 0, that corresponds to `instruction` of
-    // `programs`. The returned instruction has the micro-batch number of the complete shape. Even for replica
-    // 0, this number differs from the number in `programs` after the first step.
+    // `programs`. The returned instruction has the micro-batch number of the complete shape. From the second
+    // step on, this number differs from the number in `programs` even for replica 0.
     Instruction translate_to_replica(int replica, Instruction instruction) const;
     std::vector<Program> make_all_programs() const;  // per team of the complete shape
 };

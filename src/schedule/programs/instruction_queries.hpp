@@ -21,7 +21,8 @@ Instruction find_receive(const Instruction& send);
 
 std::string format_ordinal(std::size_t number);  // "1st" for 1, "12th" for 12
 
-// Returns "2F0, the 7th instruction of team 1" for position 6 of the program of team 1.
+// Describes the instruction at `position`, from 0, in the program of `team`: for example "2F0, the 7th
+// instruction of team 1" for position 6.
 std::string describe_position(const std::vector<Program>& programs, int team, std::size_t position);
 
 // A set of instructions that have a micro-batch, compared without their ages.

@@ -11,8 +11,8 @@ namespace trireme::schedule {
 namespace {
 
 // Concatenates the prologue and `steps` bodies of one team. Omits instructions for micro-batches of steps after
-// the first `steps`. Omits the last REDUCEs, STEPs and VALIDATEs, too, if there are more than in `steps`
-// bodies.
+// the first `steps`. Also omits the last REDUCEs, STEPs and VALIDATEs of a stage, if there are more of them
+// than in `steps` bodies.
 class Unroller {
 public:
     Unroller(const Program& body, const PipelineShape& shape, int steps)
@@ -20,7 +20,7 @@ public:
         for (const Instruction& instruction : body) ++body_counts_[instruction.op][instruction.stage];
     }
 
-    // Appends the body of a step; or, with step 0, the prologue.
+    // Appends `phase`, which is the body of step `step`, or the prologue. For the prologue, `step` is 0.
     void append(const Program& phase, int step) {
         for (const Instruction& instruction : shift_microbatches(phase, step * microbatches_)) {
             if (belongs_to_steps(instruction)) program_.push_back(instruction);
@@ -29,8 +29,8 @@ public:
     Program take() { return std::move(program_); }
 
 private:
-    // True if the instruction belongs to the first `steps_` steps. Counts the instruction if it is a
-    // collective, so it must be called once per instruction, in order.
+    // True if the instruction belongs to the first `steps_` steps. Also counts the collectives, so this
+    // function must be called once per instruction, in the order of the program.
     bool belongs_to_steps(const Instruction& instruction) {
         if (has_microbatch(instruction.op)) return instruction.microbatch < steps_ * microbatches_;
         const int count_per_body = body_counts_[instruction.op][instruction.stage];
@@ -55,7 +55,7 @@ std::vector<std::size_t> find_step_ends(const Program& program, std::size_t step
     for (std::size_t i = 0; i < program.size(); ++i) {
         if (program[i].op == (has_validates ? Op::validate : Op::step)) collective_ends.push_back(i + 1);
     }
-    const std::size_t held_stages = collective_ends.size() / steps;  // a step has one end per held stage
+    const std::size_t held_stages = collective_ends.size() / steps;  // one entry per step and held stage
     std::vector<std::size_t> ends;
     for (std::size_t s = 1; s <= steps && held_stages > 0; ++s)
         ends.push_back(collective_ends[s * held_stages - 1]);

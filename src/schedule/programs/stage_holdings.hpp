@@ -41,7 +41,7 @@ public:
 private:
     std::size_t microbatches_;  // per step
     std::vector<Holding> holdings_;
-    std::vector<std::size_t> first_index_;      // per team, followed by the number of holdings
+    std::vector<std::size_t> first_index_;      // per team: its first index in holdings_; then holdings_.size()
     std::vector<std::size_t> holding_of_pass_;  // per pass: index in holdings_
 };
 

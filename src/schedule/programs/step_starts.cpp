@@ -10,8 +10,8 @@ StepStarts::StepStarts(const std::vector<Program>& programs, const PipelineShape
       has_speculative_updates_(shape.has_speculative_updates) {
     if (!has_speculative_updates_) return;
     forwards_ahead_ = find_repeated_work(programs);
-    // No VALIDATE precedes the first step. Its forwards that run ahead are those of the second step, with the
-    // micro-batches of the first step.
+    // No VALIDATE precedes the first step. So a forward of the first step counts as running ahead if the
+    // corresponding forward of the second step runs ahead.
     for (const Program& program : programs) {
         for (Instruction instruction : program) {
             if (instruction.op != Op::forward || shape.find_step(instruction.microbatch) != 1 ||
@@ -37,7 +37,8 @@ std::vector<StepStart> StepStarts::find_starts(const Program& program) const {
         if (op == Op::step && updated_steps < steps_) starts[updated_steps].after_steps = position + 1;
         if (last_op == Op::validate && validated_steps < steps_)
             starts[validated_steps].after_validates = position + 1;
-        // No VALIDATE precedes the first step: its other work begins after its forwards that run ahead.
+        // In the first step, other work begins after the forwards that run ahead and the sends directly after
+        // these forwards.
         const bool runs_ahead_in_first_step = updated_steps == 0 && runs_ahead(program[position]);
         const bool follows_forwards_ahead = position > 0 && starts[0].after_validates == position;
         if (runs_ahead_in_first_step || (follows_forwards_ahead && is_send(op)))

@@ -12,8 +12,9 @@
 
 namespace trireme::schedule {
 
-// The earliest positions of the work of a step in a program, counted from 0. In the first step, after_steps is
-// 0, and after_validates follows the forwards that run ahead and the sends directly after these forwards.
+// The earliest positions of the work of a step in a program, counted from 0. For the first step, after_steps is
+// 0, and after_validates is the position after the forwards that run ahead and the sends directly after these
+// forwards.
 struct StepStart {
     std::size_t after_steps = 0;      // for forwards that run ahead: after the STEPs of the previous step
     std::size_t after_validates = 0;  // for other work: after the VALIDATEs of the previous step, and the sends

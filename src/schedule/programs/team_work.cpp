@@ -3,8 +3,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the sizes of a grid with the numbers of teams, stages and micro-batches of `shape`, and with the
-// replicas of its first stage. Returns nothing if there is no such grid. Does not check holders and executors.
+// Returns the sizes of the grid that has the teams, stages and micro-batches of `shape`, and one replica per
+// holder of stage 0 of `shape`. Returns nothing if there is no such grid. Does not check holders and executors.
 std::optional<ReplicaGrid> derive_grid_sizes(const PipelineShape& shape) {
     const int replicas = static_cast<int>(shape.holders.front().size());
     if (replicas < 1 || shape.teams % replicas != 0 || shape.microbatches % replicas != 0) return std::nullopt;

@@ -29,8 +29,8 @@ struct ReplicaGrid {
 // Returns the arguments with which make_grid_shape() makes the holders and the executors of `shape`. Returns
 // nothing if `shape` is not a grid.
 std::optional<ReplicaGrid> find_replica_grid(const PipelineShape& shape);
-// Returns the arguments with which make_v_shape() makes the holders and the executors of `shape`, and chunks =
-// 2. Returns nothing if `shape` is not a V.
+// Returns the arguments with which make_v_shape() makes the holders and the executors of `shape`. `chunks`
+// is 2. Returns nothing if `shape` is not a V.
 std::optional<ReplicaGrid> find_v_grid(const PipelineShape& shape);
 
 }  // namespace trireme::schedule

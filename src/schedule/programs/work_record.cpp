@@ -5,8 +5,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the bits by which done_bits_ records an instruction: two for a whole backward, which does the work of
-// both halves, and none for collectives, which StageRecord counts.
+// Returns the bits that record an instruction in done_bits_. An unsplit backward has the bits of both halves.
+// Collectives have no bits, because StageRecord counts them.
 std::uint8_t find_work_bits(Op op) {
     switch (op) {
         case Op::forward:
@@ -91,8 +91,9 @@ int WorkRecord::find_version(int team, const Instruction& compute_instruction) c
     return std::max(0, updates - compute_instruction.age);
 }
 
-// Called when the team computes or reduces gradients of `step`. The team holds the gradients of a step until it
-// has updated all its stages. So it now holds those of the steps from `updated_steps` to `step`.
+// Called when the team computes or reduces gradients of `step`. The team holds the gradients of a step until
+// the team has updated all its stages. So the team now holds the gradients of the steps from `updated_steps` to
+// `step`, including both.
 void WorkRecord::raise_gradient_peak(int team, int step) {
     int updated_steps = step;
     for (const StageRecord& record : stage_records(team))

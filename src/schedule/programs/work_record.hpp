@@ -1,5 +1,5 @@
 // A record of the work that teams have done. The instructions of a team are recorded in the order of its
-// program; the order of different teams does not matter.
+// program. Instructions of different teams may be recorded in any order.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ public:
     explicit WorkRecord(const PipelineShape& shape);
 
     // True if the instruction, or one half of it, was done. The instruction must have a micro-batch, and its
-    // stage and micro-batch must exist in the shape. A whole backward counts as both halves:
+    // stage and micro-batch must exist in the shape. An unsplit backward counts as both halves:
     // has_done_any_part(2B0) is true after 2I0, and has_done_any_part(2I0) after 2B0.
     bool has_done_any_part(const Instruction& instruction) const;
 
-    // Adds the next instruction of the program of `team`, which must hold the stage. Work on a micro-batch must
-    // not be added twice.
+    // Adds the next instruction of the program of `team`. The team must hold the stage of the instruction. Work
+    // on a micro-batch must not be added twice.
     void add(int team, const Instruction& instruction);
 
     // Returns one record per stage that the team holds, ordered by stage.
@@ -41,17 +41,18 @@ public:
     const StageRecord& find_record(int team, int stage) const;  // `team` must hold `stage`
     bool is_holder(int team, int stage) const;
 
-    // Number of stashed activations of a team, summed over its stages, and the largest value that this sum has
-    // had.
+    // Return the number of stashed activations of a team, summed over its stages, and the largest value of this
+    // sum so far.
     int stashed_activations(int team) const { return stashed_activations_[static_cast<std::size_t>(team)]; }
     int peak_activations(int team) const { return peak_activations_[static_cast<std::size_t>(team)]; }
 
     // Largest number of steps whose gradients a team had in memory at once; see Proof in check.hpp.
     int peak_gradient_steps(int team) const { return peak_gradient_steps_[static_cast<std::size_t>(team)]; }
 
-    // The version of weights is the number of updates that were applied to them; an age above this number gives
-    // version 0. find_version() returns the version that `compute_instruction` uses if the team executes it
-    // next. forward_version() returns the version that a recorded forward has used.
+    // The version of weights is the number of updates that they include. After u updates of a stage, its
+    // weights of age a have version max(0, u - a). find_version() returns the version that
+    // `compute_instruction` uses if the team executes this instruction next. forward_version() returns the
+    // version that a recorded forward has used.
     int find_version(int team, const Instruction& compute_instruction) const;
     int forward_version(int stage, int microbatch) const {
         return forward_versions_[pass_index(stage, microbatch)];

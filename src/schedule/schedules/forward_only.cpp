@@ -6,9 +6,9 @@ namespace trireme::schedule {
 namespace {
 
 // Returns the program of the team at `position` in a pipeline replica. Micro-batches pass the chunks in groups
-// of `pipe` micro-batches. So the first team finishes its forwards of a group in one chunk when the last team
-// sends it the first activation of the group for the next chunk. With larger groups and one slot per channel,
-// the last team would wait until the first team has read the previous message.
+// of `pipe` micro-batches. The first team finishes its forwards of a group in one chunk when the last team
+// sends the first activation of the group for the next chunk. With larger groups and one slot per channel, the
+// last team would wait until the first team has read the previous message.
 Program make_forward_program(const ReplicaGrid& grid, int replica, int position) {
     Program program;
     for (int begin = 0; begin < grid.microbatches_each; begin += grid.pipe) {
@@ -24,9 +24,9 @@ Program make_forward_program(const ReplicaGrid& grid, int replica, int position)
 }
 
 // Returns the program of the team at `position` in a pipeline replica. The team begins with two forwards of its
-// first stage for each team that follows it in the replica. When it has done one more forward of the first
-// stage, its first micro-batch has returned from those teams. From then on, forwards of its second and its
-// first stage alternate.
+// first stage for each later team of the replica. After one more forward of the first stage, the team's first
+// micro-batch has returned from the later teams. From then on, forwards of the team's second and first stage
+// alternate.
 Program make_v_forward_program(const ReplicaGrid& grid, int replica, int position) {
     Program first_stage_forwards;
     Program second_stage_forwards;

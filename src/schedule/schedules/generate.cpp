@@ -139,9 +139,9 @@ PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape) {
 
 namespace {
 
-// Returns `shape` with the number of steps that fold() needs if the schedule has no flush: three steps must be
-// complete bodies. A body contains forwards of later steps, but no stage runs ahead by more than stages()
-// steps.
+// For a schedule without a flush, returns `shape` with enough steps for fold(), which needs three complete
+// bodies. For other schedules, returns `shape` unchanged. A body contains forwards of later steps, but no stage
+// runs ahead by more than stages() steps.
 PipelineShape add_steps_for_fold(const Schedule& schedule, PipelineShape shape) {
     if (schedule.stashes_weights) shape.steps = 2 * shape.stages() + 4;
     return shape;

@@ -1,4 +1,4 @@
-// The input of schedule generators, and functions from which they build programs of compute instructions.
+// The input of schedule generators, and functions with which generators build programs.
 #pragma once
 
 #include <vector>
@@ -29,8 +29,8 @@ std::vector<Program> make_forwards(const std::vector<TeamWork>& work);
 std::vector<Program> make_forwards(const ReplicaGrid& grid);
 std::vector<Program> make_v_forwards(const ReplicaGrid& grid);
 
-// Returns 1F1B programs of the micro-batches in `work`, one per team, without a flush between steps. `work` is
-// the result of find_team_work(shape).
+// Returns 1F1B programs, one per team, of the micro-batches in `work`. There is no flush between steps. `work`
+// is the result of find_team_work(shape).
 std::vector<Program> make_1f1b_programs(const PipelineShape& shape, const std::vector<TeamWork>& work);
 
 // Returns `warm_up` forwards (or all, if there are fewer), then one backward after each further forward, then
@@ -38,9 +38,9 @@ std::vector<Program> make_1f1b_programs(const PipelineShape& shape, const std::v
 Program alternate(const Program& forwards, const Program& backwards, std::size_t warm_up);
 
 // Returns the program of one team: `warm_up` forwards (or all, if there are fewer), then in turns an input
-// half, a weight half and a further forward, until each kind is used up. A weight half follows the input half
-// of the micro-batch that comes `weight_delay` micro-batches later. If `weight_delay` is 0, backwards are not
-// split. This suits the first stage, because no team waits for its input halves.
+// half, a weight half and a further forward, until each kind is used up. The weight half of the team's i-th
+// micro-batch follows the input half of the (i + weight_delay)-th one. If `weight_delay` is 0, backwards are
+// not split. A delay of 0 suits the first stage, because no team waits for the input halves of the first stage.
 Program delay_weight_halves(const TeamWork& work, std::size_t warm_up, std::size_t weight_delay);
 
 }  // namespace trireme::schedule

@@ -5,10 +5,11 @@
 namespace trireme::schedule {
 namespace {
 
-// `microbatches` are those of a team, ascending. Returns the number of entries after entry `index`, up to the
-// first entry that is at least `needed_microbatch`; up to the last entry if all are smaller. If
-// `needed_microbatch` is not the team's, the team's next micro-batch is counted, so that a stage with more
-// replicas than the next stage keeps the next stage supplied.
+// `microbatches` has the micro-batches of a team, ascending. Returns the number of entries after entry `index`,
+// up to and including the first entry that is at least `needed_microbatch`. If all entries are smaller, counts
+// up to the last entry. If the team does not execute `needed_microbatch`, the team's next micro-batch is
+// counted in place of `needed_microbatch`. So a stage with more replicas than the next stage keeps the next
+// stage supplied.
 std::size_t count_microbatches_ahead(const std::vector<int>& microbatches, std::size_t index,
                                      int needed_microbatch) {
     std::size_t last = index;
@@ -16,8 +17,8 @@ std::size_t count_microbatches_ahead(const std::vector<int>& microbatches, std::
     return last - index;
 }
 
-// Returns the warm-up of a team: the number of forwards before it executes forwards and backwards in turns. See
-// make_1f1b_programs() for `next_forward`.
+// Returns the warm-up of a team: the number of forwards before the team executes forwards and backwards in
+// turns. See make_1f1b_programs() for `next_forward`.
 std::size_t count_warm_up(const std::vector<int>& microbatches, const std::vector<int>& next_forward) {
     std::size_t warm_up = 0;
     for (std::size_t i = 0; i < microbatches.size(); ++i) {
@@ -49,20 +50,20 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 //   stage 2         F0 B0 .. F1 B1 .. F2 B2 .. F3 B3 ..
 //
 // The warm-up w(s) of stage s, in forwards, is computed from the last stage, whose warm-up is 0, to the first.
-// next_forward[m] is the highest micro-batch whose forward directly follows the backward of micro-batch m in a
-// later stage, and at least next_forward[m - 1]. A team executes its forwards up to next_forward[m] before the
-// backward of m. If stage s has R(s) replicas that take turns, w(s) = ceil((w(s+1) + 1) R(s+1) / R(s)). With
-// equal numbers of replicas and P stages, w(s) = P - 1 - s.
+// next_forward[m] is the highest micro-batch whose forward directly follows the backward of micro-batch m in
+// any stage after s. In addition, next_forward[m] is at least next_forward[m - 1]. A team of stage s executes
+// its forwards up to next_forward[m] before the backward of m. If stage s has R(s) replicas that take turns,
+// w(s) = ceil((w(s+1) + 1) R(s+1) / R(s)). With equal numbers of replicas and P stages, w(s) = P - 1 - s.
 //
 // The programs cannot deadlock. Up to the backward of m, the later stages need only the forwards of
 // micro-batches before next_forward[m]. In stage s these forwards follow only backwards of micro-batches before
 // m, because next_forward[m] ascends with m.
 std::vector<Program> make_1f1b_programs(const PipelineShape& shape, const std::vector<TeamWork>& work) {
     std::vector<Program> programs(work.size());
-    // Per micro-batch: see above, over the stages after `stage`. 0 if there is no such stage.
+    // Per micro-batch: next_forward as defined above, for the stages after `stage`; 0 for the last stage.
     std::vector<int> next_forward(static_cast<std::size_t>(shape.count_microbatches()), 0);
     for (int stage = shape.stages() - 1; stage >= 0; --stage) {
-        std::vector<int> next_forward_from_stage = next_forward;  // over `stage` and the stages after it
+        std::vector<int> next_forward_from_stage = next_forward;  // for `stage` and later stages
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             const std::vector<int>& team_microbatches = work[static_cast<std::size_t>(team)].microbatches;
             const std::size_t warm_up = count_warm_up(team_microbatches, next_forward);

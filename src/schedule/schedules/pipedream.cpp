@@ -7,8 +7,8 @@
 namespace trireme::schedule {
 namespace {
 
-// `executors` has the team that executes each micro-batch of a step in a stage. Returns the number of
-// micro-batches that `team` executes.
+// `executors` has one entry per micro-batch of a step: the team that executes the micro-batch in a stage.
+// Returns the number of micro-batches that `team` executes.
 int count_executions(const std::vector<int>& executors, int team) {
     return static_cast<int>(std::count(executors.begin(), executors.end(), team));
 }
@@ -43,8 +43,8 @@ int count_warm_up(const Program& program) {
     return first_backward == program.end() ? 0 : static_cast<int>(first_backward - program.begin()) - 1;
 }
 
-// Returns, per stage, the number of steps by which forwards run ahead of backwards, rounded up. Forwards that
-// use weights of at least this age, in updates, need not wait for an update.
+// Returns, per stage, the number of steps by which forwards run ahead of backwards, rounded up. A forward need
+// not wait for an update if the age of its weights, in updates, is at least this number.
 std::vector<int> compute_delays(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::vector<int> delays;
     for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -63,9 +63,10 @@ std::vector<int> compute_delays(const PipelineShape& shape, const std::vector<Pr
 
 int find_max_delay(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
 
-// Returns the smallest number of micro-batches per step, above that of `shape`, for which forwards that use the
-// weights of one update ago need not wait. `shape` must not be a grid. The number is found by trial with shapes
-// whose replicas take turns, because some replicas of a stage may execute one micro-batch more than others.
+// Returns the smallest sufficient number of micro-batches per step that is larger than shape.microbatches. With
+// a sufficient number, forwards that use the weights of one update ago need not wait. `shape` must not be a
+// grid. The number is found by trial, because some replicas of a stage may execute one micro-batch more than
+// others. The tried shapes have replicas that take turns.
 int find_min_microbatches(const PipelineShape& shape) {
     std::vector<int> replicas;
     for (const std::vector<int>& holders : shape.holders) replicas.push_back(static_cast<int>(holders.size()));
@@ -180,10 +181,10 @@ std::vector<int> make_equal_delays(int delay, const PipelineShape& shape) {
 //   stage 2         F0 B0 STEP F1 B1 STEP F2 B2 STEP ...
 //
 // With vertical sync, all stages use weights of the age that the first stage needs. In 2BW (Narayanan et al.,
-// ICML 2021), all stages use the weights of one update ago: no forward waits for an update if a pipeline
-// replica has at least pipe - 1 micro-batches per step. With vertical sync and in 2BW, updates wait for the
-// gradients of all stages. A STEP stands just before the first forward that uses its weights, which leaves time
-// for the gradient reduction.
+// ICML 2021), all stages use the weights of one update ago. In 2BW, no forward waits for an update if a
+// pipeline replica has at least pipe - 1 micro-batches per step. With vertical sync and in 2BW, updates wait
+// for the gradients of all stages. A STEP stands just before the first forward that uses its weights, which
+// leaves time for the gradient reduction.
 std::vector<Program> make_pipedream_programs(const ScheduleInput& input) {
     PipelineShape shape = input.shape;
     shape.updates_stages_independently = true;

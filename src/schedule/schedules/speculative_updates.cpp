@@ -7,8 +7,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Returns the number of forwards at the start of the program, up to the first instruction that is not a forward
-// of the same stage.
+// Returns the number of forwards at the start of the program. Counts only forwards of the stage of the first
+// instruction, and stops at any other instruction.
 std::size_t count_leading_forwards(const Program& program) {
     const auto end = std::find_if(program.begin(), program.end(), [&](const Instruction& i) {
         return i.op != Op::forward || i.stage != program.front().stage;
@@ -16,7 +16,7 @@ std::size_t count_leading_forwards(const Program& program) {
     return static_cast<std::size_t>(end - program.begin());
 }
 
-// Returns the programs of a step with REDUCEs and STEPs, without messages.
+// Returns the programs of a step with REDUCEs and STEPs added, but without messages.
 std::vector<Program> add_reduces_and_steps(const std::vector<Program>& step_programs,
                                            const PipelineShape& shape) {
     std::vector<Program> programs = lower(step_programs, shape);
@@ -30,8 +30,8 @@ std::vector<Program> add_reduces_and_steps(const std::vector<Program>& step_prog
 
 // Each team updates its stages before the global gradient norm is known, on the guess that the norm requires
 // neither clipping nor skipping (Qi et al., 2024, section 4). Before its VALIDATE, a team executes one forward
-// of the next step for each team that follows it in its pipeline replica, because those teams reach their
-// REDUCEs later. If the guess was wrong, these forwards are repeated.
+// of the next step for each later team of its pipeline replica, because the later teams reach their REDUCEs
+// later. If the guess was wrong, these forwards are repeated.
 //
 // The example shows the second step of ZB-H2 on 2 teams with 3 micro-batches per step. F3 of team 0 is not
 // shown, because it precedes the VALIDATE of the first step. F6 belongs to the third step. I and W are the

@@ -24,8 +24,8 @@ Program delay_weight_halves(const TeamWork& work, std::size_t warm_up, std::size
 }
 
 // 1F1B with backwards that are split in two halves (Qi et al., 2024). The previous team waits for the input
-// half only, and weight halves fill idle time. A team delays its weight halves by one micro-batch for each team
-// that precedes it. With this delay the team stores the same number of activations as the first team. Example
+// half only, and weight halves fill idle time. A team delays its weight halves by one micro-batch for each
+// earlier team. With this delay the team stores the same number of activations as the first team. Example
 // with 4 micro-batches. F, I and W are forwards, input halves and weight halves (F, B and W in the paper). B is
 // a backward that is not split, and takes two units of time.
 //

@@ -14,7 +14,7 @@ struct StageProgress {
     std::map<Op, int> next_microbatch = {};  // per operation; counted within the pipeline replica
 };
 
-// Builds the program of a team that `teams_before` teams precede in its pipeline replica.
+// Builds the program of one team. `teams_before` is the number of earlier teams in the pipeline replica.
 class TeamProgram {
 public:
     TeamProgram(const ReplicaGrid& grid, int replica, int teams_before)
@@ -24,9 +24,10 @@ public:
           second_stage_{.stage = 2 * grid.pipe - 1 - teams_before,
                         .keeps_gradient_in_team = teams_before == grid.pipe - 1} {}
 
-    // Appends the sequence `letters` `times` times. The letters f, i and w add a forward, an input half and a
-    // weight half of the team's first stage; F, I and W add those of its second stage. Each letter adds the
-    // next micro-batch of its operation and stage. Omits micro-batches that do not exist.
+    // Appends the instructions of `letters`, in this order, `times` times. The letters f, i and w add a
+    // forward, an input half and a weight half of the team's first stage; F, I and W add those of its second
+    // stage. Each letter adds the next micro-batch of its operation and stage. Omits micro-batches that do not
+    // exist.
     void append(int times, std::string_view letters) {
         for (int i = 0; i < times; ++i) {
             for (const char letter : letters) add(letter);
@@ -62,8 +63,9 @@ private:
 };
 
 Program make_zb_v_program(const ReplicaGrid& grid, int replica, int teams_before) {
-    const int remaining_teams = grid.pipe - teams_before;  // this team and those that follow it
-    // The order is generated for this number of micro-batches. TeamProgram omits those that do not exist.
+    const int remaining_teams = grid.pipe - teams_before;  // this team and all later teams
+    // The order is generated for this number of micro-batches. TeamProgram omits micro-batches that do not
+    // exist.
     const int pattern_microbatches = std::max(2 * grid.pipe - 1, grid.microbatches_each);
     TeamProgram program(grid, replica, teams_before);
     program.append(2 * remaining_teams - 1, "f");
@@ -80,11 +82,11 @@ Program make_zb_v_program(const ReplicaGrid& grid, int replica, int teams_before
 }  // namespace
 
 // ZB-V (Qi et al., 2024). The stages run from the first to the last team of a pipeline replica and back, so
-// that the first team holds the first and the last stage. A team stores at most 2 * pipe activations. Each is
-// that of a stage with half the layers of a stage of 1F1B. So the memory is that of the first team of 1F1B. No
-// team waits between its first and its last instruction if forwards, input halves and weight halves take equal
-// times and a replica has at least 2 * pipe - 1 micro-batches. With fewer micro-batches, the missing ones are
-// omitted from the order for 2 * pipe - 1.
+// that the first team holds the first and the last stage. A team stores at most 2 * pipe activations. Each
+// activation belongs to a stage with half the layers of a 1F1B stage. So a team needs the memory that the first
+// team of 1F1B needs. No team waits between its first and its last instruction if forwards, input halves and
+// weight halves take equal times and a replica has at least 2 * pipe - 1 micro-batches. With fewer
+// micro-batches, the order is the one for 2 * pipe - 1 micro-batches, without the missing micro-batches.
 //
 // Example with 2 teams and 3 micro-batches. 2F0 is the forward of micro-batch 0 in stage 2. I and W are the
 // halves of a backward (B and W in the paper). B is a backward that is not split, and takes two units of time.

@@ -9,9 +9,10 @@ namespace trireme::schedule {
 
 class ActivationBudget {
 public:
-    // `needed_activations` has one entry per micro-batch that the team executes, in ascending order: the number
-    // of the team's stages that the micro-batch passes. The micro-batch stashes one activation in each of these
-    // stages. The other functions identify a micro-batch by its index in `needed_activations`.
+    // `needed_activations` has one entry per micro-batch that the team executes: the number of the team's
+    // stages that the micro-batch passes. The micro-batches are in ascending order. A micro-batch stashes one
+    // activation in each of these stages. The other functions identify a micro-batch by its index in
+    // `needed_activations`.
     explicit ActivationBudget(const std::vector<int>& needed_activations);
 
     // Sets the maximum number of activations in the stash, summed over the team's stages. The limit must be at

@@ -56,14 +56,15 @@ ActivationLimits make_tapered_limits(const PipelineShape& shape, const StageHold
 }
 
 // Returns limits that let a replica begin micro-batches without a pause during the round trip of its first
-// micro-batch. In each stage, one micro-batch begins per period, and the replicas of the stage take turns.
+// micro-batch. In each stage, one micro-batch begins per period (see compute_period()), and the replicas of the
+// stage take turns.
 ActivationLimits make_timed_limits(const PipelineShape& shape, const StageHoldings& holdings,
                                    const std::vector<StageCost>& costs) {
     const double period = compute_period(shape, holdings, costs);
     const double max_limit = static_cast<double>(shape.stages()) * shape.microbatches;
     ActivationLimits limits;
     for (int team = 0; team < shape.teams; ++team) {
-        double round_trip_time = 0;  // per replica, summed over the stages of the team
+        double round_trip_time = 0;  // divided by the replicas of the stage; summed over the team's stages
         for (const Holding& holding : holdings.find_team_holdings(team)) {
             round_trip_time += compute_round_trip(holding.stage, costs) / count_replicas(shape, holding.stage);
         }

@@ -43,8 +43,8 @@ public:
           remaining_attempts_(attempts),
           duration_(compute_duration(programs, clock)) {}
 
-    // Joins the halves at all positions. If this makes the programs longer, tries the first and the second part
-    // of `positions` separately instead. All positions must be larger than those of earlier calls.
+    // Joins the halves at all `positions`. If this increases the duration, tries the first and the second part
+    // of `positions` separately instead. `positions` must follow all positions of earlier calls.
     void try_join(const std::vector<HalvesPosition>& positions) {
         if (positions.empty() || remaining_attempts_ == 0) return;
         --remaining_attempts_;

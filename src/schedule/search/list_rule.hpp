@@ -16,7 +16,7 @@ struct TeamRule {
     // A weight half is delayed if the team's next input arrives within this fraction of the duration of the
     // weight half. 0: never.
     double delay_fraction = 0;
-    bool splits_no_backward = false;  // true: the team splits no backward
+    bool splits_no_backward = false;
 };
 
 // The rules of all teams. If forwards of several stages are possible, a team prefers the last stage.

@@ -38,7 +38,8 @@ std::vector<Program> ListScheduler::make_programs(const ListRule& rule) {
     while (!decisions_.empty()) {
         const auto [now, team] = decisions_.top();
         decisions_.pop();
-        // The team may have become busy after this decision was queued. It decides again when it is free.
+        // The team may have become busy after this decision was queued. A busy team decides again when it is
+        // free.
         if (clock_.find_free_time(team) <= now) decide(team, now);
     }
     return std::move(programs_);
@@ -131,9 +132,10 @@ std::optional<Instruction> ListScheduler::choose_backward(int team) const {
     return chosen;
 }
 
-// True if an unsplit backward must wait for the weight half of the next stage. The team executes both stages,
-// and the weight half reads the output of the earlier stage, which the unsplit backward would release. (Weight
-// halves need no such test: a team executes the weight halves of later stages first.)
+// True if an unsplit backward must wait for the weight half of the next stage. This is so if the team executes
+// both stages, because the weight half reads the output of the earlier stage. The unsplit backward would
+// release this output. (Weight halves need no such test: a team executes the weight halves of later stages
+// first.)
 bool ListScheduler::must_wait_for_next_stage(int team, const Instruction& backward) const {
     const int next = backward.stage + 1;
     return next < shape_.stages() && shape_.find_executor(next, backward.microbatch) == team &&

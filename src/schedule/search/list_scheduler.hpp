@@ -41,7 +41,7 @@ private:
     struct ReadyWork {  // micro-batches that are ready for a forward, backward or weight half in one holding
         MicrobatchHeap forwards, backwards;
         std::vector<int> weight_halves;      // in the order in which the input halves were executed
-        std::size_t weight_halves_done = 0;  // number of executed entries, the first in `weight_halves`
+        std::size_t weight_halves_done = 0;  // number of executed entries, which come first
     };
     struct ArrivingWork {  // an instruction, and the time at which its input arrives
         double time = 0;
@@ -57,7 +57,7 @@ private:
         bool is_idle = true;  // the team executes no instruction and waits for an input
     };
     using Decision = std::pair<double, int>;  // time at which a team chooses its next instruction, and the team
-    enum class InstructionKind { forward, backward, weight_half };  // backward: unsplit, or its input half
+    enum class InstructionKind { forward, backward, weight_half };  // backward: unsplit, or an input half
 
     void reset(const ListRule& rule);
     void decide(int team, double now);

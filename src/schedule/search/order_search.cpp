@@ -61,7 +61,8 @@ public:
     OrderSearch(const std::vector<Program>& programs, const PipelineShape& shape, ProgramClock& clock)
         : programs_(programs), shape_(shape), clock_(clock), duration_(compute_duration(programs, clock)) {}
 
-    // Applies the move unless it breaks the order or an activation limit, or makes the programs longer.
+    // Applies the move, unless the move exceeds an activation limit, makes the programs longer, or changes the
+    // order of dependent instructions (see breaks_order()).
     void try_move(const Move& move) {
         Program& program = programs_[move.team];
         if (breaks_order(program, move)) return;

@@ -1,4 +1,4 @@
-// Local search: moves single instructions of programs that are already close to the shortest ones.
+// Local search: shortens programs that are already nearly optimal by moving single instructions.
 #pragma once
 
 #include <cstddef>

@@ -74,8 +74,8 @@ void RuleSearch::reduce_memory() {
     }
 }
 
-// Finds the smallest limit that can replace all larger limits without making the programs longer. Uses binary
-// search between min_limit and sufficient_limit.
+// Finds the smallest activation limit that can replace all larger limits without making the programs longer.
+// Uses binary search between min_limit and sufficient_limit.
 void RuleSearch::lower_common_limit() {
     const std::vector<TeamRule> old_rules = best_.rule.teams;
     int sufficient_limit = 1;
@@ -134,7 +134,8 @@ const TeamRule& RuleSearch::find_best_rule(const TeamClass& team_class) const {
 }
 
 // Returns the rule with one property changed at random. With probability 1/2, the activation limit changes by 1
-// or 2. Otherwise, one of the four properties gets a random value, or is negated if it is a bool.
+// or 2. Otherwise, one of the four fields of TeamRule changes: a number or preference gets a random value, and
+// splits_no_backward is negated.
 TeamRule RuleSearch::change_rule_randomly(TeamRule rule, const TeamClass& team_class,
                                           std::uint64_t attempt) const {
     const RandomBlock draws = random_block(RandomKey{}.then("change"), attempt);

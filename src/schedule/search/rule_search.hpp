@@ -16,9 +16,9 @@ public:
     RuleSearch(const PipelineShape& shape, const StageHoldings& holdings, const std::vector<StageCost>& costs,
                const std::vector<bool>& may_split);
 
-    // Tries the initial rules, then at most `attempts` random changes of a rule that gives the shortest
-    // programs so far. Stops trying changes once the programs take no longer than `min_duration`. All calls
-    // draw the same random numbers.
+    // Tries the initial rules, then at most `attempts` random changes. Each change starts from a rule whose
+    // programs are the shortest so far. Stops trying changes once the programs take no longer than
+    // `min_duration`. All calls draw the same random numbers.
     void search_rules(std::size_t attempts, double min_duration);
 
     // Lowers the activation limits of the best rule, and lets teams execute unsplit backwards, as far as the

@@ -19,10 +19,11 @@
 namespace trireme::schedule {
 namespace {
 
-// Limits of one part of the search. Each part takes a fraction of a second.
+// Limits of one part of the search. Each part takes a fraction of a second. A part ends when it reaches one of
+// the two limits: max_instructions with long programs, max_attempts with short ones.
 struct Effort {
-    std::size_t max_instructions = 0;  // processed by all attempts together: the limit for long programs
-    std::size_t max_attempts = 0;      // the limit for short programs
+    std::size_t max_instructions = 0;  // processed by all attempts together
+    std::size_t max_attempts = 0;
 };
 
 constexpr Effort rule_search_effort{4'000'000, 1000};

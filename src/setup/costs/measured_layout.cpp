@@ -43,9 +43,9 @@ void check_layers(const plan::Profile& profile, const std::string& path, const c
         if (layer_profile.name == find_kind(layers[l]) && layer_profile.parameters == parameter_bytes) continue;
         throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
                               " is ", layer_profile.name, " with ",
-                              format_with_commas(layer_profile.parameters),
-                              " bytes of parameters, but that of ", model.name, " is ", find_kind(layers[l]),
-                              " with ", format_with_commas(parameter_bytes), " bytes", measuring_advice));
+                              format_with_commas(layer_profile.parameters), " bytes of parameters, but layer ",
+                              l, " of ", model.name, " is ", find_kind(layers[l]), " with ",
+                              format_with_commas(parameter_bytes), " bytes", measuring_advice));
     }
 }
 
@@ -72,8 +72,8 @@ std::vector<std::size_t> list_kinds(const plan::RankProfiles& profiles, const la
     return {kinds.begin(), kinds.end()};
 }
 
-// Raises the numbers of row buffers and in-flight micro-batches in `position`, the position of `stage`, to what
-// the programs of the teams that hold the stage need. A team's row buffers are divided among its `chunks`
+// Raises the numbers of row buffers and in-flight micro-batches in `position`, which describes `stage`, to the
+// numbers that the programs of the stage's teams need. A team's row buffers are divided among its `chunks`
 // stages.
 void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stage, std::size_t chunks,
                             layout::StageProperties& position) {
@@ -86,8 +86,9 @@ void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stag
     }
 }
 
-// Returns the costs that the position of a stage adds to those of its layers. In an evaluation, a stage keeps
-// the micro-batch that it computes, and up to one micro-batch per slot whose output is being sent.
+// Returns the properties that determine the costs of a stage, in addition to its layers. In an evaluation, a
+// stage keeps the micro-batch that it computes and, per slot, at most one micro-batch whose output is being
+// sent.
 layout::StageProperties make_stage_position(const plan::RankProfiles& profiles, const plan::Plan& trial,
                                             std::size_t stage, std::size_t chunks) {
     const std::vector<layout::StageLayout>& stages = trial.layout.stages;

@@ -49,17 +49,19 @@ std::vector<stage::BatchShape> make_text_probes(std::size_t min_rows, std::size_
             make_shape({length, length}, rows, 2)};               // more rows with a target
 }
 
-// Returns shapes of one and of two images. All other counts are proportional to the number of images.
+// Returns the shapes of a micro-batch of one image and of a micro-batch of two images. Every count is
+// proportional to the number of images.
 std::vector<stage::BatchShape> make_image_probes(const model::ModelConfig& model) {
     return {make_shape({model.positions}, model.positions, 1),
             make_shape({model.positions, model.positions}, 2 * model.positions, 2)};
 }
 
-// Finds linear functions of the counts of shapes from their values for several shapes, the probes.
+// Finds a quantity as a linear function of the counts of a shape. The function is determined by the values of
+// the quantity for several shapes, the probes.
 class LinearFit {
 public:
-    // Images have two probes, which determine the factors of 1 and of the number of samples. Other factors are
-    // 0.
+    // n probes determine the first n terms of LinearQuantity::factors; the other factors are 0. The two probes
+    // of images thus determine the constant term and the factor of the number of samples.
     explicit LinearFit(const std::vector<stage::BatchShape>& probes) : size_(probes.size()) {
         for (std::size_t row = 0; row < size_; ++row) {
             const Counts counts = list_counts(count_shape(probes[row]));
@@ -69,8 +71,8 @@ public:
         invert();
     }
 
-    // `find_value(p)` returns the value for probe number p. Factors are multiples of 1 / 64, so that rounding
-    // errors do not make equal functions differ.
+    // `find_value(p)` returns the value of the quantity for probe number p, from 0. Factors are rounded to
+    // multiples of 1 / 64, so that rounding errors do not make equal functions differ.
     template <class FindValue>
     plan::LinearQuantity find_quantity(FindValue&& find_value) const {
         constexpr long double resolution = 64;
@@ -121,7 +123,7 @@ bool has_equal_name(const stage::PassKernel& a, const stage::PassKernel& b) {
     return a.cost.kernel == b.cost.kernel;
 }
 
-// Fits the kernels of a pass. Every probe calls the same kernels.
+// Fits a formula to each kernel of a pass. Throws BugError unless every probe calls the same kernels.
 std::vector<plan::KernelFormula> fit_kernels(const KernelLists& lists, const LinearFit& fit) {
     for (const KernelList& list : lists) {
         if (!std::ranges::equal(list, lists.front(), has_equal_name))
@@ -143,9 +145,9 @@ std::vector<plan::KernelFormula> fit_kernels(const KernelLists& lists, const Lin
     return formulas;
 }
 
-// Marks the kernels that are called once per tile. `one_tile` has the kernels of a micro-batch with one tile of
-// rows with a target. `two_tiles` has those of a micro-batch with two such tiles: there the kernels of a tile
-// occur twice in a row.
+// Marks the kernels that are called once per tile, where a tile consists of rows with a target. `one_tile` has
+// the kernels of a micro-batch with one tile. `two_tiles` has the kernels of a micro-batch with two tiles: it
+// contains the sequence of kernels of a tile twice, once directly after the other.
 void mark_tile(const KernelList& one_tile, const KernelList& two_tiles,
                std::vector<plan::KernelFormula>& formulas) {
     const auto difference = std::ranges::mismatch(one_tile, two_tiles, has_equal_name).in1;
@@ -189,7 +191,8 @@ public:
         for (const model::Layer& layer : build_layers(model, spec.part, spec.layers)) {
             if (const auto* const head = std::get_if<model::Head>(&layer))
                 max_tile_rows_ = head->max_tile_rows(variant.dtype);
-            // A micro-batch reads at most all rows of each table of the embedding.
+            // A micro-batch reads at most all rows of an embedding table, so that the bytes read stop growing
+            // at this number of rows.
             if (!std::holds_alternative<model::EmbeddingLayer>(layer)) continue;
             for (const model::ParameterSpec& table : list_parameters(layer))
                 if (table.rows > 1) row_limits_.insert(table.rows);
@@ -219,7 +222,7 @@ public:
 private:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-    // Images have one row with a target per sample, which fit in one tile.
+    // An image has only one row with a target, so that all these rows of a micro-batch fit in one tile.
     bool has_vocabulary_tiles() const { return max_tile_rows_ < unlimited && !model_.reads_images(); }
     std::size_t count_tensor_ranks() const { return spec_.part.shares.size(); }
 
@@ -269,8 +272,9 @@ private:
     stage::TrainingWork two_tiles_;      // of a micro-batch with two tiles of logits
 };
 
-// Returns a text that is equal for stages with equal work: the kinds of the layers, whether the stage is an end
-// of the model, the rank's part, and the plan's choices for the stage.
+// Returns a text that is equal for stages with equal work. The text has the kinds of the layers, a mark of
+// the first stage, the rank's position in its team, the team's shares, the recomputation, and a team with
+// migrations.
 std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
                      const std::vector<layout::Migration>& migrations, int first_rank) {
     std::string key;

@@ -73,15 +73,16 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
     return work;
 }
 
-// Returns the time in which a rank clears its gradients, adds those of the other replicas, computes the norm
-// and updates its parameters. Replicas divide the norm evenly and, if they shard the optimizer state, the
-// update.
+// Returns the time in which a rank clears its gradients, adds up the gradients of all replicas, computes the
+// norm and updates its parameters. Replicas divide the computation of the norm evenly. If they shard the
+// optimizer state, they also divide the update.
 double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas,
                                                  std::size_t kind) const {
     const plan::KernelSeconds& kernel_seconds = machine_.kernel_seconds[kind];
     const auto value_bytes = static_cast<double>(byte_size(priced_.dtype));
     const auto state_bytes = static_cast<double>(byte_size(accumulator_type(priced_.dtype)));
-    // The update reads the gradient, reads and writes the state and the value, and rounds master weights.
+    // The update reads the gradient, and reads and writes the state and the value. With master
+    // weights, the update also writes the rounded weights.
     const bool has_master_weights = optim::has_master_weights(priced_.dtype);
     const double update_bytes =
         state_bytes * (1 + 2 * static_cast<double>(1 + optim::count_moments(priced_.optimizer))) +
@@ -155,7 +156,8 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
             .update = divide(measured.update, predict_update_seconds(spec, 1, kind))};
 }
 
-// Sets the exchanges of all stages. A rank that holds several stages divides its time evenly over them.
+// Sets `exchanges_`. The exchange time of a rank that holds several stages is divided evenly among these
+// stages.
 void StepCostPredictor::add_gradient_exchanges() {
     const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
     std::set<std::size_t> first_layers;
@@ -203,8 +205,10 @@ void StepCostPredictor::add_gradient_exchanges() {
     }
 }
 
-// Returns the time in which every holder sends its part of `bytes` bytes to all others, or receives its own
-// part from all others. The other ranks of the holders' teams do the same at the same time.
+// Returns the time of an all-gather or reduce-scatter of `bytes` bytes among the holders. Every holder owns an
+// equal portion of the bytes. In an all-gather, it sends this portion to all other holders; in a
+// reduce-scatter, it receives this portion from all other holders. The other ranks of the holders' teams
+// exchange bytes at the same time.
 double StepCostPredictor::predict_exchange_seconds(const std::vector<int>& holders, double bytes) const {
     if (bytes == 0) return 0;
     const auto size = static_cast<double>(holders.size());
@@ -253,7 +257,7 @@ schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::Microbatc
 
 schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const ReplicaWork& replica,
                                                     const plan::MicrobatchShape& shape) const {
-    // The messages of a collective leave at the same time.
+    // A rank sends the messages of a collective at the same time, so their latency counts only once.
     const double peers = static_cast<double>(std::max<std::size_t>(2, replica.ranks.size()) - 1);
     const auto predict_seconds = [&](const plan::PassCost& cost, double ratio) {
         const double exchange_seconds =
@@ -275,13 +279,14 @@ schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const Rep
         slowest.step = std::max(slowest.step, rank.update_seconds);
         backward = std::max(backward, predict_seconds(costs.backward, ratios.backward));
     }
-    // Gradients are reduced while the earlier layers of the stage compute theirs.
+    // The gradients of a layer are reduced while earlier layers of the stage compute their gradients.
     const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);
     const double overlap = (1 - last_layer) * (splits_backward_[stage] ? slowest.backward_weight : backward);
     const ExchangeSeconds& exchange = exchanges_[stage];
     slowest.reduce = exchange.late_reduce_scatter + std::max(0.0, exchange.early_reduce_scatter - overlap);
     slowest.step += exchange.all_gather;
-    if (!splits_backward_[stage]) {  // the halves of the whole pass, in proportion to separate ones
+    if (!splits_backward_[stage]) {
+        // Divides the time of the whole pass in proportion to the times of separate halves.
         const double halves = slowest.backward_input + slowest.backward_weight;
         slowest.backward_weight *= halves > 0 ? backward / halves : 0;
         slowest.backward_input = backward - slowest.backward_weight;
@@ -289,8 +294,9 @@ schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const Rep
     return slowest;
 }
 
-// Returns the number of messages of all replicas of a stage to the next stage that leave a node at the same
-// time: the maximum over nodes.
+// Returns the number of messages from a stage to the next stage that leave a node at the same time: the number
+// of ranks on the node, in all replicas of the stage, that send to other nodes. The result is the maximum over
+// nodes, and at least 1.
 std::size_t StepCostPredictor::count_leaving_messages(std::size_t s) const {
     const schedule::PipelineShape& shape = priced_.plan.training.shape;
     std::map<std::size_t, std::set<int>> senders_by_node;
@@ -307,8 +313,8 @@ std::size_t StepCostPredictor::count_leaving_messages(std::size_t s) const {
     return count;
 }
 
-// Returns the time of the longer one of the two messages of a micro-batch that a stage sends: the rows of its
-// output, and equally many of gradients of its input.
+// For each micro-batch, a stage sends its output to the next stage, and gradients of its input, which have the
+// same size, to the previous stage. Returns the time of the slower of these two messages.
 double StepCostPredictor::predict_send_seconds(std::size_t s, std::size_t microbatch, std::size_t rows) const {
     const int team =
         priced_.plan.training.shape.find_executor(static_cast<int>(s), static_cast<int>(microbatch));

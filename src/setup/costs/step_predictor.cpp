@@ -10,7 +10,8 @@
 namespace trireme::setup {
 namespace {
 
-// Returns a machine on which a matmul that is large enough runs at `flops_per_rank`.
+// Returns a machine of equal ranks on which messages take no time and a large matmul runs at `flops_per_rank`
+// FLOP/s. If `flops_per_rank` is 0, kernel times are those of make_relative_kernel_seconds().
 Machine make_relative_machine(const Job& job, double flops_per_rank) {
     constexpr double flops = 1e15;
     const device::KernelTimePredictor predict = make_relative_kernel_seconds(job, 0);

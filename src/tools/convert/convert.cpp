@@ -38,7 +38,7 @@ std::uint64_t count_values(const std::vector<model::ParameterSpec>& specs) {
     return values;
 }
 
-// Returns the spec of a rank that holds only the rows `rows` of the parameter that `spec` describes.
+// Returns the spec of a slice: the rows `rows` of the parameter that `spec` describes.
 model::ParameterSpec select_rows(const model::ParameterSpec& spec, layout::Range rows) {
     model::ParameterSpec slice = spec;
     slice.rows = rows.count;
@@ -76,8 +76,8 @@ fs::path import_model(const checkpoint::StoredModel& stored, const std::vector<m
                             archive::ExistingFolder::refuse);
 }
 
-// Prints, for example, "  omitted 2 tensors that the model does not have: a, b", where the text before and
-// after the number of tensors is `begin` and `end`. Prints nothing if there are no names.
+// Prints, for example, "  omitted 2 tensors that the model does not have: a, b". In this example `begin` is
+// "omitted", and `end` is "that the model does not have". Prints nothing if there are no names.
 void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& begin,
                  const std::string& end) {
     constexpr std::size_t max_names = 5;

@@ -26,8 +26,8 @@ std::uint64_t byte_size(const model::ParameterSpec& spec, const TypesByName& typ
 }
 
 // Distributes the tensors over shards of at most `max_bytes` bytes, in the order of the model, as Hugging Face
-// does. A tensor of more than `max_bytes` bytes gets a shard of its own. This does not end the current shard,
-// which takes the next tensors.
+// does. A tensor of more than `max_bytes` bytes gets a shard of its own. Such a tensor does not end the
+// current shard: the tensors after it are added to the current shard.
 std::vector<ShardFile> cut_into_shards(const std::vector<model::ParameterSpec>& specs, const TypesByName& types,
                                        std::uint64_t max_bytes) {
     std::vector<ShardFile> shards;
@@ -103,7 +103,7 @@ archive::StoredType find_main_type(const std::vector<model::ParameterSpec>& spec
     return main_type == counts_by_type.end() ? archive::StoredType::f32 : main_type->first;
 }
 
-// Returns the distinct types, "BF16, F32".
+// Returns the distinct types, for example "BF16, F32".
 std::string join_type_names(const TypesByName& types) {
     std::map<std::string, int> counts_by_type_name;
     for (const auto& [tensor_name, type] : types) ++counts_by_type_name[to_string(type)];

@@ -13,21 +13,21 @@
 namespace trireme::tools {
 
 struct ExportOptions {
-    std::filesystem::path folder;              // empty or missing; files appear when all are complete
-    std::optional<archive::StoredType> dtype;  // of all tensors; if unset, each keeps its original type
+    std::filesystem::path folder;              // empty or missing; the files appear in it when all are complete
+    std::optional<archive::StoredType> dtype;  // type of all tensors; if unset, each keeps its original type
     std::uint64_t shard_bytes = 0;             // maximum bytes of tensors per file
 };
 
 struct ExportFacts {
-    std::uint64_t bytes = 0;  // of all tensors
+    std::uint64_t bytes = 0;  // bytes of all tensors
     std::size_t files = 0;    // number of .safetensors files
-    std::string types;        // distinct types of the tensors: "BF16, F32"
+    std::string types;        // distinct types of the tensors, for example "BF16, F32"
 };
 
-// Writes the parameters `specs`, all of which `stored` must contain, to model.safetensors, or to several shards
-// and their index file. A tensor of more than plan.shard_bytes gets a shard of its own. Also writes config.json
-// and, if the model has them, tokenizer.json and generation_config.json. `progress` counts millions of
-// parameters. Throws ConfigError if the folder is not empty or cannot be written, and ResourceError if the
+// Writes the parameters `specs` to model.safetensors, or to several shards and their index file. `stored` must
+// contain all of `specs`. A tensor of more than plan.shard_bytes gets a shard of its own. Also writes
+// config.json and, if the model has them, tokenizer.json and generation_config.json. `progress` counts millions
+// of parameters. Throws ConfigError if the folder is not empty or cannot be written, and ResourceError if the
 // machine refuses.
 ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                          const ExportOptions& plan, Progress& progress);

@@ -36,7 +36,8 @@ std::vector<RankFacts> gather_facts(const DoctorConfig& config, const DoctorInpu
 }
 
 // Collective over all ranks. Each rank returns the results of its own pairs. Rank 0 is in every pair, so it
-// returns all results. It measures one pair after the other, so the other ranks have a longer stall limit.
+// returns all results. The pairs are measured one after the other. The other ranks have a longer stall limit,
+// because they wait until their pair is measured.
 std::vector<PairFacts> measure_pairs(const comm::Session& session) {
     const auto group = session.make_group_of_all_ranks("doctor's messages", {});
     if (session.rank() != 0) group->set_stall_seconds(long_stall_seconds);
@@ -67,9 +68,9 @@ Facts make_facts(const DoctorConfig& config, const DoctorInputs& inputs, std::ve
     return facts;
 }
 
-// If MPI has not connected the processes, each process believes that it is the only rank. Then the first
-// process reports, and this function returns true on the other processes. These return success, because a
-// launcher stops all processes if one fails.
+// If MPI has not connected the processes, each process believes that it is the only rank. Then only the first
+// process reports, and this function returns true on the other processes. The other processes exit with
+// success, because a launcher stops all processes if one fails.
 bool prints_nothing(const DoctorInputs& inputs) {
     return inputs.session.size() == 1 && inputs.start.process_index > 0;
 }

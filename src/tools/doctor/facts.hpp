@@ -11,7 +11,7 @@
 
 namespace trireme::tools::doctor {
 
-// Results of the test of the scratch folder on one node. If the test fails, both speeds are 0.
+// Results of the test of the scratch folder on one node. If `failure` is set, both speeds are 0.
 struct ScratchFacts {
     std::string failure = {};       // why the folder cannot be used; empty if it can
     std::string hdf5_failure = {};  // why HDF5 does not work in the folder; empty if it works or was not tried
@@ -32,16 +32,15 @@ struct RankFacts {
     int threads = 1;              // number of threads of the rank's kernels
     double flops = 0;             // measured FLOP/s in f32 of all these threads together
     double node_bytes = 0;        // memory of its node
-    // The smaller one of the memory left on the node and that left in the rank's control group (cgroup). 0 if
-    // unknown.
+    // Memory left on the node or in the rank's control group (cgroup), whichever is less. 0 if unknown.
     double available_bytes = 0;
     std::string memory_group = {};          // path of that control group; empty if the node has less left
     double memory_group_bytes = 0;          // memory limit of that control group
     std::vector<Gpu> gpus = {};             // GPUs that the rank may use
     std::vector<GpuState> gpu_states = {};  // per entry of `gpus`
-    // Why CUDA cannot use `gpus`. Empty if it can, if there are no GPUs, or in a build without CUDA.
+    // Why CUDA cannot use `gpus`. Empty if CUDA can use them, if there are no GPUs, or in a build without CUDA.
     std::string cuda_complaint = {};
-    int node_gpus = 0;                         // number of GPUs of its node, usable or not
+    int node_gpus = 0;                         // number of GPUs of the rank's node, usable or not
     std::optional<ScratchFacts> scratch = {};  // set on the first rank of each node, which tested the folder
 };
 
@@ -60,7 +59,7 @@ struct OptionalSoftware {
     std::string purpose;  // what the software provides
     bool needs_rebuild;   // if true, Trireme must be rebuilt after the installation
     std::string debian;   // names of its Debian packages, separated by spaces
-    std::string spack;    // its Spack spec: "simgrid +smpi"
+    std::string spack;    // its Spack spec, for example "simgrid +smpi"
 };
 
 // All facts, gathered on rank 0, which judges them.
@@ -71,7 +70,7 @@ struct Facts {
     std::string matmul_library = {};
     bool has_cuda = false;                        // true if this program was built with CUDA
     std::string scratch = {};                     // the tested folder
-    ProcessStart start = {};                      // of rank 0
+    ProcessStart start = {};                      // how rank 0 was started
     std::string job = {};                         // Slurm's job ID; empty outside of a job
     std::optional<double> job_seconds_left = {};  // empty if unknown
     std::vector<RankFacts> ranks = {};            // one entry per rank

@@ -11,12 +11,12 @@
 
 namespace trireme::tools::doctor {
 
-// ok: works. warning: works, but the finding has advice. missing: a run can do without it. fails: no run is
-// possible.
+// ok: works. warning: works, but the finding has advice. missing: does not work, but no run needs it. fails:
+// does not work, so no run is possible.
 enum class Status : std::uint8_t { ok, warning, missing, fails };
 
 struct Finding {
-    std::string name;  // "scratch"
+    std::string name;  // for example "scratch"
     Status status = Status::ok;
     std::string text = {};    // the conclusion, with figures
     std::string advice = {};  // what to do; empty if nothing
@@ -59,9 +59,9 @@ std::string to_string(const std::vector<Finding>& findings);
 // unit.
 std::string to_json(const Facts& facts, const std::vector<Finding>& findings);
 
-// Convert the facts of a rank to and from JSON, in the format of an entry of "ranks" in the object above. Ranks
-// exchange their facts as this text. Fields whose keys are absent, because a rank runs another version of the
-// program, keep their defaults.
+// Convert the facts of a rank to and from JSON. The format is that of an entry of "ranks" in the object above.
+// Ranks exchange their facts as this text. A key may be absent, because a rank runs another version of the
+// program. The field of an absent key keeps its default.
 std::string to_json(const RankFacts& rank);
 RankFacts parse_rank_facts(const std::string& text);
 

@@ -37,7 +37,8 @@ std::string describe_shared_gpu(const std::vector<RankFacts>& ranks) {
     return {};
 }
 
-// Returns "8 x NVIDIA H100 80GB HBM3" for the GPUs that the ranks would use, counted once per rank.
+// Returns the models of the GPUs that the ranks would use, for example "8 x NVIDIA H100 80GB HBM3". A GPU
+// counts once for each of its ranks.
 std::string describe_models(const std::vector<RankFacts>& ranks) {
     std::map<std::string, int> counts;
     for (const std::optional<Gpu>& gpu : choose_gpus(ranks))

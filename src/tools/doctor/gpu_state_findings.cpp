@@ -14,11 +14,11 @@ constexpr double gigabyte = 1e9;
 
 // A GPU that at least one rank would use in a run, and its state.
 struct ChosenGpu {
-    std::string name;  // "GPU-5d1c... of node7"
+    std::string name;  // for example "GPU-5d1c... of node7"
     GpuState state;
 };
 
-// Returns each of these GPUs once, even if several ranks would use it.
+// Returns the GPUs that the ranks would use. A GPU is listed once, even if several ranks would use it.
 std::vector<ChosenGpu> list_chosen_gpus(const std::vector<RankFacts>& ranks) {
     const auto chosen_gpus = choose_gpus(ranks);
     std::set<std::pair<int, std::string>> listed_gpus;
@@ -34,8 +34,8 @@ std::vector<ChosenGpu> list_chosen_gpus(const std::vector<RankFacts>& ranks) {
     return gpus;
 }
 
-// Returns the range of `get_value(state)` over the GPUs, divided by `unit` and with `digits` decimals: "41" or
-// "38 to 45". Empty if no GPU reports the value.
+// Returns the range of `get_value(state)` over the GPUs, divided by `unit` and with `digits` decimals. The
+// result is, for example, "41" or "38 to 45". Empty if no GPU reports the value.
 template <class GetValue>
 std::string format_range(const std::vector<ChosenGpu>& gpus, const GetValue& get_value, double unit = 1,
                          int digits = 0) {
@@ -95,8 +95,8 @@ Finding judge_driver(const std::vector<ChosenGpu>& gpus) {
             .text = fmt::format("NVIDIA driver {}", fmt::join(drivers, " and "))};
 }
 
-// Applies `find_fault` to each GPU and adds the first finding to `all`, with the number of further GPUs for
-// which `find_fault` returns a finding.
+// Applies `find_fault` to each GPU, and adds the first finding to `all`. If `find_fault` also finds a fault of
+// further GPUs, the text of the first finding contains their number.
 template <class FindFault>
 void add_first_finding(std::vector<Finding>& all, const std::vector<ChosenGpu>& gpus,
                        const FindFault& find_fault) {
@@ -113,8 +113,8 @@ void add_first_finding(std::vector<Finding>& all, const std::vector<ChosenGpu>& 
     all.push_back(std::move(*first));
 }
 
-// Warns of memory that other programs use. The driver itself used less than 1 GB on each GPU that was tested.
-// The threshold is above that.
+// Warns of memory that other programs use. The driver itself used less than 1 GB on each GPU that was tested,
+// which is below the threshold.
 std::optional<Finding> find_used_memory(const ChosenGpu& gpu) {
     constexpr double max_driver_bytes = 1.5 * gigabyte;
     const std::optional<double> used_bytes = gpu.state.reading.used_bytes;

@@ -25,10 +25,10 @@ int count_gpus(const std::filesystem::path& root);
 // Returns the GPUs that this process may open, in the order of their device numbers.
 std::vector<Gpu> find_usable_gpus(const std::filesystem::path& root);
 
-// Selects from `all` the GPUs that CUDA would show if CUDA_VISIBLE_DEVICES had the value `visible`; all GPUs if
-// `visible` is unset. The value is a list of entries, separated by commas. An entry is an index into `all` or a
-// prefix of an id. The first invalid entry and all later ones are ignored, as by CUDA. A MIG slice ("MIG-...")
-// counts as one GPU if `all` is not empty.
+// Selects from `all` the GPUs that CUDA would show if CUDA_VISIBLE_DEVICES had the value `visible`. Selects all
+// GPUs if `visible` is unset. The value is a list of entries, separated by commas. An entry is an index into
+// `all` or a prefix of an id. As in CUDA, the first invalid entry and all later entries are ignored. A MIG
+// slice ("MIG-...") counts as one GPU if `all` is not empty.
 std::vector<Gpu> select_visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible);
 
 // Returns the GPU that a rank uses in a run: the one at index `local_rank` modulo the number of visible GPUs.
@@ -51,9 +51,9 @@ struct GpuState {
 std::vector<GpuState> read_gpu_states(const std::vector<Gpu>& gpus,
                                       const std::string& library = device::GpuMeter::standard_library);
 
-// Completes `gpus` from `reported`, the GPUs that CUDA sees, in the same order. A GPU without a bus id gets the
-// model and the bus id that CUDA reports. If CUDA sees another number of GPUs, changes nothing, because it is
-// unknown which entries of the two lists match.
+// Completes `gpus` from `reported`, which lists the GPUs that CUDA sees in the order of `gpus`. A GPU without a
+// bus id gets the model and the bus id that CUDA reports. If the two lists differ in length, changes nothing,
+// because it is unknown which of their entries match.
 void complete_from_cuda(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& reported);
 
 }  // namespace trireme::tools::doctor

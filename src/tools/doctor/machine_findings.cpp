@@ -12,15 +12,15 @@ namespace {
 
 const RankFacts& find_rank(const Facts& facts, int rank) { return facts.ranks[static_cast<std::size_t>(rank)]; }
 
-// Returns the minimum and maximum: "1 to 4", or "2" if all numbers are equal.
+// Returns the minimum and maximum, for example "1 to 4"; or "2" if all numbers are equal to 2.
 template <class Number>
 std::string format_range(const std::vector<Number>& numbers) {
     const auto [min, max] = std::ranges::minmax_element(numbers);
     return *min == *max ? fmt::format("{}", *min) : fmt::format("{} to {}", *min, *max);
 }
 
-// Describes the first node with more ranks than cores that these ranks may use. Returns an empty text if there
-// is no such node.
+// A node is crowded if its ranks may together use fewer cores than there are ranks. Describes the first crowded
+// node. Returns an empty text if no node is crowded.
 std::string describe_crowded_node(const Facts& facts) {
     for (const auto& [node, ranks] : group_ranks_by_node(facts.ranks)) {
         std::set<int> cores;
@@ -92,7 +92,7 @@ Finding judge_memory(const Facts& facts) {
 
 Finding judge_arithmetic(const Facts& facts) {
     constexpr double giga = 1e9;
-    constexpr double slow_rate_fraction = 0.7;  // fraction of the median; slower ranks slow the job down
+    constexpr double slow_rate_fraction = 0.7;  // of the median; a slower rank delays the job
     std::vector<double> rates;
     for (const RankFacts& rank : facts.ranks) rates.push_back(rank.flops);
     const auto slowest = std::ranges::min_element(rates);

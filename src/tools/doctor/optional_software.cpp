@@ -12,8 +12,8 @@ bool has_command(const std::string& search_path, const std::string& name) {
     return find_command(search_path, name).has_value();
 }
 
-// Looks for MPICH if this program is built with Open MPI, otherwise for Open MPI. Debian gives the commands of
-// each library names of their own.
+// Looks for MPICH if this program is built with Open MPI, otherwise for Open MPI. In Debian, the launch
+// commands of the two libraries have different names.
 OptionalSoftware find_second_mpi(const std::string& search_path, const std::string& mpi_library) {
     const bool is_open_mpi = mpi_library.starts_with("Open MPI");
     return {.name = is_open_mpi ? "MPICH" : "Open MPI",

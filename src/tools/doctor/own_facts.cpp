@@ -14,7 +14,8 @@ double read_node_bytes() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Records the memory that is left on the node, or in a control group of this process that has less left.
+// Records the memory that is left on the node. If a control group of this process has less memory left, records
+// that amount and the group instead.
 void add_memory(RankFacts& facts) {
     const std::vector<device::UsableMemory> limits = device::find_usable_memory();
     const auto fullest = std::ranges::min_element(limits, {}, &device::UsableMemory::available_bytes);
@@ -25,8 +26,8 @@ void add_memory(RankFacts& facts) {
     facts.memory_group_bytes = static_cast<double>(fullest->total_bytes);
 }
 
-// Records the reason if CUDA cannot use the GPUs. Otherwise adds their models and bus ids if /proc does not
-// list these, as in a container.
+// Records the reason if CUDA cannot use the GPUs. Otherwise adds the models and bus ids of GPUs that /proc does
+// not list, as in a container.
 void add_cuda_facts(RankFacts& facts) {
     if (facts.gpus.empty() || !make_build_facts().has_cuda) return;
     const device::GpuSearch search = device::find_gpus();

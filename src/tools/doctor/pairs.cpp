@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t small_bytes = 8;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
-// Called by both ranks of `pair`. Returns the median time of one message. In a round, `messages_per_round`
-// messages pass in each direction, one at a time. The first round is a warm-up.
+// Called by both ranks of `pair`. Returns the seconds per message, the median of several rounds. In a round,
+// `messages_per_round` messages pass in each direction, one at a time. The first round is a warm-up.
 double measure_median_seconds(comm::Communicator& group, const std::pair<int, int>& pair,
                               device::Tensor message, int messages_per_round) {
     constexpr int rounds = 9;

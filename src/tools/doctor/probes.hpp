@@ -15,9 +15,9 @@ namespace trireme::tools::doctor {
 // Returns the facts of this rank that need no measurement.
 RankFacts gather_own_facts(const DoctorInputs& inputs);
 
-// Looks for optional software, and returns it whether it is installed or not. `search_path` is the value of
-// PATH, and `program_folder` is the folder of this program. `matmul_library` ("oneDNN 2.6.3") and `mpi_library`
-// ("Open MPI v4.1.4") are the libraries of this program.
+// Looks for optional software, and returns one entry for each, installed or not. `search_path` is the value of
+// PATH, and `program_folder` is the folder of this program. `matmul_library` (for example "oneDNN 2.6.3") and
+// `mpi_library` (for example "Open MPI v4.1.4") are the libraries of this program.
 std::vector<OptionalSoftware> find_optional_software(const std::string& search_path,
                                                      const std::string& program_folder,
                                                      const std::string& matmul_library,
@@ -28,13 +28,14 @@ std::vector<OptionalSoftware> find_optional_software(const std::string& search_p
 // Removes all files. The result describes failures.
 ScratchFacts measure_scratch(const std::filesystem::path& folder, std::size_t megabytes = 64);
 
-// Returns the pairs to measure: rank 0 and the next rank of its node, and rank 0 and the first rank of each
-// other node. `nodes` has per rank the lowest rank of its node: see Session::nodes().
+// Returns the pairs to measure: rank 0 and the next rank of its node, and rank 0 and the first rank of
+// every other node. `nodes` has one entry per rank, the lowest rank of its node: see Session::nodes().
 std::vector<std::pair<int, int>> list_pairs(const std::vector<int>& nodes);
 
 // Point-to-point between the two ranks of `pair`, which both call this. Messages of 8 bytes and then of 4 MiB
-// travel back and forth, one at a time. The time of a message is half of the round-trip time, the median of
-// several rounds. Throws ResourceError if a message does not arrive within the group's stall limit.
+// travel back and forth, one at a time, in several rounds of messages. The time of a message is the seconds of
+// a round divided by the number of its messages, and the result is the median of the rounds. Throws
+// ResourceError if a message does not arrive within the group's stall limit.
 PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair);
 
 }  // namespace trireme::tools::doctor

@@ -120,8 +120,8 @@ Json make_ranks_json(const Facts& facts) {
     return all;
 }
 
-// Returns the text of `value`, on one line if `indent` is -1. Replaces bytes that are invalid UTF-8, which a
-// host name may contain.
+// Returns the text of `value`, on one line if `indent` is -1. Replaces bytes that are invalid UTF-8: a
+// host name may contain such bytes.
 std::string dump_json(const Json& value, int indent) {
     return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -25,7 +25,7 @@ constexpr std::size_t block_bytes = 1'000'000;
 std::vector<std::byte> make_block(std::uint64_t index) {
     std::vector<std::uint64_t> numbers(block_bytes / sizeof(std::uint64_t));
     // Different numbers below 2^64 have different products with an odd constant, modulo 2^64. The products with
-    // this constant look random, so that a file system cannot compress them.
+    // this constant look random, so a file system cannot compress them.
     constexpr std::uint64_t odd_constant = 0x9e3779b97f4a7c15;
     std::uint64_t next_number = index * numbers.size();
     std::ranges::generate(numbers, [&] { return ++next_number * odd_constant; });
@@ -34,8 +34,8 @@ std::vector<std::byte> make_block(std::uint64_t index) {
     return bytes;
 }
 
-// Writes `blocks` blocks to an existing file, syncs it to the disk, and returns the seconds for both. The time
-// for generating the blocks does not count.
+// Writes `blocks` blocks to an existing file, syncs it to the disk, and returns the seconds that writing and
+// syncing took. The time for generating the blocks does not count.
 double write_blocks(const fs::path& path, std::size_t blocks) {
     const archive::WritableFile file(path);
     file.reserve(blocks * block_bytes);

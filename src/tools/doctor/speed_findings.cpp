@@ -7,8 +7,8 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// Returns the first rank in whose scratch facts the text `member` reports a failure. Returns nullptr if no rank
-// has this failure.
+// Returns the first rank whose scratch facts have a non-empty `member`, or nullptr if there is none. `member`
+// is the text of a failure, and empty without a failure.
 const RankFacts* find_first_failure(const Facts& facts, std::string ScratchFacts::*member) {
     const auto failed = std::ranges::find_if(
         facts.ranks, [&](const RankFacts& rank) { return rank.scratch && !((*rank.scratch).*member).empty(); });
@@ -72,8 +72,8 @@ Finding judge_link_inside_host(const PairFacts& pair) {
 
 // Judges the links between rank 0 and the first ranks of other hosts. `pairs` must not be empty.
 Finding judge_links_between_hosts(const Facts& facts, const std::vector<PairFacts>& pairs) {
-    // A link is slow if it has less than this fraction of the best bandwidth. Noise alone causes smaller
-    // differences.
+    // A link is slow if it has less than this fraction of the best bandwidth. Smaller differences can
+    // be noise.
     constexpr double slow_bandwidth_fraction = 0.5;
     const PairFacts& best = *std::ranges::max_element(pairs, {}, &PairFacts::bytes_per_s);
     const PairFacts& worst = *std::ranges::min_element(pairs, {}, &PairFacts::bytes_per_s);

@@ -11,8 +11,8 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// Returns "rank 0 has A; ranks 1-3 have B" for the values A and B of `member`. Returns an empty text if all
-// ranks have the same value.
+// Returns, for example, "rank 0 has A; ranks 1-3 have B", if A and B are the values of `member`. Returns an
+// empty text if all ranks have the same value.
 std::string describe_differences(const std::vector<RankFacts>& ranks, std::string RankFacts::*member) {
     std::map<std::string, std::vector<int>> ranks_by_value;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)

@@ -9,10 +9,10 @@
 
 namespace trireme::tools {
 
-// Returns the bubble of a plan, the fraction of a step in which a rank idles, by the formula of its schedule.
-// `costs` has one entry per stage. Returns an empty value if there is no formula: for a schedule from a file,
-// for `auto`, or for the sizes of this pipeline. Also returns an empty value if the plan does not meet all
-// assumptions of the formulas:
+// Returns the bubble of a plan by the formula of the plan's schedule. The bubble is the fraction of a step in
+// which a rank idles. `costs` has one entry per stage. Returns an empty value if there is no formula: for a
+// schedule from a file, for `auto`, or for the sizes of this pipeline. Also returns an empty value if the plan
+// does not meet all assumptions of the formulas:
 // - The layout is a grid or V-shaped, and no rank is idle.
 // - All pipeline replicas execute the same number of micro-batches.
 // - All stages have equal costs above 0. Messages, reductions and updates cost nothing.

@@ -30,12 +30,12 @@ struct Candidate {
     std::string name() const { return chunks == 1 ? schedule : cat(schedule, ":", chunks); }
 };
 
-constexpr int default_chunks = 2;  // of schedules of the shapes `grid` and `two_chunk_v`
+constexpr int default_chunks = 2;  // stages per rank in the shapes `grid` and `two_chunk_v`
 
 // Parses an entry of --compare: the name of a schedule, or the name, a colon and the number of stages per rank.
-// If the entry has no number, the ScheduleShape determines it: `grid` the larger one of `chunks_option`
-// (--chunks) and 2, `two_chunk_v` 2, all others 1. Throws ConfigError if no positive number follows a colon.
-// Does not check the name.
+// If the entry has no number, the number depends on the ScheduleShape. For `grid`, it is the larger one of
+// `chunks_option` (--chunks) and 2. For `two_chunk_v`, it is 2. For all other shapes, it is 1. Throws
+// ConfigError if no positive number follows a colon. Does not check the name.
 Candidate parse_candidate(const std::string& entry, int chunks_option) {
     const std::size_t colon = entry.rfind(':');
     Candidate candidate{.schedule = entry.substr(0, colon)};
@@ -89,8 +89,8 @@ std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageC
     return divided_costs;
 }
 
-// Makes a first forecast to find the costs of each stage, and a second one with these costs in place of --cost.
-// A search for programs uses only --cost or --profile.
+// Makes a first forecast, whose member `costs` has the costs of each stage. Returns a second forecast, in which
+// these costs replace --cost. A search for programs reads costs only from --cost or --profile.
 Forecast forecast_with_costs(PlanConfig config, std::vector<schedule::StageCost> Forecast::*costs) {
     config.run.costs.stages = make_forecast(config).*costs;
     return make_forecast(config);
@@ -188,10 +188,10 @@ std::string format_row(const ComparedSchedule& compared, std::size_t name_width)
 
 std::string format_number(double number) { return fmt::format("{:.4g}", number); }
 
-// Returns "F=2,I=2,W=2" if all stages have equal costs: the costs of the forward pass and of both halves of the
-// backward pass (gradient of the input, gradient of the weights). If messages take time, ",send=1" follows. If
-// the costs differ, returns one text per stage, separated by semicolons. If there are more than eight stages,
-// returns "too many to list (12 stages)" instead.
+// Returns, for example, "F=2,I=2,W=2": the costs of the forward pass and of both halves of the backward pass
+// (gradient of the input, gradient of the weights). If messages take time, ",send=1" follows. If the costs of
+// the stages differ, returns one text per stage, separated by semicolons. If there are also more than eight
+// stages, returns, for example, "too many to list (12 stages)" instead.
 std::string format_costs(const std::vector<schedule::StageCost>& costs) {
     constexpr std::size_t max_listed = 8;
     std::vector<std::string> stage_texts;

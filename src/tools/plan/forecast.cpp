@@ -96,8 +96,8 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run,
     return inputs;
 }
 
-// Returns the number of ranks of the job: --ranks with --partition pipedream, otherwise the number of ranks
-// that the layout requires.
+// Returns the number of ranks of the job: --ranks if it is set, otherwise the number that the layout requires.
+// Throws ConfigError if --ranks is set without --partition pipedream.
 int count_ranks(const PlanConfig& config) {
     if (config.ranks == 0) return setup::count_requested_ranks(config.run);
     if (setup::uses_pipedream_partition(config.run.layout)) return config.ranks;

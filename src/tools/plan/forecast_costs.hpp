@@ -1,4 +1,4 @@
-// The costs of a forecast: from --cost, the devices of --cluster, or --profile, in this order.
+// The costs of a forecast. They come from the first of these options that is set: --cost, --cluster, --profile.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct ForecastInputs {
     device::DType dtype = device::DType::f32;
     // The largest micro-batch of a training step. With a corpus, also the largest one of an evaluation.
     std::vector<stage::BatchShape> largest_microbatches;
-    // The micro-batches of the first steps; of one step without a corpus.
+    // Per step, from the first step on: the micro-batches of the step. Only one step without a corpus.
     std::vector<std::vector<plan::MicrobatchShape>> steps;
     std::string assumption;  // see Forecast
 };

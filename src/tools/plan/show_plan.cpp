@@ -90,7 +90,7 @@ std::string describe_decisions_file(const Forecast& forecast) {
         forecast.decisions_file);
 }
 
-// Returns the range of the predicted seconds if there are several steps.
+// Returns a line with the mean and the range of the steps' seconds. Returns an empty text for a single step.
 std::string format_steps(const Forecast& forecast) {
     if (forecast.steps.size() < 2) return "";
     double sum = 0;
@@ -168,7 +168,7 @@ Json list_programs_of_ranks(const Forecast& forecast, const std::vector<schedule
     return programs;
 }
 
-// Returns an object with one list per purpose of memory. Each list has the bytes of all ranks.
+// Returns an object with one list per purpose of memory. Each list has the bytes per rank.
 Json make_memory_json(const Forecast& forecast) {
     Json bytes_by_purpose = Json::object();
     for (const setup::RankMemory& memory : forecast.memory) {
@@ -202,8 +202,8 @@ Json make_prediction_json(const Forecast& forecast) {
             {"weight_versions", setup::find_max_weight_versions(forecast.plan)}};
 }
 
-// Returns a list of the steps, with their micro-batches. `replicas` has the replica of each stage that executes
-// the micro-batch, and `seconds` the time of its passes in each stage.
+// Returns a list of the steps with their micro-batches. The lists "replicas" and "seconds" of a micro-batch
+// have one entry per stage: the index of the replica that executes the micro-batch, and the time of its passes.
 Json list_steps(const Forecast& forecast) {
     const schedule::PipelineShape& shape = forecast.plan.training.shape;
     Json steps = Json::array();

@@ -266,7 +266,7 @@ private:
         }
     }
 
-    // Throws ConfigError if no row was written, with the reason.
+    // Throws ConfigError with the reason if no row was written.
     void check_not_empty() const {
         rows_.check_not_empty();
         if (written_rows_ > 0) return;

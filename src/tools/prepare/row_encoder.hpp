@@ -20,8 +20,8 @@ public:
     explicit QuestionEncoder(const data::Tokenizer& tokenizer);
 
     // Sets the tokens of `row`: those of the question, followed by those of the context. Also sets
-    // row.question, in which answer_first and answer_last are the tokens that overlap the ends of the first
-    // answer.
+    // row.question. Its answer_first and answer_last are indices in the tokens of `row`: the tokens that
+    // contain the first and the last byte of the first answer.
     void encode(const data::SourceQuestion& question, data::CorpusRow& row);
 
 private:

@@ -40,8 +40,8 @@ public:
     // have the lengths of the questions and of the contexts. Returns no lines for images.
     std::vector<std::string> format_length_lines() const;
 
-    // Returns "10: airplane (203), automobile (194), ...": the number of classes, then names and rows of at
-    // most 20 classes. Returns an empty text if rows have no classes.
+    // Returns "10: airplane (203), automobile (194), ...": the number of classes, then the names and
+    // numbers of rows of at most 20 classes. Returns an empty text if rows have no classes.
     std::string format_class_line(const data::CorpusInfo& info) const;
 
 private:

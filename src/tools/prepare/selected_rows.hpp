@@ -19,12 +19,12 @@ public:
     // --skip-bad, and if an input file cannot be read further.
     bool next(data::SourceRow& row);
 
-    // Reports that the caller cannot use `row`. Counts it as a skipped row with --skip-bad; throws ConfigError
-    // without it. `fault` says what is wrong with the row. `remedy` says what the user can do; if it is empty,
-    // the error names the usual remedy for this kind of row.
+    // Reports that the caller cannot use `row`. With --skip-bad, counts `row` as skipped. Without --skip-bad,
+    // throws ConfigError. `fault` says what is wrong with the row. `remedy` says what the user can do. If
+    // `remedy` is empty, the error names the usual remedy for this kind of row.
     void refuse(const data::SourceRow& row, const std::string& fault, const std::string& remedy = "");
 
-    // Called after the last row. Throws ConfigError if next() never returned true, with the reason. Does not
+    // Called after the last row. Throws ConfigError with the reason if next() never returned true. Does not
     // throw if all rows that next() returned were refused.
     void check_not_empty() const;
 

@@ -9,15 +9,15 @@
 namespace trireme::tools {
 namespace {
 
-// Returns the memory that is enough for backward passes in one piece and in two halves.
+// Returns memory that is enough for a whole backward pass and also for its two halves.
 stage::StageMemory predict_max_memory(const IsolatedLayerSpec& spec) {
     const layout::Range single_layer{spec.layer, 1};
     return elementwise_max(predict_memory(spec, single_layer, stage::BackwardHalves::together),
                            predict_memory(spec, single_layer, stage::BackwardHalves::apart));
 }
 
-// Returns a text that two layers of a model share only if they have the same kind and parameters of the same
-// shapes.
+// Returns a text that is equal for two layers of a model only if the layers have the same kind, and parameters
+// of the same shapes.
 std::string make_signature(const model::Layer& layer) {
     std::string signature = find_kind(layer);
     for (const model::ParameterSpec& spec : list_parameters(layer))

@@ -42,8 +42,8 @@ public:
     void backward_input();
     void backward_weight();
 
-    // Returns the bytes of the parameters, their gradients and the activation stash. Counts parameters with the
-    // type of their gradients, which is larger for bf16.
+    // Returns the bytes of the parameters, their gradients and the activation stash. Counts each
+    // parameter with the size of its gradient. With bf16, the gradient is larger than the parameter.
     std::size_t bytes() const;
 
     // Launches the kernels at the end of a step: computes the gradient norm, updates the parameters and clears
@@ -55,7 +55,7 @@ private:
 
     IsolatedLayerSpec spec_;
     device::Stream& stream_;
-    std::optional<device::GpuUploader> uploader_;  // empty without a GPU, where kernels read spec_.batch
+    std::optional<device::GpuUploader> uploader_;  // empty without a GPU: kernels then read spec_.batch
     stage::UploadedBatch batch_;
     stage::Stage stage_;
     stage::LocalParameters parameters_;
@@ -80,7 +80,7 @@ stage::StageMemory predict_memory(const IsolatedLayerSpec& spec, layout::Range l
                                   stage::BackwardHalves halves);
 
 // Returns, per layer, the index of the first layer of the same kind whose parameters have the same shapes. Such
-// layers have equal costs. The index is that of the layer itself if it equals no earlier layer.
+// layers have equal costs. A layer that equals no earlier layer gets its own index.
 std::vector<std::size_t> find_first_equals(const std::vector<model::Layer>& layers);
 
 // Returns the indices of the layers that equal no earlier layer, in ascending order.

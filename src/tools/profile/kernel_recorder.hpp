@@ -13,8 +13,8 @@ namespace trireme::tools {
 // form a group.
 class KernelRecorder {
 public:
-    // Records nothing until record() is called. While it records, it clears the stream's ledger at each kernel
-    // call and uses stream.predict_seconds. The stream must outlive this object.
+    // Makes a recorder that records nothing until record() is called. While the recorder records, it clears the
+    // stream's ledger at each kernel call and uses stream.predict_seconds. The stream must outlive this object.
     explicit KernelRecorder(device::Stream& stream);
     ~KernelRecorder();
     KernelRecorder(const KernelRecorder&) = delete;
@@ -22,8 +22,8 @@ public:
 
     void record();  // starts or resumes recording
     void pause();   // stops recording
-    // Returns the median of each group, sorted by kernel, matmul shape, bytes and flops. Omits groups whose
-    // calls access no memory, and groups whose median is 0.
+    // Returns the median duration of each group, sorted by kernel, matmul shape, bytes and flops. Omits groups
+    // whose calls access no memory, and groups whose median is 0.
     std::vector<plan::KernelProfile> compute_medians() const;
 
 private:

@@ -14,8 +14,8 @@ namespace trireme::tools {
 namespace {
 
 // Runs elementwise kernels on successive ranges of vectors. A vector has one element per parameter of the
-// model, but its length is limited. Thus kernels read the data from the same level of the memory hierarchy as
-// in an update.
+// model, but at least max_elements and at most max_length elements. Thus kernels read the data from the same
+// level of the memory hierarchy as in an update.
 class ElementwiseKernels {
 public:
     ElementwiseKernels(const ProfileSubject& subject, device::Stream& stream)
@@ -40,7 +40,7 @@ private:
     static constexpr std::size_t min_elements = std::size_t{1} << 8;   // per range
     static constexpr std::size_t max_elements = std::size_t{1} << 22;  // per range
     static constexpr std::size_t max_length = std::size_t{1} << 25;    // elements per vector
-    static constexpr std::size_t alignment = 4096;  // bytes per vector to align it, and for the result
+    static constexpr std::size_t alignment = 4096;  // spare bytes per vector, for alignment and result_
 
     void run_kernels(std::size_t count) {
         if (length_ - next_ < count) next_ = 0;
@@ -76,20 +76,20 @@ private:
 };
 
 // Returns true if two ranks of a tensor group can share a layer. Query heads with the same key head stay
-// together.
+// on the same rank.
 bool can_divide_width(const model::ModelConfig& model) { return model.key_value_heads() > 1; }
 
-// Returns the parts of a layer to measure: the whole layer, and the half of one of two ranks if it can be
-// divided.
+// Returns the parts of a layer to measure: the whole layer and, if layers can be divided, the half that one of
+// two ranks holds.
 std::vector<model::TensorPart> list_tensor_parts(const model::ModelConfig& model) {
     std::vector<model::TensorPart> parts{{}};
     if (can_divide_width(model)) parts.push_back({.rank = 0, .shares = {1, 1}});
     return parts;
 }
 
-// Copies of one layer: one per layer of the model with equal costs, but no further copy once the copies hold
-// `max_bytes`. The copies run one after another, as the layers do in a step. Thus the other copies usually
-// displace the data of a copy from the caches before that copy runs again.
+// Copies of one layer. Each layer of the model that has the same costs gets a copy, until the copies hold
+// `max_bytes` together. The copies run one after another, as the layers do in a step. Thus the other copies
+// usually displace the data of a copy from the caches before that copy runs again.
 class EqualLayers {
 public:
     EqualLayers(const IsolatedLayerSpec& spec, device::Stream& stream) {

@@ -95,7 +95,7 @@ TimedLayers time_layers(const std::vector<std::size_t>& first_equals, ProfileSub
     return timed_layers;
 }
 
-// Sets the bytes of `profile`, the profile of the layer of `spec`.
+// Sets the numbers of bytes in `profile`. `profile` describes the layer that `spec` selects.
 void set_byte_counts(const std::vector<model::Layer>& layers, const IsolatedLayerSpec& spec,
                      plan::LayerProfile& profile) {
     const std::size_t bytes_per_value = byte_size(spec.dtype);
@@ -134,7 +134,8 @@ int ProfileSubject::threads() const {
 
 std::size_t count_measurements(const model::ModelConfig& model, std::size_t repeats) {
     const std::size_t layer_count = find_distinct_layers(build_layers(model)).size();
-    // The three terms count rounds including the warm-up round, kernel measurements and launch overheads.
+    // The first term counts the rounds, with the warm-up round. The second term counts kernel measurements. The
+    // third term counts measurements of the launch overhead.
     return layer_count * (repeats + 1) + layer_count * count_kernel_measurements(model) + layer_count;
 }
 

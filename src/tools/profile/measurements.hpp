@@ -11,8 +11,9 @@
 
 namespace trireme::tools {
 
-// The layers and micro-batch sizes that measure_layer_kernels() combines. Each layer runs with each size: first
-// whole and then, if the model has several key-value heads, as the first rank of a tensor group of two.
+// The layers and micro-batch sizes that measure_layer_kernels() combines. Each layer runs with each size,
+// first as a whole. If the model has several key-value heads, the layer also runs as on the first rank of a
+// tensor group of two.
 struct KernelGrid {
     std::vector<std::size_t> layers;  // indices of layers with different costs
     std::vector<BatchSize> sizes;
@@ -21,8 +22,8 @@ struct KernelGrid {
 // Returns the sizes with about a quarter, a half, all, and twice the rows of a micro-batch.
 std::vector<BatchSize> list_profile_batch_sizes();
 
-// Returns the number of measurements per layer that measure_layer_kernels() reports to the subject's progress,
-// with the sizes of list_profile_batch_sizes().
+// Returns the number of measurements per layer that measure_layer_kernels() reports to the subject's progress.
+// Assumes the sizes of list_profile_batch_sizes().
 std::size_t count_kernel_measurements(const model::ModelConfig& model);
 
 // Measures the kernels in the forward pass, backward pass and update of each layer of `grid`. Copies of a layer
@@ -38,7 +39,8 @@ std::vector<plan::KernelProfile> measure_elementwise_kernels(const ProfileSubjec
 
 // Returns the launch overhead in seconds: the time of a round outside of its kernels, divided by the number of
 // its kernel calls. A round runs the forward passes, backward passes and updates of copies of one layer. The
-// result is the median over `repeats` rounds of each layer; 0 if the median is negative. `layers` has indices.
+// result is the median over `repeats` rounds of each layer; 0 if the median is negative. `layers` has the
+// indices of the layers.
 double measure_launch_overhead(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
                                std::size_t repeats);
 

@@ -6,7 +6,7 @@
 namespace trireme::tools {
 namespace {
 
-// Appends the elements `range` of `from`. No-op if `from` is absent.
+// Appends the elements of `from` in `range` to `to`. No-op if `from` is absent.
 template <class T>
 void append(std::vector<T>& to, device::ConstTensor from, layout::Range range) {
     if (!from.is_present()) return;
@@ -73,7 +73,7 @@ void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segm
 }
 
 // Limits the first and last row of the answer, and the range [begin, end) of the context, to the kept rows.
-// These rows are counted from the begin of the segment.
+// All four values are counted in rows from the first row of the segment.
 void ResizedBatch::add_answer_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const auto end = static_cast<std::int32_t>(length);
     for (std::size_t i = 0; i < 2 && batch.answers.is_present(); ++i)

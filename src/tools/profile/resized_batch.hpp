@@ -22,7 +22,7 @@ public:
     ResizedBatch(const ResizedBatch&) = delete;
     ResizedBatch& operator=(const ResizedBatch&) = delete;
 
-    model::TokenBatch view() const;  // refers to this object, which must outlive it
+    model::TokenBatch view() const;  // this object must outlive the view
 
 private:
     // Append the first `length` rows of a segment of `batch`, and the targets, answers and pixels of the

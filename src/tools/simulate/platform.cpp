@@ -75,10 +75,9 @@ std::string format_cluster(const plan::NodeGroup& group, std::size_t hosts, cons
 
 constexpr double unlimited_bandwidth = 1e18;  // bytes per second
 
-// Returns the link inside a node. Its bandwidth is unlimited in two cases. First, the cluster
-// file has no link inside nodes: each node then has one device, and only messages between nodes pass the
-// returned link. Second, the receiving ranks copy messages: the simulation charges these ranks for the copies,
-// and not the link.
+// Returns the link inside a node. Its bandwidth is unlimited in two cases. First, the cluster file has no link
+// inside nodes: each node then has one device, and only messages between nodes pass the returned link. Second,
+// the receiving ranks copy messages: the simulation charges these ranks for the copies, and not the link.
 layout::Link choose_inside_link(const plan::NodeGroup& group) {
     layout::Link link = group.inside.value_or(layout::Link{0, unlimited_bandwidth});
     if (group.receivers_copy_messages) link.bandwidth = unlimited_bandwidth;
@@ -114,8 +113,8 @@ std::string format_inside_route(const std::string& device, const std::string& ot
         device, other);
 }
 
-// Returns the route from a device to the network outside of its node. The route passes the
-// network adapter of the device, which is called its rail.
+// Returns the route from a device to the network outside of its node. The route passes the rail of the
+// device, that is its network adapter.
 std::string format_outside_route(const std::string& device, const std::string& node) {
     return fmt::format(
         "<route src=\"{0}\" dst=\"{1}-switch\"><link_ctn id=\"{0}-rail\" direction=\"UP\"/></route>", device,
@@ -212,10 +211,10 @@ void add_leaves(Network& network, const plan::Cluster& cluster, bool devices_hav
     }
 }
 
-// If nodes have several rails, adds a link that limits each message from the node `node` to the bandwidth of
-// one rail. The separate link of the node limits the total bandwidth of its messages. One rail link per node is
-// cheaper to simulate than one for all nodes. Returns the XML element that refers to the rail link; empty if
-// nodes have one rail.
+// If nodes have several network adapters, adds a link that limits each message from the node `node` to the
+// bandwidth of one adapter. Another link limits the total bandwidth of the node's messages, see add_node(). One
+// such limit per node is cheaper to simulate than one for all nodes. Returns the XML element that refers to the
+// added link; empty if nodes have one adapter.
 std::string add_rail_limit(Network& network, const plan::Cluster& cluster, const std::string& node) {
     if (cluster.rails == 1) return {};
     network.links += fmt::format(
@@ -233,8 +232,8 @@ std::string format_unlimited_link(const std::string& name, double latency) {
 }
 
 // Adds a node in which each device has a rail. Adds two routes from the node: one to its leaf switch, for
-// messages to nodes of the same leaf switch, and one to the spines. Without a fat tree, the only route is that
-// over the single switch.
+// messages to nodes of the same leaf switch, and one to the spines. Without a fat tree, the only route leads
+// to the switch that joins all nodes.
 void add_railed_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group,
                      std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
@@ -255,10 +254,10 @@ void add_railed_node(Network& network, const plan::Cluster& cluster, const plan:
     add_route("between", "switch", name + "-spine", up_latency);
 }
 
-// Adds a node whose devices share one link to the switch above the node. A message between two
-// nodes passes, in the sending node and again in the receiving node, the link of a device and that of the node.
-// In each node, the latencies of the two links add up to half of the latency in the cluster file, so that the
-// whole route has that latency.
+// Adds a node whose devices share one link to the switch above the node. A message between two nodes passes, in
+// the sending node and again in the receiving node, the link of a device and the link of the node. In each
+// node, the latencies of these two links add up to half of the latency of "between" in the cluster file. Thus
+// the whole route has the latency of "between".
 void add_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const double inside_latency = group.inside ? group.inside->latency : 0;

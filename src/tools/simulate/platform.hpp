@@ -8,9 +8,9 @@
 namespace trireme::tools {
 
 // Returns the content of the platform file. The file has one host per device. The speed of a host is the f32
-// FLOP/s of the device, or that of the first data type listed if the cluster file has no "f32". If the cluster
-// file lists clock frequencies for a device, its host gets one speed, one idle power and one busy power per
-// frequency; the property "mhz" lists the frequencies.
+// FLOP/s of the device. If the cluster file has no "f32", the alphabetically first data type replaces f32. If
+// the cluster file lists clock frequencies for a device, its host gets one speed, one idle power and one busy
+// power per frequency; the property "mhz" lists the frequencies.
 //
 // A rail is a network adapter that serves only one device. If all nodes are equal, have one device and one
 // adapter, and a single switch joins them, they form one <cluster> together. Otherwise each node is a
@@ -22,8 +22,9 @@ namespace trireme::tools {
 //                     node-0 -- switch -- node-1
 //   node-0-device-1 --+                       +-- node-1-device-1
 //
-// If devices have no rails, a message inside a node passes two links. A message between nodes passes four
-// links, or six if a fat tree joins the nodes and they have different leaf switches. A latency in the cluster
+// If each node is a <cluster>, a message inside a node passes two links. A message between nodes passes four
+// links, or six if a fat tree joins the nodes and they have different leaf switches. If a node has several
+// adapters, one more link limits each message to the bandwidth of one adapter. A latency in the cluster
 // file is that of a whole route, so each link gets a fraction of it. SimGrid computes a route at its first use,
 // because a run on a thousand nodes uses only a few of all routes.
 std::string make_platform_file(const plan::Cluster& cluster);

@@ -117,7 +117,7 @@ TEST(ImageRows, RejectMismatchedShapes) {
     const ImageRowsBackward wide{t.random(8, 3), t.random(6, 2), t.random(1, 3), t.random(4, 3)};
 
     EXPECT_EQ(refusal(no_patch),
-              "image_rows: place_table needs at least 2 rows, for the class token and a patch, but has 1");
+              "image_rows: position_table needs at least 2 rows, for the class token and a patch, but has 1");
     EXPECT_EQ(refusal(half_image),
               "image_rows: 5 rows of patches cannot be cut into images (patches per image: 3)");
     EXPECT_EQ(refusal(few_rows), "image_rows: output is f32 6 x 2, not f32 8 x 2");

@@ -191,8 +191,10 @@ TEST(Linear, RejectsMismatchedActivations) {
     EXPECT_EQ(refusal(back), "linear_backward_input: activated_from is f64 3 x 5, not f64 3 x 4");
     back.activation_input = t.random(3, 4);
     back.accumulate = true;
-    EXPECT_EQ(refusal(back),
-              "linear_backward_input: a gradient that passes an activation cannot be accumulated");
+    EXPECT_EQ(
+        refusal(back),
+        "linear_backward_input: grad_input cannot be accumulated if the backward pass of an activation is "
+        "fused");
 }
 
 TEST(Linear, RejectsMismatchedShapes) {

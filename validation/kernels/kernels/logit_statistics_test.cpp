@@ -174,9 +174,9 @@ TEST(MergeLogitStatistics, RejectsMismatchedShapes) {
     const device::Tensor numbers = t.zeros(1, 2);
     MergeLogitStatistics op{t.zeros(3, logit_field::count), targets_of(t, {1, 2}), numbers, numbers, {}, 10};
 
-    EXPECT_EQ(refusal(op), "merge_logit_statistics: parts has 3 rows, but needs 2 of each rank");
+    EXPECT_EQ(refusal(op), "merge_logit_statistics: parts has 3 rows, but needs exactly 2 rows per rank");
     op.rank_statistics = t.zeros(0, logit_field::count);
-    EXPECT_EQ(refusal(op), "merge_logit_statistics: parts has 0 rows, but needs 2 of each rank");
+    EXPECT_EQ(refusal(op), "merge_logit_statistics: parts has 0 rows, but needs exactly 2 rows per rank");
     op.rank_statistics = t.zeros(4, logit_field::count);
     op.choices = numbers;
     EXPECT_EQ(refusal(op), "merge_logit_statistics: choices is f64 1 x 2, not i32 1 x 2");

@@ -204,7 +204,7 @@ TEST(Update, RejectsMismatchedDecayColumns) {
     EXPECT_EQ(refusal(op), "adamw: decaying is i32 1 x 2, not i32 1 x 3");
     op.decay_mask = t.numbers_of(device::DType::i32, 1, 3, {1, 1, 1});
     op.moment2 = t.zeros(3, 2);
-    EXPECT_EQ(refusal(op), "adamw: an operand is f64 3 x 2, not f64 2 x 3");
+    EXPECT_EQ(refusal(op), "adamw: moment2 is f64 3 x 2, not f64 2 x 3");
 }
 
 TEST(SumOfSquares, AddsInDouble) {

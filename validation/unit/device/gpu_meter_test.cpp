@@ -122,8 +122,10 @@ TEST(GpuClock, IsRejectedWithoutPermission) {
 
     const std::string message = catch_message<ConfigError>([&] { meter.lock_clock(1200); });
 
-    EXPECT_TRUE(
-        says(message, "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may"));
+    EXPECT_TRUE(says(message,
+                     "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may set it "
+                     "(nvidia-smi --lock-gpu-clocks=1200), and so may Slurm if the cluster allows it (srun "
+                     "--gpu-freq=1200)"));
     EXPECT_TRUE(says(message, "without --gpu-clock, the run does not change clocks"));
 }
 

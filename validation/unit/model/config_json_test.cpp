@@ -257,6 +257,7 @@ TEST(ConfigJson, RejectsUnsupportedSettingsOfGpt2) {
     expect_rejections({
         {text, {{"activation_function", "relu"}}, "activation_function is \"relu\"; Trireme supports gelu_new"},
         {text, {{"embd_pdrop", 0.0}}, "embd_pdrop is 0.0; it must equal resid_pdrop, "},
+        {text, {{"num_hidden_layers", 24}}, "num_hidden_layers is 24; it must equal n_layer, 2"},
         {text, {{"scale_attn_weights", false}}, "scale_attn_weights is false"},
         {text, {{"scale_attn_by_inverse_layer_idx", true}}, "scale_attn_by_inverse_layer_idx is true"},
         {text, {{"add_cross_attention", true}}, "add_cross_attention is true"},
@@ -283,7 +284,7 @@ TEST(ConfigJson, RejectsUnsupportedSettingsOfLlama) {
         {text, rope({{"rope_type", "longrope"}, {"factor", 2}}), "rope_type is \"longrope\""},
         {text, rope({{"rope_type", "linear"}}), "config.json, rope_parameters: factor is missing"},
         {text, rope({{"full_attention", {{"rope_type", "default"}}}}),
-         "rotates positions equally in every layer"},
+         "; Trireme needs the same rotary settings in every layer"},
     });
 }
 

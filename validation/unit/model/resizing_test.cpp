@@ -332,7 +332,7 @@ TEST(Resizing, RejectsMoreRowsThanItCanRemember) {
     EXPECT_EQ(validation::catch_message<BugError>([&] {
                   bench.backward_input(bench.tensor(2, 2, {1, 1, 1, 1}), resizing.at(place));
               }),
-              "a micro-batch has 2 rows, but the stored input gradient has room for 1");
+              "a micro-batch has 2 rows, but the stored input gradient has only 1 row");
 }
 
 // Tests the four projections of each block, with their input channels, in a rank's part of every model.

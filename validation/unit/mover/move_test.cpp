@@ -236,10 +236,14 @@ TEST(Move, IsRejectedIfNoRankHoldsAnElement) {
     const layout::HeldTensor before{"a", 2, 2, 0, {{0, {{0, 1}, {0, 2}}}}};
     const layout::HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
 
-    EXPECT_EQ(catch_message<BugError>([&] { plan_move({before}, {after}); }),
-              "rank 1 should hold a from row 1 on after a move, but no rank holds these elements before");
-    EXPECT_EQ(catch_message<BugError>([&] { plan_move({}, {after}); }),
-              "rank 1 should hold a from row 0 on after a move, but no rank holds these elements before");
+    EXPECT_EQ(
+        catch_message<BugError>([&] { plan_move({before}, {after}); }),
+        "rank 1 needs elements of a, from row 1, after a move, but no rank holds these elements before the "
+        "move");
+    EXPECT_EQ(
+        catch_message<BugError>([&] { plan_move({}, {after}); }),
+        "rank 1 needs elements of a, from row 0, after a move, but no rank holds these elements before the "
+        "move");
 }
 
 TEST(Move, IsRejectedIfATensorChangesItsShape) {

@@ -167,7 +167,8 @@ TEST(Optimizer, RejectsAShardBeyondItsParameter) {
     const std::string message = validation::catch_message<BugError>(
         [&] { Optimizer({}, matrix_and_vector, too_wide, device::DType::f32, device::MemorySpace::host); });
 
-    EXPECT_EQ(message, "a shard ends at row 2 and column 3 of matrix, of which this rank has 2 x 2");
+    EXPECT_EQ(message,
+              "a shard of matrix ends at row 2 and column 3, but this rank's slice has only 2 x 2 elements");
 }
 
 TEST_P(OptimizerBackend, GivesTheSameBitsForShardsOfRowsOrColumns) {

@@ -78,10 +78,9 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
               "my.jsonl, line 1: left_out[1] is 1; it must be a fraction: at least 0 and less than 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
               "my.jsonl, line 1: migrations[0] has no \"parts\"; the known keys are from, to, parts");
-    EXPECT_EQ(
-        refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
-        "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be a list of four fractions: of the first and "
-        "last matmul of attention, and of those of the MLP");
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
+              "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be a list of four fractions: for the "
+              "first and the last matmul of attention, then for the first and the last matmul of the MLP");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "microbatches": 0)")),
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": {"gain": "much"})")),

@@ -320,7 +320,8 @@ TEST(Figures, RemarkOnMemoryBeyondThePrediction) {
     EXPECT_EQ(make_memory_remark(1'050'000'000, 1'000'000'000), "");
     EXPECT_EQ(make_memory_remark(5'000'000, 10'000'000), "");
     EXPECT_EQ(make_memory_remark(18'100'000, 10'000'000),
-              "memory grew by 18.1 MB per rank, 8.1 MB more than predicted; allow for it if memory is scarce");
+              "memory grew by 18.1 MB per rank, 8.1 MB more than predicted; reserve this much more if "
+              "memory is scarce");
     EXPECT_TRUE(says(make_memory_remark(1'060'000'000, 1'000'000'000), "60.0 MB more"));
 }
 

@@ -47,7 +47,7 @@ json two_ranks() {
     events.push_back(event(1, "compute", "0F0", 110, 120, 7, 0));
     events.push_back(event(1, "compute", "0B0", 131, 139, 7, 0));
     events.push_back(event(1, "compute", "STEP0", 139, 140, 7, 0));
-    events.push_back(event(1, "state on its way", "moments", 108, 118, 7));
+    events.push_back(event(1, "moving state", "moments", 108, 118, 7));
     events.push_back(event(1, "checkpoint", "write", 90, 105, 6));
     return {{"otherData", {{"first_step", 6}, {"last_step", 8}, {"plans", {plan}}}}, {"traceEvents", events}};
 }
@@ -112,7 +112,9 @@ TEST(TraceDrawing, IsPartOfTheReport) {
     const std::string html = make_page(read_run(run.path()));
 
     EXPECT_NE(html.find("step 7 as measured, in milliseconds: time 40"), std::string::npos);
-    EXPECT_NE(html.find("time 26, bubble"), std::string::npos);
+    EXPECT_NE(html.find("gpipe: predicted from the measured compute and update times, without waits, in "
+                        "milliseconds: time 26, bubble"),
+              std::string::npos);
     EXPECT_NE(html.find("trace.json shows steps 6 to 8"), std::string::npos);
     EXPECT_NE(html.find("3 events are missing, because each rank keeps a limited"), std::string::npos);
     EXPECT_NE(html.find("<rect class=\"state\""), std::string::npos);

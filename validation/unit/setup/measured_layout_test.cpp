@@ -241,8 +241,9 @@ TEST_F(MeasuredPartition, RejectsAProfileOfADifferentModel) {
     EXPECT_EQ(
         refusal(config, 2, wider),
         cat("--profile ", config.costs.profiles.front().path,
-            " is of another model, gpt2: its layer 2 is mlp with 3,360 bytes of parameters, but that of gpt2 "
-            "is mlp with 4,416 bytes; measure this model with `trireme profile` and the same model options"));
+            " is of another model, gpt2: its layer 2 is mlp with 3,360 bytes of parameters, but layer 2 of "
+            "gpt2 is mlp with 4,416 bytes; measure this model with `trireme profile` and the same model "
+            "options"));
 }
 
 TEST_F(MeasuredPartition, RejectsAProfileInADifferentDtype) {

@@ -129,8 +129,8 @@ TEST_F(RunSetup, RejectsAnEvaluationWithoutAnyAnswer) {
     evaluation.run.data.max_length = 8;
 
     EXPECT_EQ(catch_message<ConfigError>([&] { set_up_evaluation(evaluation, 1); }),
-              cat("none of the 2 questions of ", folder_.file("corpus.h5"),
-                  " to evaluate has its answer within --max-length; raise --max-length"));
+              cat("none of the 2 questions to evaluate in ", folder_.file("corpus.h5"),
+                  " has its answer within --max-length; raise --max-length"));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@
 namespace trireme::device {
 namespace {
 
-// Returns the clocks of this host in MHz, "1530,1440"; null if the cluster file lists no clocks. SimGrid
-// measures the energy only of hosts with clocks.
+// Returns the clocks of this host in MHz, for example "1530,1440"; null if the cluster file lists no clocks.
+// SimGrid measures the energy only of hosts with clocks.
 const char* get_clock_list() { return sg_host_get_property_value(sg_host_self(), "mhz"); }
 
 }  // namespace

@@ -80,9 +80,9 @@ void MpiCommunicator::progress() {}
 
 // SimGrid 3.32 keeps each message that MPI_Test found done in a list per rank, and every later MPI_Wait
 // searches that list. MPI_Waitany removes messages from the list; therefore this function calls MPI_Waitany in
-// place of MPI_Test. Its second request belongs to an empty message that the rank sent to itself at an earlier
-// simulated time, so that MPI_Waitany returns at once. If there is no such message, this function calls
-// MPI_Test.
+// place of MPI_Test. The second request of MPI_Waitany belongs to an empty message that the rank sent to itself
+// at an earlier simulated time. That message has arrived, so that MPI_Waitany returns at once. If there is no
+// such message, this function calls MPI_Test.
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
     int code = MPI_SUCCESS;
     if (messages_to_itself_.empty() || messages_to_itself_.front().send_time >= device::now_seconds()) {

@@ -47,7 +47,8 @@ public:
         check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, peer, tag, comm_, &request), "MPI_Irecv");
     }
 
-    // Throws what wait_until() throws. In the error message, `purpose` follows "for ranks 2-3".
+    // Throws what wait_until() throws. In the error message, `purpose` follows the pending ranks, for example
+    // "ranks 2-3".
     void wait(const device::WaitPolicy& wait_policy, const std::string& purpose) {
         wait_until([&] { return test_all(); }, wait_policy,
                    [&] { return cat(describe_pending_peers(), purpose); });
@@ -136,8 +137,8 @@ std::vector<int> find_nodes(int rank, int size, const device::WaitPolicy& wait_p
     return all;
 }
 
-// Simulated ranks add time for copying messages within a node. Real copies take wall-clock time already; 0
-// means that none is added.
+// Simulated ranks add time for copying messages within a node. Real copies take wall-clock time already; the
+// result 0 means that no time is added.
 double find_copy_bandwidth() { return 0; }
 
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
@@ -149,8 +150,8 @@ int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& statu
 
 void MpiCommunicator::wait_for(RequestId id) { Communicator::wait_for(id); }
 
-// Large messages progress only while both ranks are inside MPI. Any MPI call progresses all messages;
-// this function probes for a message and ignores the result.
+// A large message progresses only while its sender and its receiver are inside MPI. Any MPI call progresses all
+// messages; this function probes for a message and ignores the result.
 void MpiCommunicator::progress() {
     probe_sender();
     Communicator::progress();

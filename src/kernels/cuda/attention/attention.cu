@@ -46,7 +46,7 @@ const QueryStatistics<Accumulator<T>>* compute_query_statistics(device::CudaStre
                                                                 const AttentionBackward& op,
                                                                 Accumulator<T> log_factor) {
     using Statistics = QueryStatistics<Accumulator<T>>;
-    const std::size_t pairs = op.query.rows * op.shape.heads;  // of a query and a head
+    const std::size_t pairs = op.query.rows * op.shape.heads;  // number of (query, head) pairs
     const StatisticsCall<T> call{
         .output = get_elements<T>(op.output),
         .grad_output = get_elements<T>(op.grad_output),
@@ -78,8 +78,9 @@ bool is_chunk_aligned(const device::ConstTensor& tensor) {
            (tensor.rows <= 1 || tensor.stride * byte_size(tensor.dtype) % chunk_bytes == 0);
 }
 
-// The scale must be positive, because a negative scale would turn the largest dot product into the smallest
-// score. The first of `tensors` is the query.
+// Returns true if the tensor-core kernels support the shape and the tensors. The scale must be positive,
+// because a negative scale would turn the largest dot product into the smallest score. The first of `tensors`
+// is the query.
 bool suits_tensor_cores(const AttentionShape& shape, std::initializer_list<device::ConstTensor> tensors) {
     const device::ConstTensor& query = *tensors.begin();
     const std::size_t head_size = query.columns / shape.heads;

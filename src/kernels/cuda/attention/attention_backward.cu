@@ -1,6 +1,6 @@
 // Recomputes the attention weights from the scores and log_sum, tile by tile. One kernel sums over keys and
-// another one over queries, each in a fixed order. With the dropout factors m, and for each query with
-// delta = grad_output . output:
+// another one over queries, each in a fixed order. With the dropout factors m, and with
+// delta = grad_output . output for each query:
 //   weight = exp(score - log_sum)        grad_value = (m weight)^T grad_output
 //   grad_score = weight (m (grad_output value^T) - delta)
 //   grad_query = scale grad_score key    grad_key = scale grad_score^T query
@@ -114,7 +114,8 @@ struct KeyTile {
     W grad_key[4][4 * vectors];  // sums of a thread, as in add_weighted()
     W grad_value[4][4 * vectors];
 
-    // Adds the terms of a tile of queries of one head, from the segment's row `begin` on.
+    // Adds the terms of a tile of queries of one head to the gradients. The tile begins at row `begin` of the
+    // segment.
     __device__ void add(unsigned head, unsigned begin) {
         const unsigned remaining = tile.segment_length - begin;
         const unsigned queries = remaining < tile_side ? remaining : tile_side;

@@ -73,7 +73,7 @@ struct alignas(2 * sizeof(W)) QueryStatistics {
 };
 
 // Returns the statistics of all queries, (heads, rows), in the stream's scratch memory. log_sum is multiplied
-// by `log_factor`, which is log2(e) for kernels that compute weights as powers of two, and 1 for the others.
+// by `log_factor`, which is log2(e) for kernels that compute weights as powers of two, and 1 for other kernels.
 template <class T>
 const QueryStatistics<Accumulator<T>>* compute_query_statistics(device::CudaStream& stream,
                                                                 const AttentionBackward& op,

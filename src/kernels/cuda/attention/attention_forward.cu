@@ -41,7 +41,7 @@ __device__ W sum_half_warp(W value) {
     return value;
 }
 
-// Scales the scores of visible keys, and sets the others so low that their weight is 0.
+// Scales the scores of visible keys. Sets the scores of masked keys so low that their weights are 0.
 template <class W>
 __device__ void mask_scores(const AttentionCall<W>& call, const AttentionTile& tile, unsigned key_begin,
                             W (&scores)[4][4]) {
@@ -58,7 +58,7 @@ __device__ void mask_scores(const AttentionCall<W>& call, const AttentionTile& t
 }
 
 // Replaces scores by weights relative to the largest score so far, and rescales the earlier sums. Every query
-// attends to the first key, so the largest score is never that of a masked key.
+// attends to the first key, so the largest score always belongs to a visible key.
 template <class W, unsigned columns>
 __device__ void weigh(Softmax<W>& softmax, W (&scores)[4][4], W (&sums)[4][columns]) {
 #pragma unroll

@@ -1,20 +1,20 @@
 // Matmuls of tiles for the plain attention kernels. A block has 16 x 16 threads. Thread (x, y) computes 4 x 4
-// of the 64 x 64 sums of a tile. The factors pass through shared memory in slices of 32 terms of the sums.
+// of the 64 x 64 sums of a tile. The factors pass through shared memory in slices of 32 terms per sum.
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"
 
 namespace trireme::kernels::gpu {
 
-inline constexpr unsigned tile_side = 64;  // rows and columns
+inline constexpr unsigned tile_side = 64;  // rows and columns of a tile
 inline constexpr unsigned tile_threads = 256;
-inline constexpr unsigned slice_depth = 32;             // terms of each sum
+inline constexpr unsigned slice_depth = 32;             // terms of each sum in a slice
 inline constexpr unsigned padded_side = tile_side + 4;  // fewer bank conflicts, still aligned to 16 bytes
 inline constexpr unsigned slice_elements = slice_depth * padded_side;
 inline constexpr unsigned weight_elements = tile_side * padded_side;
 inline constexpr unsigned block_elements = 2 * slice_elements + weight_elements;  // in a block's shared memory
 
-// A view of the rows of a tile. Elements beyond its rows or columns are zeros.
+// A view of the rows of a tile. at() returns 0 beyond the rows or columns of the view.
 template <class T>
 struct TileRows {
     const T* first;
@@ -87,7 +87,7 @@ __device__ void store_weights(const W (&thread_weights)[4][4], W* weights) {
 }
 
 // sums[i][4 v + j] += sum over k of weight(4 y + i, k) right(k, 64 v + 4 x + j), for thread (x, y) and
-// v < `vectors`. Begins with a barrier, after which all weights are stored.
+// v < `vectors`. Begins with a barrier, so that the caller needs none after store_weights().
 template <class T, unsigned vectors>
 __device__ void add_weighted(const Accumulator<T>* weights, const TileRows<T>& right, Accumulator<T>* slices,
                              Accumulator<T> (&sums)[4][4 * vectors]) {

@@ -5,7 +5,7 @@
 //   rows       . . a a a a a b b . .        the segment of each row: a or b, or . for padding
 //   tiles      0 0 1 1 2 2 3 4 4 5 5        the tile of each row, with at most 2 rows per tile
 //
-// Tiles 0 and 5 contain only padding.
+// The drawing numbers the tiles before they are sorted by work. Tiles 0 and 5 contain only padding.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ enum class TileKind : std::uint8_t { queries, keys };
 
 namespace detail {
 
-// Divides `rows` rows into tiles of at most tile_rows rows, and appends them. `tile` has the segment of the
-// rows.
+// Divides `rows` rows into tiles of at most tile_rows rows, and appends these tiles. Each new tile is a copy of
+// `tile` with its own `begin` and `rows`.
 inline void add_tiles(std::vector<AttentionTile>& tiles, AttentionTile tile, std::size_t rows,
                       std::uint32_t tile_rows) {
     for (std::size_t begin = 0; begin < rows; begin += tile_rows) {

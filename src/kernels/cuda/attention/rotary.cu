@@ -10,8 +10,8 @@ using gpu::Accumulator;
 using gpu::Vector;
 
 constexpr unsigned rotary_threads = 256;
-// The intended number of vectors of each thread: with fewer, most threads wait for sines that a few threads
-// compute.
+// The intended number of vectors per thread. With fewer vectors per thread, most threads wait for the sines
+// that a few threads compute.
 constexpr unsigned vectors_per_thread = 4;
 constexpr unsigned max_angles = 2048;  // per block
 

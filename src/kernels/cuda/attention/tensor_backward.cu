@@ -25,11 +25,11 @@ struct BackwardCall {
 
 // Shared memory of a block of threads: two resident tiles, which the block loads once, and two buffers. Each
 // buffer holds two streamed tiles, which the block replaces by the next two after use. In compute_grad_query(),
-// queries and output gradients are resident, and keys and values are streamed. In compute_grad_key_and_value()
-// it is the other way round, and the statistics of the queries are streamed, too. Template parameters of the
-// kernels:
+// queries and output gradients are resident, and keys and values are streamed. In compute_grad_key_and_value(),
+// keys and values are resident. Queries and output gradients are streamed, together with the statistics of the
+// queries. Template parameters of the kernels:
 //   D      columns of a tile, at least the head size
-//   R      row tiles of 16 rows per warp
+//   R      row tiles per warp; a row tile has 16 rows
 //   N      rows of a streamed tile
 //   S      rows of a streamed tile that are processed at a time, to save registers
 //   Left   how the resident tiles are loaded: LeftInTile or LeftInRegisters
@@ -52,7 +52,8 @@ __device__ inline void differentiate_softmax(float factor, float dropout_scale, 
     score = is_kept ? weight : 0.0F;
 }
 
-// The queries of a warp, which are rows of its scores, with the statistics of the lane's queries.
+// The queries of a warp, with the statistics of the lane's queries. Each query is a row of the warp's scores. A
+// lane holds two rows of each row tile.
 template <unsigned R>
 struct QueryRows {
     unsigned first;  // first query of the warp, counted from the segment's begin
@@ -175,7 +176,7 @@ struct LoadedQueries {
     const QueryStatistics<float>* statistics;
 };
 
-// The keys of a warp, which are rows of its scores, with the sums of their gradients.
+// The keys and values of a warp, with the sums of their gradients. Each key is a row of the warp's scores.
 template <unsigned D, unsigned R, class Left>
 struct KeyRows {
     Left keys, values;

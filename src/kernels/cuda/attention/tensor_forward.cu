@@ -19,7 +19,7 @@ struct ForwardCall {
 // Shared memory of a block of threads: its queries, and two buffers, each of which holds a tile of keys and a
 // tile of values. Template parameters of the kernel:
 //   D   columns of a tile, at least the head size
-//   R   row tiles of 16 queries per warp
+//   R   row tiles per warp; a row tile has 16 queries
 //   N   keys per tile
 template <unsigned D, unsigned R, unsigned N>
 struct ForwardBlock {
@@ -48,12 +48,13 @@ __device__ inline float sum_row(float value) {
     return value + __shfl_xor_sync(all_lanes, value, 2);
 }
 
-// Upper bound of the binary logarithm of a weight relative to `base`. If a logarithm exceeds it, the base moves
-// and the earlier sums are rescaled, which is rare. Until then the large weights cost no precision in floating
-// point.
+// Upper bound of the binary logarithm of a weight relative to `base`. If a logarithm exceeds this bound, the
+// base moves and the earlier sums are rescaled, which is rare. Weights between 1 and 2^max_growth lose no
+// precision in floating point.
 constexpr float max_growth = 8;
 
-// Returns the largest of the scores that the lane holds of one row: row `half` of its two rows in row tile r.
+// Returns the largest score that the lane holds of one row. The lane holds two rows of row tile r; `half` (0 or
+// 1) selects one of these rows.
 template <unsigned R, unsigned N>
 __device__ float find_lane_maximum(const float (&scores)[R][N / 8][4], unsigned r, unsigned half) {
     float largest = scores[r][0][2 * half];
@@ -63,8 +64,8 @@ __device__ float find_lane_maximum(const float (&scores)[R][N / 8][4], unsigned 
     return largest;
 }
 
-// Moves the base of each row that has a score too far above the base, and rescales its earlier sums. The lanes
-// exchange the largest scores of their rows only if at least one lane has such a score. `factor` converts
+// If a row has a score too far above the row's base, moves the base and rescales the row's earlier sums. The
+// lanes exchange the largest scores of their rows only if at least one lane has such a score. `factor` converts
 // scores to binary logarithms of weights.
 template <unsigned D, unsigned R, unsigned N>
 __device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Softmax<D, R>& softmax) {

@@ -1,5 +1,5 @@
-// Matmuls of tiles on tensor cores. A warp computes R row tiles of 16 rows of a result, in the register layout
-// that hardware/tensor_core.cuh shows. D is the number of columns of a tile in shared memory.
+// Matmuls of tiles on tensor cores. A warp computes R row tiles (16 rows each) of a result, in the register
+// layout that hardware/tensor_core.cuh shows. D is the number of columns of a tile in shared memory.
 #pragma once
 
 #include "kernels/cuda/attention/tensor_tiles.cuh"
@@ -8,23 +8,23 @@ namespace trireme::kernels::gpu {
 
 __device__ inline unsigned lane_index() { return threadIdx.x % warp_size; }
 
-// For 16 x 16 elements of a left factor, from row `row` on: returns the offset, from the begin of the tile, of
-// the address that a lane passes to load_matrices(). load_transposed_matrices() uses the same offset for the
-// right factor of add_weighted_tile().
+// Returns the offset that a lane adds to the address of a tile before it calls load_matrices(). The call then
+// loads 16 x 16 elements of a left factor: 16 rows from `row` on, columns 0 to 15. add_weighted_tile() uses the
+// same offset in load_transposed_matrices() for its right factor.
 template <unsigned D>
 __device__ constexpr unsigned left_offset(unsigned row, unsigned lane) {
     return swizzled_offset<D>(row + lane % 16, lane / 16);
 }
 
-// The counterpart of left_offset(), from row 0 on, for the right factor of multiply_tiles(), which is used
-// transposed.
+// The counterpart of left_offset() for rows 0 to 15 of the right factor of multiply_tiles(), which multiplies
+// by the transpose of this factor.
 template <unsigned D>
 __device__ constexpr unsigned right_offset(unsigned lane) {
     return swizzled_offset<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
 }
 
 // A warp's rows of a left factor, loaded from shared memory at each use. The call operator returns 16 x 16
-// elements: row tile r, columns 16 k and following.
+// elements: row tile r, columns 16 k to 16 k + 15.
 template <unsigned D>
 struct LeftInTile {
     const device::Bf16* tile;

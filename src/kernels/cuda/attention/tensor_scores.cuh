@@ -20,7 +20,7 @@ __device__ constexpr unsigned find_column(unsigned n, unsigned e, unsigned lane)
 
 // Causal and segment mask of scores whose rows are queries: 16 R queries from `query` on, N keys from `key` on.
 // Queries and keys are counted from the segment's begin; `length` is the number of rows of the segment. Every
-// query attends to the segment's first key, so a query's largest score is never that of a masked key.
+// query attends to the segment's first key, so a query's largest score always belongs to a visible key.
 template <unsigned R, unsigned N>
 struct QueryRowMask {
     unsigned query, key, length;
@@ -45,7 +45,7 @@ private:
 };
 
 // Causal mask of scores whose rows are keys: 16 R keys from `key` on, N queries from `query` on. The end of the
-// segment needs no mask: queries beyond it are zero rows, and keys beyond it produce rows that are not stored.
+// segment needs no mask. Queries after the segment are zero rows; gradients of keys after it are not stored.
 template <unsigned R, unsigned N>
 struct KeyRowMask {
     unsigned key, query;
@@ -106,7 +106,7 @@ struct KeyRowDropout {
                              unsigned key, unsigned query) {
         const unsigned lane = lane_index();
         const unsigned e = lane / 4 % 4;
-        const unsigned quad = key / 4 + e / 2 * 2 + lane / 16;  // index of four adjacent keys
+        const unsigned quad = key / 4 + e / 2 * 2 + lane / 16;  // keys 4 quad to 4 quad + 3
         unsigned own_bits = 0;
 #pragma unroll 4
         for (unsigned n = 0; n < N / 8; ++n)

@@ -97,7 +97,7 @@ __device__ void run_double_buffered(unsigned count, Load&& load, Begin&& begin, 
         commit_copies();
         use(t, t % 2);
         wait_for_copies<0>();
-        __syncthreads();  // tile t + 1 is loaded for all threads, and all have read tile t
+        __syncthreads();  // all threads have read tile t and see tile t + 1
     }
 }
 

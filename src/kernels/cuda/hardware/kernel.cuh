@@ -1,5 +1,5 @@
 // Shared memory and kernel launches in CUDA. The emulated GPU of the tests has its own versions of the files in
-// this folder, which its include path finds first.
+// this folder. Builds for the emulated GPU search the folder of these versions first.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -69,10 +69,10 @@ __device__ inline float power_of_two(float x) {
     return power;
 }
 
-// Copies `bytes` bytes (8 or 16) from global to shared memory. Both addresses are multiples of `bytes`. If `reads_source` is
-// false, writes zeros instead and does not read `from`. The copy belongs to the group that the next
-// commit_copies() ends. The thread sees the data after it has waited for this group; other threads see them
-// after a barrier.
+// Starts an asynchronous copy of `bytes` bytes (8 or 16) from global to shared memory. Both addresses are
+// multiples of `bytes`. If `reads_source` is false, writes zeros instead and does not read `from`. The copy
+// belongs to the group that the next commit_copies() ends. The thread sees the data after it has waited for
+// this group; other threads see the data after a barrier that follows this wait.
 template <unsigned bytes>
 __device__ void copy_async(void* to, const void* from, bool reads_source) {
     static_assert(bytes == 8 || bytes == 16);

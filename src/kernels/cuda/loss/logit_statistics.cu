@@ -1,4 +1,4 @@
-// One block of threads processes a row of logits. One thread merges the statistics of the ranks for a row.
+// One block of threads processes a row of logits. One thread per row merges the statistics of all ranks.
 #include "kernels/cuda/loss/logit_row.cuh"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/logit_statistics.hpp"

@@ -1,6 +1,5 @@
 // The loss and the prediction of answer spans. A segment is the rows of one sample in a micro-batch; one block
-// of threads processes one segment. All arithmetic is in double, which costs little for
-// two logits per row.
+// of threads processes one segment. All arithmetic is in double, which costs little for two logits per row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -61,8 +60,8 @@ __device__ double compute_log_sum_exp(const SegmentColumn<T>& x) {
 }
 
 // Returns the cross-entropy of one boundary (first or last row) of an answer; `answer_row` is the correct row.
-// If `gradient_scale` is not 0, overwrites x with `gradient_scale` times the gradient of x. An answer beyond
-// the segment makes the loss NaN; other backends throw.
+// If `gradient_scale` is not 0, overwrites x with `gradient_scale` times the gradient of the cross-entropy. An
+// answer beyond the segment makes the loss NaN; other backends throw.
 template <class T>
 __device__ double compute_boundary_loss(const SegmentColumn<T>& x, std::size_t answer_row,
                                         double gradient_scale) {
@@ -80,7 +79,7 @@ __device__ double compute_boundary_loss(const SegmentColumn<T>& x, std::size_t a
 template <class T>
 struct SpanLossCall {
     device::Elements<T> logits;
-    const RowRange* ranges;  // of find_ranges(); one block of threads processes each range
+    const RowRange* ranges;  // from find_ranges(); one block of threads processes each range
     std::size_t segments;    // number of segments
     device::Elements<const std::int32_t> answers;  // per segment: first and last row
     double* losses;
@@ -112,8 +111,8 @@ __global__ void __launch_bounds__(segment_threads) compute_span_losses(SpanLossC
     if (is_segment && threadIdx.x == 0) op.losses[blockIdx.x] = loss_sum / 2;
 }
 
-// A pair of rows as one integer: first row << 32 | last row. Of pairs with equal sums of logits, the lowest key
-// wins.
+// A pair of rows as one integer: first row << 32 | last row. If pairs have equal sums of logits, the pair with
+// the lowest key wins.
 using PairKey = unsigned long long;
 
 constexpr PairKey no_pair = ~PairKey{0};
@@ -137,10 +136,10 @@ __device__ RowPair shuffle_xor(const RowPair& pair, int distance) {
 template <class T>
 struct BestSpanCall {
     device::Elements<const T> logits;
-    const RowRange* ranges;  // of find_ranges(); one block of threads processes the range of each segment
+    const RowRange* ranges;  // from find_ranges(); one block of threads processes the range of each segment
     device::Elements<const std::int32_t> contexts;  // per segment: rows [begin, end) that an answer may use
     device::Elements<std::int32_t> choices;  // per segment: first and last row of the best pair, or -1 and -1
-    std::size_t max_rows;                    // of an answer
+    std::size_t max_rows;                    // maximum number of rows of an answer
 };
 
 __device__ constexpr RowPair make_empty_pair() { return {-std::numeric_limits<double>::infinity(), no_pair}; }
@@ -165,8 +164,8 @@ __device__ RowPair find_best_pair(const SegmentColumn<const T>& first_logits,
         best, [](const RowPair& a, const RowPair& b) { return choose_better(a, b); }, make_empty_pair());
 }
 
-// Writes the best pair of rows of each segment's context to `choices`. If the sum of the pair (first row, first row) of
-// the context is NaN, this pair is chosen, as in the other backends.
+// Writes the best pair of rows of each segment's context to `choices`. Let b be the first row of the context.
+// If the sum of the pair (b, b) is NaN, this pair is chosen, as in the other backends.
 template <class T>
 __global__ void __launch_bounds__(segment_threads) find_best_spans(BestSpanCall<T> op) {
     const RowRange rows = op.ranges[blockIdx.x];

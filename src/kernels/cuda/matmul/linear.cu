@@ -38,7 +38,8 @@ bool fusing_saves_time(const device::CudaStream& stream, device::DType dtype) {
 
 }  // namespace
 
-// The matmul library can fuse only one of our activations, gelu_tanh. Its precision suffices for bf16.
+// The matmul library can fuse only one of our activations, gelu_tanh. The precision of the fused activation
+// suffices for bf16.
 bool fuses_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind) {
     return kind == ActivationKind::gelu_tanh && fusing_saves_time(stream, dtype);
 }

@@ -8,14 +8,14 @@
 
 namespace trireme::kernels {
 
-// One matmul: result = left right + bias; added to the existing values if `accumulate`. A transposed factor is
-// stored as the transpose of the matrix that is multiplied. Both factors have the same type; the result has
-// this type or its accumulator type.
+// One matmul: result = left right + bias, or result += left right + bias if `accumulate`. A transposed factor
+// is stored as the transpose of the matrix that is multiplied. Both factors have the same type. The result has
+// the type of the factors or the accumulator type of that type.
 //
 // Optional operations that are fused into the matmul besides the bias, with tensors of the result's type:
 //   activated_output    (rows, columns)   gelu_tanh(result)
 //   activation_input    (rows, columns)   result *= gelu_tanh'(activation_input)
-// At most one of them may be present: see MatmulLibrary::multiply_fused().
+// At most one of these two tensors may be present: see MatmulLibrary::multiply_fused().
 struct GpuMatmul {
     device::ConstTensor left;   // (rows, depth), or (depth, rows) if transposed
     device::ConstTensor right;  // (depth, columns), or (columns, depth) if transposed
@@ -49,9 +49,9 @@ private:
     std::unique_ptr<Lt> lt_;
 };
 
-// Launches a matmul whose bias, activated_output and activation_input are absent. If the number of rows, the
-// number of columns or the depth of a bf16 matmul is not a multiple of 8, the matmul may be divided into two:
-// one for the largest multiple of 8, and one for the remaining rows, columns, or terms of the sums (at most 7).
+// Launches a matmul whose bias, activated_output and activation_input are absent. If a side (rows, columns or
+// depth) of a bf16 matmul is not a multiple of 8, the matmul may be divided into two along this side: one for
+// the largest multiple of 8, and one for the remaining rows, columns, or terms of the sums (at most 7).
 //
 // The reason is that cuBLASLt has no fast algorithms for numbers that are not multiples of 8: on an H200, the
 // logits of GPT-2 take 6.5 times as long with its vocabulary of 50,257 tokens as with one of 50,304 tokens.

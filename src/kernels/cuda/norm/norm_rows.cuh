@@ -62,8 +62,8 @@ __device__ Moments<W> compute_moments(const Row& row, std::size_t columns, doubl
         return compute_square_moments<Threads, W>(row, columns, epsilon);
 }
 
-// A norm may compute its input first, with the `prior_step` of normalise(). This step is for a norm whose input
-// exists already.
+// The `prior_step` of normalise() for a norm whose input exists already. Another prior step may compute the
+// input of a norm.
 struct NoPriorStep {
     template <unsigned width>
     __device__ void process(std::size_t /*row*/, std::size_t /*column*/) const {}
@@ -108,7 +108,8 @@ void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const 
                          });
 }
 
-// Normalises rows. If `sum` is present, the kernel first computes this residual sum, which is the input.
+// Normalises rows. If `sum` is present, the kernel first computes this residual sum, which is the input of the
+// norm.
 template <bool is_centred, class T>
 void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const ResidualAdd& sum) {
     if (!sum.is_present()) return normalise_rows<is_centred>(stream, op, NoPriorStep{}, true);

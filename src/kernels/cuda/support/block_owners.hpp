@@ -11,7 +11,7 @@
 namespace trireme::kernels::gpu {
 
 // Returns the index of the owner of a block, by binary search: the last owner whose `first_block` is at most
-// `block`. Owners are sorted by `first_block`; an owner without blocks has the `first_block` of the next one.
+// `block`. Owners are sorted by `first_block`; an owner without blocks has the `first_block` of the next owner.
 template <class Owner>
 constexpr unsigned find_owner(const Owner* owners, unsigned count, unsigned block) {
     unsigned owner = 0;

@@ -31,8 +31,9 @@ struct RowThreads {
     }
 };
 
-// The elements that one thread processes of a row, which has the same index in each of `count` matrices. They
-// are vectors of `width` elements whose first elements are size * width elements apart.
+// The elements that one thread processes of a row, in each of `count` matrices. The row has the same index in
+// all matrices. The elements form vectors of `width` elements. The first elements of a thread's consecutive
+// vectors are size * width elements apart.
 template <class T, unsigned vector_size, unsigned size, unsigned count>
 class CachedRows {
 public:

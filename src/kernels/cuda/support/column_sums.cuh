@@ -1,6 +1,6 @@
-// Sums over the rows of a matrix, with several sums per column in one pass, in an order that depends only on
-// the shape. A block of threads adds a run of consecutive rows, for a strip of columns; each of its 8 warps
-// adds every eighth row. A second kernel adds the partial sums of the runs.
+// Sums over the rows of a matrix. One pass may compute several sums per column. The order of the additions
+// depends only on the shape. A block of threads adds a run of consecutive rows, for a strip of columns; each of
+// its 8 warps adds every eighth row. A second kernel adds the partial sums of the runs.
 //
 //   run 0   warp 0  rows 0 8 16 ..   |
 //           warp 1  rows 1 9 17 ..   | partial[0]

@@ -51,7 +51,7 @@ struct ScatterAllColumns {
     device::Elements<const T> input;
     const Source* sources;  // (output.columns): the input column of each output column
     device::Elements<T> output;
-    bool has_mean;  // if true, output columns without index get the mean of the input row, else zeros
+    bool has_mean;  // if true, output columns without an index get the mean of the input row, else zeros
     bool accumulate;
 };
 

@@ -1,8 +1,8 @@
 // Lookup: one block of threads per row. Gradients: the rows are sorted by the table entry (token, position or
-// type) that they refer to, and divided into runs of 16 rows. Each run has one thread per channel, which adds
-// the rows of each entry. If the rows of an entry extend over several runs, the first of these runs adds its
-// sum to the gradient of the entry. The later runs, which continue the entry, store their sums separately, and
-// a second kernel adds these sums. The order of the additions therefore depends only on the indices.
+// type) that they refer to, and divided into runs of 16 rows. In each run, one thread per channel sums the
+// rows of each entry. If the rows of an entry extend over several runs, the first of these runs adds its sum to
+// the gradient of the entry. The later runs, which continue the entry, store their sums separately. A second
+// kernel adds the stored sums to the gradient. The order of the additions depends only on the indices.
 #include <algorithm>
 
 #include "kernels/cuda/support/row_order.hpp"
@@ -17,16 +17,17 @@ using gpu::RowEntry;
 
 constexpr unsigned row_threads = 256;
 
-// The rows of a table that this rank holds, and, for each output row, the global index of the table row that it
-// uses. The first table row of this rank has the global index `first_index`. An absent table has no rows.
+// The rows of a table that this rank holds, and, for each output row, the global index of the table row that
+// the output row uses. The first table row of this rank has the global index `first_index`. An absent table has
+// no rows.
 template <class T>
 struct Lookup {
     device::Elements<const T> table;
     const std::int32_t* indices;
     std::size_t first_index;
 
-    // Returns the table row that output row r uses; nullptr if this rank does not hold it. An index below
-    // `first_index` wraps around to a huge number, which is beyond the rows of this rank.
+    // Returns the table row that output row r uses; nullptr if this rank does not hold that table row. An index
+    // below `first_index` wraps around to a huge number, which is beyond the rows of this rank.
     __device__ const T* row(std::size_t r) const {
         if (table.rows == 0) return nullptr;
         const std::size_t entry = static_cast<std::size_t>(indices[r]) - first_index;
@@ -88,7 +89,8 @@ struct EntrySums {
     const RowEntry* order;  // (grad_output.rows): the rows, sorted by entry
     device::Elements<const T> grad_output;
     device::Elements<Accumulator<T>> grad_table;
-    Accumulator<T>* continued_sums;  // (runs, columns): sum of a run's first entry if the run continues it
+    // (runs, columns): sums of the first entry of each run. Runs that continue no entry have no sums.
+    Accumulator<T>* continued_sums;
 
     __device__ Accumulator<T> get_term(std::size_t sorted_index, std::size_t column) const {
         if (sorted_index >= grad_output.rows || order[sorted_index].entry >= grad_table.rows) return 0;
@@ -152,7 +154,7 @@ __global__ void __launch_bounds__(run_threads) add_continued_sums(EntrySums<T> o
     const std::uint32_t entry = op.order[begin].entry;
     const bool is_continued = entry < op.grad_table.rows && !op.is_end_of_entry(begin - 1);
     if (column >= columns || !is_continued) return;
-    // Returns if an earlier run continues the entry, too.
+    // If an earlier run continues the same entry, the block of that run adds the sums.
     if (first_run > 1 && op.order[begin - run_rows - 1].entry == entry) return;
     const std::size_t runs =
         gpu::divide_round_up(find_entry_end(op.order, begin, op.grad_output.rows), run_rows);

@@ -66,8 +66,8 @@ inline unsigned count_blocks(std::size_t count, unsigned threads) {
     throw BugError(cat("a kernel needs ", blocks, " blocks, but a grid has at most ", max_blocks));
 }
 
-// Appends a kernel to the stream's queue; does nothing if the grid is empty. `Parameters` are those of the
-// kernel.
+// Appends a kernel to the stream's queue; does nothing if the grid is empty. `Parameters` are the
+// types of the kernel's parameters.
 template <class... Parameters>
 void launch_kernel(device::CudaStream& stream, const device::GpuGrid& grid, void (*kernel)(Parameters...),
                    std::type_identity_t<Parameters>... arguments) {

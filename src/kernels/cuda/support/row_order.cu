@@ -10,7 +10,7 @@ namespace trireme::kernels::gpu {
 namespace {
 
 constexpr unsigned digit_bits = 8;
-constexpr unsigned digits = 1U << digit_bits;  // values of a digit, rows of a tile, and threads of a block
+constexpr unsigned digits = 1U << digit_bits;  // number of digit values, rows per tile, and threads per block
 
 device::GpuGrid make_tile_grid(std::size_t rows) {
     return {.blocks_x = count_blocks(rows, digits), .threads = digits};
@@ -91,7 +91,7 @@ const RowEntry* sort_rows(device::CudaStream& stream, const device::ConstTensor&
     const device::GpuGrid tiles = make_tile_grid(rows);
     launch_kernel(stream, tiles, write_row_entries, get_elements<std::int32_t>(indices).data, rows, entries,
                   sorted_entries);
-    // The greatest key is entries.count, so that no pass is needed for the digits beyond those of this number.
+    // The greatest key is entries.count. The digits beyond the highest digit of this number need no pass.
     for (unsigned shift = 0; entries.count >> shift > 0; shift += digit_bits) {
         const DigitPass pass{
             .from = sorted_entries, .to = spare_entries, .rows = rows, .counts = counts, .shift = shift};

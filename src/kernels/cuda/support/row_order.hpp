@@ -16,7 +16,7 @@ struct RowEntry {
     std::uint32_t row;
 };
 
-// The entries [first, first + count) of a table, which this rank holds.
+// This rank holds the entries [first, first + count) of a table.
 struct EntryRange {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -25,9 +25,9 @@ struct EntryRange {
 // Returns the bytes of GPU memory that sort_rows() needs.
 std::size_t count_sort_bytes(std::size_t rows);
 
-// Returns the rows sorted by entry: row r refers to entry indices[r], where `indices` is a vector of i32 in GPU
+// Returns the rows sorted by entry. Row r refers to entry indices[r]; `indices` is a vector of i32 in GPU
 // memory. Rows whose entry this rank does not hold come last. The result is stored in `memory`; the caller
-// ensures that it has count_sort_bytes() bytes.
+// ensures that `memory` has count_sort_bytes() bytes.
 const RowEntry* sort_rows(device::CudaStream& stream, const device::ConstTensor& indices,
                           const EntryRange& entries, std::byte* memory);
 

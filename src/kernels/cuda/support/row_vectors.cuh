@@ -1,4 +1,4 @@
-// Divides a row into vectors among the threads of a block, for any alignment of the row.
+// Divides a row of any alignment into vectors, which the threads of a block share.
 #pragma once
 
 #include "kernels/cuda/support/vectors.cuh"
@@ -16,8 +16,9 @@ __device__ unsigned count_unaligned(const T* row) {
 template <unsigned width>
 using Width = std::integral_constant<unsigned, width>;
 
-// Calls use(Width<n>, column) for the aligned vectors of n elements, and with n = 1 for the elements before and
-// after them. The threads of a block divide the calls among themselves; the columns of each thread ascend.
+// Calls use(Width<n>, column) for each aligned vector of n elements. Calls it with n = 1 for each element
+// before or after the aligned vectors. The threads of a block divide the calls among themselves; the columns of
+// each thread ascend.
 template <class T, class Use>
 __device__ void for_each_row_vector(const T* row, unsigned columns, Use&& use) {
     const unsigned unaligned = count_unaligned(row);

@@ -40,7 +40,7 @@ struct ScatterStep {
     }
 };
 
-// Writes every row of the output, with or without an index.
+// Writes every row of the output, including the rows that no index refers to.
 template <class T>
 struct ScatterAllStep {
     device::Elements<const T> input;

@@ -19,8 +19,8 @@ __device__ T reduce_warp(T value, Combine combine) {
     return value;
 }
 
-// Reduces the values of a block, which has at most 1,024 threads in full warps, with combine(a, b). All threads
-// get the result. `neutral` is the identity of `combine`.
+// Reduces the values of a block with combine(a, b). All threads get the result. The block has at most 1,024
+// threads and only full warps. `neutral` is the identity of `combine`.
 template <class T, class Combine>
 __device__ T reduce_block(T value, Combine combine, T neutral) {
     __shared__ T warp_values[warp_size];

@@ -74,7 +74,7 @@ bool may_use_vectors(const device::Elements<Viewed>&... views) {
     return (is_vector_aligned<vector_width<T>>(views) && ...);
 }
 
-// Calls `use` with the vector width of T if `may_use_vectors`, else with 1, as std::integral_constant.
+// Calls use(std::integral_constant<unsigned, w>()); w is vector_width<T> if `may_use_vectors`, else 1.
 template <class T, class Use>
 void visit_width(bool may_use_vectors, Use&& use) {
     if (may_use_vectors) return use(std::integral_constant<unsigned, vector_width<T>>{});

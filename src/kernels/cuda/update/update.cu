@@ -48,9 +48,9 @@ static_assert(sizeof(TensorUpdate<float>) == 5 * sizeof(device::Elements<float>)
                                                  sizeof(gpu::CommonShape) + sizeof(double) +
                                                  2 * sizeof(unsigned));
 
-// Returns, for each operation, the address of its decay mask in GPU memory, or null if it has none. Masks that
-// are in host memory are uploaded as one list: GpuStreamState::upload() allows two lists per launch, and
-// update() uploads the list of tensors.
+// Returns one address per operation: the address in GPU memory of the operation's decay mask, or null if the
+// operation has no mask. Masks in host memory are uploaded together as one list. GpuStreamState::upload()
+// allows two lists per launch, and update() uploads the second one, the list of tensors.
 template <class Op>
 std::vector<const std::int32_t*> upload_decay_masks(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_on_host = [](const Op& op) {
@@ -132,7 +132,7 @@ template <class T>
 struct SgdStep {
     SgdFactors<T> f;
 
-    // Returns the factor of L2 decay, which adds this factor times the parameter to the gradient.
+    // Returns the factor of L2 decay. L2 decay adds the factor times the parameter to the gradient.
     __device__ T decay_factor(double weight_decay) const { return static_cast<T>(weight_decay); }
 
     template <unsigned width>
@@ -189,8 +189,8 @@ void add(gpu::OwnedBlocks<TensorUpdate<T>>& tensors, const TensorUpdate<T>& tens
 }
 
 // Sums of squares: a thread sums the squares in several vectors of 4 elements, and a block adds the sums of its
-// threads. The elements of a block are a chunk. A second kernel adds the sums of the chunks of each tensor. The
-// mapping of elements to threads does not depend on the strides.
+// threads. A chunk is the elements that one block sums. A second kernel adds the sums of the chunks of each
+// tensor. The mapping of elements to threads does not depend on the strides.
 constexpr unsigned vector_elements = 4;
 constexpr unsigned vectors_per_chunk_thread = 4;
 constexpr unsigned chunk_threads = 256;
@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(chunk_threads)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// One block of threads per tensor. `chunks` is the number of chunks of all tensors.
+// One block of threads per tensor. `chunks` is the total number of chunks of all tensors.
 template <class T>
 __global__ void __launch_bounds__(chunk_threads)
     sum_tensors(const TensorSquares<T>* tensors, unsigned chunks, const double* sums) {

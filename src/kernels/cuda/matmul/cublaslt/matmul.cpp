@@ -77,8 +77,8 @@ Epilogue make_epilogue(const GpuMatmul& matmul) {
     return {};
 }
 
-// Returns the matrix that the library calls its output. With a fused activation this is `activated_output`, and
-// `result` is the auxiliary matrix.
+// Returns the matrix that the library calls its output. If the activation of a forward pass is fused, the
+// output is `activated_output`, and `result` is the auxiliary matrix.
 const device::Tensor& get_output(const GpuMatmul& matmul) {
     return matmul.activated_output.is_present() ? matmul.activated_output : matmul.result;
 }
@@ -261,8 +261,8 @@ cublasStatus_t MatmulLibrary::Lt::multiply_with_algorithm(const cublasLtMatmulAl
 
 // Returns false if the library cannot fuse the operations. The library's algorithms read the operands of fused
 // operations in units of 16 bytes, so these operands must be aligned. For some types, the library has no
-// algorithm with fused operations, or it refuses the call; a refusal is remembered for the next matmul with the
-// same key.
+// algorithm with fused operations, or refuses the call. A refusal is remembered for later matmuls with the same
+// key.
 bool MatmulLibrary::Lt::multiply_fused(device::GpuQueue& queue, const GpuMatmul& matmul) {
     if (!matmul.result.is_present()) return true;
     const Epilogue epilogue = make_epilogue(matmul);
