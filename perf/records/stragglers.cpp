@@ -20,8 +20,13 @@ constexpr int heads = 16;
 constexpr std::array ways{"off", "resize", "semi", "migrate", "uneven"};
 
 using Setting = std::tuple<std::string, int, double>;  // model, ranks, factor of the slow rank
-using Seconds = std::map<std::string, double>;         // step seconds by --straggler
+using Seconds = std::map<std::string, double>;  // step seconds by --straggler, without runs that were refused
 using Steps = std::map<Setting, Seconds>;
+
+void add_step(const CsvTable& table, const std::vector<std::string>& row, Seconds& seconds) {
+    const std::string& step = table.cell(row, "step_s/last");
+    if (!step.empty()) seconds[table.cell(row, "straggler")] = number_in(step);
+}
 
 Steps steps_in(const fs::path& file) {
     const CsvTable table = read_csv(file);
@@ -29,9 +34,15 @@ Steps steps_in(const fs::path& file) {
     for (const auto& row : table.rows) {
         const Setting setting{table.cell(row, "model"), std::stoi(table.cell(row, "tensor")),
                               number_in(table.cell(row, "factor"))};
-        steps[setting][table.cell(row, "straggler")] = number_in(table.cell(row, "step_s/last"));
+        add_step(table, row, steps[setting]);
     }
     return steps;
+}
+
+// Returns the cell of a table: "1.20 x", or "-" if the run was refused.
+std::string format_ratio(const Seconds& seconds, const char* way, double healthy) {
+    const auto found = seconds.find(way);
+    return found == seconds.end() ? " - |" : fmt::format(" {:.2f} x |", found->second / healthy);
 }
 
 double healthy_seconds(const Steps& steps, const std::string& model, int ranks) {
@@ -70,7 +81,7 @@ std::string format_row(const std::string& name, const Seconds& seconds, double h
     // Matmul time if all ranks end at once, relative to a healthy step.
     const double balanced = static_cast<double>(factors.size()) / speed;
     std::string row = "| " + name + " |";
-    for (const char* const way : ways) row += fmt::format(" {:.2f} x |", seconds.at(way) / healthy);
+    for (const char* const way : ways) row += format_ratio(seconds, way, healthy);
     return row + fmt::format(" {:.2f} x | {:.2f} x |\n", 1 - matmuls + matmuls * balanced,
                              1 - matmuls + matmuls * (best_heads(factors) / 3 + balanced * 2 / 3));
 }
@@ -92,9 +103,7 @@ std::string stragglers_table(const fs::path& folder) {
     }
     const CsvTable table = read_csv(folder / "four-stragglers.csv");
     std::map<std::string, Seconds> four;
-    for (const auto& row : table.rows)
-        four[table.cell(row, "model")][table.cell(row, "straggler")] =
-            number_in(table.cell(row, "step_s/last"));
+    for (const auto& row : table.rows) add_step(table, row, four[table.cell(row, "model")]);
     for (const auto& [model, seconds] : four)
         text += format_row(model + ", 8 ranks, four of them 8, 6, 4, 2 x", seconds,
                            healthy_seconds(steps, model, 8), matmul_fraction(steps, model, 8),
@@ -109,9 +118,9 @@ std::string half_stragglers_table(const fs::path& folder) {
     for (const auto& [setting, seconds] : steps_in(folder / "half-stragglers.csv")) {
         const auto& [model, ranks, factor] = setting;
         const double healthy = healthy_seconds(steps, model, ranks);
-        text += fmt::format("| {}, {} ranks, one of them {:.0f} x | {:.2f} x | {:.2f} x | {:.2f} x |\n", model,
-                            ranks, factor, seconds.at("resize") / healthy, seconds.at("semi") / healthy,
-                            steps.at(setting).at("migrate") / healthy);
+        text += fmt::format("| {}, {} ranks, one of them {:.0f} x |{}{}{}\n", model, ranks, factor,
+                            format_ratio(seconds, "resize", healthy), format_ratio(seconds, "semi", healthy),
+                            format_ratio(steps.at(setting), "migrate", healthy));
     }
     return text;
 }
