@@ -128,7 +128,7 @@ std::string draw_step_charts(const RunRecords& records) {
         return draw_chart(drawn);
     };
     return chart("Seconds per step", "seconds", &records::StepLine::seconds, "measured",
-                 &records::StepLine::predicted_s, "predicted from the lengths") +
+                 &records::StepLine::predicted_s, "predicted from the sample lengths") +
            chart("Tokens per step", "tokens", &records::StepLine::tokens, "of samples",
                  &records::StepLine::padded_tokens, "with padding");
 }

@@ -47,7 +47,7 @@ std::string make_bubble_warning(const config::RunConfig& config, const plan::Pla
     const std::size_t min_batch = advised_microbatches * replicas;
     return cat(
         warning, "; --microbatches ", advised_microbatches,
-        fmt::format(" would bring that to {:.1f} %",
+        fmt::format(" would lower this to {:.1f} %",
                     100 * idle_microbatches / (idle_microbatches + static_cast<double>(advised_microbatches))),
         config.run.batch < min_batch ? cat(", with --batch ", min_batch, " or more") : "");
 }
