@@ -22,7 +22,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/specimen.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "whole_model.hpp"
 
 namespace trireme {

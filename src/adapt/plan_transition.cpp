@@ -6,7 +6,7 @@
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/step_planner.hpp"
 

@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 
 namespace trireme::adapt {
 namespace {

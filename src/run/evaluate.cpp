@@ -16,8 +16,8 @@
 #include "trireme/rank/watchdog.hpp"
 #include "trireme/run/train.hpp"
 #include "trireme/setup/device_choice.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/node_share.hpp"
-#include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/profile_choice.hpp"
 
 namespace trireme::run {

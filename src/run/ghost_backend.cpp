@@ -9,9 +9,9 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/tracing.hpp"
 #include "trireme/setup/ghosts.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/peak_rate.hpp"
-#include "trireme/setup/plan_memory.hpp"
 
 namespace trireme::run {
 namespace {

@@ -14,9 +14,9 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/rank_gpu.hpp"
 #include "trireme/rank/tracing.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/peak_rate.hpp"
-#include "trireme/setup/plan_memory.hpp"
 
 namespace trireme::run {
 namespace {

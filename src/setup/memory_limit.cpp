@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/schedule/search.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/stage_costs.hpp"
 

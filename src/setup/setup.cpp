@@ -10,8 +10,8 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_limit.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/model_choice.hpp"
-#include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/step_planner.hpp"
 

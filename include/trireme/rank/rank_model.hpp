@@ -14,7 +14,7 @@
 #include "trireme/plan/observation.hpp"
 #include "trireme/rank/batch_view.hpp"
 #include "trireme/rank/rank_groups.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/stage/resizer.hpp"
 
 namespace trireme::rank {

@@ -7,7 +7,7 @@
 
 #include "trireme/mover/move.hpp"
 #include "trireme/mover/move_execution.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 
 namespace trireme::rank {
 

@@ -7,7 +7,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/config/config.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 
 namespace trireme::setup {
 

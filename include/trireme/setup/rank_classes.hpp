@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trireme/plan/plan.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 
 namespace trireme::setup {
 

@@ -5,7 +5,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/setup/measured_layout.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/step_costs.hpp"
 

@@ -5,8 +5,8 @@
 #include "trireme/model/model.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/measured_layout.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/model_flops.hpp"
-#include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/stage_costs.hpp"
 #include "trireme/setup/step_costs.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "error_message.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/planning.hpp"
 #include "unit/data/small_corpus.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "error_message.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "unit/setup/small_plans.hpp"
 
 namespace trireme::setup {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "trireme/model/model.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/step_costs.hpp"
 #include "unit/plan/small_profile.hpp"
 #include "unit/setup/small_plans.hpp"

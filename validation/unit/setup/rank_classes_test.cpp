@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "trireme/layout/held_state.hpp"
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "unit/setup/small_plans.hpp"
 
 namespace trireme::setup {

@@ -1,11 +1,12 @@
 // Tests that no rank holds a tensor that is not its own, by counting memory.
+#include "trireme/setup/memory_prediction.hpp"
+
 #include <gtest/gtest.h>
 
 #include <map>
 #include <tuple>
 
 #include "trireme/kernels/gpu_stream.hpp"
-#include "trireme/setup/plan_memory.hpp"
 #include "unit/setup/small_plans.hpp"
 
 namespace trireme::setup {

@@ -1,4 +1,4 @@
-#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 
 #include <algorithm>
 #include <numeric>
