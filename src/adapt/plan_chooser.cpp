@@ -78,9 +78,9 @@ bool PlanChooser::pays_off(const plan::Decision& decision, const PlanTransition&
     return false;
 }
 
-// Returns a decision that ends the migrations if they did not shorten the steps: helper ranks or links may have
-// no time to spare. The durations are compared once after each change of the migrations, and only if no rank's
-// slowness has changed since the first migration.
+// If the migrations did not shorten the steps, returns a decision that ends them. Helper ranks or links may
+// have no time to spare. The durations of steps with and without migrations are compared once after each change
+// of the migrations, and only if no rank's slowness has changed since the first migration.
 std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Observation& observed) {
     constexpr std::size_t min_trial_steps = 5;
     constexpr double min_gain = 0.01;

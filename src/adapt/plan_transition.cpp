@@ -22,9 +22,8 @@ std::string describe_source(const config::RunConfig& config, const plan::Decisio
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
-// If steps overlap, moments cannot be moved during a step, because of deadlocks: a rank that waits for moments
-// in an update may not have sent the activations for which other ranks wait, and ranks that wait for
-// activations do not send moments.
+// If steps overlap, ranks could deadlock while moments move during a step. A rank that waits for moments in an
+// update may not have sent all activations yet. The ranks that wait for these activations do not send moments.
 void check_move(const config::RunConfig& config, const plan::Plan& plan) {
     if (config.policy.move != config::MoveMethod::overlap || plan.training.are_steps_independent()) return;
     throw ConfigError(cat("schedule ", plan.schedule,
@@ -147,7 +146,8 @@ std::size_t predict_plan_bytes(const setup::Job& job, const setup::PlanState& st
         .total();
 }
 
-// Returns the maximum number of elements that a rank may have in messages at a time within the memory limit.
+// Returns the largest number of elements that every rank may have in messages at a time. With these messages,
+// no rank exceeds the memory limit.
 // Throws ConfigError if a rank exceeds the limit even with messages of only `min_bytes_in_flight`.
 std::size_t compute_elements_in_flight(const PlanTransition& transition, const setup::Job& job, int ranks) {
     const std::size_t element_bytes = byte_size(accumulator_type(job.dtype));

@@ -107,7 +107,7 @@ std::vector<plan::Decision> read_decisions(const std::string& file) {
 RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges remaining_changes;
-    setup::PlanState next_state;  // plan after the last of the remaining decisions so far
+    setup::PlanState next_state;  // plan after the last decision in remaining_changes
     for (plan::Decision& decision : read_decisions(job.config.policy.decisions)) {
         if (decision.step >= job.steps) {
             throw ConfigError(cat("--decisions ", job.config.policy.decisions, " changes the plan after step ",

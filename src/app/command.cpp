@@ -237,8 +237,8 @@ Command parse_plan_command(Arguments arguments) {
     return config;
 }
 
-// Config files may set the options of `train`. The options of `train` are checked as for that command, and
-// passed to the simulated ranks.
+// Config files may set the options of `train`. The options of `train` pass the checks of the command `train`,
+// and are passed to the simulated ranks.
 Command parse_simulate_command(Arguments arguments) {
     tools::SimulateConfig config;
     config::RunConfig run;

@@ -30,9 +30,9 @@ using Command = std::variant<ShowText, TrainCommand, config::EvaluateConfig, too
 // several ranks. Returns false if only the command's help is requested.
 bool needs_session(std::span<const char* const> arguments);
 
-// Parses the `arguments` after the program's name. `mpi` is the MPI library with which the program was built,
-// for --version. Reads config files, and the options of a checkpoint that is resumed. Throws ConfigError if
-// the command, an option or a value is invalid.
+// Parses the `arguments` after the program's name. `mpi` names the MPI library with which the program was
+// built; --version prints it. Reads config files, and the options of a checkpoint that is resumed. Throws
+// ConfigError if the command, an option or a value is invalid.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
 // Sets the options whose default depends on the number of ranks, and updates config.ini_text and

@@ -45,7 +45,7 @@ std::string format_general_help();
 // need, "--all" for all options, or the name of a group. Throws ConfigError if the command has no such group.
 std::string format_command_help(const std::string& command, const std::string& selection = "");
 
-// Returns the text of --version. `mpi` is the MPI library with which the program was built.
+// Returns the text of --version. `mpi` names the MPI library with which the program was built.
 std::string format_version(const std::string& mpi);
 
 // The first two functions return the reference of all commands and options, as Markdown (the text of

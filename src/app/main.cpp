@@ -1,5 +1,5 @@
 // The program. The commands `train`, `evaluate`, `profile` and `doctor` join the MPI job in which they were
-// started; all others never use MPI.
+// started. The other commands never use MPI.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -110,7 +110,8 @@ bool is_command(std::string_view name, Arguments arguments) {
     return !arguments.empty() && arguments.front() == name;
 }
 
-// Returns true if an MPI launcher has also started other ranks, which wait for this one.
+// Returns true if an MPI launcher has also started other ranks, and if all these ranks can find each other. The
+// other ranks then wait for this rank.
 bool is_one_of_several_ranks() {
     if (is_simulated) return false;
     const ProcessStart start = read_start();
@@ -207,8 +208,9 @@ int run_in_session(ParsedCommandLine& line, comm::Session& session, const Proces
     }
 }
 
-// Returns the time, a multiple of 5 s, at which all ranks of a job exit; their clocks are assumed to agree. If
-// a launcher sees one rank exit earlier, it kills the others, and loses output that was written just before.
+// Returns the time, a multiple of 5 s, at which all ranks of a job exit. The clocks of the ranks are assumed to
+// agree. If a launcher sees one rank exit earlier than the others, the launcher kills the other ranks, and
+// loses output that was written just before.
 std::chrono::system_clock::time_point find_next_exit_time() {
     constexpr std::chrono::seconds interval{5};
     constexpr std::chrono::seconds min_delay{1};

@@ -22,8 +22,9 @@ SlurmJob read_job();
 ProcessStart read_start();       // called before MPI starts, because MPI libraries add variables
 std::string read_search_path();  // PATH
 
-// Makes CUDA load all kernels when it starts; must be called before CUDA is used. Otherwise CUDA loads a kernel
-// at its first launch and then may wait for all work of the GPU, which may in turn wait for another rank.
+// Makes CUDA load all kernels when it starts, unless the user has set another mode. Must be called before CUDA
+// is used. By default, CUDA loads a kernel at its first launch. This may wait for all work of the GPU, which
+// may in turn wait for another rank.
 void load_kernels_eagerly();
 
 // The following functions check that the processor can execute the fast kernels. The functions themselves must

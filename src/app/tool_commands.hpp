@@ -1,4 +1,5 @@
-// Runs the commands `doctor`, `plan` and `profile`, whose tools need input from app.
+// Runs the commands `doctor`, `plan` and `profile`. Their tools need values that only src/app can supply, such
+// as environment variables.
 #pragma once
 
 #include <iosfwd>
@@ -28,7 +29,7 @@ void show_plan(const tools::PlanConfig& config, std::ostream& out);
 
 // The configuration of `trireme profile`, which measures the cost of the layers of a run.
 struct ProfileCommand {
-    config::RunConfig run;  // its `batch` samples form one micro-batch
+    config::RunConfig run;  // all samples of run.run.batch form one micro-batch
     tools::ProfileConfig profile;
 
     ProfileCommand() { run.run.batch = 1; }

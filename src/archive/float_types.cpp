@@ -40,8 +40,8 @@ std::uint64_t shift_right_rounded(std::uint64_t significand, int drop) {
     return rounded + (dropped > half || (dropped == half && rounded % 2 == 1) ? 1 : 0);
 }
 
-// Returns exponent and mantissa, as To, of an infinity or a NaN. `mantissa` is the mantissa field as From: 0
-// for an infinity.
+// Converts an infinity or a NaN to the format To. Returns the exponent and mantissa fields. `mantissa` is the
+// mantissa field of the number in the format From: 0 for an infinity.
 template <class From, class To>
 std::uint64_t convert_special(std::uint64_t mantissa) {
     constexpr int dropped_bits = From::mantissa_bits - To::mantissa_bits;
@@ -52,8 +52,8 @@ std::uint64_t convert_special(std::uint64_t mantissa) {
     return To::infinity | (payload != 0 ? payload : std::uint64_t{1} << (To::mantissa_bits - 1));
 }
 
-// Returns exponent and mantissa, as To, of a finite number other than zero. `mantissa` and `exponent` are the
-// fields of the number as From.
+// Converts a finite number other than zero to the format To. Returns the exponent and mantissa fields.
+// `mantissa` and `exponent` are the fields of the number in the format From.
 template <class From, class To>
 std::uint64_t convert_finite(std::uint64_t mantissa, int exponent) {
     constexpr int leading_position = 62;  // bit of the leading one; a carry needs one more bit

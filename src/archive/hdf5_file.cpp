@@ -128,8 +128,8 @@ std::uint64_t flush(const Handle& file) {
 void abandon(const Handle& file) noexcept {
     void* descriptor = nullptr;
     if (file.get() < 0 || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) < 0) return;
-    // HDF5 will write into a file in memory. It cannot write into /dev/null, because H5Fclose() truncates the
-    // file.
+    // From now on, HDF5 writes into a file in memory instead. /dev/null would not do, because H5Fclose()
+    // truncates the file, which fails for /dev/null.
     const int memory_file = ::memfd_create("abandoned", 0);
     if (memory_file < 0) return;
     ::dup2(memory_file, *static_cast<const int*>(descriptor));

@@ -1,6 +1,7 @@
-// Renames the source files of virtual datasets. HDF5 stores the file names and selections of such a dataset,
-// followed by their checksum, as an object of a global heap (The HDF Group, HDF5 File Format Specification 3.0:
-// III.E, Global Heap; VIII.B, Global Heap Block for Virtual Datasets).
+// Replaces the names of source files in virtual datasets. The source files keep their names. HDF5 stores the
+// file names and selections of such a dataset, followed by their checksum, as an object of a global heap (The
+// HDF Group, HDF5 File Format Specification 3.0: III.E, Global Heap; VIII.B, Global Heap Block for Virtual
+// Datasets).
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -13,7 +13,7 @@ struct TypeFacts {
     std::size_t bytes;
 };
 
-// In the order of StoredType.
+// One entry per StoredType, in the order of the enumeration.
 constexpr std::array<TypeFacts, 13> stored_types{{{"F64", 8},
                                                   {"F32", 4},
                                                   {"F16", 2},

@@ -1,4 +1,4 @@
-// Opens a checkpoint, a folder step-N.
+// Opens a checkpoint, which is a folder step-N.
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_file.hpp"

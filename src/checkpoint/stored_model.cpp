@@ -33,7 +33,7 @@ struct StoredModel::Storage : ModelFiles {
 
     const TensorEntry& find_checked(const model::ParameterSpec& spec) const;
 
-    // Returns the path that messages about a tensor name: the path of its file, or of the whole checkpoint.
+    // Returns the path to show in messages about a tensor: the path of its file, or of the whole checkpoint.
     const std::string& find_file_path(const TensorEntry& entry) const {
         return checkpoint ? path : file_paths[entry.file_index];
     }
@@ -46,8 +46,8 @@ struct StoredModel::Storage : ModelFiles {
         return *at->second;
     }
 
-    // Returns a function that converts rows of `box` into `to`, which has the shape of `box`, and reports the
-    // progress. `type` is the stored type.
+    // Returns a function that converts rows of `box`, writes them to `to`, and reports the progress. `to` has
+    // the shape of `box`, and `type` is the stored type.
     UseRows make_row_writer(const device::Tensor& to, const layout::Box& box, archive::StoredType type) const;
     void report_progress(const StoredRows& rows, archive::StoredType type) const {
         if (progress != nullptr) progress->add(rows.box.size() * byte_size(type));

@@ -71,8 +71,8 @@ void all_gather_directly(Communicator& group, const RankBlocks& blocks, device::
     group.wait(ids);
 }
 
-// Returns the blocks of `count` ranks, beginning with rank `first` and continuing with
-// rank 0 after the last rank, as one or two contiguous runs of elements.
+// Returns the blocks of `count` ranks as one or two contiguous runs of elements. The ranks begin with rank
+// `first` and continue with rank 0 after the last rank.
 std::vector<device::Tensor> find_runs(const RankBlocks& blocks, device::Tensor values, int first, int count) {
     const int ranks = static_cast<int>(blocks.ranks);
     const int count_before_end = std::min(count, ranks - first);

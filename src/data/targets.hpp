@@ -11,8 +11,8 @@
 namespace trireme::data {
 
 // Selects the tokens of a sample to be masked, and chooses their replacements (Devlin et al. 2019, section
-// 3.1). Each choice depends only on the key, the number of the visit and the position in the sample, and not on
-// other samples, padding or tokens.
+// 3.1). The random numbers of a token depend only on the key, the number of the visit and the position in the
+// sample. They do not depend on other samples, on padding, or on the tokens.
 class Masking {
 public:
     // The corpus must have a [MASK] token. `masked_fraction` is the expected fraction of tokens that are

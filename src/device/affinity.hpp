@@ -13,7 +13,7 @@ namespace trireme::device {
 using MaskReader = std::function<bool(std::size_t bytes, cpu_set_t* mask)>;
 
 // Returns the numbers of the CPUs in the mask that `read` fills. Doubles the size of the mask until `read`
-// succeeds, up to 2^20 CPUs; returns {0} if it never does.
+// succeeds, up to 2^20 CPUs. Returns {0} if `read` never succeeds.
 std::vector<int> list_cores_in_mask(const MaskReader& read);
 
 }  // namespace trireme::device

@@ -10,7 +10,7 @@
 
 namespace trireme::kernels {
 
-// The elements of a tensor in host memory, valid as long as this object. For a GPU tensor, the
+// Makes the elements of a tensor readable in host memory for the lifetime of this object. For a GPU tensor, the
 // constructor waits for the stream and copies the tensor. A host tensor is not copied. The stream must not be a
 // ghost stream, because the tensors of a ghost stream have no values.
 class HostValues {

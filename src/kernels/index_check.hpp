@@ -1,6 +1,6 @@
 // Checks that row and column indices lie within their tables. The check() of an operation never reads the
-// elements of a tensor, so the backends that use host memory call these functions. Each function throws
-// BugError with the first index that is out of range or, in a scatter, repeats an earlier one.
+// elements of a tensor, so the backends that use host memory call check_indices(). check_indices()
+// throws BugError with the first index that is out of range or, in a scatter, repeats an earlier one.
 #pragma once
 
 #include <span>

@@ -22,7 +22,7 @@ double count_forward_bytes(const ResidualAdd& fused_sum, const device::ConstTens
     return input_bytes + static_cast<double>(other_bytes);
 }
 
-// Returns the tensors that the norm reads: its input, or the terms and the result of the fused sum.
+// Returns the input of the norm, or the terms and the result of the fused sum that computes the input.
 NamedTensors list_input_tensors(const device::ConstTensor& input, const ResidualAdd& fused_sum) {
     if (!fused_sum.is_present()) return {{"input", input}};
     return {{"residual", fused_sum.residual}, {"input", fused_sum.input}, {"sum", fused_sum.output}};

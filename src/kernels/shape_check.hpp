@@ -9,14 +9,15 @@
 
 namespace trireme::kernels {
 
-// The shape checks of one operation. Each check throws BugError with the names of the operation and the tensor,
-// and with the actual and the expected shape of the tensor. `name` is the tensor's name in the message.
+// The shape checks of one operation. A check that fails throws BugError with the names of the operation and the
+// tensor, and with the actual and the expected shape of the tensor. `name` is the tensor's name in the message.
 class ShapeCheck {
 public:
     // `dtype` is the type of the floating-point operands: f32, f64 or bf16.
     ShapeCheck(std::string_view operation, device::DType dtype, SourcePosition where = SourcePosition::here());
 
-    // The checks without a `dtype` require the operation's type. A vector is a tensor with one row.
+    // The checks without a `dtype` require the operation's type (the constructor's `dtype`), except the wide
+    // checks. A vector is a tensor with one row.
     void require_matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
                         std::size_t columns) const;
     void require_matrix(device::DType dtype, std::string_view name, const device::ConstTensor& tensor,

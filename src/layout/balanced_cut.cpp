@@ -39,7 +39,7 @@ public:
                send_back_seconds;
     }
 
-    // Returns the seconds per step.
+    // Returns the seconds of the stage's update, which is executed once per step.
     double predict_update_seconds(std::size_t stage, Range run) const {
         return find_load(stage, run).update_seconds;
     }

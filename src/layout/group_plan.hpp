@@ -78,7 +78,7 @@ public:
     // The best assignment of a run of layers to the first n subgroups of a group. The last `last_count` of
     // these n subgroups all hold the layers from `last_begin` to the end of the run.
     struct Choice {
-        double seconds = infinite_seconds;  // seconds per step of the longest activity
+        double seconds = infinite_seconds;  // seconds per step of the longest activity: see pipedream.hpp
         std::size_t last_begin = 0;         // first layer that the last subgroups hold
         int last_count = 0;                 // number of the last subgroups
     };

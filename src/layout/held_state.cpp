@@ -6,7 +6,8 @@
 namespace trireme::layout {
 namespace {
 
-// Sorts by tensor, then columns, then first row. Vertically adjacent boxes with equal columns become neighbors.
+// Sorts `boxes` by tensor, then columns, then first row. Vertically adjacent boxes with equal columns become
+// neighbors.
 void sort_by_columns(std::vector<TensorBox>& boxes) {
     std::ranges::sort(boxes, {}, [](const TensorBox& tensor_box) {
         return std::tuple(tensor_box.tensor, tensor_box.box.columns.begin, tensor_box.box.columns.count,

@@ -50,8 +50,8 @@ Cuts cut_uniformly(const std::vector<Item>& items, std::size_t stages) {
     return cuts;
 }
 
-// Gives each stage in order the largest number of items with at most `max_parameters` parameters together, but
-// leaves at least one item for every later stage. Returns std::nullopt if some items remain.
+// Fills the stages in order, each with at most `max_parameters` parameters. Leaves at least one item for every
+// later stage. Returns std::nullopt if some items remain.
 std::optional<Cuts> fill_stages(const std::vector<Item>& items, std::size_t stages,
                                 std::size_t max_parameters) {
     Cuts cuts(stages, 0);

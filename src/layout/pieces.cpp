@@ -15,7 +15,7 @@ struct SharedBox {
     std::vector<int> ranks;
 };
 
-// Returns the slices that are not empty, sorted by row, then column, then rank. Throws BugError if a slice
+// Returns the slices that are not empty, sorted by rows, then columns, then rank. Throws BugError if a slice
 // exceeds the tensor.
 std::vector<Slice> sort_slices(const HeldTensor& tensor) {
     std::vector<Slice> slices;
@@ -65,7 +65,8 @@ std::vector<std::size_t> list_cut_lines(const Boxes& boxes, SelectRange select_r
 using StripBoxes = std::vector<const SharedBox*>;
 
 // Returns the holders of each interval of columns in a strip. `lines` has the cut lines between columns.
-// Element i has the ranks that hold columns lines[i] to lines[i + 1] - 1, ascending; the last element is empty.
+// Element i of the result has the ranks that hold columns lines[i] to lines[i + 1] - 1, ascending; the last
+// element is empty.
 std::vector<std::vector<int>> find_holders_between(const std::vector<std::size_t>& lines,
                                                    const StripBoxes& boxes) {
     std::vector<std::vector<int>> holders(lines.size());

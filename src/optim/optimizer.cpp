@@ -123,10 +123,10 @@ private:
     const OptimizerConfig& config_;
     double gradient_scale_;
     double rate_;
-    std::size_t step_;  // from 1
+    std::size_t step_;  // number of the step, from 1
     std::vector<kernels::AdamWUpdate> adamw_ = {};
     std::vector<kernels::SgdUpdate> sgd_ = {};
-    // See make_decay_mask(). A deque, because updates refer to its elements.
+    // Results of make_decay_mask(). The container is a deque, because updates refer to its elements.
     std::deque<std::vector<std::int32_t>> decay_masks_ = {};
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns an empty text if `node` has no such key.
+// Returns the text with this key, or an empty text if `node` has no such key.
 std::string read_text(const JsonNode& node, const char* key) {
     return node.has(key) ? node.at(key).text() : std::string();
 }

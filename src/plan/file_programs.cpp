@@ -12,7 +12,8 @@
 namespace trireme::plan {
 namespace {
 
-// Limit for the age of weights in updates, and for the number of steps by which a micro-batch is ahead.
+// Limit for Instruction::age, and for the number of steps by which the micro-batch of an instruction is ahead
+// of the current step.
 constexpr int max_step_distance = 100;
 
 // Returns the ranks of all teams in ascending order.
@@ -64,8 +65,8 @@ std::vector<schedule::Program> merge_rank_programs(const std::vector<schedule::P
 }
 
 // Throws ConfigError if an instruction's micro-batch is more than max_step_distance steps ahead, or if its
-// weights are more than max_step_distance updates old. The proof unrolls more steps than the largest distance,
-// so max_step_distance limits the time of the proof.
+// weights are more than max_step_distance updates old. verify_programs() gets more unrolled steps than
+// the largest distance, so max_step_distance limits the time of the verification.
 void check_step_distances(const schedule::Phases& programs, const schedule::PipelineShape& shape,
                           const std::string& place) {
     for (const std::vector<schedule::Program>* phase : {&programs.prologue, &programs.body}) {

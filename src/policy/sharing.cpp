@@ -7,7 +7,7 @@
 namespace trireme::policy {
 namespace {
 
-// Largest fraction of its matmuls that a slow rank may release (offload or skip). The slow rank keeps a small
+// A slow rank may release (offload or skip) at most this fraction of its matmuls. The rank keeps a small
 // fraction of each matmul.
 constexpr double max_released_fraction = 0.98;
 constexpr double negligible_fraction = 1e-6;  // of a rank's matmuls: smaller fractions count as 0
@@ -164,8 +164,8 @@ std::vector<double> compute_offloaded_fractions(const SlowTeam& team, const std:
 }
 
 // Assigns offloaded work to helpers, one helper after the other. `offloaded` has the fraction per rank from
-// compute_offloaded_fractions(). If helpers have more spare work than needed, each uses the same fraction of
-// its spare work.
+// compute_offloaded_fractions(). If helpers have more spare work than needed, each helper uses the same
+// fraction of its spare work.
 std::vector<layout::Migration> make_migrations(const SlowTeam& team, const std::vector<double>& offloaded,
                                                double seconds) {
     std::vector<double> spare_work;

@@ -19,7 +19,7 @@ struct ScoreSums {
     double exact = 0, f1 = 0;  // scores of predicted answers, see AnswerScore
 };
 
-// Collective over `group`. Returns equal bits on all ranks.
+// Collective over `group`. Returns the sums over all ranks, with equal bits on all ranks.
 ScoreSums all_reduce_sums(comm::Communicator& group, const ScoreSums& local_sums) {
     const std::array fields{local_sums.loss, local_sums.targets, local_sums.correct, local_sums.exact,
                             local_sums.f1};

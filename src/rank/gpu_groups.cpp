@@ -13,9 +13,9 @@ int find_index(const std::vector<int>& pipe, int rank) {
     return static_cast<int>(std::ranges::lower_bound(pipe, rank) - pipe.begin());
 }
 
-// Adds the pairs (sender, receiver) of ranks between which one team sends activations to another. A pair has
-// the indices of the ranks in `pipe`, which is sorted. Between teams of equal size, each rank sends to the rank
-// with the same index in the receiving team. Otherwise every sender may send rows to every receiver.
+// Adds the pairs (sender, receiver) for the activations that one team sends to another. A pair has the indices
+// of its two ranks in `pipe`, which is sorted. Between teams of equal size, each rank sends to the rank with
+// the same index in the receiving team. Otherwise every sender may send rows to every receiver.
 void add_team_pairs(const std::vector<int>& senders, const std::vector<int>& receivers,
                     const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
     for (std::size_t s = 0; s < senders.size(); ++s) {

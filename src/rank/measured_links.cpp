@@ -56,8 +56,8 @@ layout::Link measure_slowest_link(comm::Communicator* group, int peer, comm::Com
 
 layout::RankLinks measure_rank_links(comm::Communicator* team, comm::Communicator& all) {
     const int last_rank = all.size() - 1;
-    // Returns the rank at the other end of the link between ranks `low` and `high`. Returns -1 if this rank is
-    // at neither end, or if `low` is not below `high`.
+    // Returns the peer of this rank on the link between ranks `low` and `high`. Returns -1 if this rank is
+    // neither of them, or if `low` is not below `high`.
     const auto find_peer = [&](int low, int high) {
         if (low >= high || (all.rank() != low && all.rank() != high)) return -1;
         return all.rank() == low ? high : low;

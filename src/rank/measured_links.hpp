@@ -6,10 +6,10 @@
 
 namespace trireme::rank {
 
-// Collective over `all`, which has all ranks. RankLinks::team of the result is the slowest of the links between
-// the first two ranks of each team. RankLinks::all is the slower of two links of rank 0: to rank 1 and to the
-// last rank. A link that does not exist has default values. `team` is this rank's tensor group; null if this
-// rank is idle or alone in its team.
+// Collective over `all`, which has all ranks. RankLinks::team of the result follows from the longest times
+// between the first two ranks of any team. RankLinks::all is the slower of two links of rank 0: to rank 1 and
+// to the last rank. A link that does not exist has default values. `team` is this rank's tensor group; null if
+// this rank is idle or alone in its team.
 layout::RankLinks measure_rank_links(comm::Communicator* team, comm::Communicator& all);
 
 }  // namespace trireme::rank

@@ -12,7 +12,7 @@ namespace trireme::rank {
 namespace {
 
 // The numbers by which findings are compared; the earliest finding has the lexicographically smallest numbers.
-// `is_derived` is 1 unless is_origin(). `count` is the number of fields.
+// `is_derived` is 0 if is_origin() is true, otherwise 1. `count` is the number of fields.
 struct FindingField {
     enum : std::size_t { is_absent, is_derived, microbatch, is_backward, stage, count };
 };
@@ -23,9 +23,10 @@ bool is_origin(const NonFiniteFinding& finding) {
     return !finding.kernel_output.input || !finding.parameter.empty();
 }
 
-// A rank without a finding comes last. Origins come before findings that are no origins. Within each of these
-// two classes, findings are ordered by micro-batch, and then as a micro-batch passes the stages, forward and
-// backward. Gradient reductions (with a negative micro-batch) come after all micro-batches.
+// By these fields, a rank without a finding comes last. Origins come before findings that are no origins.
+// Within each of these two classes, findings are ordered by micro-batch, then forward before backward, then in
+// the order in which the pass visits the stages. Gradient reductions (with a negative micro-batch) come after
+// all micro-batches.
 std::array<double, FindingField::count> to_fields(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
     const kernels::KernelContext& context = finding->kernel_output.context;

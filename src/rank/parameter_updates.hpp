@@ -95,7 +95,7 @@ private:
     double sum_bytes_ = 0;  // bytes that this rank reads and writes to sum gradients in a step
     std::optional<optim::Optimizer> optimizer_;
     std::optional<device::Arena> scratch_;                 // for compute_sum_of_squares()
-    std::unique_ptr<OptimizerStateMove> awaited_moments_;  // null without a move that the next update awaits
+    std::unique_ptr<OptimizerStateMove> awaited_moments_;  // null if the next update awaits no move
     std::optional<device::TraceSpan> arrival_span_;        // traces this move until it is complete
     optim::SkippedChannelMap undecayed_channels_;
     std::function<void()> before_update_ = [] {};

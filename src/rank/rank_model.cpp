@@ -130,8 +130,8 @@ std::vector<layout::Migration> RankModel::list_own_team_migrations() const {
                                 plan.teams[static_cast<std::size_t>(plan.find_team(rank_))].ranks);
 }
 
-// Offloads some of the channels that this rank does not skip, as `migrations` says. Changed migrations need
-// another workspace.
+// Offloads some of the channels that this rank does not skip, as `migrations` says. If the migrations have
+// changed, resizes the workspace.
 void RankModel::offload(const std::vector<layout::Migration>& migrations) {
     resizer_->resizing().begin_period(offloaded_->begin_period(migrations, resizer_->kept_channels()));
     offloaded_->send_channel_lists(*groups_.tensor);

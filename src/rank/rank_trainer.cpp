@@ -211,8 +211,8 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record_gather_.post(record);
 }
 
-// Passes to find_stop_reason() the number of steps that the job executes if this rank requests a stop in the
-// next call only. One step precedes the next call. If steps overlap, the other ranks receive the request
+// Passes to find_stop_reason() the number of steps that the job still executes if this rank requests a stop
+// only in the next call. One step precedes the next call. If steps overlap, the other ranks receive the request
 // `ahead` + 1 steps after the next call, and then finish the `ahead` steps that have begun.
 records::StopReason RankTrainer::request_stop() {
     if (stopping_ == nullptr) return records::StopReason::none;

@@ -47,7 +47,7 @@ void answer_clock_requests(comm::Communicator& control, const std::function<doub
     }
 }
 
-// Called on the other ranks. Returns the reading with the shortest round trip.
+// Called on every rank except rank 0. Returns the reading with the shortest round trip.
 ClockReading ask_time(comm::Communicator& control, const std::function<double()>& now) {
     ClockReading best{.round_trip = std::numeric_limits<double>::infinity()};
     for (int r = 0; r < readings_per_clock; ++r) {

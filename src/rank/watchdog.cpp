@@ -60,8 +60,8 @@ void Watchdog::observe_wait(double seconds_waited) {
     receive_messages();
     if (!positions_.empty()) end_job();
     if (!question_) return;
-    // If more than twice the minimum has passed since the last observation, this rank was not scheduled in
-    // between. The excess does not count, because the other ranks may not have run either.
+    // If more than twice the minimum interval has passed since the last observation, this rank was not
+    // scheduled in between. The excess does not count, because the other ranks may not have run either.
     question_->run_seconds += std::min(seconds_since_last, 2 * min_seconds_between_observations);
     judge_answers();
 }
@@ -114,7 +114,7 @@ void Watchdog::forget_completed_sends() {
     std::erase_if(sent_messages_, [](const SentMessage& sent) { return sent.ids.empty(); });
 }
 
-// Waits for at most `seconds` until `min_positions` positions are known or another rank reports.
+// Waits until `min_positions` positions are known or another rank reports, but for at most `seconds`.
 void Watchdog::receive_positions(double seconds, std::size_t min_positions) {
     const auto has_received = [&] {
         receive_messages();

@@ -123,7 +123,7 @@ std::string describe_cores(const Manifest& manifest) {
                        unnamed_sets > 0 ? "; for the other ranks see manifest.json" : "");
 }
 
-// Returns the line with the predicted memory. The unit is GB, or MB if the fullest rank holds less than 1 GB.
+// Returns the line with the predicted memory. The unit is GB, or MB if no rank needs 1 GB or more.
 std::string describe_memory(const setup::RankMemory& memory) {
     const bool uses_megabytes = memory.total() < 1'000'000'000;
     const auto format_in_unit = [&](std::size_t bytes) {
@@ -142,12 +142,13 @@ std::string describe_memory(const setup::RankMemory& memory) {
         format_purpose("copy for checkpoints in host memory", memory.copy_beside_gpu));
 }
 
-// Returns "loss 1.2345  "; empty for ghost runs, which compute no loss.
+// Returns, for example, "loss 1.2345  "; empty for ghost runs, which compute no loss.
 std::string format_loss(const StepOutcome& outcome) {
     return std::isnan(outcome.loss) && !outcome.is_skipped ? "" : fmt::format("loss {:.4f}  ", outcome.loss);
 }
 
-// Returns "norm 1.23  lr 6.00e-04  ". For a ghost run, which has no norm, returns the duration of the step.
+// Returns, for example, "norm 1.23  lr 6.00e-04  ". For a ghost run, which has no norm, returns the duration
+// of the step.
 std::string format_update(const StepOutcome& outcome) {
     if (std::isnan(outcome.loss) && !outcome.is_skipped)
         return fmt::format("{:.3f} s per step  ", outcome.seconds);
@@ -160,7 +161,7 @@ std::string format_energy(const Figures& f, double joules) {
 }
 
 // Describes the skipped and offloaded matmuls of the new plan. If there are none, describes the bytes that the
-// change moved.
+// change moved. If the change moved and kept no bytes, says that no rank skips channels or offloads work.
 std::string describe_plan_change(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = describe_sharing(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));

@@ -27,7 +27,7 @@ bool has_too_few_steps_to_judge(const Figures& figures) {
     return figures.judged_steps < min_judged_steps;
 }
 
-// Returns why the run is INVALID; empty if the losses give no reason.
+// Returns why the run is INVALID; empty if neither skipped steps nor losses give a reason.
 std::string judge(const Figures& figures) {
     if (figures.skipped_steps > 0) {
         return cat(figures.skipped_steps, " of ", figures.steps,

@@ -1,9 +1,9 @@
-// The fields of every record, for the writer, the reader and tests. Each call of the visitor `visit` names a
-// field of the file and the member with the value of the field. The calls are in the order of the file.
-// "loss/first" is the field "first" of the object "loss". visit.count() is for whole numbers, visit.constant()
-// for a value that is equal in every file, and visit.json() for a member that holds JSON text. visit.keyword()
-// maps one value of the member to a text in the file. visit.visit_one_of() maps a number to the first of two
-// fields if the flag is true, otherwise to the second.
+// The fields of every record except Summary, for the writer, the reader and tests. Each call of the visitor
+// `visit` names a field of the file and the member with the value of the field. The calls are in the order of
+// the file. "loss/first" is the field "first" of the object "loss". visit.count() is for whole numbers,
+// visit.constant() for a value that is equal in every file, and visit.json() for a member that holds JSON text.
+// visit.keyword() maps one value of the member to a text in the file. visit.visit_one_of() maps a number to the
+// first of two fields if the flag is true, otherwise to the second.
 #pragma once
 
 #include <concepts>

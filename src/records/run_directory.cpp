@@ -228,7 +228,7 @@ RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept
     steps_ = open_to_append(path / "steps.jsonl");
 }
 
-// Drops the records of steps after `last_step`, and summary.json and `stopped` of the earlier start.
+// Drops the records of steps after `last_step`, and removes summary.json and `stopped` of the earlier start.
 void RunDirectory::drop_records_after(std::size_t last_step) {
     add_remarks(truncate_records(path_ / "steps.jsonl", last_step));
     // A decision with step N changes the plan after step N. This start repeats the decision of `last_step`.

@@ -156,7 +156,7 @@ private:
     }
 
     const InputJson& json_;
-    std::string prefix_;  // precedes field names in complaints; the name of their object and "/", or empty
+    std::string prefix_;  // put before field names in complaints: the name of the object and "/", or empty
 };
 
 // Returns the first complaint; empty if every field has the type of its member.

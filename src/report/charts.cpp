@@ -10,7 +10,7 @@ namespace trireme::report {
 namespace {
 
 constexpr std::size_t max_points = 1000;  // points per drawn curve
-// A smoothed point averages over 1 / 50 of the points of the run on either side.
+// A smoothed point is computed from 1 / 50 of the points of the curve on either side.
 constexpr std::size_t smoothing_divisor = 50;
 constexpr double max_drawn_value = 1e100;  // larger values are drawn as this value
 

@@ -20,7 +20,7 @@ std::string make_table(const std::vector<std::vector<std::string>>& rows, bool h
 // Format numbers for people.
 std::string format_with_commas(double whole_number);  // 1,098,250
 std::string format_significant(double value);         // 4 digits (0.7745, 3.4e-8); whole from 1,000 on (17,490)
-std::string format_percent(double fraction);          // 0.376: "37.6 %"
+std::string format_percent(double fraction);          // "37.6 %" for 0.376
 std::string format_megabytes(double bytes);           // "113.0 MB"
 std::string format_gigaflops(double operations_per_s);     // "119.5 GFLOP/s"
 std::string format_duration(double seconds);               // "12.3 s", "1 min 3 s", "2 h 5 min"

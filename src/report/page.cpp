@@ -10,7 +10,7 @@
 namespace trireme::report {
 namespace {
 
-// Returns the CSS of the page. Colour-blind readers can tell the three main colours apart, also in grey.
+// Returns the CSS of the page. The three main colours differ for colour-blind readers, and in greyscale.
 const char* get_style_sheet() {
     return R"css(
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2430; --soft: #5a6675; --rule: #dde2e8;

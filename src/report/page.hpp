@@ -17,19 +17,19 @@ std::string make_page(const RunRecords& records);
 // Describes an emulated slow rank; for example, "rank 3 takes 4 times as long in steps 100 to 200".
 std::string describe(const config::SlowRank& slow);
 
-// Makes the summary of an unfinished run from its steps. The verdict is unset, and so is each figure that some
-// step lacks.
+// Makes the summary of an unfinished run from its steps. The verdict is unset. Losses are those of the steps
+// that have a loss and were not skipped. Every other figure is unset if some step lacks it.
 records::Summary sum_up_steps(const std::vector<records::StepLine>& steps);
 
 // Return the charts of a report as HTML figures, or an empty text if the records have no data for them.
 std::string draw_loss_chart(const RunRecords& records);
 std::string draw_score_chart(const RunRecords& records);   // accuracy, or exact match and F1
 std::string draw_speed_charts(const RunRecords& records);  // tokens/s and MFU
-std::string draw_step_charts(const RunRecords& records);   // measured and predicted seconds, tokens; per step
+std::string draw_step_charts(const RunRecords& records);   // per step: measured and predicted seconds; tokens
 std::string draw_optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
 
 std::string draw_time_bars(const records::Summary& summary);     // mean seconds in kernels, waiting, other
-std::string draw_rank_bars(const RunRecords& records);           // seconds in kernels, waiting, other; per rank
+std::string draw_rank_bars(const RunRecords& records);           // per rank: seconds in kernels, waiting, other
 std::string draw_padding_bars(const records::Summary& summary);  // tokens of samples, and padding
 std::string draw_memory_bars(const records::Summary& summary);   // predicted memory, and measured growth
 
@@ -46,7 +46,7 @@ std::string describe_grid(const layout::Layout& layout);
 std::string describe_stages(const layout::Layout& layout);
 
 // Returns a table with one row per change of plan: the layouts before and after, the moved bytes, and the
-// median time of the first ten steps after the change, compared with the step time before the change. Empty if
+// median time of at most ten steps after the change, compared with the step time before the change. Empty if
 // the plan never changed.
 std::string make_plan_changes_table(const RunRecords& records);
 

@@ -301,7 +301,7 @@ private:
     adapt::ChangeMemory max_bytes_;  // predicted peak of this rank and its node, over all known plans
     RunContext context_;
     const setup::Job& job_ = context_.job;
-    setup::RankMemory max_memory_ = {};   // prediction for the fullest rank under the first plan
+    setup::RankMemory max_memory_ = {};   // predicted for the rank that needs most under the first plan
     std::size_t initial_peak_bytes_ = 0;  // peak memory just before the first trainer was made
     std::optional<rank::RankTrainer> trainer_;
     std::unique_ptr<comm::Communicator> mover_ =

@@ -38,13 +38,14 @@ public:
 
     void set_hosts(std::vector<std::string> hosts) { manifest_.hosts = std::move(hosts); }
 
-    // Prints the head of the log: the run, its plan and the memory of the fullest rank.
+    // Prints the head of the log: the run, its plan, and `memory`, the prediction for the rank that needs the
+    // most memory.
     void print_head(const setup::PlanState& current, const setup::PlanOrigin& origin,
                     const setup::RankMemory& memory);
     // Opens the run directory if this recorder writes. Throws ConfigError if the directory cannot be used.
     void open_directory();
     // Records the beginning of the run. Called after open_directory() and before any other event. `memory` is
-    // the memory of the fullest rank.
+    // the prediction for the rank that needs the most memory.
     void record_begin(const setup::PlanState& current, const setup::PlanOrigin& origin,
                       const setup::RankMemory& memory, const setup::PeakRate& peak);
 

@@ -16,8 +16,8 @@ std::optional<std::filesystem::path> find_checkpoint_to_resume(const config::Run
 
 // Sets up the run with the plan that its options determine. If --resume selects a checkpoint, the parameters
 // and the progress come from that checkpoint. Throws ConfigError where set_up() does, and if no step remains.
-// The checkpoint must come from a run with the same model, corpus, optimizer and precision, and with the same
-// options that select samples; otherwise the function throws ConfigError.
+// The checkpoint must come from a run with the same model, corpus, optimizer and precision, and with equal
+// values of the options that select samples; otherwise the function throws ConfigError.
 setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks);
 
 // The state of a run besides its tensors.

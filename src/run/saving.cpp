@@ -159,9 +159,9 @@ bool Saving::has_saved(std::uint64_t step) {
 }
 
 // Writes in the calling thread, because only this thread may call HDF5; the worker thread writes parts without
-// HDF5. No copy of the state is needed, because the gradients and weights that `state` views stay unchanged
-// until the next step. The next step waits for the checksum and the write() calls, but not for the sync to
-// disk, which the worker thread does.
+// HDF5. No copy of the state is needed, because the gradients and weights to which `state` refers stay
+// unchanged until the next step. The next step waits for the checksum and the write() calls, but not for the
+// sync to disk, which the worker thread does.
 void Saving::write_resizing(const model::ResizingState& state) {
     const std::filesystem::path partial = make_save_folder(plan_.checkpoints, plan_.state);
     resizing_file_.emplace(
@@ -298,8 +298,8 @@ void Saving::send_report() {
 }
 
 // Rethrows `exception` if the checkpoint is not awaited and its failure must end the run. Then this rank, which
-// knows the reason, ends the run. Otherwise stores the reason for the report of this rank. The failure of an
-// awaited checkpoint ends the run in check_saved(), after rank 0 has recorded the reason.
+// knows the reason, ends the run. Otherwise stores the reason, which this rank then reports to rank 0. The
+// failure of an awaited checkpoint ends the run in check_saved(), after rank 0 has recorded the reason.
 void Saving::handle_failure(std::exception_ptr exception) {
     try {
         std::rethrow_exception(exception);

@@ -128,7 +128,7 @@ private:
     double begin_time_ = 0;      // time of begin(), after the wait for the previous checkpoint
     bool is_awaited_ = false;
     bool has_reported_ = false;
-    std::string complaint_;  // why this rank failed (on rank 0 finally: why a rank failed); empty otherwise
+    std::string complaint_;       // why this rank failed; on rank 0, after all reports, why any rank failed
     std::exception_ptr failure_;  // exception of this rank in an awaited checkpoint; null if it did not fail
     std::optional<checkpoint::StateViews> views_;
     std::optional<checkpoint::PartWriter> writer_;

@@ -80,7 +80,8 @@ public:
         state_.plan = fit_to_memory_limit(std::move(state_.plan), describe_run());
     }
 
-    // Finds the largest number of rows of a micro-batch with which a plan fits.
+    // Finds the largest number of rows of a micro-batch with which a plan fits, or a number that is smaller by
+    // at most 1 / 128. Sets the plan and the sizes for this number.
     void fit_rows() {
         std::size_t excessive_rows = max_samples_ * job_.samples.max_length;
         if (fits(excessive_rows)) return;

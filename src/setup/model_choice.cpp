@@ -81,8 +81,8 @@ Task find_common_task(const model::ModelConfig& model, data::RowKind rows) {
     return list_tasks(model.family).front();
 }
 
-// Sets the task of the model. If the task changes, the model gets a new head. The number of labels is then
-// reset to 0, i.e. the corpus determines it, unless --labels is set.
+// Sets the task of the model. If the task changes, the model gets a new head. Unless --labels is set, the
+// number of labels is then reset to 0, which lets the corpus determine this number.
 void set_task(model::ModelConfig& model, Task task, const config::ModelChoice& choice) {
     if (model.task != task && !choice.labels) model.labels = 0;
     model.task = task;

@@ -22,8 +22,8 @@ device::DeviceRates make_rates(const plan::ClusterDevice& device, const config::
     return {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch};
 }
 
-// Returns e.g. "8 x A100 and 4 x V100 of mixed", or without counts "A100 and V100 of mixed". Kinds with the
-// same name are combined. Names are in the order of the first ranks.
+// Returns, for example, "8 x A100 and 4 x V100 of mixed" for a cluster named "mixed", or without counts "A100
+// and V100 of mixed". Kinds with the same name are combined. Names are in the order of their lowest ranks.
 std::string describe_kinds(const SimulatedDevices& devices, bool shows_counts) {
     std::vector<SimulatedDevice> kinds_by_name;
     for (const SimulatedDevice& kind : devices.kinds) {

@@ -101,7 +101,7 @@ private:
     const Job& job_;
     const plan::Plan& plan_;
     StageWorks& works_;
-    plan::MicrobatchShape shape_;  // of a large micro-batch
+    plan::MicrobatchShape shape_;  // of the largest micro-batch of training
     std::map<std::pair<const plan::StageWork*, DeviceKind>, std::int64_t> known_times_;
 };
 
@@ -113,7 +113,8 @@ std::size_t PlannedStep::count_filled() const {
                microbatches, [](const plan::Microbatch& each) { return each.samples.empty(); }));
 }
 
-// If steps overlap, a record arrives `ahead` + 1 steps later, when `ahead` more steps have been planned.
+// If steps overlap, the record of a step arrives `ahead` + 1 steps later. At that time, `ahead` further steps
+// have already been planned.
 std::size_t count_steps_to_compare(const plan::Plan& plan) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
     return ahead == 0 ? 1 : 2 * ahead + 2;

@@ -253,7 +253,7 @@ device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruc
 }
 
 // Returns the index of the copy with the weights of `instruction.age` updates ago. If this execution has made
-// fewer updates, returns the copy with the weights that it began with.
+// fewer updates, returns the copy with the weights at the beginning of the execution.
 std::size_t LocalStages::find_weight_copy(const schedule::Instruction& instruction) const {
     const int version = std::max(0, executed_updates_ - instruction.age);
     return version == executed_updates_ ? 0 : parameters_.find_old_copy(version);

@@ -29,7 +29,8 @@ public:
     }
 
 private:
-    // Returns the seconds per byte, or 0 if the fit gives a negative number: then a measurement was disturbed.
+    // Returns the fitted seconds per byte. Returns 0 if all changes moved the same number of bytes, or if the
+    // fit is negative because a measurement was disturbed.
     double compute_slope() const {
         return square_deviation_sum_ > 0 ? std::max(0.0, deviation_product_sum_ / square_deviation_sum_) : 0;
     }

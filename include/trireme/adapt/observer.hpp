@@ -14,7 +14,7 @@ class Observer {
 public:
     explicit Observer(int ranks) : watch_(ranks) {}
 
-    // Resumes with `slowness`, which has the slowness of each rank in a checkpoint. `steady_steps` is the
+    // Resumes with `slowness`: the slowness of each rank, as a checkpoint recorded it. `steady_steps` is the
     // number of steps between the last change of any rank's slowness and the checkpoint.
     void resume_from(const std::vector<double>& slowness, std::size_t steady_steps);
 

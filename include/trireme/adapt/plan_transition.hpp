@@ -25,7 +25,7 @@ struct PlanTransition {
     // Returns the bytes of state, summed over all ranks, that stay on their rank.
     std::size_t count_kept_bytes(const setup::Job& job) const;
 
-    // Returns the peak bytes of a rank while its state moves, without message buffers.
+    // Returns the peak bytes of a rank while its state moves, without message buffers; 0 with `--move restart`.
     std::size_t predict_moving_bytes(const setup::Job& job, int rank) const;
     // Returns the larger of two peaks of a rank, in bytes: during the change, with message buffers, and under
     // the new plan.
@@ -53,7 +53,7 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
 // skipped and offloaded work. Each rank holds the same tensors under both plans, so no state has to move.
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);
 
-// Throws ConfigError if --move or --on-nan forbids changes to and from `plan`.
+// Throws ConfigError if --move or --on-nan forbids a change to or from `plan`.
 void check_change(const config::RunConfig& config, const plan::Plan& plan);
 
 // Replaces `current`, the plan of the run, by the plan of the transition. If the state stays in place, only the

@@ -10,9 +10,9 @@ namespace trireme::archive {
 // destructor removes this file unless commit() was called.
 class PartialFile {
 public:
-    // Creates the partial file. If `min_bytes` is not 0, reserves disk space for this number of bytes. Throws
-    // ConfigError if the user named a path that cannot be written. Throws ResourceError if the machine refuses
-    // (no space, broken disk).
+    // Creates the partial file. If `min_bytes` is not 0 and the file system can reserve disk space, reserves
+    // space for this number of bytes. Throws ConfigError if the user named a path that cannot be written.
+    // Throws ResourceError if the machine refuses (no space, broken disk).
     explicit PartialFile(std::filesystem::path path, std::uint64_t min_bytes = 0);
     PartialFile(PartialFile&& other) noexcept;
     PartialFile& operator=(PartialFile&&) = delete;
@@ -21,8 +21,9 @@ public:
     const std::filesystem::path& final_path() const { return final_path_; }
     const std::filesystem::path& partial_path() const { return partial_path_; }
 
-    // Reserves disk space for a file of `bytes` bytes. If earlier calls reserved less, reserves `bytes` +
-    // `advance_bytes`, so that the next calls have nothing to do. Throws ResourceError if there is no space.
+    // Ensures that disk space for `bytes` bytes is reserved, if the file system can reserve space. If earlier
+    // calls of reserve() reserved less than `bytes`, this call reserves `bytes` + `advance_bytes`, so that the
+    // next calls have nothing to do. Throws ResourceError if there is no space.
     void reserve(std::uint64_t bytes, std::uint64_t advance_bytes = 0);
 
     // Truncates the file to `bytes` bytes, syncs it to disk and renames it to its final name. Throws

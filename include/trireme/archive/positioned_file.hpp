@@ -9,7 +9,7 @@
 namespace trireme::archive {
 
 // A file that is open for reading. Every error is a ConfigError that names the file and the reason: the file is
-// missing, is a folder, lacks the permission to read, is cut short, or is unreadable.
+// missing, is no regular file, may not be read by this user, is cut short, or is on a broken disk.
 class PositionedFile {
 public:
     explicit PositionedFile(std::filesystem::path path);

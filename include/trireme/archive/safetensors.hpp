@@ -18,7 +18,7 @@ namespace trireme::archive {
 // Element types; the format calls them F64, F32, F16, BF16, I64 ... BOOL.
 enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
-const char* to_string(StoredType type);                              // "BF16"
+const char* to_string(StoredType type);                              // for example "BF16"
 std::size_t byte_size(StoredType type);                              // bytes of an element
 std::optional<StoredType> parse_stored_type(std::string_view name);  // nullopt if unknown
 

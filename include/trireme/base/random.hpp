@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// Four random 32-bit numbers; also the counter from which they are computed.
+// Four 32-bit words: either four random numbers, or the counter from which four random numbers are computed.
 using RandomBlock = std::array<std::uint32_t, 4>;
 
 // The key of one stream of random numbers. then() derives the key of another stream:

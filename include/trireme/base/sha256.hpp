@@ -33,8 +33,8 @@ private:
     using State = std::array<std::uint32_t, 8>;
 
     static void absorb(State& state, const std::byte* block);  // updates `state` by one block of the message
-    // Updates hashes[i] by the first blocks of messages[i], for each i. hash_each() then updates hashes[i] by
-    // the remaining bytes.
+    // Updates hashes[i] by whole blocks of messages[i], from the first block on, for each i. Stops when only a
+    // few messages have a whole block left. hash_each() then hashes the remaining bytes of each message.
     static void absorb_together(std::span<Sha256> hashes, std::span<const std::span<const std::byte>> messages);
 
     // The initial state: the first 32 bits of the fractional parts of the square roots of the first eight

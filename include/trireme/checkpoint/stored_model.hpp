@@ -61,8 +61,8 @@ public:
     // checksums.
     void read(const model::ParameterSpec& spec, device::Tensor values) const;
     // Reads this rank's slice of each stored parameter `specs[i]` into `values[i]`. Skips parameters that are
-    // not stored. At least two threads, or `threads` if more, read a checkpoint file by file, in the order of
-    // the offsets in each file. The calling thread reads files in Hugging Face's format.
+    // not stored. A checkpoint is read by max(`threads`, 2) threads, file by file, in the order of the offsets
+    // in each file. Files in Hugging Face's format are read by the calling thread only.
     void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
               int threads) const;
     // Reads a whole parameter into `bytes` as elements of `type`, a floating-point type. Rounds each element
@@ -74,11 +74,11 @@ public:
     // ConfigError if the parts with these moments record different numbers.
     std::uint64_t read_update_count(const std::vector<StateView>& views) const;
 
-    // Returns the stored tensors, sorted by name, with their original types: see find_original_type(). But
-    // count_bytes() of a tensor is its size in the file, where its type may be another one.
+    // Returns the stored tensors, sorted by name. StoredTensor::type is the original type (see
+    // find_original_type()). StoredTensor::count_bytes() is the size in the file, where the type may differ.
     std::vector<archive::StoredTensor> list_tensors() const;
-    // Reads all tensors and compares their checksums. Also verifies model.h5 and the files resizing-*.h5
-    // of a checkpoint.
+    // Reads all tensors. For a checkpoint, compares the checksums of the tensors, and verifies model.h5 and the
+    // files resizing-*.h5. Hugging Face's format has no checksums.
     void verify() const;
 
     // Returns the names of stored tensors that belong to none of the parameters `specs`. Omits tensors that the

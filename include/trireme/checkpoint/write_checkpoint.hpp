@@ -59,10 +59,10 @@ CheckpointState make_checkpoint_state(const ModelDescription& description,
 // `checkpoints` is the folder of all checkpoints of a run.
 std::filesystem::path make_checkpoint_path(const std::filesystem::path& checkpoints, std::uint64_t step);
 
-// If several ranks write one checkpoint, each rank writes its part into make_save_folder(). After all parts are
-// written and synced, one rank calls complete_checkpoint(). The following functions throw ResourceError if the
-// operating system reports an error such as a full disk, and ConfigError if files cannot be written in
-// `checkpoints`.
+// If several ranks write one checkpoint, each rank writes its part into the folder of make_save_folder(). After
+// all parts are written and synced, one rank calls complete_checkpoint(). The following functions throw
+// ResourceError if the operating system reports an error such as a full disk, and ConfigError if files cannot
+// be written in `checkpoints`.
 //
 // Creates the hidden folder of a save, unless another rank has created it, and returns its path. All ranks that
 // pass the same CheckpointState::save_id and step get the same folder.

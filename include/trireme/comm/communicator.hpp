@@ -64,8 +64,9 @@ public:
     // Makes the library progress in-flight messages. Called now and then during long computations.
     virtual void progress();
 
-    // Waits for all requests, and adds the duration to Traffic::wait_seconds. Throws ResourceError, naming
-    // group and peer, if a message takes longer than the stall limit (WaitPolicy::stall_seconds).
+    // Waits for all requests, and adds the duration to Traffic::wait_seconds. If a message takes longer than
+    // WaitPolicy::stall_seconds, calls the observer of the WaitPolicy, or throws ResourceError if there is no
+    // observer. The message of the stall names the group and the peer.
     void wait(std::span<const RequestId> ids);
 
     // Called on a rank whose only task is to wait. The other ranks detect the stall of a job.
@@ -77,9 +78,10 @@ public:
 
 protected:
     explicit Communicator(device::WaitPolicy wait_policy) : wait_policy_(wait_policy) {}
-    virtual std::string describe(RequestId id) const = 0;  // "rank 0's message from rank 3"
-    std::string to_string(RequestId id) const;             // "rank 0's message from rank 3 of the data group"
-    virtual void wait_for(RequestId id);                   // waits for one message
+    // Return a text such as "rank 0's message from rank 3"; to_string() appends " of the data group".
+    virtual std::string describe(RequestId id) const = 0;
+    std::string to_string(RequestId id) const;
+    virtual void wait_for(RequestId id);  // waits for one message
     const device::WaitPolicy& wait_policy() const { return wait_policy_; }
 
     Traffic traffic_;

@@ -19,7 +19,7 @@ class NcclLibrary;  // src/comm/nccl/library.hpp
 struct NcclSearch {
     std::shared_ptr<const NcclLibrary> library = {};  // null if not found; see `complaint`
     int version = 0;                                  // in NCCL's encoding, for example 22809
-    std::string complaint = {};                       // "NCCL 2.16.2 is too old; ..."
+    std::string complaint = {};  // why not found, for example "NCCL 2.16.2 is too old; ..."
 };
 
 // Loads the first of `names` that the system finds. Never throws: if loading fails, the result has the reason.

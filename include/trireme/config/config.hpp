@@ -84,7 +84,7 @@ struct CostConfig {
     std::vector<schedule::StageCost> stages = {};
 };
 
-// `reference` has plain kernels for tests, `ghost` only shapes and costs. `automatic` prefers cuda to cpu.
+// `reference` has simple loops for tests, `ghost` only shapes and costs. `automatic` prefers cuda to cpu.
 enum class DeviceKind : std::uint8_t { reference, cpu, cuda, ghost, automatic };
 enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16 needs GPUs or ghosts
 

@@ -16,7 +16,7 @@ namespace trireme::config {
 // Method of moving parameters and optimizer state from one plan to the next.
 //   `stop`      moves parameters and optimizer state between two steps, by messages
 //   `overlap`   moves parameters between two steps, and optimizer state during the next step
-//   `twins`     moves both kinds between two steps, through staging copies in memory that a node's ranks share
+//   `twins`     like `stop`, but through staging copies in memory that the ranks of a node share
 //   `restart`   writes a checkpoint and loads it with the new plan
 enum class MoveMethod : std::uint8_t { stop, overlap, twins, restart };
 
@@ -55,7 +55,7 @@ struct ResizeConfig {
     double limit = 0.9;  // maximum skipped fraction of a matmul
     model::ChannelPolicy channel_policy =
         model::ChannelPolicy::priority;             // selects the channels that are computed
-    model::Filling filling = model::Filling::zero;  // gradients of skipped channels' weights
+    model::Filling filling = model::Filling::zero;  // selects the gradients of skipped channels' weights
     bool adapts_to_variation = false;               // matmuls whose weights change more skip fewer channels
     bool decays_skipped_weights = true;  // weight decay also applies to the weights of skipped channels
 };

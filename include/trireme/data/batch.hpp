@@ -40,9 +40,9 @@ struct Batch {
     std::vector<std::int32_t> types;   // (rows); Task::span: 1 in the context and the [SEP] after it, else 0
     std::vector<std::int64_t> visits;  // (rows); TokenSpan::visit of the row's sample; 0 for padding
     std::vector<TokenSpan> spans;      // one per sample
-    // Task::span: both are (spans, 2). Rows count from the first row of the span. `answers` holds the first and
-    // the last row of the answer, or twice -1 if the answer is cut off. `contexts` holds the range [begin, end)
-    // of the context.
+    // Task::span: `answers` and `contexts` are (spans, 2). Rows count from the first row of the span. `answers`
+    // holds the first and the last row of the answer, or twice -1 if the answer is cut off. `contexts` holds
+    // the range [begin, end) of the context.
     std::vector<std::int32_t> answers;
     std::vector<std::int32_t> contexts;
     // For images: (spans * patches, channels * patch * patch), values from -1 to 1.

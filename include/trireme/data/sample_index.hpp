@@ -29,7 +29,7 @@ struct SampleRules {
     std::size_t max_length = 1024;  // maximum number of rows (tokens) of a sample
     LongRows long_rows = LongRows::split;
     bool append_end_token = true;  // Task::language: the end-of-text token follows each row and is predicted
-    // Fraction of the rows that are for validation. A hash of the row number selects them; 1 selects all rows.
+    // Fraction of the rows that are for validation; 1 for all rows. A hash of the row number selects the rows.
     double validation_fraction = 0.02;
     std::size_t image_rows = 0;  // for images: rows of a sample (the class token and the patches)
 };

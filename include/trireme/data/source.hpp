@@ -43,7 +43,7 @@ inline constexpr NamedValue<RowUnit> row_units[] = {
     {"file", RowUnit::file, "each file"}};
 
 struct SourceConfig {
-    // Files. For MNIST, the first file of images belongs to the first file of labels, and so on.
+    // Paths of files. For MNIST, the first file of images belongs to the first file of labels, and so on.
     std::vector<std::string> inputs;
     SourceFormat format = SourceFormat::automatic;
     RowUnit unit = RowUnit::paragraph;

@@ -15,7 +15,7 @@ struct SourceQuestion {
     std::string context;
     std::size_t answer_begin = 0;  // the first answer is bytes [answer_begin, answer_end) of the context
     std::size_t answer_end = 0;
-    bool is_answer_moved = false;      // true if `answer_begin` is not the file's `answer_start`
+    bool is_answer_moved = false;      // true if the answer is not at the file's `answer_start`
     std::vector<std::string> answers;  // distinct texts of all answers, stripped of white space
 };
 
@@ -24,7 +24,7 @@ struct SourceImage {
     std::uint32_t label = 0;
 };
 
-// text() returns a view into the row: the row must outlive the view.
+// A row of a source. The row must outlive the view that text() returns.
 struct SourceRow {
     struct Field {
         std::string name;
@@ -48,18 +48,18 @@ struct SourceRow {
         return text_field < 0 ? plain_text : fields[static_cast<std::size_t>(text_field)].value;
     }
 
-    // Returns the field `name`, or null if there is none. CodeSearchNet has two names for some fields, and
-    // each of them finds the field: `repo` and `repository_name`, `path` and `func_path_in_repository`, `url`
-    // and `func_code_url`.
+    // Returns the field `name`, or null if there is none. Some fields of CodeSearchNet have two names. Either
+    // name finds the field: `repo` or `repository_name`, `path` or `func_path_in_repository`, `url` or
+    // `func_code_url`.
     const Field* find(std::string_view name) const;
 };
 
 // Parses one line of JSON as a row. Throws nothing: an error in the line is reported as `row.fault`.
 //
-// The line must be a JSON object. If it has a list of numbers `ids`, these are the tokens of the row. Otherwise
-// the text of the row is the first of these fields that exists: `whole_func_string`, `original_string`, `code`,
-// `func_code_string` (all of CodeSearchNet), `text`. Strings must be UTF-8, as JSON requires. (The text of rows
-// from plain-text files may be any bytes.)
+// The line must be a JSON object. If the object has a list of numbers `ids`, these numbers are the token ids of
+// the row. Otherwise the text of the row is the first of these fields that exists: `whole_func_string`,
+// `original_string`, `code`, `func_code_string` (all of CodeSearchNet), `text`. Strings must be UTF-8, as JSON
+// requires. (The text of rows from plain-text files may be any bytes.)
 void parse_json_row(std::string_view line, SourceRow& row);
 
 }  // namespace trireme::data

@@ -55,7 +55,7 @@ public:
 
     // Returns a copy of the tokenizer that has all special tokens `spellings`. Missing special tokens are
     // appended to the vocabulary, so that texts keep their token ids. Throws ConfigError for a spelling that is
-    // empty, not UTF-8, or that of an ordinary token.
+    // empty, is not UTF-8, or belongs to an ordinary token.
     Tokenizer with_special_tokens(std::span<const std::string> spellings) const;
 
     // Convert a text to token ids. The spelling of a special token in the text counts as ordinary text. The

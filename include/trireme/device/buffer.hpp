@@ -9,7 +9,8 @@
 
 namespace trireme::device {
 
-// Owns a block of zeroed, aligned memory. Pages of host memory take no space until they are touched.
+// Owns a block of zeroed, aligned memory. Pages of host memory take no space until they are touched. A buffer
+// in MemorySpace::ghost has an address but no memory.
 class Buffer {
 public:
     Buffer() = default;
@@ -66,15 +67,15 @@ private:
 };
 
 // Copies between tensors of equal type and shape, in host or GPU memory. The tensors must not overlap. If a
-// tensor is on the GPU, the copy runs after all work that this process has queued on the GPU, and is complete
-// on return; `wait_policy` bounds the wait. No-op if a tensor is a ghost. Throws BugError if types or shapes
-// differ.
+// tensor is on the GPU, the copy runs after all work that this process has queued on the GPU, except work in
+// non-blocking queues (see GpuQueue). The copy is complete on return; `wait_policy` bounds the wait. No-op if a
+// tensor is a ghost. Throws BugError if types or shapes differ.
 void copy_rows(ConstTensor from, Tensor to, const WaitPolicy& wait_policy = {});
 
 // Adds the values of all ranks in rank order: rank 0 + rank 1 + ... `own` (1, elements) has the values of rank
 // `own_rank`, and receives the sum. `others` (ranks - 1, elements) has the values of the other ranks, one row
 // per rank in rank order. `own` and `others` have the same floating-point type and memory space. On the GPU the
-// sum is queued after all work of this process. No-op for ghosts.
+// sum is queued after all work of this process, except work in non-blocking queues. No-op for ghosts.
 void sum_in_order(Tensor own, std::size_t own_rank, ConstTensor others);
 
 }  // namespace trireme::device

@@ -15,9 +15,9 @@ namespace trireme::device {
 
 struct GpuFacts {
     int number = 0;                // CUDA device number
-    std::string name = {};         // "NVIDIA H200"
-    std::string bus_id = {};       // "0000:1B:00.0"; unique on its host
-    int capability = 0;            // compute capability: 90 for 9.0
+    std::string name = {};         // for example "NVIDIA H200"
+    std::string bus_id = {};       // for example "0000:1B:00.0"; unique on its host
+    int capability = 0;            // compute capability, for example 90 for 9.0
     std::size_t memory_bytes = 0;  // total
     int multiprocessors = 0;
     std::size_t shared_memory_bytes = 0;  // maximum per block
@@ -26,7 +26,7 @@ struct GpuFacts {
 // All GPUs that this process may use, or the reason why there are none.
 struct GpuSearch {
     std::vector<GpuFacts> gpus = {};
-    std::string complaint = {};  // "this program was built without CUDA"; empty if there are GPUs
+    std::string complaint = {};  // for example "this program was built without CUDA"; empty if there are GPUs
 };
 GpuSearch find_gpus();
 
@@ -41,20 +41,22 @@ std::size_t count_free_gpu_bytes();  // bytes
 // Allocates zeroed GPU memory. Throws ResourceError if out of memory.
 std::byte* allocate_gpu_memory(std::size_t bytes);
 void free_gpu_memory(std::byte* memory) noexcept;
-std::size_t peak_gpu_bytes();  // maximum of the bytes that this process has had allocated at a time
+std::size_t peak_gpu_bytes();  // maximum of the allocated bytes since the last reset
 void reset_peak_gpu_bytes();   // sets the peak to the bytes that are allocated now
 
-// Pinned host memory, which the GPU reads and writes by itself.
+// Allocate and free pinned host memory, which the GPU reads and writes by itself.
 std::byte* allocate_pinned_memory(std::size_t bytes);
 void free_pinned_memory(std::byte* memory) noexcept;
 
-// Copies `rows` rows of `row_bytes` bytes between GPU and host memory, or within either. Strides are in bytes.
-// The copy runs after all work that this process has queued on the GPU, and is complete on return. Thread-safe.
+// Copies `rows` rows of `row_bytes` bytes between GPU and host memory, or within GPU memory. Strides are in
+// bytes. The copy runs after all work that this process has queued on the GPU, except work in non-blocking
+// queues (see GpuQueue), and is complete on return. Thread-safe.
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows);
 
-// Waits until the GPU that owns `memory` has finished all work of this process. Called before copy_gpu_rows(),
-// because a copy has no time limit and would wait forever for a GPU that hangs. Thread-safe.
+// Waits until the GPU that owns `memory` has finished all work of this process, except work in non-blocking
+// queues. Called before copy_gpu_rows(), because a copy has no time limit and would wait forever for a GPU that
+// hangs. Thread-safe.
 void wait_for_gpu(const void* memory, const WaitPolicy& wait_policy);
 
 // sum_in_order() of buffer.hpp for tensors in GPU memory.

@@ -61,8 +61,8 @@ public:
     void check_clock(int mhz) const;
 
     // Locks the clock. The clock stays locked, even after this process ends, until some process calls
-    // unlock_clock(). An earlier lock by an administrator cannot be restored. Throws ConfigError if
-    // list_clocks() lacks `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
+    // unlock_clock(). An earlier lock by an administrator cannot be restored. Throws ConfigError if the
+    // GPU does not support `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
     void lock_clock(int mhz) const;
 
     // Unlocks the clock; returns false on failure. May be called from any thread, even if the clock is not

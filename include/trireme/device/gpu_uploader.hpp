@@ -19,8 +19,9 @@ public:
     GpuUploader(const GpuUploader&) = delete;
     GpuUploader& operator=(const GpuUploader&) = delete;
 
-    // Queues the copy and returns its address on the GPU. Work that is queued later may read the copy. The
-    // memory of the copy is reused after the last owner of the returned pointer is gone.
+    // Queues the copy on the queue of the constructor and returns the address of the copy on the GPU. Work that
+    // is queued later on that queue may read the copy. The memory of the copy is reused after the last owner of
+    // the returned pointer is gone.
     std::shared_ptr<std::byte> upload(std::span<const std::byte> bytes);
 
 private:

@@ -10,8 +10,8 @@ namespace trireme::device {
 
 std::size_t read_peak_resident_bytes();  // peak resident memory of this process (VmHWM); 0 if unknown
 std::size_t read_resident_bytes();       // current resident memory of this process (VmRSS); 0 if unknown
-// Returns the peak resident memory minus the current mapped files, for example the code of libraries; 0 if
-// unknown.
+// Returns the peak resident memory minus the pages of mapped files that are resident now, for example the code
+// of libraries; 0 if unknown.
 std::size_t read_peak_private_bytes();
 std::string read_processor_name();  // "Intel(R) Xeon(R) ..."; "unknown processor" if unknown
 // Returns the maximum number of threads per rank: the cores of the host, but at least 64. On small hosts, tests

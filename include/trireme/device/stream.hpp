@@ -25,9 +25,9 @@ struct CpuStream {
     int threads = 1;
 };
 struct CudaStream {
-    std::shared_ptr<kernels::GpuStreamState> work;  // queue and memory; copies share them; never null
+    std::shared_ptr<kernels::GpuStreamState> work;  // queue and memory, shared by copies; never null
 };
-struct GhostStream {};  // counts shapes and costs without arithmetic; never dereferences an address
+struct GhostStream {};  // charges the costs of kernels but does not execute them
 
 // The arithmetic and memory traffic that one kernel call needs on any backend.
 struct Cost {

@@ -57,7 +57,7 @@ class Trace {
 public:
     static constexpr std::size_t default_max_events = 65536;
 
-    // Makes a trace that keeps at most `max_events` events. It counts and drops later events.
+    // Makes a trace that keeps the first `max_events` events. The trace drops later events and counts them.
     explicit Trace(TracedSteps steps, std::size_t max_events = default_max_events);
 
     // Begins step number `step`, from 1. `index_in_segment` is the index of this step, from 0, in its segment

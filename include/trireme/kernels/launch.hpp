@@ -22,8 +22,8 @@ void run(device::GhostStream&, const Op&) {}
 
 // Launches work on a GPU, which runs the work asynchronously. Stream::synchronize() later enters the measured
 // time into the work ledger. On a GPU, only profilers set `predict_seconds`, as a callback whose result is
-// ignored. If it is set, launch_on_gpu() waits for the kernel, so that the time of each kernel is measured
-// separately. `Work` is an operation or a span of operations.
+// ignored. If `predict_seconds` is set, launch_on_gpu() waits for the kernel, so that the time of each kernel
+// is measured separately. `Work` is an operation or a span of operations.
 template <class Work>
 void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work& work) {
     if (stream.predict_seconds) stream.predict_seconds(cost, stream.clock);
@@ -58,7 +58,7 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
 }
 
 // Runs the operation. Checks the values of its inputs before the run, and the values of its outputs after the
-// run. Returns the seconds of the kernel.
+// run. Returns the seconds of the kernel; 0 on a GPU.
 template <class Op>
 double launch_checked(device::Stream& stream, const Op& op) {
     const NamedTensors tensors = op.tensors();

@@ -8,7 +8,7 @@
 
 namespace trireme::kernels {
 
-// Memory layout of a weight: GPT-2 stores (in, out), most other families (out, in).
+// Memory layout of a weight: GPT-2 stores (in, out), the other families (out, in).
 enum class WeightAxes : std::uint8_t { in_out, out_in };
 
 // output = input W + bias, where W (in, out) is the weight or its transpose. If `activated_output` is present,

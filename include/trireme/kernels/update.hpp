@@ -17,7 +17,7 @@ namespace trireme::kernels {
 // with correction1 = 1 - beta1^step and correction2 = 1 - beta2^step.
 struct AdamWUpdate {
     device::Tensor parameter;      // any shape
-    device::ConstTensor gradient;  // shape of the parameter, or only its size if both are contiguous
+    device::ConstTensor gradient;  // shape of the parameter; if both are contiguous, equal sizes suffice
     device::Tensor moment1;        // shape: as for the gradient
     device::Tensor moment2;        // shape: as for the gradient
     double gradient_scale = 1;
@@ -42,7 +42,7 @@ struct AdamWUpdate {
 //   parameter = parameter - rate * velocity
 struct SgdUpdate {
     device::Tensor parameter;      // any shape
-    device::ConstTensor gradient;  // shape of the parameter, or only its size if both are contiguous
+    device::ConstTensor gradient;  // shape of the parameter; if both are contiguous, equal sizes suffice
     device::Tensor velocity = {};  // shape: as for the gradient; absent without momentum
     double gradient_scale = 1;
     double rate = 0;  // learning rate

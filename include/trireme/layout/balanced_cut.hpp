@@ -35,10 +35,10 @@ void check_stage_count(std::size_t layers, std::size_t stages);
 // stashes of `in_flight` micro-batches, and `row_buffers` buffers. A buffer has the size of the stage's input
 // rows or output rows, whichever are larger.
 //
-// Among equally fast cuts, the function minimizes the longest update, which ends the step, and then the sum of
-// squared stage times. A cut may fall between any two layers, even inside a block. Throws ConfigError if
-// check_stage_count() does. Throws ConfigError if every cut exceeds the memory limit; the message states the
-// smallest limit that would suffice.
+// Among equally fast cuts, the function minimizes the time of the longest update, because this update ends the
+// step. Among cuts that are then still equal, it minimizes the sum of squared stage times. A cut may fall
+// between any two layers, even inside a block. Throws ConfigError if check_stage_count() does. Throws
+// ConfigError if every cut exceeds the memory limit; the message states the smallest limit that would suffice.
 std::vector<std::size_t> find_balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
 
 // Finds cuts for several kinds of devices. kinds[k][l] is the load of layer l on a device of kind k. The

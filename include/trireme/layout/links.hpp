@@ -32,7 +32,7 @@ struct LinkLevel {
 };
 
 // Returns the link of the smallest group that contains ranks `a` and `b`. If no group contains both ranks,
-// messages over the link take no time.
+// messages over the returned link take no time.
 Link find_link_between(const std::vector<LinkLevel>& levels, int a, int b);
 
 // Returns the seconds of a ring all-reduce of `bytes` bytes per rank over equal links. The all-reduce has 2 *

@@ -29,8 +29,8 @@ struct Migration {
 
 // Returns, for each matmul of `rank`, the fraction of its input channels that no rank computes.
 // `uncomputed_fraction` is the fraction of the input channels of each matmul that `rank` itself does not
-// compute. The result is `uncomputed_fraction` minus the fractions that helper ranks compute for `rank`
-// according to `all`, but at least 0.
+// compute, or 0 if the rank skips no channels. The result is `uncomputed_fraction` minus the fractions that
+// helper ranks compute for `rank` according to `all`, but at least 0.
 MatmulFractions compute_skipped_fractions(const std::vector<Migration>& all, int rank,
                                           double uncomputed_fraction);
 

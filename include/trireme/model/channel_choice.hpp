@@ -53,9 +53,9 @@ enum class ChannelPolicy : std::uint8_t { priority, first, random, window };
 std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const double> variation,
                                           std::size_t count, RandomKey key);
 
-// Copies the values of the kept channels from `change` to `variation`, which both have one value per channel.
+// Copies the values of the kept channels from `change` to `variation`. Both lists have one value per channel.
 // Skipped channels keep their old variation. ChannelPolicy::priority therefore chooses a skipped channel again
-// once the variation of the kept channels has become smaller.
+// once enough kept channels have a smaller variation than this channel.
 void update_variation(std::span<const std::int32_t> kept, std::span<const double> change,
                       std::span<double> variation);
 

@@ -23,7 +23,8 @@ public:
     Head(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // the matrix, then the bias if there is one
 
-    // Returns an absent tensor. Computes the results in `state` only in evaluation passes: see LossState.
+    // Returns an absent tensor, because no layer follows the head. Computes state.loss and state.choices only
+    // in evaluation passes: see LossState.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,

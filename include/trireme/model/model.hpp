@@ -35,7 +35,8 @@ inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, Spa
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
 // Returns the name of the layer's type in profiles and messages, for example "attention".
 const char* find_kind(const Layer& layer);
-// Returns the name of a layer, for example "transformer.h.5.attention". Outside blocks it is find_kind().
+// Returns the name of a layer, for example "transformer.h.5.attention". Outside blocks, the name equals
+// find_kind().
 std::string to_string(const Layer& layer);
 std::vector<ParameterSpec> list_parameters(const Layer& layer);
 std::vector<ProjectionShape> list_projections(const Layer& layer);  // empty except for the halves of a block

@@ -21,7 +21,7 @@ public:
     std::vector<ParameterSpec> parameters() const;  // weight; for a layer norm also bias
 
     // All tensors are (own rows, width). If `residual_add` is present, `input` must be residual_add.output.
-    // forward() then computes this output before the norm, in the same kernel if the device can fuse the two.
+    // forward() then runs residual_add before the norm, in the same kernel if the device can fuse the two.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                  State& state, device::Arena& stash, const kernels::ResidualAdd& residual_add = {}) const;
     // `residual` is the gradient that bypasses the norm. It is added to the result. `residual` may be absent,

@@ -18,7 +18,8 @@ public:
     SpanHead(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // qa_outputs.weight and .bias
 
-    // Returns an absent tensor. Sets the results in `state` only in evaluation passes: see LossState.
+    // Returns an absent tensor, because no layer follows the head. Sets state.loss and state.choices only in
+    // evaluation passes: see LossState.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& stash) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,

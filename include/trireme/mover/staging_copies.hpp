@@ -17,8 +17,8 @@ namespace trireme::mover {
 // Three moves, which all ranks execute in the order of declaration. `to_staging` copies from the old memory of
 // the ranks to the staging copies. `local` copies the elements that stay on a rank from the rank's old memory
 // to its new memory. `from_staging` copies from the node's staging copy to the new memory of the node's ranks.
-// It must begin after all ranks of the node have finished `to_staging`. Only `to_staging` has messages, for
-// elements that no rank of the receiving node holds before the move.
+// `from_staging` must begin after all ranks of the node have finished `to_staging`. Only `to_staging` has
+// messages, for elements that no rank of the receiving node holds before the move.
 struct StagedMove {
     Move to_staging, local, from_staging;
     // Per node number: the boxes of the node's staging copy, in the order in which they are stored, without

@@ -49,7 +49,7 @@ struct DeviceClock {
 
 struct ClusterDevice {
     std::string name;
-    std::map<std::string, double> flops;   // FLOP/s, by number type: "f32"
+    std::map<std::string, double> flops;   // FLOP/s, by number type, for example "f32"
     double bandwidth = 0;                  // of the device's memory, in bytes per second
     std::size_t memory = 0;                // bytes
     double launch = 0;                     // seconds per kernel, in addition to the time of its work
@@ -60,7 +60,7 @@ struct ClusterDevice {
 struct FigureSource {
     std::string figure;       // path of the value, for example "device.bandwidth"
     std::string citation;     // for example "the data sheet"
-    bool is_derived = false;  // the source does not state the value, which is derived from it
+    bool is_derived = false;  // the value is computed from other values that the source states
 };
 
 // Nodes with equal devices and links.

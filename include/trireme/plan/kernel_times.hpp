@@ -33,7 +33,7 @@ struct KernelProfile {
 // The best rates among the measured calls.
 struct BestRates {
     double flops = 0;        // per second; 0 if no call has a matmul
-    double bandwidth = 0;    // bytes per second; 0 if no call reads memory
+    double bandwidth = 0;    // bytes per second; 0 if no call accesses memory
     double min_seconds = 0;  // seconds of the shortest call
 
     // Returns the time of a call at the best rates: the larger of arithmetic time and memory time, plus

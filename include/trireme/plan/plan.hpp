@@ -43,9 +43,9 @@ struct Plan {
     bool cuts_rows = false;            // uses sequence parallelism
     bool shards_optimizer = true;      // each holder of a piece updates its shard of the piece
     std::string schedule = "1f1b";     // name of a schedule, or of a file with programs
-    std::vector<double> skipped = {};  // per rank: fraction of its matmuls in transformer blocks that it does
-                                       // not compute in training, because they are skipped or offloaded to
-                                       // helper ranks; empty if all fractions are 0
+    std::vector<double> skipped = {};  // per rank: fraction of its matmuls in transformer blocks that it skips
+                                       // or offloads in training; 0 if it skips nothing, even if it offloads
+                                       // matmuls; empty if all fractions are 0
     double max_skipped_fraction = 0;   // upper limit of the fraction of each matmul that no rank computes
     bool keeps_skipped_gradients = false;  // a skipped channel reuses its last gradients, which are kept
     std::vector<layout::Migration> migrations = {};  // matmul work offloaded within teams in training
@@ -89,8 +89,8 @@ struct PlanWish {
 // micro-batches is not divisible by the number of replicas.
 //
 // All message channels get the same number of slots: the first of 1, 2, 3, 4, 8, 16 and so on for which the
-// predicted time of a step is no longer than with unlimited slots. The prediction assumes equal costs or, with
-// schedule auto, `wish.costs`.
+// predicted time of a step is no longer than with unlimited slots. The prediction assumes equal costs of all
+// stages or, with schedule auto, `wish.costs`.
 //
 // Built-in schedules have their own update rules. Programs of a file update speculatively if they contain
 // VALIDATEs. Otherwise each update waits for the gradients of all stages. If the programs compute micro-batches

@@ -43,7 +43,7 @@ struct LinearQuantity {
     friend bool operator==(const LinearQuantity&, const LinearQuantity&) = default;
 };
 
-// A kernel that a pass calls for every micro-batch.
+// The number and size of the calls of a kernel, for a pass of one micro-batch.
 struct KernelFormula {
     std::string kernel;  // for example "linear"
     std::size_t calls = 1;
@@ -51,7 +51,7 @@ struct KernelFormula {
     LinearQuantity bytes = {};
     std::array<LinearQuantity, 3> matmul = {};  // rows, columns and depth; zeros unless it is one matmul
     bool is_block_matmul = false;               // a matmul with weights in a transformer block
-    bool is_in_tiles = false;  // the rows with a target are processed in tiles, with one call per tile
+    bool is_in_tiles = false;  // rows with a target are cut into tiles; `calls` counts the calls per tile
     bool is_for_partial_targets = false;  // called only if some rows have no target
 
     // True if the two formulas are equal, except that `calls` may differ.
@@ -62,8 +62,8 @@ struct KernelFormula {
 struct PassFormula {
     std::vector<KernelFormula> kernels = {};
     LinearQuantity bytes_sent = {};     // to the other ranks of the tensor group
-    LinearQuantity messages_sent = {};  // if there is a single tile of rows with a target
-    double messages_sent_per_tile = 0;  // for each further tile; see KernelFormula::is_in_tiles
+    LinearQuantity messages_sent = {};  // to these ranks, if there is at most one tile
+    double messages_sent_per_tile = 0;  // in addition, for each tile after the first; see is_in_tiles
 };
 
 // The training passes of a stage, for shapes with at most `max_rows` rows. With full recomputation, backward
@@ -99,8 +99,8 @@ struct TrainingCosts {
 // The work of a stage on one rank.
 class StageWork {
 public:
-    // `formulas` is sorted by max_rows, which is unlimited for the last entry. Layers with a vocabulary process
-    // at most `max_tile_rows` rows with a target at a time.
+    // `formulas` is sorted by max_rows, which is unlimited for the last entry. A head processes at
+    // most `max_tile_rows` rows with a target at a time.
     StageWork(std::vector<TrainingFormulas> formulas, std::size_t max_tile_rows)
         : formulas_(std::move(formulas)), max_tile_rows_(max_tile_rows) {}
 

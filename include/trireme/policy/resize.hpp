@@ -12,7 +12,9 @@ namespace trireme::policy {
 struct ResizeRules {
     std::size_t period = 10;            // steps between two decisions
     double max_skipped_fraction = 0.9;  // upper limit, as a fraction of a rank's matmuls
-    double min_change = 0.05;  // minimum change of a rank's skipped fraction; smaller changes keep the plan
+    // Minimum change of a rank's skipped fraction. If all changes are smaller, the plan changes only if a rank
+    // no longer needs to skip channels.
+    double min_change = 0.05;
 };
 
 // Returns one value per rank of a team: the fraction of its matmuls that the rank skips; 0 if the rank is not

@@ -53,7 +53,7 @@ double predict_team_seconds(const std::vector<plan::RankTimes>& times, const Sha
 
 // Returns the seconds per step that the messages of offloaded work add in a team of `ranks` ranks. The result
 // is an upper bound: if any fraction of a matmul is offloaded, the matmul counts as completely offloaded, and
-// all other ranks count as its helper ranks.
+// all other ranks count as helper ranks.
 double predict_offload_seconds(const std::vector<layout::Migration>& migrations, std::size_t ranks,
                                const OffloadCosts& costs);
 

@@ -1,5 +1,6 @@
 // Detects slow devices from the times of their matmuls. The pace of a rank is the time of its matmuls in a
-// step, divided by the expected time of matmuls of these shapes. A rank's factor is its pace, divided by the
+// step, divided by the expected time of matmuls of these shapes. Paces are corrected per class of shapes,
+// because expected times are not equally accurate for all shapes. A rank's factor is its pace, divided by the
 // pace of the median rank. Single steps are noisy, so a change of the factor counts only if it lasts for
 // several steps. The factor below which a rank has recovered is lower than the factor above which a rank is
 // slow (hysteresis).

@@ -25,11 +25,11 @@ struct StageSums {
 // The rules by which samples form a micro-batch.
 struct MicrobatchRules {
     bool is_packed = false;    // samples follow each other without padding
-    std::size_t max_rows = 0;  // limit of the rows, including padding, that memory allows
+    std::size_t max_rows = 0;  // maximum rows per micro-batch, including padding, that fit into memory
 };
 
-// Returns the smallest number of micro-batches into which the samples of a step, sorted by length, can be cut.
-// `lengths` has the length of each sample in tokens, in any order.
+// Returns the smallest number of micro-batches into which the samples of a step can be cut after they have been
+// sorted by length. `lengths` has the length of each sample in tokens, in any order.
 std::size_t count_fewest_microbatches(std::vector<std::size_t> lengths, const MicrobatchRules& rules);
 
 class StepFormer {

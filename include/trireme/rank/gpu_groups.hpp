@@ -38,7 +38,8 @@ void extend_to_gpu(std::unique_ptr<comm::Communicator>& group, const std::vector
 // Returns the (sender, receiver) pairs of ranks of `pipe` that exchange activations in a step or an evaluation.
 // Each rank is given as its index in `pipe`. Both `pipe` (see RankGroups) and the result are sorted.
 std::vector<comm::RankPair> find_stage_pairs(const plan::Plan& plan, const std::vector<int>& pipe);
-// Returns the sorted pairs for gradients, which travel from the receivers of activations to their senders.
+// Returns the sorted pairs for gradients. Gradients travel in the opposite direction of the activations, whose
+// pairs are `pairs`.
 std::vector<comm::RankPair> reverse_pairs(std::vector<comm::RankPair> pairs);
 
 }  // namespace trireme::rank

@@ -32,10 +32,11 @@ NonFiniteFinding make_finding(const kernels::NonFiniteOutput& kernel_output,
 // which all later updates are skipped.
 bool can_repeat_step(const plan::ProvedPrograms& training, config::OnNan on_nan);
 
-// Collective over `control`. Returns a description of the earliest finding of all ranks. The earliest finding
-// has caused the other findings. Returns an empty text if no rank has a finding. Example: "rank 3 (stage 1),
-// layer transformer.h.5.mlp, micro-batch 2, forward: output of linear is inf at [17, 203] although its inputs
-// are finite".
+// Collective over `control`. Returns a description of the first finding of all ranks; empty if no rank has a
+// finding. Findings at kernels whose inputs are finite, or whose non-finite input is a parameter, come before
+// other findings. Within each of these two classes, findings are ordered by micro-batch, and forward comes
+// before backward. Example: "rank 3 (stage 1), layer transformer.h.5.mlp, micro-batch 2, forward: output of
+// linear is inf at [17, 203] although its inputs are finite".
 std::string describe_first_finding(comm::Communicator& control,
                                    const std::optional<NonFiniteFinding>& own_finding);
 

@@ -24,7 +24,7 @@ struct RankGroups {
     // ranks of this rank's stage if stages update independently.
     std::unique_ptr<comm::Communicator> update;
     std::unique_ptr<comm::Communicator> record;  // of all ranks, for the records of steps
-    stage::DataGroups data;                      // of the holders of each bucket of this rank
+    stage::DataGroups data;                      // of the holders of this rank's buckets
 };
 
 // The objects that groups use. `queue` and `progress_engine` must outlive the groups.

@@ -112,10 +112,10 @@ public:
     // restored channels, and offloads matmuls as the current plan says.
     void resume_rebalancing();
 
-    double compute_executed_fraction() const;  // fraction of the current training step's instructions
+    double compute_executed_fraction() const;  // executed fraction of the current training step's instructions
     std::string describe_position() const;     // for example "stands at 2RECV_B0, instruction 7 of 20"
 
-    plan::RankWaits measure_waits() const;  // seconds since the last call of reset_traffic()
+    plan::RankWaits measure_waits() const;  // waits since the last call of reset_traffic(), in seconds
     void reset_traffic();
 
 private:
@@ -138,7 +138,7 @@ private:
     std::unique_ptr<device::GpuUploader> uploader_;       // null if batches are read in host memory
     std::unique_ptr<stage::Resizer> resizer_;             // null until prepare_rebalancing()
     std::unique_ptr<model::OffloadedMatmuls> offloaded_;  // null without resizer_, or if the team has one rank
-    std::vector<layout::Migration> migrations_;  // current ones of the team; ranks are indices in the team
+    std::vector<layout::Migration> migrations_;  // the team's current migrations; ranks are indices in the team
     std::unique_ptr<pipeline::Engine> training_, evaluation_;  // null on an idle rank
 
     // The current execution.

@@ -59,7 +59,7 @@ public:
     // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that this call
     // settles, in order. A step is settled when the records of all ranks have arrived. With a synchronous
     // schedule, each call settles the step that it executes. If steps overlap, a call settles an earlier step
-    // or none. The last step of a segment settles all remaining steps.
+    // or none, but the call for the last step of a segment settles all remaining steps.
     std::vector<records::StepOutcome> step();
 
     // Called on all ranks after the same step. Ends the segment after the steps that have begun. Returns the

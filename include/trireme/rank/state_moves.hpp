@@ -73,9 +73,9 @@ StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& f
 // before the next kind moves.
 class OptimizerStateMove {
 public:
-    // Collective over `group`, which serves nothing else until the move is complete. Begins to move one of the
-    // `kind_count` kinds. Each kind is moved as `move` says. `dtype` is the type of the parameters. `group` and
-    // the tensors of `to` must outlive this object.
+    // Collective over `group`, which serves nothing else until the move is complete. Begins to move the last of
+    // the `kind_count` kinds; the other kinds follow in descending order. Each kind is moved as `move` says.
+    // `dtype` is the type of the parameters. `group` and the tensors of `to` must outlive this object.
     OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move, std::size_t kind_count,
                        device::DType dtype, comm::Communicator& group);
     OptimizerStateMove(const OptimizerStateMove&) = delete;

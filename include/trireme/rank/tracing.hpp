@@ -63,9 +63,9 @@ private:
 
     comm::Communicator& control_;
     ClockReading first_reading_;
-    double origin_time_ = 0;  // time 0 of the file: `at` of rank 0's first_reading_
+    double origin_time_ = 0;  // time 0 of the file, which is `at` in rank 0's first_reading_
     device::Trace trace_;
-    device::TracedSteps traced_steps_;     // first and last traced step; `last` is 0 if no step was traced
+    device::TracedSteps traced_steps_;     // first and last step traced so far; `last` is 0 if there is none
     int team_index_ = 0;                   // index of this rank in its team
     std::optional<plan::Plan> last_plan_;  // on rank 0: the last plan in plan_texts_
     std::vector<std::string> plan_texts_;  // on rank 0: the successive plans of the traced steps, as JSON

@@ -33,8 +33,8 @@ struct WatchdogSeconds {
     double end_of_job = 120;  // how long a rank waits for the reporting rank to end the job
 };
 
-// A watchdog must be constructed while all ranks are alive, and must outlive every group that has its wait
-// policy.
+// A watchdog must be constructed while all ranks are alive, and must outlive every group that uses the
+// watchdog's wait_policy().
 class Watchdog {
 public:
     // Collective over all ranks. Makes a watchdog for the ranks of `session`. In a simulation, which detects

@@ -24,9 +24,9 @@ public:
                       const setup::RankMemory& memory, const std::string& run_dir);
     // Prints RunDirectory::remarks(), even with --quiet.
     void print_remarks(const std::vector<std::string>& remarks);
-    // Called after every step. Prints one of every --log-every steps, and the last step. With --on-nan skip,
-    // also prints each step that has a non-finite value. `step` counts from 0. `peak_flops` is the peak rate of
-    // all ranks together, in FLOP/s.
+    // Called after every step. Prints every step whose number, counted from 1, is a multiple of --log-every,
+    // and the last step. With --on-nan skip, also prints each step that has a non-finite value. `step` counts
+    // from 0. `peak_flops` is the peak rate of all ranks together, in FLOP/s.
     void print_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                     double peak_flops);
     // Prints the result of an evaluation after `step` steps.
@@ -35,12 +35,13 @@ public:
     void report_save(const SaveOutcome& outcome);
     // Reports the first wait of at least 0.1 s for the previous checkpoint; later waits are not reported.
     void report_save_wait(const SaveWait& wait);
-    // Reports a change of the slowness of one rank, which was measured in step `step` (from 0). Ranks that
-    // --slow slows are measured in the same way as any other rank.
+    // Reports that the slowness of one rank changed, as measured in step `step` (from 0). Ranks that --slow
+    // slows are measured and reported like any other rank.
     void report_slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
-    // Prints the reason `why` the plan was kept after `step` steps.
+    // Prints that the plan was kept after `step` steps, and the reason `why`.
     void report_plan_kept(std::size_t step, const std::string& why);
-    // Reports a change of plan. `decision` has its step and its reason; `change` has the bytes that were moved.
+    // Reports a change of plan. `decision` has the step and the reason of the change, and `change` has its
+    // measured cost.
     void report_plan_change(const plan::Decision& decision, const PlanChange& change);
     // Prints the figures of merit, even with --quiet. `peak_description` says how the peak rate was found.
     void print_summary(const Figures& figures, const std::string& peak_description, const std::string& run_dir);

@@ -71,7 +71,7 @@ struct Figures {
     plan::RankWaits waits = {};  // mean over the ranks
     int ranks = 1;
     std::vector<double> joules_of_ranks = {};  // per rank; empty if some ranks are not measured
-    std::size_t predicted_bytes = 0;           // predicted memory of the fullest rank
+    std::size_t predicted_bytes = 0;           // predicted memory of the rank that needs the most memory
     // Memory growth of the rank whose memory grew most; empty for ghosts, which hold no memory.
     std::optional<std::size_t> growth_bytes = {};
     std::size_t saves = 0;         // number of checkpoints that were begun
@@ -118,7 +118,7 @@ public:
     // Sets which fraction of the matmuls of its blocks each rank skips from now on. `fractions` has one entry
     // per rank, or none if no rank skips matmuls.
     void set_skipped_fractions(std::vector<double> fractions) { skipped_fractions_ = std::move(fractions); }
-    // Adds a later measurement of the peak FLOP/s of all ranks. The larger measurement counts.
+    // Adds a later measurement of the peak FLOP/s of all ranks. The largest measurement so far counts.
     void add_peak_measurement(double flops) { figures_.peak_flops = std::max(figures_.peak_flops, flops); }
     // Returns the summary of this start and all earlier starts, for a checkpoint.
     setup::EarlierSteps summarise_steps() const;

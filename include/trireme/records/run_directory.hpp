@@ -32,17 +32,18 @@ public:
 
     void write_config(const std::string& ini);  // config.ini: every option with its value
     void write_manifest(const Manifest& manifest);
-    // Adds a line for step `step` (from 1). `peak_flops` is the peak rate of all ranks together, in FLOP/s.
+    // Adds a line to steps.jsonl for step `step` (from 1). `peak_flops` is the peak rate of all ranks together,
+    // in FLOP/s.
     void add_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                   double peak_flops);
     // Adds a line to decisions.jsonl. Later steps are recorded with the hash of the decision's plan.
     void add_decision(const plan::Decision& decision);
-    // Adds a line to decisions.jsonl with the reason `why` the plan was kept after `step` steps.
+    // Adds a line to decisions.jsonl: the plan was kept after `step` steps, for the reason `why`.
     void add_kept_plan(std::size_t step, const std::string& why);
-    // Adds the result of an evaluation after `step` steps.
+    // Adds a line to steps.jsonl with the result of an evaluation after `step` steps.
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
-    // Writes the file `stopped`. It shows scripts that the run ended early and can be resumed.
+    // Writes the file `stopped`. The file shows scripts that the run ended early and can be resumed.
     void write_stopped_file(const EarlyEnd& end);
 
     // Messages for the console about dropped records or a file system without locks.

@@ -116,7 +116,7 @@ struct Summary {
     // these seconds as a fraction of the time of the steps.
     Figure looks, look_s, look_share;
     Figure growth_bytes;     // memory growth of the rank whose memory grew most
-    Figure predicted_bytes;  // predicted memory of the fullest rank
+    Figure predicted_bytes;  // predicted memory of the rank that needs the most memory
 };
 
 // Converts a record to JSON, with the fields in the order of the file. Record is one of the structs above, or

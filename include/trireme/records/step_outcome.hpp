@@ -62,7 +62,7 @@ struct StepOutcome {
     // the next step. Empty if some ranks are not measured.
     std::vector<double> joules_of_ranks = {};
     GpuStates gpus = {};
-    Stop stop = {};  // request of a rank to stop after this step
+    Stop stop = {};  // stop request that some rank made in this step
 };
 
 // Indices of the numbers that each rank reports for a step. Flags are 0 or 1, and times are in seconds.

@@ -12,9 +12,9 @@ namespace trireme::report {
 
 // Reads the records in `run_directory` and writes the HTML file `output`. The file has no scripts, and a
 // browser needs no other file to show it. A run without a summary is shown up to its last record; figures that
-// the records lack are omitted. Equal records give equal bytes. Throws ConfigError for a directory without
-// records, for an unreadable record (the message names file and line), and for an output that cannot be created
-// or that is itself a record of the run. Throws ResourceError if the disk is full.
+// the records lack are omitted. Equal records give byte-identical files. Throws ConfigError for a directory
+// without records, for an unreadable record (the message names file and line), and for an output that cannot be
+// created or that is itself a record of the run. Throws ResourceError if the disk is full.
 void write_report(const std::filesystem::path& run_directory, const std::filesystem::path& output);
 
 // Kinds of time spans that are drawn in addition to the instructions of a row.

@@ -65,7 +65,8 @@ struct Fault {
     int team = 0;  // the team whose program has the fault
     // Position in the team's program, from 0; the length of the program if an instruction is missing.
     std::size_t position = 0;
-    // Describes the fault: "team 1 is stuck at 2RECV_B0, which waits for ...; team 0 is stuck at ...".
+    // Describes the fault, for example "team 1 is stuck at 2RECV_B0, which waits for ...; team 0 is stuck at
+    // ...".
     std::string what;
 };
 

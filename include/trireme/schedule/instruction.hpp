@@ -18,7 +18,7 @@ namespace trireme::schedule {
 //   2W0        gradient of the weights (weight half)
 //   2SEND_F0   starts to send the output of 2F0 to the team that executes 3F0
 //   2RECV_F0   posts the receive of the input of 2F0
-//   2SEND_B0   starts to send the gradient that 2B0 or 2I0 computed to the team that executes 1B0 or 1I0
+//   2SEND_B0   starts to send the result of 2B0 or 2I0, a gradient, to the team that executes 1B0 or 1I0
 //   2RECV_B0   posts the receive of the gradient that 2B0 or 2I0 reads
 //   REDUCE2    starts the reduction of the gradients of stage 2 over all teams that hold stage 2
 //   STEP2      updates the parameters of stage 2. Waits for the reduced gradients of all stages, from which

@@ -26,8 +26,8 @@ struct Phases {
     std::vector<Program> body;      // per team
 };
 
-// Returns the largest number of steps by which work is early. Work in the body of step t is compared with step
-// t, and work in the prologue with step 0. Here and below, `microbatches` is the number per step.
+// Returns the largest look-ahead of any work, in steps. Work on step u has look-ahead u - t in the body of step
+// t, and look-ahead u in the prologue. Here and below, `microbatches` is the number per step.
 int count_look_ahead_steps(const Phases& phases, int microbatches);
 
 bool has_prologue(const Phases& phases);
@@ -47,8 +47,9 @@ Program unroll_team(int team, const Phases& phases, const PipelineShape& shape, 
 int count_representative_steps(const Phases& phases, int microbatches);
 
 // The inverse of unroll(): returns the phases whose unrolling is `programs`. The programs cover shape.steps
-// steps. There must be enough steps that the second and the third step contain all work of a body, including
-// its work on later steps. Throws BugError if there are fewer than three steps, or if the steps do not repeat.
+// steps, which must be enough for the second and the third step to contain all work of a body, including the
+// body's work on later steps. Throws BugError if there are fewer than three steps, or if the steps do not
+// repeat.
 Phases fold(const std::vector<Program>& programs, const PipelineShape& shape);
 
 // True if fold() accepts the programs: their first three steps are equal, except for the prologue before the

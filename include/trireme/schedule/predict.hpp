@@ -27,7 +27,7 @@ struct StageCost {
     friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
-// The costs of a step.
+// The costs of one step, or of several consecutive steps.
 class StepCosts {
 public:
     // All micro-batches of a stage have equal costs. `stages` has one entry per stage.
@@ -41,7 +41,9 @@ public:
 
     std::size_t stages() const { return costs_.size(); }
     bool are_equal_for_all_microbatches() const { return costs_.front().size() == 1; }
-    // True if every stage has costs for the micro-batches of one step, or of `steps` steps.
+    // True if every stage has equal costs for all micro-batches, or one cost per micro-batch of one step or of
+    // `steps` steps. `empty_microbatches`, if given, must have one entry per micro-batch of one step or of
+    // `steps` steps.
     bool fit_microbatches(int microbatches, int steps) const;
     bool has_empty_microbatches() const;
     // Micro-batches are numbered over all steps.
@@ -76,7 +78,7 @@ struct Prediction {
 // The time of one step among many, once the pipeline is full. In a synchronous schedule all steps take this
 // time.
 struct StepTime {
-    double seconds = 0;                   // or the other unit in which the costs are given
+    double seconds = 0;                   // in seconds, or in the other unit of the costs
     std::vector<double> busy_times = {};  // per team: time in compute instructions and STEPs
 
     double compute_idle_time(std::size_t team) const { return seconds - busy_times[team]; }
@@ -90,9 +92,9 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const St
 // Predicts the times of consecutive steps; `steps` has the costs of each step. For each team, the time of a
 // step is from the end of the previous step to the end of the step; Prediction::step_ends defines these ends.
 // The result has the time of the slowest team for each step. If steps overlap, teams begin a step at different
-// times. The time of the first step then includes the filling of the pipeline, and the prediction assumes that
-// one more step follows, with the costs of the last step. `shape` describes one step. Throws the errors of
-// predict_step().
+// times, and the time of the first step includes the filling of the pipeline. Overlapping steps are predicted
+// as if one more step followed, with the costs of the last step. `shape` describes one step. Throws the errors
+// of predict_step().
 std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
                                   const std::vector<StepCosts>& steps);
 

@@ -25,7 +25,7 @@ plan::RankProfiles read_fitting_profiles(const config::RunConfig& config, const 
 // The counts that determine the memory of the optimizer state and the time of an update on each rank.
 struct OptimizerSharding {
     std::size_t state_values = 2;       // optimizer state values per parameter
-    std::size_t updating_replicas = 1;  // number of replicas that shard optimizer state and update
+    std::size_t updating_replicas = 1;  // number of replicas that divide optimizer state and updates
     std::size_t tensor_ranks = 1;       // number of ranks that share a replica's tensors evenly
 };
 

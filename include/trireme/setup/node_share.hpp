@@ -22,7 +22,8 @@ int count_ranks_on_same_cores(const comm::Session& session, comm::Communicator& 
 // that applies:
 // - 1 in a simulation
 // - --threads if set
-// - the number of cores that Slurm gives each rank, but at most the number of cores that this rank may use
+// - the number of cores that Slurm gives each rank, if known, but at most the number of cores that this rank
+//   may use
 // - the number of cores that this rank may use divided by count_ranks_on_same_cores(), but at least 1. Without
 //   binding, all ranks of a node share all cores of the node.
 // Throws ConfigError on all ranks if --threads exceeds device::max_threads() on any rank.

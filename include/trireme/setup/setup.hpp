@@ -69,7 +69,7 @@ struct Job {
     std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
     // Devices of --cluster. Empty if --cluster is unset; kernels then take their real time.
     std::optional<SimulatedDevices> devices = {};
-    RankKernels kernels = {};  // kernel times on `devices`, as measured by --profile; may be empty
+    RankKernels kernels = {};                 // kernel times from the files of --profile; may be empty
     std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };
@@ -80,7 +80,7 @@ struct PlanState {
     // Maximum number of samples per micro-batch in evaluations. This maximum applies to training, too, unless
     // micro-batches are formed by time.
     std::size_t microbatch_samples = 1;
-    std::size_t max_microbatch_rows = 0;  // limit by memory if micro-batches are formed by time; otherwise 0
+    std::size_t max_microbatch_rows = 0;  // set only if micro-batches are formed by time; otherwise 0
     // The largest micro-batch of training, then the largest of evaluations; each is present only if it occurs.
     std::vector<stage::BatchShape> largest_microbatches = {};
     stage::GradientPlan gradients = {};  // see make_gradient_plan()

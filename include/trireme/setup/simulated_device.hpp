@@ -39,8 +39,8 @@ std::optional<SimulatedDevices> read_simulated_devices(const config::RunConfig& 
 // has fewer devices than `ranks`, or if a device has no FLOP rate for --dtype.
 SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks);
 
-// Reads --cluster. Throws ConfigError if the file cannot be read or is no cluster file, or has fewer devices
-// than `ranks`.
+// Reads the cluster file `path`. Throws ConfigError if the file cannot be read or is no cluster file, or if the
+// cluster has fewer devices than `ranks`.
 plan::Cluster read_cluster(const std::string& path, int ranks);
 
 // Returns a message if the memory of the rank's device is too small for `bytes` bytes. Returns an empty text if

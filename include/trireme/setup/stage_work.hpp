@@ -33,8 +33,8 @@ public:
     StageWorks(const model::ModelConfig& model, const plan::Plan& plan, device::DType dtype)
         : model_(model), plan_(plan), dtype_(dtype) {}
 
-    // Returns the work of one rank of a team in the stage of `spec`. `first_rank` and `migrations` are those of
-    // the team. The reference stays valid as long as this object.
+    // Returns the work of one rank of a team in the stage of `spec`. `migrations` are the team's migrations,
+    // and `first_rank` is the team's first rank. The reference stays valid as long as this object.
     const plan::StageWork& find(const stage::StageSpec& spec, const std::vector<layout::Migration>& migrations,
                                 int first_rank);
 

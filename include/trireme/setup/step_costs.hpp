@@ -24,13 +24,13 @@ struct PricedPlan {
     device::DType dtype;
     const optim::OptimizerConfig& optimizer;
     const stage::GradientPlan& gradients;
-    // Per stage: true if its backward passes are split. If empty, the programs of `plan` say so.
+    // Per stage: true if its backward passes are split. If empty, the programs of `plan` determine this.
     std::vector<bool> splits_backward = {};
 };
 
 // Without profiles of layers, the cost of a pass is the sum of its kernels. With profiles, this sum is scaled
-// such that the whole layers of a stage have their measured cost for the measured micro-batch. Profiles thus
-// determine the costs of this micro-batch, and the kernels how other shapes and parts differ from it.
+// such that the whole layers of a stage have their measured cost for the measured micro-batch. The costs for
+// other shapes, and for shares of layers, follow from this cost and from the kernels.
 class StepCostPredictor {
 public:
     // The arguments are kept by reference.
@@ -63,7 +63,8 @@ private:
         const plan::StageWork* work;
         std::size_t kind;  // kind of the rank's device
         MeasuredRatios ratios;
-        double update_seconds;  // to clear and sum gradients, compute their norm and update parameters
+        // Seconds to clear and sum gradients, compute their norm, and back up and update parameters.
+        double update_seconds;
     };
     struct ReplicaWork {
         std::vector<RankWork> ranks;

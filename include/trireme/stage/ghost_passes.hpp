@@ -58,17 +58,17 @@ struct GhostPass {
 
 class GhostPasses {
 public:
-    // A pass takes the time that an earlier pass of its kind had on this rank, otherwise the time of its kind
-    // in `shared_times`. `shared_times` is null if ranks share no times. All ranks of a team must use the same
-    // `shared_times`. `workspace` must outlive this object.
+    // A pass is charged the time that an earlier pass of its kind had on this rank, otherwise the time of its
+    // kind in `shared_times`. Without both times, the pass is executed. `shared_times` is null if ranks share
+    // no times. All ranks of a team must use the same `shared_times`. `workspace` must outlive this object.
     GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared_times)
         : workspace_(workspace), shared_times_(std::move(shared_times)) {}
 
     // Collective over the team. Executes a forward and a backward pass of each stage kernel by kernel, and adds
     // the times of these passes to the shared times, which must not be null. `stage_indices` has one entry per
     // entry of `stages`: its index in the pipeline. `pass` has the micro-batch. If `splits_backward` is true,
-    // executes the two halves of each backward pass as separate passes. A rank may run other passes only after
-    // all ranks have rehearsed.
+    // executes the two halves of each backward pass as separate passes. No rank may run other passes before
+    // the rehearsals of all ranks have ended.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& stage_indices,
                   const model::Pass& pass, bool splits_backward);
     // Sets the resizing whose period becomes PassKey::period of later training passes.

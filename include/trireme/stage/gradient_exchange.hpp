@@ -53,9 +53,9 @@ public:
     void set_compute_queue(const device::GpuQueue& queue);
 
     // Begins a step: marks all gradients as incomplete. If `may_start` is false, no transfer starts before
-    // allow_start() is called. Another exchange may still reduce the previous step over the same groups. This
-    // rank must finish the transfers of the previous step before transfers of this step may start. Throws
-    // BugError if transfers are in flight.
+    // allow_start() is called. This is needed while another exchange still reduces the previous step over the
+    // same groups. This rank must finish those transfers before transfers of this step may start. Throws
+    // BugError if this exchange has transfers in flight.
     void begin_step(bool may_start = true);
     void allow_start();
     // Marks `parameters` (indices in `specs`) as complete: their gradients will not change any more in this

@@ -30,8 +30,8 @@ public:
     const model::ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
     const model::ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
     CopyCounts copy_counts() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
-    // Returns the index of the copy for old weights: the weights after `updates` updates of an execution, once
-    // newer weights exist. Old weights use the copies 1, 2, ... in turn. Copy 1 must exist.
+    // Returns the index of the copy that holds the weights after `updates` updates of an execution, as soon as
+    // newer weights exist. Such old weights use the copies 1, 2, ... in turn. Copy 1 must exist.
     std::size_t find_old_copy(int updates) const {
         return 1 + static_cast<std::size_t>(updates) % (values_.size() - 1);
     }

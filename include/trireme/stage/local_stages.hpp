@@ -21,7 +21,7 @@ namespace trireme::stage {
 
 class LocalStages final : public pipeline::StageWorker {
 public:
-    // `group` is the tensor-parallel group, or null if the team is one rank; it must outlive this object.
+    // `group` is the tensor-parallel group, or null if the team is one rank. `group` must outlive this object.
     // `cuts_rows` enables sequence parallelism.
     LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows,
                 device::MemorySpace memory_space);
@@ -38,7 +38,8 @@ public:
 
     // Calls Stage::rebalance() for all stages.
     void rebalance(const model::Rebalancing& rebalancing);
-    // Replaces the workspace and the activation stashes; called while no micro-batch is in flight.
+    // Replaces the workspace and the activation stashes by new ones of the sizes in `memory`. Called while no
+    // micro-batch is in flight.
     void resize_workspace(const StageMemory& memory);
     // Allocates activation stashes and row buffers until at least `stashes` and `row_buffers` of them exist.
     // Called while no micro-batch is in flight. Passes allocate more on demand.

@@ -119,7 +119,7 @@ public:
 private:
     bool runs_block_by_block(const model::Pass& pass) const;
     void report_layer(const model::Pass& pass, std::size_t layer) const;  // to the value check, if there is one
-    // Returns the norm at the input of a layer if the previous layer can compute that norm with its own output.
+    // Returns the norm at the input of a layer, or nullopt if the previous layer cannot compute that norm.
     std::optional<model::NextNorm> find_input_norm(const model::Pass& pass, std::size_t layer,
                                                    ActivationStash& stash) const;
     device::Tensor run_layers(const model::Pass& pass, layout::Range layers, device::ConstTensor input,

@@ -11,7 +11,7 @@
 namespace trireme::tools {
 
 struct DoctorConfig {
-    std::string scratch = ".";  // folder in which files are tested and timed
+    std::string scratch = ".";  // folder in which reading and writing of test files is checked and timed
     bool is_json = false;       // report as JSON instead of text
 };
 
@@ -27,8 +27,9 @@ struct DoctorInputs {
 // Collective over all ranks. Every rank examines its machine, and rank 0 writes the findings to `out`, as text
 // or as one JSON object. All ranks return `done` if everything that training needs works, and `resource`
 // otherwise. If MPI has not connected the processes, only the first process reports. The other processes print
-// nothing and return `done`. One rank per node writes test files of 64 MB to the scratch folder and removes
-// them. Throws ConfigError in a simulation, because a simulated machine cannot be examined.
+// nothing and return `done`. One rank per node writes a test file of 64 MB and a small HDF5 file to the scratch
+// folder, and removes these files. Throws ConfigError in a simulation, because a simulated machine cannot be
+// examined.
 ExitCode run_doctor(const DoctorConfig& config, const DoctorInputs& inputs, std::ostream& out);
 
 }  // namespace trireme::tools

@@ -21,7 +21,7 @@ struct PrepareConfig {
     // One of bytes | gpt2:DIR | PATH/tokenizer.json | train:N; if empty, bytes. If rows are token ids, this is
     // the tokenizer that made the ids. Not for images.
     std::string tokenizer;
-    // none | bert: adds [CLS], [SEP] and [MASK]. Questions always get these tokens.
+    // none | bert. `bert` adds [CLS], [SEP] and [MASK]. Questions always get these tokens.
     std::string special_tokens = "none";
     std::optional<data::RowUnit> rows;  // unit of plain text that becomes a row; if unset: paragraph
     std::string synthetic;              // "csn": rows are generated instead of read from inputs
@@ -48,8 +48,9 @@ struct PrepareReport {
 
 // Writes the corpus. The output file appears only when it is complete, and replaces an existing file of the
 // same name. Messages and a final summary go to `progress`; a terminal also shows a progress line. Throws
-// ConfigError if an input, a row or the output cannot be used, or if all rows have the same class. Throws
-// ResourceError if memory or disk space does not suffice.
+// ConfigError if an input, a row or the output cannot be used, or if no row is written. Also throws ConfigError
+// if all rows have the same class, unless the format names the classes. Throws ResourceError if memory or disk
+// space does not suffice.
 PrepareReport prepare(const PrepareConfig& config, std::ostream& progress);
 
 }  // namespace trireme::tools

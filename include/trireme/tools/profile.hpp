@@ -32,11 +32,11 @@ struct ProfileSubject {
 // Measures each layer alone: its forward pass, its backward pass (as a whole and as two halves), and its
 // update. One warm-up round precedes `repeats` measured rounds. A round measures every layer once, so that a
 // drift of the machine's speed affects all layers equally. Among layers with equal costs, only the first layer
-// is measured, and the other layers get the values of the first layer. Bytes are not measured but predicted:
-// see stage/predict.hpp. After the layers, measures the kernels of the layers on micro-batches of several
-// sizes, from a quarter to twice the rows of `subject.batch`. The kernels run as on a rank without a tensor
-// group and, if the width of the model can be divided, as in a tensor group of two ranks. Last, measures
-// elementwise kernels and the launch overhead. Links are not measured.
+// is measured, and the other layers get the values of the first layer. The bytes of LayerProfile are predicted,
+// not measured: see stage/predict.hpp. After the layers, measures the kernels of the layers on micro-batches of
+// several sizes, from a quarter to twice the rows of `subject.batch`. The kernels run as on a rank without a
+// tensor group. If the model has several key-value heads, the kernels also run as in a tensor group of two
+// ranks. Last, measures elementwise kernels and the launch overhead. Links are not measured.
 plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats);
 
 // Number of measurements that measure_profile() reports to the subject's progress.

@@ -28,10 +28,11 @@ struct ConvertConfig {
 
 // Converts Hugging Face files to the checkpoint OUTPUT/step-0, or a checkpoint to Hugging Face files in OUTPUT.
 // The files appear only when they are complete. A tensor that exceeds `shard_bytes` gets a file of its own.
-// Values keep their bits: if a model is imported and then exported with its original types, the tensors are the
-// same. If the imported model is a single file without unused tensors, the exported file is the same, too.
-// Prints a summary to `out`. Throws ConfigError if the input is not a model, if the output folder is not empty,
-// or if `dtype` is set for an import. Throws ResourceError if memory or disk space is insufficient.
+// Values keep their bits: if a model is imported and then exported with its original types, the exported
+// tensors equal the imported ones. If the imported model is a single file without unused tensors, the exported
+// file equals the imported file, too. Prints a summary to `out`. Throws ConfigError if the input is not a
+// model, if the output folder is not empty, or if `dtype` is set for an import. Throws ResourceError if memory
+// or disk space is insufficient.
 void convert(const ConvertConfig& config, std::ostream& out);
 
 }  // namespace trireme::tools

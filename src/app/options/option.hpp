@@ -20,13 +20,14 @@ struct Setting {
 // Returns the option and its place for messages: for example "--batch", or "base.ini, line 3: batch".
 std::string describe_setting(const Setting& setting);
 
-// Throws ConfigError: "--batch expects <expectation>, not '<value>'<hint>".
+// Throws a ConfigError such as "--batch expects <expectation>, not '<value>'<hint>".
 [[noreturn]] void refuse(const Setting& setting, const std::string& expectation, const std::string& hint = "");
 
-// A value with its meaning: {"pack", "concatenate the samples of a micro-batch"}.
+// A value with its meaning, for example {"pack", "concatenate the samples of a micro-batch"}.
 using ValueMeaning = std::pair<std::string, std::string>;
 
-// The description of an option in help: "--batch N   samples per step over all replicas (default 8)".
+// The description of an option, from which help makes, for example, "--batch N   samples per step over all
+// replicas (default 8)".
 struct OptionDescription {
     std::string name;
     std::string value_format;  // "N", "FILE", "adamw|sgd"; if empty, the make_..._option() functions set it
@@ -49,7 +50,7 @@ struct Option {
     // effect.
     std::function<bool()> has_effect = {};
     OptionNeed need = {};           // describes `has_effect` for messages
-    std::string default_text = {};  // result of `get` before the first `set`; only with `has_effect`
+    std::string default_text = {};  // result of `get` before the first `set`; empty without `has_effect`
 };
 
 // Returns `option` with a condition for its effect. The configuration that `option` sets must still have the

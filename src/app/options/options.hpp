@@ -1,5 +1,5 @@
-// Functions that make the options of the commands. The options refer to the configuration that they set, which
-// must outlive them.
+// Functions that make the options of the commands. The options refer to the configuration that they set. The
+// configuration must outlive the options.
 #pragma once
 
 #include <set>

@@ -21,9 +21,9 @@ void wait_for_ranks(MPI_Comm parent, const std::vector<int>& ranks, const std::s
 // Calls wait_for_ranks() for all ranks of `parent`.
 void wait_for_all_ranks(MPI_Comm parent, const std::string& name, device::WaitPolicy wait_policy);
 
-// Collective over `ranks` of `parent` only. The ranks are distinct and include this rank. Rank r of the
-// new communicator is ranks[r]. `name` is for error messages; `wait_policy` limits the wait for ranks that do
-// not make the call. The caller frees the communicator.
+// Collective over `ranks` of `parent` only. Makes a communicator in which rank r is ranks[r] of `parent`. The
+// ranks are distinct and include this rank. `name` is for error messages; `wait_policy` limits the wait for
+// ranks that do not make the call. The caller frees the communicator.
 MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
                       const device::WaitPolicy& wait_policy);
 

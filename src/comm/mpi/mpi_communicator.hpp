@@ -18,8 +18,8 @@ public:
     // MPI counts are int, so a larger message is sent as several packets of at most this size.
     static constexpr std::size_t max_packet_bytes = std::size_t{1} << 30;  // bytes
 
-    // Collective over the ranks of `parent`. Duplicates `parent`. `wait_policy` also limits the wait for ranks
-    // that do not make the call.
+    // Collective over the ranks of `parent`. Duplicates `parent`. `wait_policy` limits not only the waits for
+    // messages, but also the wait for ranks that do not make this call.
     MpiCommunicator(MPI_Comm parent, std::string name, device::WaitPolicy wait_policy,
                     std::size_t packet_bytes = max_packet_bytes);
     // Collective over `ranks` of `parent` only. The ranks are distinct, in any order, and include this rank.

@@ -61,7 +61,7 @@ std::string Session::library() const {
     int length = 0;
     check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
     const std::string all(text.data(), static_cast<std::size_t>(length));
-    std::istringstream words(all.substr(0, all.find_first_of(",\n")));  // "MPICH Version:\t4.0.2"
+    std::istringstream words(all.substr(0, all.find_first_of(",\n")));  // for example "MPICH Version:\t4.0.2"
     std::string name;
     for (std::string word; words >> word;) name += (name.empty() ? "" : " ") + word;
     return name;

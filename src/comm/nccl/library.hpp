@@ -1,4 +1,4 @@
-// Loads NCCL at run time and finds the functions that are used here. The build needs only nccl.h.
+// Loads NCCL at run time and finds the functions in NcclLibrary::Calls. The build needs only nccl.h.
 #pragma once
 
 #include <nccl.h>
@@ -28,8 +28,8 @@ public:
         decltype(&ncclGetLastError) last_error = nullptr;
     };
 
-    // Loads the first of `names` that the system finds. Throws ResourceError if there is no library, or if it
-    // is older than min_version.
+    // Loads the first library of `names` that the system finds. Throws ResourceError if none is found, or if
+    // the library is older than min_version.
     explicit NcclLibrary(const std::vector<std::string>& names);
 
     const Calls& calls() const { return calls_; }

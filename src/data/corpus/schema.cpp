@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t max_narrow_vocabulary = 1 << 16;  // largest vocabulary whose token ids fit uint16
 constexpr std::size_t chunk_tokens = 1 << 14;           // 32 KiB of uint16; HDF5 reads whole chunks
 constexpr std::size_t chunk_rows = 1 << 12;             // for datasets with a few elements per row
-constexpr std::size_t chunk_bytes = 1 << 16;            // for datasets of texts, and approximately for images
+constexpr std::size_t chunk_bytes = 1 << 16;  // for /tokenizer and /answers; about the chunk size of /images
 
 // Returns the pixels per chunk for images of `pixels` pixels. A chunk holds whole images, so that reading an
 // image reads one chunk.

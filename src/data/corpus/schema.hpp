@@ -55,8 +55,8 @@ std::optional<std::vector<std::string>> parse_class_names(std::string_view text)
 
 using DatasetHashes = std::map<std::string, std::string>;  // SHA-256 per dataset
 
-// Returns the checksum of a corpus: the SHA-256 of all attributes and of the SHA-256 of all datasets. The
-// checksum identifies the corpus and reveals a changed attribute.
+// Returns the checksum of a corpus: the SHA-256 of a text that lists the other attributes and the SHA-256 of
+// each dataset. The checksum identifies the corpus and reveals a changed attribute.
 std::string compute_checksum(const CorpusInfo& info, const DatasetHashes& hashes);
 
 }  // namespace trireme::data::corpus_schema

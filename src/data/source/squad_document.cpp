@@ -30,7 +30,7 @@ enum class Level : std::uint8_t {
 // A list (if `is_list`) or an object with the key `key` has the level `to` if its parent has the level `from`.
 struct LevelChange {
     Level from;
-    std::string_view key;  // key of the inner value; empty for an element of a list
+    std::string_view key;  // empty for the root object and for an element of a list
     bool is_list;
     Level to;
 };

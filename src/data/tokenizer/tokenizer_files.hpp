@@ -42,8 +42,8 @@ std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::s
 // Parses the id of the token `spelling`. Throws ConfigError for anything but an integer from 0 to 2^31 - 1.
 std::uint32_t parse_id(const nlohmann::json& id, const std::string& spelling, const std::string& source);
 
-// Parses a merge "left right", which is number `number` of its file, from 1. Throws ConfigError unless the text
-// consists of two tokens.
+// Parses a merge "left right". `number` is its number in the file, from 1, for messages. Throws ConfigError
+// unless the text consists of two tokens.
 std::pair<std::string, std::string> parse_merge(std::string_view text, std::size_t number,
                                                 const std::string& source);
 

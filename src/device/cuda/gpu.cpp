@@ -155,8 +155,8 @@ std::byte* allocate_gpu_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// The memory is freed in the default stream, and therefore after all work that is queued in blocking streams
-// now.
+// The memory is freed in the default stream, and therefore after all work that was queued in blocking streams
+// before this call.
 void free_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
 
 // The maximum is needed because, after a reset, CUDA's high-water mark is too low until the next allocation.

@@ -29,8 +29,8 @@ T compute_mean(const T* values, std::size_t count) {
     return static_cast<T>(sum / static_cast<double>(count));
 }
 
-// write(element, value) stores or adds the value. The output columns that op.columns does not list get a fill
-// value, unless op.unindexed_fill is `keep`.
+// write(element, value) stores or adds the value. It is also called with a fill value for the output columns
+// that op.columns does not list, unless op.unindexed_fill is `keep`.
 template <class T, class Write>
 void scatter(int threads, const ScatterColumns& op, const Write& write) {
     const auto input = op.input.as<T>();

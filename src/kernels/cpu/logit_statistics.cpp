@@ -32,9 +32,9 @@ void compute_row_statistics(const LogitStatistics& op, const T* x, std::int32_t 
     statistics[logit_field::target_logit] = target_column < columns ? static_cast<double>(x[target_column]) : 0;
 }
 
-// Overwrites the logits x of this rank with their gradients; op.columns is the size of the whole vocabulary.
-// Subtracts log_sum in two steps, because the probabilities depend on digits of a large log_sum that a single
-// float would lose.
+// Overwrites the logits x of this rank with op.gradient_scale times the gradient of the loss. op.columns is the
+// size of the whole vocabulary. Subtracts log_sum in two steps, because the probabilities depend on digits of a
+// large log_sum that a single float would lose.
 template <class T>
 void differentiate_row(const LogitGradients& op, T* x, std::int32_t target, double log_sum) {
     const std::size_t columns = op.logits.columns;

@@ -33,9 +33,9 @@ void multiply(int threads, const Matmul<double>& matmul);
 // A blocked matmul without a library, because oneDNN has no matmul for double.
 void multiply_blocked(int threads, const Matmul<double>& matmul);
 
-// Sets the OpenMP thread count of the calling thread, which the matmul library uses, and restores the previous
-// count at the end of the scope. Simulated ranks, which share one process, therefore do not see each other's
-// setting.
+// Sets the OpenMP thread count of the calling thread, and restores the previous count at the end of the scope.
+// The matmul library uses this count. Simulated ranks, which share one process, therefore do not see each
+// other's setting.
 class ScopedMatmulThreads {
 public:
 #if defined(_OPENMP)

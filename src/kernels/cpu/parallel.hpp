@@ -26,7 +26,7 @@ void run_on_threads(std::size_t threads_used, const Body& body) {
 }
 
 // Calls body(begin, end) in parallel for ranges that cover [0, count) and begin at multiples of `step`. Uses at
-// most `threads` threads, with at least about `grain` items per thread.
+// most `threads` threads. Two or more threads have about `grain` items per thread, or more.
 template <class Body>
 void for_each_range(int threads, std::size_t count, std::size_t grain, std::size_t step, const Body& body) {
     const std::size_t threads_used = choose_thread_count(threads, count, grain);

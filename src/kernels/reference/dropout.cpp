@@ -1,4 +1,5 @@
-// Reference implementation: computes, for each element, the block of random numbers that the header specifies.
+// Reference implementation: computes the block of random numbers anew for each element. dropout.hpp specifies
+// the block.
 #include "trireme/kernels/dropout.hpp"
 
 namespace trireme::kernels {

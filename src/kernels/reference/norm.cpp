@@ -1,6 +1,6 @@
 // Reference implementation: plain loops, sums in double. With x = (input - mean) inv_std and
 // g = grad_output gain:
-//   grad_input = inv_std (g - mean over channels of g - x (mean over channels of g x))
+//   grad_input = inv_std (g - (mean over channels of g) - x (mean over channels of g x))
 #include "trireme/kernels/norm.hpp"
 
 #include <cmath>

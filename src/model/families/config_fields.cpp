@@ -8,13 +8,14 @@
 namespace trireme::model {
 namespace {
 
-// Returns the JSON text of a value for a message. A text of more than 60 bytes is cut there and ends in "...".
+// Returns the JSON text of a value for a message. A text of more than 60 bytes is cut to at
+// most 60 bytes, followed by "...".
 std::string dump_json(const ConfigFields::Json& value) {
     constexpr std::size_t max_bytes = 60;
     std::string text = value.dump();
     if (text.size() <= max_bytes) return text;
     std::size_t end = max_bytes;
-    // Bytes 10xxxxxx continue a UTF-8 character; the cut must not separate them from its first byte.
+    // Bytes 10xxxxxx continue a UTF-8 character, so the text must not be cut before such a byte.
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
     return text.substr(0, end) + "...";
 }

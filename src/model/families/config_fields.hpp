@@ -19,8 +19,8 @@ public:
     const Json* find(const char* key) const;  // null if absent
     bool is_set(const char* key) const { return find(key) != nullptr; }
 
-    // Return the value of the setting, or `default_value` if it is absent. Throw if the value has another type
-    // or is outside the range in the function's comment.
+    // Return the value of the setting, or `default_value` if the setting is absent. Throw if the value has
+    // another type or is outside the range in the function's comment.
     std::size_t read_size(const char* key, std::size_t default_value) const;  // 1 to max_model_size (2^24)
     double read_number(const char* key, double default_value) const;          // finite
     double read_number(const char* key) const;                                // finite; throws if absent

@@ -80,8 +80,8 @@ Architecture read_architecture(const ConfigFields& fields) {
     return *named_architecture;
 }
 
-// Returns the size of id2label. If id2label is absent, returns num_labels, whose default is `default_count`. If
-// both settings are present, they must agree.
+// Returns the number of labels in id2label. If id2label is absent, returns num_labels, whose default is
+// `default_count`. If both settings are present, they must agree.
 std::size_t read_label_count(const ConfigFields& fields, std::size_t default_count) {
     const std::size_t count = fields.read_size("num_labels", default_count);
     const Json* names = fields.find("id2label");
@@ -139,7 +139,8 @@ void reject_unsupported_settings(const ConfigFields& fields) {
 
 // Throws ConfigError unless check_model() accepts the configuration.
 void check_buildable(ModelConfig config, const std::string& source) {
-    // If `labels` is 0, the corpus will determine the number. check_model() needs any valid number.
+    // If `labels` is 0, the corpus will determine the number. check_model() rejects 0, so `config`, a copy,
+    // gets a number that is valid.
     if (config.task == Task::classify && config.labels == 0) config.labels = 2;
     try {
         check_model(config);

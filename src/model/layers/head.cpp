@@ -16,7 +16,7 @@
 namespace trireme::model {
 namespace {
 
-// Returns the maximum size of a tile of logits. 64 MiB have enough rows for an efficient matmul with GPT-2's
+// Returns the maximum bytes of a tile of logits. 64 MiB hold enough rows for an efficient matmul with GPT-2's
 // vocabulary, but are little memory compared to the activations. bf16 is used only on GPUs, which need larger
 // tiles: each tile reads and writes the whole weight gradient, which with small tiles would take longer than
 // the matmul.
@@ -76,7 +76,7 @@ std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
 // absent. `needs_grad_input` is a separate member, because with sequence parallelism a rank may hold no rows.
 // Such a rank has no `grad_input`, but its logits contribute to the gradients of the other ranks' rows.
 struct Head::Requests {
-    device::Tensor grad_input = {};   // (own rows, width)
+    device::Tensor grad_input = {};   // (own rows, width); (all rows, width) in process_tile()
     device::Tensor grad_weight = {};  // (own outputs, width)
     device::Tensor grad_bias = {};    // (own outputs)
     bool needs_grad_input = false;
@@ -86,7 +86,8 @@ struct Head::Requests {
     bool needs_gradients() const { return needs_grad_input || grad_weight.is_present(); }
 };
 
-// `count` is the number of rows of the tile, and `ranks` the number of tensor ranks.
+// Some of the rows with a target. In shapes, `count` is the number of rows of the tile, and `ranks` is the
+// number of tensor ranks.
 struct Head::Tile {
     device::ConstTensor rows;     // (count) i32: indices in the micro-batch; absent if all rows have a target
     std::size_t begin;            // index of the tile's first row among the rows with a target
@@ -177,8 +178,8 @@ void Head::process_tiles(const Pass& pass, Weights weights, device::ConstTensor 
     const std::size_t target_count = predicted_rows.columns;
     const std::size_t rows_per_tile = compute_tile_rows(pass.dtype, target_count);
     // The size of the arena is predicted from the largest micro-batch, and no other micro-batch may need more.
-    // Fewer targets may make larger tiles: 100 rows may fit into one tile, but 101 rows make tiles of at
-    // most 51. The sizes of the buffers therefore do not depend on the number of targets.
+    // Fewer targets may make larger tiles. For example, 100 rows may fit into one tile, but 101 rows make tiles
+    // of at most 51. The sizes of the buffers therefore do not depend on the number of targets.
     const std::size_t buffer_rows = std::min(max_tile_rows(pass.dtype), input.rows);
     const device::Tensor hidden = scratch.tensor(pass.dtype, buffer_rows, width_);
     const device::Tensor logits =

@@ -12,7 +12,7 @@
 namespace trireme::model {
 namespace {
 
-// Returns the prefix of the parameters of a block, for example "transformer.h.1.".
+// Returns the prefix of the names of a block's parameters, for example "transformer.h.1.".
 std::string make_block_prefix(const ModelConfig& config, std::size_t block) {
     return cat(find_traits(config.family).block.prefix, block, ".");
 }

@@ -31,8 +31,8 @@ std::vector<double> compute_proportions(std::span<const ResizableWork> projectio
 }
 
 // The skipped fraction per projection: a common scale times the projection's proportion, but at most `limit`.
-// The scale is chosen so that all projections together skip the work `skipped_work`. They skip less if `limit`
-// does not permit more.
+// The scale is chosen so that all projections together skip the work `skipped_work`. They skip less work only
+// if `limit` requires this.
 class SkippedFractions {
 public:
     SkippedFractions(std::span<const ResizableWork> projections, double skipped_work, double limit)

@@ -35,9 +35,9 @@ std::vector<device::Tensor> compute_weight_gradients(const Pass& pass, const Hel
                                                      device::ConstTensor input,
                                                      device::ConstTensor grad_output);
 
-// The point-to-point messages of this rank in one call of the projection: with its helpers, and with the owners
-// that it helps. `states` has one element per helper task, in the order of OffloadedMatmul::helper_tasks.
-// Received tensors are valid after wait().
+// The point-to-point messages of this rank in one call of the projection: with its helpers, with the owners
+// that it helps, and with other helpers of these owners (in a broadcast tree). `states` has one element per
+// helper task, in the order of OffloadedMatmul::helper_tasks. Received tensors are valid after wait().
 class OffloadMessages {
 public:
     // Sent tensors must not change before finish(). `pass` and `matmul` must outlive this object.
@@ -52,8 +52,8 @@ public:
     void receive_weights(HelperStates& states, device::Arena& stash);
     void receive_input(HelperStates& states, device::Arena& stash);
 
-    // On an owner: starts to receive the result of a helper into `result`. On a helper: sends `result` to the
-    // owner.
+    // On an owner, receive_result() starts to receive the result of a helper into `result`. On a helper,
+    // send_result() sends `result` to the owner.
     void receive_result(const OffloadedChannels& offloaded, device::Tensor result) {
         receive(result, offloaded.helper);
     }
@@ -61,7 +61,7 @@ public:
 
     // broadcast() sends dY of each owner along the owner's broadcast tree. `grad_output` is dY of this rank. A
     // helper receives dY of an owner, (rows, outputs), into the tensor that allocate_output_gradients() made
-    // before. If a helper has children in the tree, broadcast() waits for dY and sends it to them.
+    // before. If a helper has children in the tree, broadcast() waits for dY and sends dY to the children.
     void allocate_output_gradients(std::size_t rows, HelperStates& states, device::Arena& stash) const;
     void broadcast(device::ConstTensor grad_output, const HelperStates& states);
 
@@ -80,7 +80,7 @@ public:
     void finish();
 
 private:
-    // A term of Y that this rank receives from a child.
+    // A term of Y, or a sum of such terms, that this rank receives from a child.
     struct PendingTerm {
         device::Tensor term;  // (rows, outputs)
         comm::Communicator::RequestId id = 0;

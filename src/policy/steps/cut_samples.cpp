@@ -274,7 +274,7 @@ private:
     RangeShapes shapes_;
     std::vector<std::size_t> positions_;
     std::vector<SampleRange> greedy_cut_;
-    std::vector<std::vector<TimedRange>> ranges_by_end_;  // [n]: by falling `begin`
+    std::vector<std::vector<TimedRange>> ranges_by_end_;  // [n]: by descending `begin`
 };
 
 }  // namespace

@@ -117,7 +117,7 @@ std::vector<std::vector<std::size_t>> StepFormer::State::share(const std::vector
     return ranges_of_replicas;
 }
 
-// Returns the work per turn of the replica where this work is largest, multiplied by the turns of all replicas.
+// Returns the largest work per turn of any replica, multiplied by the total number of turns.
 std::int64_t StepFormer::State::find_work(const std::vector<std::int64_t>& loads) const {
     const std::vector<std::vector<std::size_t>> ranges_of_replicas = share(loads);
     double most = 0;

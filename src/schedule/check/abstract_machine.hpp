@@ -22,8 +22,8 @@ class AbstractMachine {
 public:
     using SpanSink = std::function<void(int team, const Span& span)>;
 
-    // All arguments are kept by reference. Messages of the programs must not cross. The programs must be
-    // complete, except that all instructions of some micro-batches may be missing.
+    // All arguments are kept by reference. Messages must not cross: see MessageTable::find_crossed_message().
+    // The programs must be complete, except that all instructions of some micro-batches may be missing.
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                     const MessageTable& messages, const StepCosts& costs);
 
@@ -56,7 +56,7 @@ private:
     };
     // The gradient reductions for which an update or a validation of a step waits.
     struct Reduction {
-        std::size_t pending_reduces = 0;  // REDUCEs of all teams that are not executed yet
+        std::size_t pending_reduces = 0;  // REDUCEs that teams have not executed yet
         std::size_t pending_teams = 0;    // teams that have not reached their STEPs yet; unused by validations
         double end_time = 0;              // latest end of the reductions started so far
     };

@@ -212,8 +212,8 @@ RuleViolation find_missing_input(const InstructionContext& context) {
 }
 
 // If a team executes a micro-batch in two neighbouring stages, the backward (or weight half) of the later stage
-// reads the output of the earlier stage. So the backward (or weight half) of the earlier stage, which releases
-// this output, must come after that of the later stage.
+// reads the output of the earlier stage. The backward (or weight half) of the earlier stage releases this
+// output, so it must come after the backward (or weight half) of the later stage.
 RuleViolation find_early_release(const InstructionContext& context) {
     const auto [op, stage, microbatch, age] = context.instruction();
     const bool releases_activations = op == Op::backward || op == Op::backward_weight;

@@ -1,6 +1,6 @@
 // The rules that can be checked for one instruction after the other. A rule concerns only the program that
-// contains the instruction. There is one exception: a forward must use the same weights as the forwards of its
-// micro-batch in other stages.
+// contains the instruction. There is one exception: all forwards of a micro-batch must use equally old weights,
+// unless stages are updated independently.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ struct InstructionContext {
 //   - a wrong order of STEPs and VALIDATEs: see find_broken_validation_rule();
 //   - an instruction that precedes another instruction whose result it needs;
 //   - a backward that frees activations which the next stage still has to read;
-//   - weights that differ from those of the other passes of the same micro-batch;
+//   - a backward with other weights than its forward and, unless stages are updated independently, forwards
+//     of a micro-batch with weights of different ages;
 //   - a forward that exceeds the activation limit of its team.
 std::optional<std::string> find_broken_rule(const InstructionContext& context);
 

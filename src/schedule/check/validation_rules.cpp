@@ -12,7 +12,7 @@ namespace {
 using RuleViolation = std::optional<std::string>;
 
 // The progress of a team. A team counts the REDUCEs, STEPs and VALIDATEs that it has done for each of its
-// stages. The members are the minima and maxima of these counts over the stages.
+// stages. The first five members are the minima and maxima of these counts over the stages.
 struct Progress {
     int min_reduces = 0;
     int min_updates = 0;

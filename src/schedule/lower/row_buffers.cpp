@@ -6,7 +6,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Counts the buffers that are in use while `team` executes its program: see count_row_buffers().
+// Finds the largest number of buffers that are in use at once while `team` executes its program: see
+// count_row_buffers().
 class BufferCounter {
 public:
     BufferCounter(int team, const PipelineShape& shape) : team_(team), shape_(shape) {}
@@ -32,8 +33,8 @@ private:
     void free_buffer_if(bool is_in_use) { in_use_ -= is_in_use ? 1 : 0; }
 
     // Takes a buffer for the gradient that `stage` computes and the previous stage reads. If earlier gradients
-    // occupy all slots of the channel, the oldest of them must have been sent before, so that its buffer is
-    // free.
+    // occupy all slots of the channel, the team first waits until the oldest one is sent, which frees its
+    // buffer.
     void produce_gradient(int stage, int microbatch) {
         if (stage == 0) return;
         if (has_other_executor(stage - 1, microbatch)) {

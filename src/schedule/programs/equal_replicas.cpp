@@ -84,8 +84,8 @@ bool is_shifted_program(const Program& program, const Program& first_program, in
 Instruction FirstReplica::translate_to_replica(int replica, Instruction instruction) const {
     if (!has_microbatch(instruction.op)) return instruction;
     // The complete shape numbers micro-batches step by step, and within a step replica by replica. So the
-    // number grows by shape.microbatches for each other replica in each earlier step, and for each lower
-    // replica in the same step.
+    // number grows by shape.microbatches, the micro-batches of one replica, for each other replica in each
+    // earlier step, and for each lower replica in the same step.
     const int shifts = shape.find_step(instruction.microbatch) * (replicas - 1) + replica;
     instruction.microbatch += shifts * shape.microbatches;
     return instruction;

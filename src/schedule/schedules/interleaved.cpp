@@ -6,10 +6,10 @@ namespace trireme::schedule {
 namespace {
 
 // Returns the number of micro-batches in a group. All micro-batches of a group pass a chunk before any of them
-// passes the next chunk. The number is the smallest with which each group, including the last one,
-// has at least `pipe` micro-batches. If there are fewer than `pipe` micro-batches, they form one group. A team
-// would finish a smaller group before the first micro-batch of the group arrives at the team's next chunk. The
-// team would have to wait, and some orders with smaller groups deadlock.
+// passes the next chunk. The number is the smallest with which each group, including the last one, has at least
+// `pipe` micro-batches. If there are fewer than `pipe` micro-batches, they form one group. A team would finish
+// a smaller group before the first micro-batch of the group arrives at the team's next chunk. The team would
+// have to wait, and some orders with smaller groups deadlock.
 int choose_group_size(int pipe, int microbatches) {
     if (microbatches <= pipe) return microbatches;
     int size = pipe;

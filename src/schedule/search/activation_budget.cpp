@@ -13,7 +13,7 @@ ActivationBudget::ActivationBudget(const std::vector<int>& needed_activations) {
 
 bool ActivationBudget::may_stash(std::size_t microbatch) const {
     int available = limit_ - stashed_ - 1;  // number of activations that fit after this one
-    // If `available` suffices for every single micro-batch, the loop would find no obstacle.
+    // No loop is needed if this activation does not fit, or if `available` suffices for every micro-batch.
     if (available < 0 || available >= max_needed_) return available >= 0;
     for (std::size_t earlier = first_unfinished_; earlier < microbatch; ++earlier) {
         if (microbatch_uses_[earlier].remaining > available) return false;

@@ -64,7 +64,7 @@ ActivationLimits make_timed_limits(const PipelineShape& shape, const StageHoldin
     const double max_limit = static_cast<double>(shape.stages()) * shape.microbatches;
     ActivationLimits limits;
     for (int team = 0; team < shape.teams; ++team) {
-        double round_trip_time = 0;  // divided by the replicas of the stage; summed over the team's stages
+        double round_trip_time = 0;  // divided by the number of replicas; summed over the team's stages
         for (const Holding& holding : holdings.find_team_holdings(team)) {
             round_trip_time += compute_round_trip(holding.stage, costs) / count_replicas(shape, holding.stage);
         }

@@ -44,7 +44,8 @@ public:
           duration_(compute_duration(programs, clock)) {}
 
     // Joins the halves at all `positions`. If this increases the duration, tries the first and the second part
-    // of `positions` separately instead. `positions` must follow all positions of earlier calls.
+    // of `positions` separately instead. `positions` must follow all positions of earlier calls. No-op if all
+    // attempts are used.
     void try_join(const std::vector<HalvesPosition>& positions) {
         if (positions.empty() || remaining_attempts_ == 0) return;
         --remaining_attempts_;

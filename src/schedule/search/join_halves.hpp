@@ -11,8 +11,8 @@ namespace trireme::schedule {
 
 // Returns the programs with split backwards replaced by unsplit ones, except where this increases the duration
 // of the programs. Only an input half that is directly followed by its weight half is replaced. An unsplit
-// backward needs less memory than the halves, but its gradient is sent later. Computes at most `attempts`
-// durations of changed programs.
+// backward needs less memory than the halves, but its gradient is sent later. Tests at most `attempts` changes
+// of the programs. Backwards that are not tested stay split.
 std::vector<Program> join_halves(const std::vector<Program>& programs, ProgramClock& clock,
                                  std::size_t attempts);
 

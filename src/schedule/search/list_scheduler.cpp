@@ -132,10 +132,9 @@ std::optional<Instruction> ListScheduler::choose_backward(int team) const {
     return chosen;
 }
 
-// True if an unsplit backward must wait for the weight half of the next stage. This is so if the team executes
-// both stages, because the weight half reads the output of the earlier stage. The unsplit backward would
-// release this output. (Weight halves need no such test: a team executes the weight halves of later stages
-// first.)
+// True if an unsplit backward must wait until this team has executed the weight half of the next stage. That
+// weight half reads the output of the stage of `backward`, which the unsplit backward would release. (Weight
+// halves need no such test: a team executes the weight halves of later stages first.)
 bool ListScheduler::must_wait_for_next_stage(int team, const Instruction& backward) const {
     const int next = backward.stage + 1;
     return next < shape_.stages() && shape_.find_executor(next, backward.microbatch) == team &&

@@ -74,8 +74,8 @@ void RuleSearch::reduce_memory() {
     }
 }
 
-// Finds the smallest activation limit that can replace all larger limits without making the programs longer.
-// Uses binary search between min_limit and sufficient_limit.
+// Replaces all activation limits above a common bound by this bound. The bound is the smallest one that does
+// not make the programs longer. Finds the bound by binary search between min_limit and sufficient_limit.
 void RuleSearch::lower_common_limit() {
     const std::vector<TeamRule> old_rules = best_.rule.teams;
     int sufficient_limit = 1;

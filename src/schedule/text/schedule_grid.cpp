@@ -7,7 +7,7 @@
 namespace trireme::schedule {
 namespace {
 
-// The columns of one compute instruction. A column is one unit of time. Columns are integers from 0.
+// The columns of one compute instruction. A column is one unit of time wide. Columns are numbered from 0.
 struct GridCell {
     double begin = 0;   // first column
     double end = 0;     // column after the last one

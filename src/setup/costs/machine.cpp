@@ -16,8 +16,8 @@
 namespace trireme::setup {
 namespace {
 
-// Describes the devices of the ranks 0 to rank_count - 1: "1 thread of Intel Xeon". If there are several kinds
-// of devices, each kind is followed by its ranks: "1 thread of Intel Xeon (ranks 0-3) and ...".
+// Describes the devices of the ranks 0 to rank_count - 1, for example "1 thread of Intel Xeon". If there are
+// several kinds of devices, lists the ranks of each kind: "1 thread of Intel Xeon (ranks 0-3) and ...".
 std::string describe_devices(const plan::RankProfiles& profiles, int rank_count) {
     std::string text;
     for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {

@@ -59,7 +59,7 @@ std::vector<int> list_ranks_without_file(const std::vector<const config::Profile
     return ranks;
 }
 
-// Returns the first interval of consecutive ranks in `ranks`, which are ascending and not empty.
+// Returns the first interval of consecutive ranks in `ranks`. `ranks` is ascending and not empty.
 config::RankSpan find_first_span(const std::vector<int>& ranks) {
     std::size_t count = 1;
     while (count < ranks.size() && ranks[count] == ranks.front() + static_cast<int>(count)) ++count;

@@ -13,7 +13,8 @@ namespace trireme::setup {
 // serves all ranks that no other file names.
 std::vector<std::string> list_profile_paths(const std::vector<config::ProfileFile>& files);
 
-// Returns one profile per path, in the order of list_profile_paths(). --profile must be set, and
+// Returns one profile per path, in the order of list_profile_paths(), and the index of each rank's profile in
+// this order. A rank that no file names has index 0. --profile must be set, and
 // check_profile_ranks() must have accepted its files. Throws ConfigError if a file cannot be read, is no
 // profile, or was measured with another dtype than that of the run. Throws ConfigError, too, if the model or
 // micro-batch of a file differs from that of the first file.

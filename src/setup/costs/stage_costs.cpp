@@ -12,14 +12,14 @@
 namespace trireme::setup {
 namespace {
 
-// The costs of plans of one run, as its profiles have measured them.
+// Predicts the costs of plans from the profiles of one run.
 class MeasuredCosts {
 public:
     MeasuredCosts(const config::RunConfig& config, const model::ModelConfig& model)
         : config_(config), model_(model), profiles_(read_fitting_profiles(config, model)) {}
 
     // Returns, per stage, the costs of the measured micro-batch in the slowest replica of the stage.
-    // `splits_backward` is that of PricedPlan.
+    // `splits_backward` has the meaning of PricedPlan::splits_backward.
     std::vector<schedule::StageCost> predict(const plan::Plan& plan,
                                              std::vector<bool> splits_backward = {}) const {
         const device::DType dtype = to_dtype(config_.precision.dtype);
@@ -47,8 +47,8 @@ private:
         return ranks;
     }
 
-    // Replaces the passes of `cost` by those of `other` if these are slower, and each other cost by the larger
-    // one.
+    // If the passes of `other` take longer together, copies their three times to `cost`. Sets `send`, `reduce`
+    // and `step` of `cost` to the larger one of the two values.
     static void raise_to_slower(const schedule::StageCost& other, schedule::StageCost& cost) {
         const schedule::StageCost former = cost;
         if (other.compute_pass_time() > cost.compute_pass_time()) cost = other;

@@ -146,8 +146,8 @@ std::vector<plan::KernelFormula> fit_kernels(const KernelLists& lists, const Lin
 }
 
 // Marks the kernels that are called once per tile, where a tile consists of rows with a target. `one_tile` has
-// the kernels of a micro-batch with one tile. `two_tiles` has the kernels of a micro-batch with two tiles: it
-// contains the sequence of kernels of a tile twice, once directly after the other.
+// the kernels of a micro-batch with one tile. `two_tiles` has the kernels of a micro-batch with two tiles,
+// among them the kernels of a tile twice in succession.
 void mark_tile(const KernelList& one_tile, const KernelList& two_tiles,
                std::vector<plan::KernelFormula>& formulas) {
     const auto difference = std::ranges::mismatch(one_tile, two_tiles, has_equal_name).in1;
@@ -222,7 +222,7 @@ public:
 private:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-    // An image has only one row with a target, so that all these rows of a micro-batch fit in one tile.
+    // An image has only one row with a target, so all rows with a target of a micro-batch fit in one tile.
     bool has_vocabulary_tiles() const { return max_tile_rows_ < unlimited && !model_.reads_images(); }
     std::size_t count_tensor_ranks() const { return spec_.part.shares.size(); }
 
@@ -272,9 +272,9 @@ private:
     stage::TrainingWork two_tiles_;      // of a micro-batch with two tiles of logits
 };
 
-// Returns a text that is equal for stages with equal work. The text has the kinds of the layers, a mark of
-// the first stage, the rank's position in its team, the team's shares, the recomputation, and a team with
-// migrations.
+// Returns a text that is equal for stages with equal work. The text has the kinds of the layers, a mark if the
+// stage is the first one, the rank's position in its team, the team's shares and the recomputation. If the team
+// has migrations, the text also has the first rank of the team.
 std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
                      const std::vector<layout::Migration>& migrations, int first_rank) {
     std::string key;

@@ -125,7 +125,8 @@ double StepCostPredictor::predict_backup_seconds(const stage::StageSpec& spec, s
     return seconds;
 }
 
-// Returns the ratios for the measured micro-batch and a rank that holds the whole layers of the stage.
+// Returns the ratios of the measured times to the predicted times of the kernels, for the measured micro-batch
+// and a rank that holds the whole layers of the stage. All ratios are 1 if the machine has no profiles.
 StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::size_t s, std::size_t kind) {
     if (!machine_.profiles) return {};
     const plan::Profile& profile = machine_.profiles->kinds[kind];
@@ -206,8 +207,8 @@ void StepCostPredictor::add_gradient_exchanges() {
 }
 
 // Returns the time of an all-gather or reduce-scatter of `bytes` bytes among the holders. Every holder owns an
-// equal portion of the bytes. In an all-gather, it sends this portion to all other holders; in a
-// reduce-scatter, it receives this portion from all other holders. The other ranks of the holders' teams
+// equal portion of the bytes. In an all-gather, a holder sends its portion to all other holders. In a
+// reduce-scatter, a holder receives its portion from all other holders. The other ranks of the holders' teams
 // exchange bytes at the same time.
 double StepCostPredictor::predict_exchange_seconds(const std::vector<int>& holders, double bytes) const {
     if (bytes == 0) return 0;

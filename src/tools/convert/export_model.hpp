@@ -13,7 +13,7 @@
 namespace trireme::tools {
 
 struct ExportOptions {
-    std::filesystem::path folder;              // empty or missing; the files appear in it when all are complete
+    std::filesystem::path folder;              // empty or missing; gets the files when all files are complete
     std::optional<archive::StoredType> dtype;  // type of all tensors; if unset, each keeps its original type
     std::uint64_t shard_bytes = 0;             // maximum bytes of tensors per file
 };

@@ -59,9 +59,9 @@ std::string to_string(const std::vector<Finding>& findings);
 // unit.
 std::string to_json(const Facts& facts, const std::vector<Finding>& findings);
 
-// Convert the facts of a rank to and from JSON. The format is that of an entry of "ranks" in the object above.
-// Ranks exchange their facts as this text. A key may be absent, because a rank runs another version of the
-// program. The field of an absent key keeps its default.
+// Convert the facts of a rank to and from JSON. The format is that of an entry of "ranks" in the report,
+// without "takes_gpu". Ranks exchange their facts as this text. A key may be absent if a rank runs another
+// version of the program. The field of an absent key keeps its default.
 std::string to_json(const RankFacts& rank);
 RankFacts parse_rank_facts(const std::string& text);
 

@@ -17,7 +17,7 @@ RankFacts gather_own_facts(const DoctorInputs& inputs);
 
 // Looks for optional software, and returns one entry for each, installed or not. `search_path` is the value of
 // PATH, and `program_folder` is the folder of this program. `matmul_library` (for example "oneDNN 2.6.3") and
-// `mpi_library` (for example "Open MPI v4.1.4") are the libraries of this program.
+// `mpi_library` (for example "Open MPI v4.1.4") name the libraries of this program.
 std::vector<OptionalSoftware> find_optional_software(const std::string& search_path,
                                                      const std::string& program_folder,
                                                      const std::string& matmul_library,

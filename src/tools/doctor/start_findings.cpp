@@ -55,7 +55,7 @@ std::string describe(const ProcessStart& start) {
     return {};
 }
 
-// Returns advice for processes that MPI has not connected. `library` is the MPI library of this program.
+// Returns advice for processes that MPI has not connected. `library` names the MPI library of this program.
 std::string suggest_launcher(const ProcessStart& start, const std::string& library) {
     const bool uses_open_mpi = library.starts_with("Open MPI");
     if (start.launcher == Launcher::srun && !start.has_pmix && !start.has_pmi)

@@ -89,8 +89,9 @@ std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageC
     return divided_costs;
 }
 
-// Makes a first forecast, whose member `costs` has the costs of each stage. Returns a second forecast, in which
-// these costs replace --cost. A search for programs reads costs only from --cost or --profile.
+// Makes a first forecast, and takes the costs of each stage from the member that `costs` selects. Returns a
+// second forecast, in which these costs replace --cost. Two forecasts are needed, because a search for programs
+// reads costs only from --cost or --profile.
 Forecast forecast_with_costs(PlanConfig config, std::vector<schedule::StageCost> Forecast::*costs) {
     config.run.costs.stages = make_forecast(config).*costs;
     return make_forecast(config);
@@ -146,8 +147,8 @@ std::pair<double, int> find_worst_idle(const Forecast& forecast) {
     return {1 - *min_busy / forecast.step.seconds, forecast.plan.teams[team].ranks.front()};
 }
 
-// Groups the ranks by the stages that they hold. Returns the memory in bytes of the fullest rank of each group,
-// in the order of the stages.
+// Groups the ranks by the stages that they hold. Returns one entry per group, in the order of the stages: the
+// largest number of bytes that a rank of the group needs. Idle ranks are in no group.
 std::vector<std::size_t> find_peak_bytes(const Forecast& forecast) {
     std::map<std::vector<int>, std::size_t> max_bytes_by_stages;
     const std::vector<int> teams = setup::find_teams_of_ranks(forecast.plan.teams, forecast.memory.size());

@@ -129,8 +129,8 @@ std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, cons
     return predict_memory_of_ranks(sized_plan, &run.optimizer, gradients, ranks, saves_checkpoints);
 }
 
-// Compares the memory of each rank with that of its device. The description is about the fullest rank, which
-// uses the largest fraction of its device's memory. If this rank fits, all ranks fit.
+// Compares the memory that each rank needs with the memory of its device. The description is about the rank
+// that uses the largest fraction of its device's memory. If this rank fits, all ranks fit.
 MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
                                const std::vector<setup::RankMemory>& memory) {
     int fullest_rank = 0;

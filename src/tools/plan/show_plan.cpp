@@ -124,7 +124,7 @@ std::string format_columns(double idle_time, double activations, const setup::Ra
 }
 
 // Formats a table with the idle time and the memory of the ranks. Ranks with equal values share a line. Memory
-// is in GB, or in MB if the fullest rank holds less than 1 GB.
+// is in GB, or in MB if every rank needs less than 1 GB.
 std::string format_ranks(const Forecast& forecast) {
     std::size_t max_bytes = 0;
     for (const setup::RankMemory& memory : forecast.memory) max_bytes = std::max(max_bytes, memory.total());

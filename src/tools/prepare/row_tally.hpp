@@ -36,12 +36,13 @@ public:
     RowLengths lengths() const { return compute_percentiles(tokens_); }
     const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows per class number
 
-    // Returns the line "tokens per row: min 55, p50 281, ...". If the rows are questions, two further lines
-    // have the lengths of the questions and of the contexts. Returns no lines for images.
+    // Returns a line such as "tokens per row: min 55, p50 281, ...". If the rows are questions, two further
+    // lines have the lengths of the questions and of the contexts. Returns no lines for images.
     std::vector<std::string> format_length_lines() const;
 
-    // Returns "10: airplane (203), automobile (194), ...": the number of classes, then the names and
-    // numbers of rows of at most 20 classes. Returns an empty text if rows have no classes.
+    // Returns, for example, "10: airplane (203), automobile (194), ...": the number of classes, then the name
+    // of each class with its number of rows. Lists at most 20 classes. Returns an empty text if rows have no
+    // classes.
     std::string format_class_line(const data::CorpusInfo& info) const;
 
 private:

@@ -9,7 +9,7 @@
 namespace trireme::tools {
 namespace {
 
-// Returns memory that is enough for a whole backward pass and also for its two halves.
+// Returns sizes of memory that suffice for a whole backward pass and also for its two halves.
 stage::StageMemory predict_max_memory(const IsolatedLayerSpec& spec) {
     const layout::Range single_layer{spec.layer, 1};
     return elementwise_max(predict_memory(spec, single_layer, stage::BackwardHalves::together),

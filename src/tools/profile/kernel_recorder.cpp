@@ -14,9 +14,9 @@ bool KernelRecorder::Less::operator()(const plan::KernelProfile& a, const plan::
 }
 
 // The ledger adds up the calls of a kernel even if their bytes differ, so the recorder empties the ledger after
-// each call. It does so in the callback `predict_seconds`, which launch() calls before it enters the current
-// kernel into the ledger. At that time the ledger contains only the previous call. The callback returns 0, so
-// that it adds no time to the kernel.
+// each call. The recorder does so in the callback `predict_seconds`, which launch() calls before it enters the
+// current kernel into the ledger. At that time the ledger contains only the previous call. The callback returns
+// 0, which adds no time to the kernel.
 void KernelRecorder::record() {
     stream_.ledger.clear();
     stream_.predict_seconds = [this](const device::Cost&, double) {

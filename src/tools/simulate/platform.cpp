@@ -98,7 +98,7 @@ std::string format_host(const plan::NodeGroup& group, const std::string& device)
 }
 
 // Returns a link between a device and a switch. A route between two devices has two such links. `route` has the
-// latency of the whole route, so each link gets half of it.
+// latency of both links together, so each link gets half of this latency.
 std::string format_half_route_link(const std::string& name, const layout::Link& route) {
     return fmt::format(
         "<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>", name,
@@ -212,9 +212,9 @@ void add_leaves(Network& network, const plan::Cluster& cluster, bool devices_hav
 }
 
 // If nodes have several network adapters, adds a link that limits each message from the node `node` to the
-// bandwidth of one adapter. Another link limits the total bandwidth of the node's messages, see add_node(). One
-// such limit per node is cheaper to simulate than one for all nodes. Returns the XML element that refers to the
-// added link; empty if nodes have one adapter.
+// bandwidth of one adapter. Another link limits the total bandwidth of the node's messages, see add_node(). A
+// link per node that limits each message is cheaper to simulate than a single one for all nodes. Returns the
+// XML element that refers to the added link; empty if nodes have one adapter.
 std::string add_rail_limit(Network& network, const plan::Cluster& cluster, const std::string& node) {
     if (cluster.rails == 1) return {};
     network.links += fmt::format(
@@ -231,9 +231,9 @@ std::string format_unlimited_link(const std::string& name, double latency) {
         name, latency);
 }
 
-// Adds a node in which each device has a rail. Adds two routes from the node: one to its leaf switch, for
-// messages to nodes of the same leaf switch, and one to the spines. Without a fat tree, the only route leads
-// to the switch that joins all nodes.
+// Adds a node in which each device has a rail. With a fat tree, adds two routes from the node: one to its leaf
+// switch, for messages to nodes of the same leaf switch, and one to the spines. Without a fat tree, adds one
+// route to the switch that joins all nodes.
 void add_railed_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group,
                      std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
@@ -257,7 +257,7 @@ void add_railed_node(Network& network, const plan::Cluster& cluster, const plan:
 // Adds a node whose devices share one link to the switch above the node. A message between two nodes passes, in
 // the sending node and again in the receiving node, the link of a device and the link of the node. In each
 // node, the latencies of these two links add up to half of the latency of "between" in the cluster file. Thus
-// the whole route has the latency of "between".
+// a route without uplinks of leaf switches has the latency of "between".
 void add_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const double inside_latency = group.inside ? group.inside->latency : 0;

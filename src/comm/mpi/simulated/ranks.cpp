@@ -53,7 +53,7 @@ MPI_Request send_empty_message_to_itself() {
 
 }  // namespace
 
-// The simulator detects a deadlock if a rank never comes, so waiting for ranks is a no-op.
+// The simulator detects a deadlock if a rank never makes the call, so waiting for ranks is a no-op.
 void wait_for_ranks(MPI_Comm, const std::vector<int>&, const std::string&, device::WaitPolicy) {}
 
 void wait_for_all_ranks(MPI_Comm, const std::string&, device::WaitPolicy) {}
@@ -78,7 +78,7 @@ double find_copy_bandwidth() {
 // The simulator progresses messages by itself.
 void MpiCommunicator::progress() {}
 
-// SimGrid 3.32 keeps each message that MPI_Test found done in a list per rank, and every later MPI_Wait
+// SimGrid 3.32 has a list per rank of the messages that MPI_Test found to be done. Every later MPI_Wait
 // searches that list. MPI_Waitany removes messages from the list; therefore this function calls MPI_Waitany in
 // place of MPI_Test. The second request of MPI_Waitany belongs to an empty message that the rank sent to itself
 // at an earlier simulated time. That message has arrived, so that MPI_Waitany returns at once. If there is no

@@ -12,7 +12,7 @@ template <class W>
 struct AttentionCall {
     unsigned heads;
     unsigned heads_per_kv_head;  // query heads per key-value head
-    unsigned head_size;          // channels
+    unsigned head_size;          // channels per head
     W scale;
     bool is_causal;
     bool has_dropout;
@@ -46,8 +46,8 @@ AttentionCall<W> make_attention_call(const AttentionShape& shape, std::size_t co
             .first_head = static_cast<unsigned>(shape.dropout.first_head)};
 }
 
-// A list of tiles in GPU memory. A kernel has one block per tile and head; the blocks of a tile are
-// consecutive.
+// A list of tiles in GPU memory. Along x, the grid of a kernel has one block per tile and head. The blocks of a
+// tile are consecutive.
 struct TileList {
     const AttentionTile* tiles = nullptr;
     unsigned count = 0;

@@ -1,5 +1,6 @@
-// Matmuls of tiles for the plain attention kernels. A block has 16 x 16 threads. Thread (x, y) computes 4 x 4
-// of the 64 x 64 sums of a tile. The factors pass through shared memory in slices of 32 terms per sum.
+// Matmuls of tiles for the attention kernels that use no tensor cores. A block has 16 x 16 threads. Thread
+// (x, y) computes 4 x 4 of the 64 x 64 sums of a tile. Factors in global memory are loaded into shared memory
+// in slices. A slice has 32 elements of the inner dimension.
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"
@@ -138,7 +139,7 @@ __device__ void store_sums(const Accumulator<T> (&sums)[4][4 * vectors], unsigne
 }
 
 // Returns a grid with one block per tile and head, or several blocks if a head has more columns than the
-// vectors * tile_side columns of a block. `tiles` is the number of tiles times the number of heads.
+// vectors * tile_side columns of a block. `tiles` is the number of tiles of all heads.
 template <class W, unsigned vectors>
 device::GpuGrid make_plain_grid(std::size_t tiles, std::size_t head_size) {
     return {.blocks_x = static_cast<unsigned>(tiles),

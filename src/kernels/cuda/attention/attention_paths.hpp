@@ -1,5 +1,5 @@
-// The two implementations of attention on the GPU: plain kernels for all types and head sizes, and kernels for
-// tensor cores.
+// The two implementations of attention on the GPU: kernels that use no tensor cores, for all types and head
+// sizes, and kernels for tensor cores.
 #pragma once
 
 #include "trireme/kernels/attention.hpp"

@@ -1,5 +1,5 @@
-// A block of threads rotates several rows. Its threads first compute the sines and cosines of these rows in
-// shared memory, once for all heads, and then rotate vectors of channel pairs.
+// A block of threads rotates channel pairs of several rows. Its threads first compute the sines and cosines of
+// these pairs in shared memory, once for all heads. Then they rotate vectors of channel pairs.
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/rotary.hpp"
 

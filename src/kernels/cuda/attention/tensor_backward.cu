@@ -53,7 +53,7 @@ __device__ inline void differentiate_softmax(float factor, float dropout_scale, 
 }
 
 // The queries of a warp, with the statistics of the lane's queries. Each query is a row of the warp's scores. A
-// lane holds two rows of each row tile.
+// lane holds some columns of two rows of each row tile.
 template <unsigned R>
 struct QueryRows {
     unsigned first;  // first query of the warp, counted from the segment's begin

@@ -29,8 +29,9 @@ struct ForwardBlock {
     using Queries = std::conditional_t<D <= 64, LeftInRegisters<D, R>, LeftInTile<D>>;
 };
 
-// Softmax state of a warp's queries. A lane holds two rows of each row tile. Weights are relative to `base`,
-// an unscaled score: weight = exp(scale (score - base)). `sum` covers only the columns of the lane.
+// Softmax state of a warp's queries. A lane holds some columns of two rows of each row tile. Weights are
+// relative to `base`, an unscaled score: weight = exp(scale (score - base)). `sum` covers only the columns of
+// the lane.
 template <unsigned D, unsigned R>
 struct Softmax {
     float base[R][2];
@@ -53,8 +54,8 @@ __device__ inline float sum_row(float value) {
 // precision in floating point.
 constexpr float max_growth = 8;
 
-// Returns the largest score that the lane holds of one row. The lane holds two rows of row tile r; `half` (0 or
-// 1) selects one of these rows.
+// Returns the largest score that the lane holds of one row. The lane holds scores of two rows of row tile r;
+// `half` (0 or 1) selects one of these rows.
 template <unsigned R, unsigned N>
 __device__ float find_lane_maximum(const float (&scores)[R][N / 8][4], unsigned r, unsigned half) {
     float largest = scores[r][0][2 * half];

@@ -32,8 +32,8 @@ __device__ constexpr unsigned swizzled_offset(unsigned row, unsigned chunk) {
     return row * D + (chunk ^ row % 8) * 8;
 }
 
-// Starts the asynchronous load of the first `count` rows. All threads of the block take part; a thread loads
-// the same chunk of several rows.
+// Starts the asynchronous load of the first `count` rows. All threads of the block take part. Each thread loads
+// several rows, but only one chunk of each row.
 template <unsigned D, unsigned count>
 __device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
     constexpr unsigned chunks = D / 8;
@@ -50,9 +50,9 @@ __device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
         copy_async<16>(to + i * D, source + std::size_t{i} * from.stride, i < rows);
 }
 
-// Multiplies the sums of a warp by a factor per row and stores them in `to`, from row `row` on. The warp's rows
-// of `tile` serve as a buffer. Rows from `rows` on are not stored. factor(r, half) is the factor of row
-// 16 r + 8 half + lane / 4 of the warp.
+// Multiplies the sums of a warp by a factor per row and stores them in `to`, which has `rows` rows. `row` is
+// the warp's first row in `to` and in `tile`. The warp's rows of `tile` serve as a buffer. Rows beyond the end
+// of `to` are not stored. factor(r, half) is the factor of row 16 r + 8 half + lane / 4 of the warp.
 template <unsigned D, unsigned R, class Factor>
 __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, device::Bf16* tile, unsigned row,
                            device::Bf16* to, std::size_t stride, unsigned rows, unsigned columns) {

@@ -138,8 +138,9 @@ struct BestSpanCall {
     device::Elements<const T> logits;
     const RowRange* ranges;  // from find_ranges(); one block of threads processes the range of each segment
     device::Elements<const std::int32_t> contexts;  // per segment: rows [begin, end) that an answer may use
-    device::Elements<std::int32_t> choices;  // per segment: first and last row of the best pair, or -1 and -1
-    std::size_t max_rows;                    // maximum number of rows of an answer
+    // Per segment: first and last row of the best pair, or -1 and -1 if the context is empty.
+    device::Elements<std::int32_t> choices;
+    std::size_t max_rows;  // maximum number of rows of an answer
 };
 
 __device__ constexpr RowPair make_empty_pair() { return {-std::numeric_limits<double>::infinity(), no_pair}; }

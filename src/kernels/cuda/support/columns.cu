@@ -1,5 +1,5 @@
-// One thread per indexed column processes several rows. If all columns of the output are written, one block of
-// threads processes each row instead.
+// Each thread processes one indexed column in several rows. If all columns of the output are written, one block
+// of threads processes each row instead.
 #include <algorithm>
 
 #include "kernels/cuda/support/scatter_sources.cuh"
@@ -18,7 +18,8 @@ constexpr unsigned threads = 256;
 constexpr std::size_t rows_per_thread = 4;  // a thread loads its column index once for these rows
 constexpr std::size_t max_blocks_y = 65535;
 
-// Returns a grid with one thread per column, where each thread processes several rows.
+// Returns a grid with one thread per column along x. The blocks along y divide the rows among themselves; a
+// thread processes several rows.
 device::GpuGrid make_column_grid(std::size_t rows, std::size_t columns) {
     return {
         .blocks_x = gpu::count_blocks(columns, threads),

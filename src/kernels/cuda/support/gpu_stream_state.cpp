@@ -50,7 +50,7 @@ struct GpuStreamState::Uploads {
         device::Buffer gpu;  // the copy of `pinned`
     };
 
-    // Returns the address of the copy of `bytes` in GPU memory.
+    // Copies `bytes` to GPU memory, and returns the address of the copy.
     const std::byte* add(device::GpuQueue& queue, std::string bytes) {
         const std::size_t size = align_up(bytes.size());
         if (used + size > stores[current].gpu.bytes()) switch_store(queue, size);
@@ -108,7 +108,7 @@ const std::byte* GpuStreamState::upload_bytes(std::span<const std::byte> bytes) 
 
 device::Stream make_gpu_stream() {
     auto state = std::make_shared<GpuStreamState>();
-    // The deleter keeps the state alive, because the GpuTimes refer to its queue.
+    // The deleter keeps the state alive, because the GpuTimes refer to the queue of the state.
     auto times =
         std::shared_ptr<device::GpuTimes>(new device::GpuTimes(state->queue()),
                                           [state](const device::GpuTimes* owned_times) { delete owned_times; });

@@ -32,8 +32,8 @@ struct AddPositionRows {
     }
 };
 
-// Terms of sum_rows(). Each image is one row, which consists of the rows of all positions of the image. Sums
-// over images are therefore sums over rows. Also copies the gradient of each patch to grad_patches.
+// Terms of sum_rows(). An image counts as one long row: the rows of its positions, one after the other. A sum
+// over these long rows is a sum over images. add() also copies the gradient of each patch to grad_patches.
 template <class T>
 struct ImageTerms {
     using Element = T;

@@ -1,5 +1,6 @@
-// A stable radix sort that begins with the least significant digit. A block of threads sorts a tile of 256 rows
-// by one digit of 8 bits. Thread t moves row t of the tile, and counts the rows of the tile whose digit is t.
+// A stable radix sort that begins with the least significant digit. A pass sorts all rows by
+// one digit of 8 bits. In a pass, a block of threads processes a tile of 256 rows: thread t moves row t of the
+// tile, and counts the rows of the tile whose digit is t.
 #include <bit>
 #include <utility>
 
@@ -30,7 +31,7 @@ struct DigitPass {
     const RowEntry* from;
     RowEntry* to;
     std::size_t rows;
-    unsigned* counts;  // (tiles, digits): number of rows of the tile with each digit
+    unsigned* counts;  // (tiles, digits): number of rows with each digit in each tile
     unsigned shift;    // first bit of the digit
 
     // Rows beyond the last one have the digit `digits`, which no thread counts.

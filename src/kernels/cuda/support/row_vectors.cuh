@@ -1,4 +1,4 @@
-// Divides a row of any alignment into vectors, which the threads of a block share.
+// Divides a row of any alignment into vectors, and distributes the vectors over the threads of a block.
 #pragma once
 
 #include "kernels/cuda/support/vectors.cuh"
