@@ -26,7 +26,7 @@ public:
 private:
     struct HeldBox {
         layout::Placement placement;
-        device::Tensor memory;  // the matrix to which `placement` refers
+        device::Tensor memory;  // the matrix in which placement.box lies
 
         // Returns a view of `box`, which must lie within placement.box.
         device::Tensor view_box(const layout::Box& box) const;

@@ -10,7 +10,7 @@ namespace trireme::pipeline {
 
 // A message between this rank and one rank of the other team: a range of this rank's rows of the micro-batch.
 struct RankMessage {
-    int peer = 0;            // rank of the other team, numbered as in EngineContext::activations
+    int peer = 0;            // rank of the other team: its number in the group EngineContext::activations
     layout::Range own_rows;  // rows of this rank, counted from the first row that it holds
 };
 
@@ -20,8 +20,8 @@ public:
 
     // Returns the team at the other end of a send or receive.
     int find_other_team(const schedule::Instruction& message) const;
-    // Returns the messages of this rank for a send or receive instruction. The micro-batch has `rows` rows over
-    // all ranks of a team.
+    // Returns the messages of this rank for a send or receive instruction. `rows` is the number of
+    // rows of the whole micro-batch, of which a rank may hold a share.
     std::vector<RankMessage> list_rank_messages(const schedule::Instruction& message, std::size_t rows) const;
     // True if the other end of the message is another team.
     bool crosses_teams(const schedule::Instruction& message) const { return find_other_team(message) != team_; }

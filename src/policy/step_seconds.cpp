@@ -18,10 +18,9 @@ struct Programs {
 };
 
 // Returns the programs for a layout; empty if the schedule does not support the layout. A layout of the current
-// shape keeps the current programs. Generated programs get enough slots that channels never block. A searched
-// schedule is replaced by 1F1B if each team has one stage, because a search takes too long. The current layout
-// also gets 1F1B, although its searched programs are known. Otherwise the comparison with other layouts would
-// be unfair.
+// shape keeps the current programs, unless 1F1B replaces a searched schedule. Generated programs get enough
+// slots that channels never block. A search takes too long here, so 1F1B replaces a searched schedule if each
+// team has one stage. To be fair, this also applies to the current layout, although its programs are known.
 std::optional<Programs> make_programs(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& current_shape = current.training.shape;
     const plan::PlanWish wish{

@@ -1,5 +1,5 @@
 // Lists the training and validation samples of a corpus for a task, and the order in which training visits
-// samples. Long rows of the corpus are cut to the length that the model can read.
+// samples. LongRows says what happens to rows that exceed the maximum length.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace trireme::data {
 
 // The treatment of a row that is longer than SampleRules::max_length allows. `split` cuts the row into
 // consecutive samples, `truncate` cuts off its end, `drop` skips the row, and `refuse` reports an error. For
-// Task::span and Task::classify a row makes one sample only, and `split` cuts off its end, too. For Task::span,
+// Task::span and Task::classify a row makes at most one sample, so `split` acts as `truncate`. For Task::span,
 // a question whose answer is cut off becomes no training sample.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
 inline constexpr NamedValue<LongRows> long_row_choices[] = {
@@ -35,7 +35,7 @@ struct SampleRules {
 };
 
 // A sample occupies `length` rows of a micro-batch. Its content comes from row `row` of the corpus:
-//   language            reads tokens [begin, begin + length), predicts [begin + 1, begin + length]
+//   language            reads tokens [begin, begin + length), predicts tokens [begin + 1, begin + length + 1)
 //   masked, classify    [CLS], tokens [begin, begin + length - 2), [SEP]
 //   span                [CLS], the question, [SEP], the first tokens of the context, [SEP]; begin is 0
 //   classify an image   the class token and the patches; begin is 0
@@ -57,10 +57,11 @@ struct SampleIndex {
 // Lists all samples. Throws ConfigError in these cases:
 //   - The kind of the rows does not fit the task.
 //   - The tokenizer lacks a special token that the task needs.
-//   - The maximum length is too small for a token that is not special.
-//   - The images do not fit `rules`.
+//   - The special tokens alone fill the maximum length, so that no other token fits.
+//   - The images do not make rules.image_rows rows, or the maximum length is below rules.image_rows.
 //   - A row is too long under LongRows::refuse.
-//   - There is no training sample. With a validation fraction of 1: there is no validation sample.
+//   - There is no training sample, although the validation fraction is below 1.
+//   - There is no validation sample, and the validation fraction is 1.
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
 // The order in which training visits the samples of an epoch.

@@ -38,9 +38,9 @@ void check_optimizer(const OptimizerConfig& config);
 //   constant   rate
 //   linear     linear decay, so that the first step after the schedule has min_rate
 //   cosine     decay along half a cosine, so that the first step after the schedule has min_rate
-//   wsd        (warmup-stable-decay) rate, then linear decay over the last tenth of the schedule, at least one
-//              step, so that the first step after the schedule has min_rate
-// All later steps have the rate of the first step after the schedule.
+//   wsd        warmup-stable-decay: rate, then linear decay over the last tenth of the schedule (at least one
+//              step), so that the first step after the schedule has min_rate
+// After the schedule the rate stays constant.
 double compute_learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps);
 
 }  // namespace trireme::optim

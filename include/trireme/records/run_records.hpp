@@ -1,5 +1,6 @@
 // The records in a run directory, and their conversion from and to JSON. Writer and reader share the list of
-// fields in src/records/record_fields.hpp. Unset figures and empty texts and lists are absent from the files.
+// fields in src/records/record_fields.hpp. Unset figures, empty texts and empty lists are absent from the
+// files, unless a comment says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ using Figure = std::optional<double>;  // a number of a record; unset if the rec
 struct Manifest {
     std::string version, mpi_library;
     std::string started;                // UTC time
-    std::optional<std::string> corpus;  // path of the corpus; "" for a run without a corpus
+    std::optional<std::string> corpus;  // path; "" (written to the file) without a corpus
     std::optional<std::string> corpus_checksum;
     std::string model;
     std::string layout, schedule, plan;   // JSON of the layout, name of the schedule, hash of the plan
@@ -39,7 +40,7 @@ struct Manifest {
     std::string resumed_from = {};  // path of the checkpoint; empty if the run began at its first step
     std::vector<config::SlowRank> slow = {};  // ranks that --slow slows
     std::string gpu_driver = {};              // version on rank 0's node; empty if unknown
-    std::vector<int> ranks_of_gpu = {};       // per rank, number of ranks that share its GPU and its energy
+    std::vector<int> ranks_of_gpu = {};       // per rank: number of ranks that use the same GPU
     std::string kernel_times = {};  // source of simulated kernel times; empty if derived from device rates
 };
 
@@ -53,7 +54,7 @@ struct StartLine {
 
 // The lists in a line of steps.jsonl, with one entry per rank. Waits are explained at plan::RankWaits.
 struct RankLists {
-    std::vector<double> compute_s, matmuls_s;  // seconds in all kernels, and in matmuls of blocks
+    std::vector<double> compute_s, matmuls_s;  // seconds in all kernels, and in matmuls of transformer blocks
     std::vector<double> wait_s, wait_pipeline_s, wait_tensor_s, wait_data_s;  // seconds; wait_s is the sum
     std::vector<double> slowness;  // matmul time relative to other ranks; 1 for a rank that is not slow
 };
@@ -63,7 +64,7 @@ struct StepLine {
     Figure step;
     Figure loss;
     Figure tokens, padded_tokens;
-    Figure microbatches;  // with samples, over all replicas
+    Figure microbatches;  // number of micro-batches that have samples, over all replicas
     Figure seconds, predicted_s;
     std::string clock;  // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;
@@ -108,7 +109,7 @@ struct Summary {
     Figure comm_wait_s;                                          // mean over the ranks
     Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
-    // Number of checkpoints, seconds for which checkpoints blocked rank 0, and seconds of these in which rank 0
+    // Number of checkpoints; seconds for which they blocked rank 0; and the part of these seconds that rank 0
     // waited for the previous checkpoint.
     Figure checkpoints, save_stall_s, save_waited_s;
     Figure plan_changes, plan_change_s, moved_bytes;
@@ -120,7 +121,7 @@ struct Summary {
 };
 
 // Converts a record to JSON, with the fields in the order of the file. Record is one of the structs above, or
-// EarlyEnd.
+// EarlyEnd of figures.hpp.
 template <class Record>
 nlohmann::ordered_json to_json(const Record& record);
 

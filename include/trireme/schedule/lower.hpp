@@ -13,27 +13,28 @@ namespace trireme::schedule {
 // Returns the programs of `compute`, one per team, with messages, REDUCEs and STEPs added. If any program of
 // `compute` has messages, only the missing REDUCEs and STEPs are added.
 //
-// A send follows the compute instruction whose result it carries. If this instruction precedes the VALIDATEs of
-// a step and the instruction that reads the result follows the VALIDATEs of that step, the send follows the
-// VALIDATEs, too. A receive stands as early as the slots of its channel allow: the k-th receive of a channel
-// stands after the compute instruction that reads the (k - slots)-th message, and after the sends that directly
-// follow this instruction. Receives of a channel have the order of the sends. If the instruction that reads a
-// message follows STEPs or VALIDATEs, the receive follows these STEPs or VALIDATEs, too. In training, the
-// REDUCE of a stage follows the team's last backward (or weight half) of the stage; later stages are reduced
+// A send follows the compute instruction whose result it carries. There is one
+// exception. If the receiving team reads the result only after its VALIDATEs of a step, and the sending team
+// computes it before its own VALIDATEs of that step, then the send follows these VALIDATEs. A receive stands as
+// early as the slots of its channel allow: the k-th receive of a channel stands after the compute instruction
+// that reads the (k - slots)-th message, and after the sends that directly follow this instruction. Receives of
+// a channel have the order of the sends. If the instruction that reads a message follows STEPs or VALIDATEs,
+// the receive follows these STEPs or VALIDATEs, too. In training, the REDUCE of a stage follows the team's last
+// backward (or weight half) of the stage. REDUCEs at the same place are ordered from the last stage to the
 // first. The missing STEPs of all stages that the team holds are added at the end of its program, even if the
 // team executes no micro-batch.
 //
 // If `compute` has a fault, the returned programs have the same fault, which verify_programs() finds.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);
 
-// Lowers the prologue and the body. `shape` describes one step. Phases that keep work in flight across the end
-// of a step must already have their REDUCEs, STEPs and VALIDATEs, and find_lowering_obstacle() must return an
-// empty text for them.
+// Calls lower() for the prologue and the body of `compute`. `shape` describes one step. Phases that keep work
+// in flight across the end of a step must already have their REDUCEs, STEPs and VALIDATEs, and
+// find_lowering_obstacle() must return an empty text for them.
 Phases lower_phases(const Phases& compute, const PipelineShape& shape);
 
 // Returns why phases that keep work in flight across the end of a step cannot be lowered: verify_programs()
-// finds a fault, or the steps differ once they have messages. Returns an empty text if the phases can be
-// lowered, or if they keep no work in flight.
+// finds a fault, or steps whose programs are equal get unequal messages. Returns an empty text if the phases
+// can be lowered, or if they keep no work in flight.
 std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& shape);
 
 // Returns the programs without messages, REDUCEs, STEPs and VALIDATEs.

@@ -25,8 +25,8 @@ void check_profile_ranks(const std::vector<config::ProfileFile>& files, int rank
 std::vector<config::ProfileFile> assign_files_to_devices(const std::vector<config::ProfileFile>& files,
                                                          const std::vector<std::string>& devices);
 
-// Collective over `control`, a group of all ranks. If several files of --profile name no ranks, returns the
-// options with the ranks of each file set; otherwise returns the options unchanged. Rank 0 assigns the files,
+// Collective over `control`, a group of all ranks. If several files of --profile name no ranks, returns
+// `config` with the ranks that use each file; otherwise returns `config` unchanged. Rank 0 assigns the files,
 // and all ranks get its result. The device names come from --cluster if set. Otherwise each rank's device name
 // is the name of its processor or GPU. Throws the errors of rank 0 on all ranks: see assign_files_to_devices()
 // and read_simulated_devices().

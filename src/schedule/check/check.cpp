@@ -42,8 +42,8 @@ void require_sound_shape(const PipelineShape& shape) {
     }
     if (shape.updates_stages_independently && shape.has_speculative_updates) {
         throw BugError(
-            "a pipeline shape has both independent and speculative updates, but independent updates wait for "
-            "no norm that could be validated");
+            "a pipeline shape has both independent and speculative updates, but independent updates use no "
+            "global norm, so that there is nothing to validate");
     }
     const std::size_t bounded_teams = shape.max_activations.size();
     if (bounded_teams != 0 && bounded_teams != static_cast<std::size_t>(shape.teams)) {

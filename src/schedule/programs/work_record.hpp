@@ -26,12 +26,13 @@ public:
     explicit WorkRecord(const PipelineShape& shape);
 
     // True if the instruction, or one half of it, was done. The instruction must have a micro-batch, and its
-    // stage and micro-batch must exist in the shape. An unsplit backward counts as both halves:
-    // has_done_any_part(2B0) is true after 2I0, and has_done_any_part(2I0) after 2B0.
+    // stage and micro-batch must exist in the shape. An unsplit backward contains both halves.
+    // Therefore the result for an unsplit backward is true after either half, and the result for a half is true
+    // after the unsplit backward.
     bool has_done_any_part(const Instruction& instruction) const;
 
-    // Adds the next instruction of the program of `team`. The team must hold the stage of the instruction. Work
-    // on a micro-batch must not be added twice.
+    // Adds the next instruction of the program of `team`. The team must hold the stage of the instruction. Each
+    // kind of work on a micro-batch may be added only once per stage.
     void add(int team, const Instruction& instruction);
 
     // Returns one record per stage that the team holds, ordered by stage.

@@ -25,12 +25,12 @@ namespace trireme::tools {
 // If each node is a <cluster>, a message inside a node passes two links. A message between nodes passes four
 // links, or six if a fat tree joins the nodes and they have different leaf switches. If a node has several
 // adapters, one more link limits each message to the bandwidth of one adapter. A latency in the cluster
-// file is that of a whole route, so each link gets a fraction of it. SimGrid computes a route at its first use,
-// because a run on a thousand nodes uses only a few of all routes.
+// file is that of a whole route, so each link gets a fraction of it. The file lets SimGrid compute each route
+// at its first use, because a run on a thousand nodes uses only a few of all routes.
 std::string make_platform_file(const plan::Cluster& cluster);
 
-// Returns true if the cluster file lists clock frequencies for a device, with the watts of the idle and of the
-// busy device.
+// Returns true if the cluster file lists clock frequencies for any device. Each frequency has the power of the
+// idle device and of the busy device.
 bool has_clocks(const plan::Cluster& cluster);
 
 // Returns the content of the host file: line r names the device of rank r, counted from 0. Ranks are numbered

@@ -47,8 +47,8 @@ public:
         check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, peer, tag, comm_, &request), "MPI_Irecv");
     }
 
-    // Throws what wait_until() throws. In the error message, `purpose` follows the pending ranks, for example
-    // "ranks 2-3".
+    // Throws what wait_until() throws. The error message lists the pending ranks, for example "ranks 2-3",
+    // and then `purpose`.
     void wait(const device::WaitPolicy& wait_policy, const std::string& purpose) {
         wait_until([&] { return test_all(); }, wait_policy,
                    [&] { return cat(describe_pending_peers(), purpose); });
@@ -99,7 +99,7 @@ void wait_for_ranks(MPI_Comm parent, const std::vector<int>& ranks, const std::s
     EmptyMessages release_messages(parent);
     const std::string purpose = cat(" to create the ", name, " group");
     if (own_rank != first) {
-        wait_policy.stall_seconds *= 2;  // the first rank knows which ranks are missing, and reports first
+        wait_policy.stall_seconds *= 2;  // rank `first` can name the missing ranks, so its wait ends earlier
         release_messages.receive(first);
         arrival_messages.send(first);
         arrival_messages.wait(wait_policy, purpose);

@@ -30,8 +30,8 @@ struct ForwardBlock {
 };
 
 // Softmax state of a warp's queries. A lane holds some columns of two rows of each row tile. Weights are
-// relative to `base`, an unscaled score: weight = exp(scale (score - base)). `sum` covers only the columns of
-// the lane.
+// relative to `base`, an unscaled score: weight = exp(scale (score - base)). `sum` adds the weights of the keys
+// whose scores the lane holds.
 template <unsigned D, unsigned R>
 struct Softmax {
     float base[R][2];
