@@ -129,8 +129,9 @@ private:
         if (shape_.updates_stages_independently) insert_update();
     }
 
-    // Returns the number of updates before the next instruction. If updates wait for all stages, this number is
-    // extrapolated to negative values before the first update, so that ages are the same in every step.
+    // Returns the number of updates done before the next instruction, from which ages of instructions count. If
+    // updates wait for all stages, the first `delay_` steps have no updates. The result then continues the
+    // later pattern backwards to negative numbers, so that instructions have the same ages in every step.
     int extrapolate_updates_done() const {
         return shape_.updates_stages_independently ? updates_done_ : latest_step_ - delay_;
     }
@@ -144,7 +145,7 @@ private:
 
     const PipelineShape& shape_;
     int stage_;
-    int delay_;                             // age of the weights that the stage uses, in updates
+    int delay_;                             // step s uses the weights after s - delay_ updates
     std::vector<int> remaining_backwards_;  // per step: number of backwards that are not in program_
     int reduces_done_ = 0;                  // REDUCEs in program_
     int updates_done_ = 0;                  // STEPs in program_
@@ -152,8 +153,8 @@ private:
     Program program_;
 };
 
-// Inserts REDUCEs and STEPs into 1F1B programs without flushes. `delays` has, per stage, the age of the weights
-// that the stage uses, in updates.
+// Inserts REDUCEs and STEPs into 1F1B programs without flushes. With delay d, step s of a stage
+// uses the weights after s - d updates. `delays` has one delay per stage.
 std::vector<Program> insert_updates(std::vector<Program> programs, const PipelineShape& shape,
                                     const std::vector<int>& delays) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
