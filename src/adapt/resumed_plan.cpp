@@ -154,8 +154,9 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
         .dump();
 }
 
-// Values that a decision leaves unset come from the options and the plan before the decision. A resumed run
-// does not know that plan, so this function sets the schedule and the number of micro-batches.
+// Stores `decision` in `origin`, unless it leads to the plan with which the run began. Sets the schedule and
+// the number of micro-batches of the stored decision. If they were unset, they would come from the plan before
+// the decision, which a resumed run does not know.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();
     decision.to = compute_hash(plan);

@@ -151,6 +151,9 @@ MicrobatchShape parse_microbatch(const JsonNode& node) {
     for (const auto& [name, count] : optional_shape_fields) {
         if (node.has(name)) shape.*count = node.at(name).bytes();
     }
+    if (shape.tokens > shape.rows) node.at("real_tokens").refuse(cat("at most ", shape.rows, ", \"tokens\""));
+    if (shape.predicted_rows > shape.rows)
+        node.at("predicted_rows").refuse(cat("at most ", shape.rows, ", \"tokens\""));
     return shape;
 }
 

@@ -194,9 +194,10 @@ setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) 
     const std::optional<fs::path> checkpoint = find_checkpoint_to_resume(config.run);
     setup::Setup setup =
         checkpoint ? setup::set_up(config, ranks, checkpoint->string()) : setup::set_up(config, ranks);
-    const bool uses_profile_of_layers = !config.costs.profiles.empty() && !setup.job.devices;
-    if (uses_profile_of_layers)
-        setup::read_fitting_profiles(config, setup.job.model);  // throws if a profile is of another model
+    if (!config.costs.profiles.empty() && !setup.job.devices) {
+        setup.job.profiles =
+            std::make_shared<const plan::RankProfiles>(setup::read_fitting_profiles(config, setup.job.model));
+    }
     if (checkpoint) {
         resume_job(setup.job);
         check_coming_steps(setup.job, setup.current);

@@ -20,9 +20,9 @@
 //   team. Teams that hold the same stages reduce them in the same order, over all steps.
 // - STEP follows the team's REDUCE of that stage and step. STEP waits until every team has reached, in that
 //   step, the REDUCEs of all its stages and one of its STEPs. If stages are updated independently, STEP waits
-//   until all holders of the stage have reached their REDUCE and STEP of the stage. (A gradient reduction
-//   progresses while its teams compute or wait at a STEP, but not while a team waits for a message. So no
-//   instruction before a team's STEP may depend on an instruction that follows the STEP of another team.)
+//   until all holders of the stage have reached their REDUCE and STEP of the stage. This rule has a
+//   consequence: no instruction before a team's STEP may depend on an instruction that follows the STEP of
+//   another team, because the two teams would wait for each other.
 // - If updates are speculative, STEP waits only until the holders of its stage have reached their REDUCE of the
 //   stage and one of their STEPs of that step. If the first and the last stage share a tensor, the STEP of
 //   either stage waits for the holders of both. STEP guesses that the global gradient norm requires neither
@@ -46,7 +46,7 @@
 //   and every receive has a send.
 // - No team has more micro-batches in flight than PipelineShape::max_activations permits.
 //
-// An instruction that one team executes never prevents an instruction of another team. So it suffices to
+// An instruction that can be executed stays executable, whatever the other teams execute. So it suffices to
 // execute the programs in one order of the teams.
 #pragma once
 

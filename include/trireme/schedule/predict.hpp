@@ -93,7 +93,7 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const St
 // step is from the end of the previous step to the end of the step; Prediction::step_ends defines these ends.
 // The result has the time of the slowest team for each step. If steps overlap, teams begin a step at different
 // times, and the time of the first step includes the filling of the pipeline. Overlapping steps are predicted
-// as if one more step followed, with the costs of the last step. `shape` describes one step. Throws the errors
+// as if more steps followed, with the costs of the last step. `shape` describes one step. Throws the errors
 // of predict_step().
 std::vector<double> predict_steps(const Phases& phases, const PipelineShape& shape,
                                   const std::vector<StepCosts>& steps);

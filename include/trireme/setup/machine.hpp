@@ -32,7 +32,7 @@ Machine read_machine(const config::RunConfig& config, int ranks);
 
 // Returns the machine on which `profiles` were measured, as `ranks` ranks use it. A profile without kernels
 // gets the kernel times of a typical CPU core, because only their ratios matter.
-Machine make_profiled_machine(plan::RankProfiles profiles, int ranks);
+Machine make_profiled_machine(std::shared_ptr<const plan::RankProfiles> profiles, int ranks);
 
 // Returns the machine of equal ranks without a network. Its kernel times are `kernel_seconds`.
 Machine make_uniform_machine(plan::KernelSeconds kernel_seconds);

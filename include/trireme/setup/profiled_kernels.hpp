@@ -40,7 +40,8 @@ private:
     std::vector<std::size_t> kind_of_rank_;
 };
 
-// Returns the kernel times of --profile. If the option is not set, no rank has kernel times. Throws the errors
+// Returns the kernel times of --profile. If the option is not set, or if a profile has no
+// kernels and --cluster is not set, no rank has kernel times. Throws the errors
 // of read_profiles().
 RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks);
 

@@ -14,6 +14,7 @@
 #include "trireme/model/config.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
+#include "trireme/plan/rank_profiles.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/simulated_device.hpp"
@@ -69,7 +70,9 @@ struct Job {
     std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
     // Devices of --cluster. Empty if --cluster is unset; kernels then take their real time.
     std::optional<SimulatedDevices> devices = {};
-    RankKernels kernels = {};                 // kernel times from the files of --profile; may be empty
+    RankKernels kernels = {};  // kernel times from the files of --profile; may be empty
+    // The files of --profile. Null without this option, and in a simulation, which uses only their kernels.
+    std::shared_ptr<const plan::RankProfiles> profiles = {};
     std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };

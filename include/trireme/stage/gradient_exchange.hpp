@@ -61,9 +61,10 @@ public:
     // Marks `parameters` (indices in `specs`) as complete: their gradients will not change any more in this
     // step. Each parameter may be marked once per step. A bucket is complete if all its parameters are
     // complete. Starts the transfers of complete buckets, in bucket order within each group, while transfer
-    // buffers are free. Never waits.
+    // buffers are free. Never waits for messages.
     void mark_complete(const std::vector<std::size_t>& parameters);
-    // Progresses in-flight transfers, and starts transfers as mark_complete() does. Never waits.
+    // Progresses in-flight transfers, and starts transfers as mark_complete() does. Never waits for
+    // messages.
     void progress();
     // Returns true if all parameters are complete and own_shards() of `gradients` hold the sums over all
     // holders.

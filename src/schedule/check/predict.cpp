@@ -171,7 +171,10 @@ std::vector<double> predict_steps(const Phases& phases, const PipelineShape& sha
         return seconds;
     }
     std::vector<StepCosts> sequence = steps;
-    sequence.push_back(steps.back());  // the last of `steps` also executes work of this extra step
+    // The last ones of `steps` also execute work of these extra steps.
+    sequence.insert(sequence.end(),
+                    static_cast<std::size_t>(count_representative_steps(phases, shape.microbatches)),
+                    steps.back());
     PipelineShape shape_of_sequence = shape;
     shape_of_sequence.steps = static_cast<int>(sequence.size());
     const Prediction prediction = predict(unroll(phases, shape, shape_of_sequence.steps), shape_of_sequence,

@@ -92,8 +92,8 @@ int WorkRecord::find_version(int team, const Instruction& compute_instruction) c
 }
 
 // Called when the team computes or reduces gradients of `step`. The team holds the gradients of a step until
-// the team has updated all its stages. So the team now holds the gradients of the steps from `updated_steps` to
-// `step`, including both.
+// the team has updated all its stages. Steps are numbered from 0, so that `updated_steps` is also the first
+// step without an update: the team holds the gradients of this step, of `step`, and of the steps between them.
 void WorkRecord::raise_gradient_peak(int team, int step) {
     int updated_steps = step;
     for (const StageRecord& record : stage_records(team))

@@ -42,8 +42,8 @@ std::string describe_profiles(const plan::RankProfiles& profiles, int ranks) {
     return cat("measured with ", format_with_commas(profile.microbatch.rows), " rows in a micro-batch of ",
                format_count(profile.microbatch.samples, "sample"), ", ", profile.dtype, ", ",
                describe_devices(profiles, ranks),
-               lacks_kernels ? "; without kernel times, which a new profile has, the costs of other "
-                               "micro-batches are estimates"
+               lacks_kernels ? "; the profile has no kernel times, so the costs of other micro-batches "
+                               "are estimates (a new profile has them)"
                              : "");
 }
 
@@ -81,27 +81,27 @@ Machine read_machine(const config::RunConfig& config, int ranks) {
     return machine;
 }
 
-Machine make_profiled_machine(plan::RankProfiles profiles, int ranks) {
+Machine make_profiled_machine(std::shared_ptr<const plan::RankProfiles> profiles, int ranks) {
     Machine machine;
-    for (const plan::Profile& profile : profiles.kinds) {
+    for (const plan::Profile& profile : profiles->kinds) {
         machine.kernel_seconds.push_back(adapt_kernel_seconds(
             profile.kernels.empty()
                 ? make_typical_kernel_seconds()
                 : make_kernel_seconds(
                       {.times = plan::KernelTimes(profile.kernels), .launch = profile.launch, .source = {}})));
     }
-    machine.description = describe_profiles(profiles, ranks);
-    const auto shared = std::make_shared<const plan::RankProfiles>(std::move(profiles));
-    machine.find_kind = [shared](int rank) { return shared->find_kind(rank); };
-    machine.find_node = [shared](int rank) {
-        const std::vector<layout::LinkLevel>& levels = shared->find_profile(rank).links;
+    machine.description = describe_profiles(*profiles, ranks);
+    machine.find_kind = [profiles](int rank) { return profiles->find_kind(rank); };
+    machine.find_node = [profiles](int rank) {
+        // Nodes have the size that the profile of the first kind of device states, also for other kinds.
+        const std::vector<layout::LinkLevel>& levels = profiles->kinds.front().links;
         return levels.size() < 2 ? std::size_t{0} : static_cast<std::size_t>(rank / levels.front().ranks);
     };
-    machine.find_link = [shared](int a, int b, std::size_t /*leaving_messages*/) {
+    machine.find_link = [profiles](int a, int b, std::size_t /*leaving_messages*/) {
         constexpr double typical_bytes = 1e6;
-        return shared->find_slower_link(a, b, typical_bytes);
+        return profiles->find_slower_link(a, b, typical_bytes);
     };
-    machine.profiles = shared;
+    machine.profiles = std::move(profiles);
     return machine;
 }
 

@@ -1,9 +1,11 @@
 #include "trireme/setup/stage_costs.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "trireme/base/error.hpp"
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/setup.hpp"
@@ -16,20 +18,23 @@ namespace {
 class MeasuredCosts {
 public:
     MeasuredCosts(const config::RunConfig& config, const model::ModelConfig& model)
-        : config_(config), model_(model), profiles_(read_fitting_profiles(config, model)) {}
+        : config_(config),
+          model_(model),
+          machine_(make_profiled_machine(
+              std::make_shared<const plan::RankProfiles>(read_fitting_profiles(config, model)), 0)) {}
 
     // Returns, per stage, the costs of the measured micro-batch in the slowest replica of the stage.
-    // `splits_backward` has the meaning of PricedPlan::splits_backward.
-    std::vector<schedule::StageCost> predict(const plan::Plan& plan,
-                                             std::vector<bool> splits_backward = {}) const {
+    // `splits_backward` has the meaning of PricedPlan::splits_backward. Backups before speculative updates cost
+    // nothing, because the search for programs does not price them either.
+    std::vector<schedule::StageCost> predict(plan::Plan plan, std::vector<bool> splits_backward = {}) const {
+        plan.training.shape.has_speculative_updates = false;
         const device::DType dtype = to_dtype(config_.precision.dtype);
         const std::vector<stage::BatchShape> no_shapes;
         const stage::GradientPlan gradients = make_gradient_plan({model_, plan, dtype, no_shapes});
         const PricedPlan priced{model_, plan, dtype, config_.optimizer, gradients, std::move(splits_backward)};
-        const Machine machine = make_profiled_machine(profiles_, count_ranks(plan));
-        const StepCostPredictor predictor(priced, machine);
+        const StepCostPredictor predictor(priced, machine_);
         const std::vector<plan::MicrobatchShape> microbatches(static_cast<std::size_t>(plan.microbatches()),
-                                                              profiles_.kinds.front().microbatch);
+                                                              machine_.profiles->kinds.front().microbatch);
         const schedule::StepCosts costs = predictor.predict(microbatches);
         std::vector<schedule::StageCost> slowest;
         for (int stage = 0; stage < static_cast<int>(costs.stages()); ++stage) {
@@ -40,13 +45,6 @@ public:
     }
 
 private:
-    static int count_ranks(const plan::Plan& plan) {
-        int ranks = 0;
-        for (const layout::Team& team : plan.teams)
-            ranks = std::max(ranks, 1 + *std::ranges::max_element(team.ranks));
-        return ranks;
-    }
-
     // If the passes of `other` take longer together, copies their three times to `cost`. Sets `send`, `reduce`
     // and `step` of `cost` to the larger one of the two values.
     static void raise_to_slower(const schedule::StageCost& other, schedule::StageCost& cost) {
@@ -59,7 +57,7 @@ private:
 
     const config::RunConfig& config_;
     const model::ModelConfig& model_;
-    plan::RankProfiles profiles_;
+    Machine machine_;
 };
 
 // Makes a plan with the costs of the profiles. `may_split` has one entry per stage: true if the schedule may

@@ -145,7 +145,8 @@ std::vector<plan::KernelFormula> fit_kernels(const KernelLists& lists, const Lin
     return formulas;
 }
 
-// Marks the kernels that are called once per tile, where a tile consists of rows with a target. `one_tile` has
+// Marks the kernels that are called once per tile. The head processes the rows with a target in tiles, so that
+// the logits of one tile are in memory at a time. `one_tile` has
 // the kernels of a micro-batch with one tile. `two_tiles` has the kernels of a micro-batch with two tiles,
 // among them the kernels of a tile twice in succession.
 void mark_tile(const KernelList& one_tile, const KernelList& two_tiles,

@@ -67,8 +67,8 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
             {.work = &works_.find(spec, kind.migrations, first_rank),
              .kind = device,
              .ratios = ratios,
-             .update_seconds = ratios.update * predict_update_seconds(spec, stage.replicas.size(), device) +
-                               predict_backup_seconds(spec, stage.replicas.size(), device)});
+             .update_seconds = ratios.update * (predict_update_seconds(spec, stage.replicas.size(), device) +
+                                                predict_backup_seconds(spec, stage.replicas.size(), device))});
     }
     return work;
 }

@@ -1,7 +1,8 @@
 #include "trireme/setup/step_predictor.hpp"
 
+#include <algorithm>
+
 #include "trireme/setup/machine.hpp"
-#include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/stage_work.hpp"
 #include "trireme/setup/step_costs.hpp"
@@ -23,15 +24,16 @@ Machine make_relative_machine(const Job& job, double flops_per_rank) {
 
 Machine choose_machine(const Job& job, int ranks, double flops) {
     if (job.devices) return read_machine(job.config, ranks);
-    if (job.config.costs.profiles.empty()) return make_relative_machine(job, flops / ranks);
-    return make_profiled_machine(read_fitting_profiles(job.config, job.model), ranks);
+    return job.profiles ? make_profiled_machine(job.profiles, ranks)
+                        : make_relative_machine(job, flops / ranks);
 }
 
 }  // namespace
 
 struct StepPredictor::State {
     State(const Job& job, PlanState plan_state, int ranks, double flops)
-        : current(std::move(plan_state)),
+        : steps(job.steps),
+          current(std::move(plan_state)),
           planner(job, current),
           machine(choose_machine(job, ranks, flops)),
           priced{.model = job.model,
@@ -47,6 +49,7 @@ struct StepPredictor::State {
         return costs.predict(shapes);
     }
 
+    std::size_t steps;
     PlanState current;
     StepPlanner planner;
     Machine machine;
@@ -58,13 +61,16 @@ StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks
     : state_(std::make_unique<State>(job, current, ranks, flops)) {}
 StepPredictor::~StepPredictor() = default;
 
+// The time of a step depends on its neighbours only if steps overlap.
 double StepPredictor::predict_seconds(std::size_t step) {
     const plan::ProvedPrograms& training = state_->current.plan.training;
+    const auto neighbours =
+        training.are_steps_independent() ? std::size_t{0} : static_cast<std::size_t>(training.look_ahead) + 1;
+    const std::size_t first = step - std::min(step, neighbours);
+    const std::size_t last = std::min(step + neighbours, std::max(step + 1, state_->steps) - 1);
     std::vector<schedule::StepCosts> costs;
-    // The time of a step depends on the previous step only if steps overlap.
-    if (step > 0 && !training.are_steps_independent()) costs.push_back(state_->predict_costs(step - 1));
-    costs.push_back(state_->predict_costs(step));
-    return predict_steps(training.phases(), training.shape, costs).back();
+    for (std::size_t each = first; each <= last; ++each) costs.push_back(state_->predict_costs(each));
+    return predict_steps(training.phases(), training.shape, costs)[step - first];
 }
 
 }  // namespace trireme::setup

@@ -27,8 +27,8 @@ struct ExportFacts {
 // Writes the parameters `specs` to model.safetensors, or to several shards and their index file. `stored` must
 // contain all of `specs`. A tensor of more than plan.shard_bytes gets a shard of its own. Also writes
 // config.json and, if the model has them, tokenizer.json and generation_config.json. `progress` counts millions
-// of parameters. Throws ConfigError if the folder is not empty or cannot be written, and ResourceError if the
-// machine refuses.
+// of parameters. Throws ConfigError if the folder is not empty or cannot be written, and ResourceError if
+// writing fails, for example because the disk is full.
 ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                          const ExportOptions& plan, Progress& progress);
 

@@ -1,6 +1,8 @@
 #include "tools/plan/forecast_costs.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "trireme/model/model.hpp"
 #include "trireme/setup/machine.hpp"
@@ -103,9 +105,13 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
         return forecast.costs;
     }
     run.costs.cluster = cluster;
-    const setup::Machine machine =
-        cluster.empty() ? setup::make_profiled_machine(setup::read_fitting_profiles(run, inputs.model), ranks)
-                        : setup::read_machine(run, ranks);
+    const auto make_machine = [&] {
+        if (!cluster.empty()) return setup::read_machine(run, ranks);
+        auto profiles = setup::read_fitting_profiles(run, inputs.model);
+        return setup::make_profiled_machine(std::make_shared<const plan::RankProfiles>(std::move(profiles)),
+                                            ranks);
+    };
+    const setup::Machine machine = make_machine();
     forecast.unit = "s";
     forecast.cost_source = machine.description;
     const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches);

@@ -219,6 +219,18 @@ TEST(Predict, PredictsOverlappingStepsAsOneSequence) {
     EXPECT_LE(more_seconds, 2 * 6);
 }
 
+// PipeDream computes micro-batches of two later steps in each step. The last step takes as long as any other.
+TEST(Predict, PredictsTheLastOfManyOverlappingSteps) {
+    const PipelineShape shape = apply_update_rule(require_schedule("pipedream"), make_grid_shape(3, 1, 1, 1));
+    const Phases phases = lower_phases(generate_phases(require_schedule("pipedream"), shape), shape);
+    std::vector<StageCost> stages = make_costs(3, {});
+    stages.front() = {.forward = 2, .backward_input = 2, .backward_weight = 2};
+    const StepCosts costs(stages);
+
+    EXPECT_EQ(predict_steps(phases, shape, {costs, costs, costs, costs, costs, costs}).back(),
+              predict_step(phases, shape, costs).seconds);
+}
+
 TEST(Predict, RejectsProgramsThatCannotRun) {
     const std::vector<Program> programs =
         programs_of({"0F0 0RECV_B0 0B0 0SEND_F0 REDUCE0 STEP0", "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1"});

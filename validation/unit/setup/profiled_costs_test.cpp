@@ -58,7 +58,7 @@ schedule::StepCosts predict(const plan::RankProfiles& profiles, const plan::Plan
     const optim::OptimizerConfig optimizer;
     const PricedPlan priced{small_model(), plan,      device::DType::f32,
                             optimizer,     gradients, std::move(splits_backward)};
-    const Machine machine = make_profiled_machine(profiles, 4);
+    const Machine machine = make_profiled_machine(std::make_shared<const plan::RankProfiles>(profiles), 4);
     return StepCostPredictor(priced, machine).predict(microbatches);
 }
 

@@ -298,9 +298,10 @@ TEST(ShowPlan, SaysThatAProfileWithoutKernelsOnlyEstimatesOtherMicrobatches) {
     PlanConfig config = tiny(2, 2);
     config.run.costs.profiles = {{tiny_profile(folder)}};
 
-    EXPECT_TRUE(has(to_string(make_forecast(config)),
-                    " of abacus; without kernel times, which a new profile has, the costs of other "
-                    "micro-batches are estimates\n"));
+    EXPECT_TRUE(
+        has(to_string(make_forecast(config)),
+            " of abacus; the profile has no kernel times, so the costs of other micro-batches are estimates (a "
+            "new profile has them)\n"));
 }
 
 // Rank 1 takes twice as long, and gets three of eleven layers in place of six.

@@ -1,6 +1,5 @@
-// Matmuls of tiles for the attention kernels that use no tensor cores. A block has 16 x 16 threads. Thread
-// (x, y) computes 4 x 4 of the 64 x 64 sums of a tile. Factors in global memory are loaded into shared memory
-// in slices. A slice has 32 elements of the inner dimension.
+// Matmuls of tiles for attention kernels without tensor cores. A block has 16 x 16 threads. Thread (x, y)
+// computes 4 x 4 of the 64 x 64 sums of a tile. Shared memory has slices of 32 elements of the inner dimension.
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"

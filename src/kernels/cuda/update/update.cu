@@ -49,8 +49,8 @@ static_assert(sizeof(TensorUpdate<float>) == 5 * sizeof(device::Elements<float>)
                                                  2 * sizeof(unsigned));
 
 // Returns one address per operation: the address in GPU memory of the operation's decay mask, or null if the
-// operation has no mask. Masks in host memory are uploaded together as one list. GpuStreamState::upload()
-// allows two lists per operation. update() uploads the second one, the list of tensors.
+// operation has no mask. Masks in host memory are uploaded together as one list. A launch may upload
+// two lists with GpuStreamState::upload(). This is the first one, and update() uploads the list of tensors.
 template <class Op>
 std::vector<const std::int32_t*> upload_decay_masks(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_on_host = [](const Op& op) {
