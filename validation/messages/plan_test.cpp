@@ -18,8 +18,8 @@ TEST_F(Plan, CountsTheParametersOfEachStage) {
 TEST_F(Plan, WarnsOfALargeBubble) {
     EXPECT_TRUE(
         has(run("plan --pipe 4 --microbatches 4").out,
-            "\nwarning     the schedule leaves ranks idle for 43 % of a step; --microbatches 28 would bring "
-            "that to 9.7 %, with --batch 28 or more\n"));
+            "\nwarning     the schedule leaves ranks idle for 43 % of a step; --microbatches 28 would lower "
+            "this to 9.7 %, with --batch 28 or more\n"));
     EXPECT_FALSE(has(run("plan --pipe 4 --microbatches 8").out, "warning"));
 }
 
