@@ -16,7 +16,7 @@ const char* to_string(TraceLane lane) {
         case TraceLane::messages:
             return "messages";
         case TraceLane::state:
-            return "moving state";
+            return "state on its way";
         case TraceLane::checkpoint:
             return "checkpoint";
         case TraceLane::kernels:

@@ -142,7 +142,7 @@ const char* to_string(ExtraSpanKind kind) {
         case ExtraSpanKind::pause:
             return "all ranks pause";
         case ExtraSpanKind::state:
-            return "moving state";
+            return "state on its way";
         case ExtraSpanKind::checkpoint:
             return "checkpoint";
     }

@@ -53,7 +53,7 @@ Window find_window(const RunTrace& trace, std::size_t step) {
 // Returns the kind of an event that is not an instruction; empty if the event is not drawn.
 std::optional<ExtraSpanKind> find_span_kind(const TracedEvent& event) {
     if (event.lane == "compute") return ExtraSpanKind::pause;
-    if (event.lane == "moving state") return ExtraSpanKind::state;
+    if (event.lane == "state on its way") return ExtraSpanKind::state;
     if (event.lane == "checkpoint") return ExtraSpanKind::checkpoint;
     const bool is_wait = event.lane == "messages" && event.name.rfind("wait", 0) == 0;
     return is_wait ? std::optional(ExtraSpanKind::wait) : std::nullopt;

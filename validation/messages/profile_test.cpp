@@ -86,8 +86,10 @@ TEST_F(Profile, PredictsTheSameSecondsInAPlanAndInARun) {
 
     EXPECT_EQ(plan.code, 0) << plan.err;
     EXPECT_EQ(trained.code, 0) << trained.err;
+    const json planned_steps = json::parse(plan.out).at("steps");
+    ASSERT_EQ(planned_steps.size(), 2U);
     std::istringstream steps(read("trained/steps.jsonl"));
-    for (const json& planned : json::parse(plan.out).at("steps")) {
+    for (const json& planned : planned_steps) {
         std::string line;
         ASSERT_TRUE(std::getline(steps, line));
         EXPECT_DOUBLE_EQ(json::parse(line).at("predicted_s"), planned.at("seconds")) << line;
@@ -209,7 +211,8 @@ TEST_F(Profile, RejectsInvalidOptions) {
     expect_refusal("profile --output p.json --model gpt3", {"gpt3"});
     expect_refusal("profile --output p.json --max-length 999", {"--max-length 999", "256 positions"});
     expect_refusal("profile --output p.json --corpus none.h5", {"none.h5"});
-    expect_refusal("profile p.json", {"profile takes options only, but 'p.json' is neither an option nor the value of one"});
+    expect_refusal("profile p.json",
+                   {"profile takes options only, but 'p.json' is neither an option nor the value of one"});
 }
 
 TEST_F(Profile, IsRequestedByPartitionsThatNeedIt) {

@@ -91,7 +91,7 @@ void expect_one_after_the_other(const std::vector<Event>& lane) {
 void expect_moments_during_computation(const std::vector<Event>& all, int rank) {
     const auto moments = only(all, [&](const Event& e) { return e.name == "moments" && e.rank == rank; });
     ASSERT_EQ(moments.size(), 1U);
-    EXPECT_EQ(moments[0].lane, "moving state");
+    EXPECT_EQ(moments[0].lane, "state on its way");
     EXPECT_EQ(moments[0].step, 2);
     const std::string overlapping = names_of(all, [&](const Event& e) {
         return is_instruction(e) && e.rank == rank && e.begin <= moments[0].end + rounding &&

@@ -64,7 +64,7 @@ TEST(TraceJson, DescribesEveryEvent) {
               R"({"name":"1F0","cat":"compute","ph":"X","ts":0.000,"dur":250000.000,"pid":2,"tid":1,)"
               R"("cname":"thread_state_running","args":{"step":3,"stage":1,"microbatch":0}},)"
               "\n"
-              R"({"name":"moments","cat":"moving state","ph":"X","ts":500000.000,"dur":500000.000,"pid":2,)"
+              R"({"name":"moments","cat":"state on its way","ph":"X","ts":500000.000,"dur":500000.000,"pid":2,)"
               R"("tid":3,"cname":"generic_work","args":{"step":3,"bytes":4096}})");
 }
 

@@ -47,7 +47,7 @@ json two_ranks() {
     events.push_back(event(1, "compute", "0F0", 110, 120, 7, 0));
     events.push_back(event(1, "compute", "0B0", 131, 139, 7, 0));
     events.push_back(event(1, "compute", "STEP0", 139, 140, 7, 0));
-    events.push_back(event(1, "moving state", "moments", 108, 118, 7));
+    events.push_back(event(1, "state on its way", "moments", 108, 118, 7));
     events.push_back(event(1, "checkpoint", "write", 90, 105, 6));
     return {{"otherData", {{"first_step", 6}, {"last_step", 8}, {"plans", {plan}}}}, {"traceEvents", events}};
 }
