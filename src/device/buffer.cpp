@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme::device {
 namespace {
 
-constexpr std::size_t cache_line = 64;
 constexpr std::size_t ghost_capacity = std::size_t{1} << 56;  // more than any host has
 // The address of all ghost buffers, which have no memory. It is not null, and no code dereferences it.
 std::byte* const ghost_address = reinterpret_cast<std::byte*>(std::size_t{1} << 57);
@@ -66,18 +66,27 @@ Buffer::~Buffer() {
 
 Arena::Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space)
     : name_(std::move(name)),
-      buffer_(memory_space == MemorySpace::ghost ? ghost_capacity : capacity_bytes, memory_space) {}
+      buffer_(memory_space == MemorySpace::ghost ? ghost_capacity : capacity_bytes, memory_space),
+      memory_(buffer_.data()),
+      capacity_bytes_(buffer_.bytes()) {}
+
+void Arena::move_to(std::byte* memory, std::size_t capacity_bytes) {
+    buffer_ = Buffer(0, buffer_.memory_space());
+    memory_ = memory;
+    capacity_bytes_ = capacity_bytes;
+    used_bytes_ = peak_bytes_ = 0;
+}
 
 Tensor Arena::tensor(DType dtype, std::size_t rows, std::size_t columns) {
-    const std::size_t begin = (used_bytes_ + cache_line - 1) / cache_line * cache_line;
+    const std::size_t begin = round_up_to_cache_lines(used_bytes_);
     const std::size_t end = begin + rows * columns * byte_size(dtype);
-    if (end > buffer_.bytes()) {
-        throw BugError(cat("the ", name_, " arena needs ", end, " bytes, but was predicted to need only ",
-                           buffer_.bytes()));
+    if (end > capacity_bytes_) {
+        throw ArenaOverflow(cat("the ", name_, " arena needs ", end, " bytes, but was predicted to need only ",
+                                capacity_bytes_));
     }
     used_bytes_ = end;
     peak_bytes_ = std::max(peak_bytes_, end);
-    return {buffer_.data() + begin, dtype, rows, columns, columns, buffer_.memory_space()};
+    return {memory_ + begin, dtype, rows, columns, columns, buffer_.memory_space()};
 }
 
 }  // namespace trireme::device

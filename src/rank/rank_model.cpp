@@ -33,11 +33,11 @@ int count_stream_threads(const device::Stream& stream) {
 RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
                      device::Trace* trace)
     : job_(job), current_(current), rank_(rank), groups_(std::move(groups)) {
-    const stage::LocalWork work = setup::make_local_work({job, current}, rank_);
+    stage::LocalWork work = setup::make_local_work({job, current}, rank_);
     if (work.team < 0) return;
-    in_flight_ = setup::count_in_flight({job, current}, work);
-    stages_ = std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), current.plan.cuts_rows,
-                                                   job.memory_space);
+    if (job.memory_space != device::MemorySpace::ghost) setup::limit_step_memory({job, current}, work);
+    held_batches_ = setup::count_held_batches({job, current}, work.team);
+    stages_ = std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), job.memory_space);
     training_ = make_engine(current.plan.training, trace);
     evaluation_ = make_engine(current.plan.evaluation, nullptr);
     stages_->set_after_layer_callback([this] {
@@ -53,6 +53,7 @@ std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedProgr
                                 .teams = current_.plan.teams,
                                 .shape = programs.shape,
                                 .is_sequence_parallel = current_.plan.cuts_rows,
+                                .completes_sends_before_steps = !programs.have_steps_common_buffers(),
                                 .activations = *groups_.activations,
                                 .gradients = *groups_.gradients,
                                 .group_ranks = groups_.pipe,
@@ -131,12 +132,14 @@ std::vector<layout::Migration> RankModel::list_own_team_migrations() const {
 }
 
 // Offloads some of the channels that this rank does not skip, as `migrations` says. If the migrations have
-// changed, resizes the workspace.
+// changed, changes the memory of passes.
 void RankModel::offload(const std::vector<layout::Migration>& migrations) {
     resizer_->resizing().begin_period(offloaded_->begin_period(migrations, resizer_->kept_channels()));
     offloaded_->send_channel_lists(*groups_.tensor);
-    if (migrations != std::exchange(migrations_, migrations))
-        stages_->resize_workspace(setup::make_local_work({job_, current_}, rank_).memory);
+    if (migrations == std::exchange(migrations_, migrations)) return;
+    stage::LocalWork work = setup::make_local_work({job_, current_}, rank_);
+    if (job_.memory_space != device::MemorySpace::ghost) setup::limit_step_memory({job_, current_}, work);
+    stages_->change_memory(work);
 }
 
 void RankModel::resume_rebalancing() {
@@ -180,7 +183,7 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
 // Allocates memory in advance, because an allocation in the middle of a step would stall a GPU.
 void RankModel::reserve_memory(device::Stream& stream) {
     if (job_.memory_space == device::MemorySpace::ghost) return;
-    stages_->reserve(in_flight_.stashes, in_flight_.row_buffers);
+    stages_->reserve_memory();
     get_uploader(stream);
 }
 
@@ -231,8 +234,8 @@ StepResult RankModel::execute(device::Stream& stream, const plan::ProvedPrograms
 
 device::GpuUploader* RankModel::get_uploader(device::Stream& stream) {
     if (stream.is_on_gpu() && !uploader_)
-        uploader_ = std::make_unique<device::GpuUploader>(stream.gpu_times->queue(), in_flight_.batch_bytes,
-                                                          in_flight_.batches);
+        uploader_ = std::make_unique<device::GpuUploader>(stream.gpu_times->queue(), held_batches_.bytes_each,
+                                                          held_batches_.count);
     return uploader_.get();
 }
 

@@ -6,7 +6,7 @@
 
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/layout/shares.hpp"
-#include "trireme/schedule/row_buffers.hpp"
+#include "trireme/schedule/step_buffers.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
 #include "trireme/stage/batch_upload.hpp"
@@ -23,50 +23,6 @@ std::size_t find_max_rows(const SizedPlan& sized_plan, std::size_t tensor_ranks)
     return sized_plan.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-// Returns the memory of a stage. Each field is the maximum over the micro-batch shapes and, if the team's
-// program splits backward passes, over whole and split passes.
-stage::StageMemory find_max_stage_memory(const SizedPlan& sized_plan, const stage::StageSpec& spec,
-                                         bool has_split_backward,
-                                         const std::vector<layout::Migration>& migrations) {
-    stage::StageMemory max_memory;
-    stage::PassVariant variant{.dtype = sized_plan.dtype,
-                               .cuts_rows = sized_plan.plan.cuts_rows,
-                               .resizing_limit = sized_plan.plan.max_skipped_fraction,
-                               .migrations = migrations,
-                               .spread = sized_plan.plan.spread};
-    for (const stage::BatchShape& shape : sized_plan.largest_microbatches) {
-        variant.halves = stage::BackwardHalves::together;
-        max_memory = elementwise_max(max_memory, predict(sized_plan.model, spec, shape, variant));
-        if (!has_split_backward) continue;
-        variant.halves = stage::BackwardHalves::apart;
-        max_memory = elementwise_max(max_memory, predict(sized_plan.model, spec, shape, variant));
-    }
-    return max_memory;
-}
-
-// True if the team sends the output of `stage` for any micro-batch to another team, which executes the next
-// stage.
-bool sends_to_next_stage(const schedule::PipelineShape& shape, int team, int stage) {
-    if (stage + 1 == shape.stages()) return false;
-    for (int m = 0; m < shape.microbatches; ++m) {
-        if (shape.find_executor(stage, m) == team && shape.find_executor(stage + 1, m) != team) return true;
-    }
-    return false;
-}
-
-// Returns the maximum number of activation stashes that a team keeps at a time. In an evaluation, a stage keeps
-// the stash of its current pass, and at most `slots` stashes whose outputs have not yet been sent.
-std::size_t count_stashes(const plan::Plan& plan, int team) {
-    const schedule::PipelineShape& evaluation = plan.evaluation.shape;
-    std::size_t evaluation_stashes = 0;
-    for (const int stage : plan.teams[static_cast<std::size_t>(team)].stages) {
-        const bool sends_output = sends_to_next_stage(evaluation, team, stage);
-        evaluation_stashes += 1 + (sends_output ? static_cast<std::size_t>(evaluation.slots) : 0);
-    }
-    const int training_stashes = plan.training.proof.peak_activations[static_cast<std::size_t>(team)];
-    return std::max(static_cast<std::size_t>(training_stashes), evaluation_stashes);
-}
-
 // Returns the number of copies of parameters and of gradients that each rank of a team keeps, at least one of
 // each. All stages of the team have the number of parameter copies that the most demanding stage needs.
 stage::CopyCounts count_copies(const schedule::Proof& proof, std::size_t team) {
@@ -75,24 +31,28 @@ stage::CopyCounts count_copies(const schedule::Proof& proof, std::size_t team) {
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// Programs that are unrolled over count_representative_steps() steps. More steps would only repeat them.
-class UnrolledPrograms {
-public:
-    explicit UnrolledPrograms(const plan::ProvedPrograms& proved)
-        : shape_(proved.shape),
-          phases_(proved.phases()),
-          steps_(count_representative_steps(phases_, proved.shape.microbatches)) {}
+// Returns the bytes of the buffers of a step, or of an evaluation, whose micro-batches all have the shape
+// `batch`.
+std::size_t count_step_bytes(stage::StepMemoryPlanner& planner, const plan::ProvedPrograms& programs, int team,
+                             const stage::BatchShape& batch) {
+    const schedule::Program program = unroll_team(team, programs.phases(), programs.shape, 1);
+    const std::vector<stage::BatchShape> batches(static_cast<std::size_t>(programs.shape.microbatches), batch);
+    return planner.plan_step(program, programs.shape, batches).bytes;
+}
 
-    // Returns the maximum number of row buffers that a team uses at a time: see count_row_buffers().
-    std::size_t count_buffers(int team) const {
-        return count_row_buffers(unroll_team(team, phases_, shape_, steps_), team, shape_);
-    }
-
-private:
-    const schedule::PipelineShape& shape_;
-    schedule::Phases phases_;
-    int steps_;
-};
+// Returns buffers of the sizes of the largest micro-batch, for the largest number of buffers in use.
+stage::EqualBuffers make_equal_buffers(stage::StepMemoryPlanner& planner, const plan::Plan& plan,
+                                       const stage::LocalWork& work, const stage::BatchShape& largest) {
+    const std::vector<schedule::BufferUse> uses =
+        list_buffer_uses(plan.training.unroll_program(work.team), work.team, plan.training.shape);
+    stage::EqualBuffers buffers{.stashes = count_buffers_in_use(uses, schedule::BufferKind::stash),
+                                .row_bytes = planner.count_row_bytes(largest),
+                                .rows = count_buffers_in_use(uses, schedule::BufferKind::rows)};
+    const bool is_split = splits_backward_passes(plan.training, work.team);
+    for (std::size_t s = 0; s < work.stages.size(); ++s)
+        buffers.sizes = elementwise_max(buffers.sizes, planner.predict_stage(s, largest, true, is_split));
+    return buffers;
+}
 
 // Returns the number of micro-batches of `shape` for which the team executes any of `stages`, the stages that
 // it holds. `shape` describes a training step, or one execution of the evaluation programs.
@@ -210,21 +170,36 @@ void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerCo
     }
 }
 
+// Sets the memory for the buffers of a step in `memory`, by purpose. The sum is work.max_step_bytes; rows and
+// workspaces count as often as they can be in use at once, and the rest are activation stashes.
+void set_step_memory(const SizedPlan& sized_plan, const stage::LocalWork& work, RankMemory& memory) {
+    const plan::ProvedPrograms& training = sized_plan.plan.training;
+    const stage::BatchShape& largest = sized_plan.largest_microbatches.front();
+    stage::StepMemoryPlanner planner(work);
+    for (std::size_t s = 0; s < work.stages.size(); ++s) {
+        const stage::StageMemory stage =
+            planner.predict_stage(s, largest, true, splits_backward_passes(training, work.team));
+        memory.workspace = std::max(memory.workspace, stage.count_workspace_bytes());
+        memory.activation = std::max(memory.activation, stage.activations);
+    }
+    const std::size_t row_buffers =
+        count_buffers_in_use(list_buffer_uses(training.unroll_program(work.team), work.team, training.shape),
+                             schedule::BufferKind::rows);
+    memory.workspace = std::min(memory.workspace, work.max_step_bytes);
+    memory.messages =
+        std::min(row_buffers * planner.count_row_bytes(largest), work.max_step_bytes - memory.workspace);
+    memory.activations = work.max_step_bytes - memory.workspace - memory.messages;
+}
+
 // Returns the memory that is equal on all ranks of a class (see rank_classes.hpp), because it does not depend
 // on the shards that a rank owns. `work` and `parameters` are those of any rank of the class.
 RankMemory predict_common_memory(const SizedPlan& sized_plan, const stage::LocalWork& work,
-                                 const InFlight& max_in_flight, const stage::LocalParameters& parameters) {
-    const stage::StageMemory& memory = work.memory;
-    RankMemory rank_memory{.parameters = parameters.count_value_bytes(),
-                           .activations = max_in_flight.stashes * memory.activations,
-                           .workspace = memory.scratch + memory.block_activations + memory.exchange,
-                           .messages = max_in_flight.row_buffers * work.max_rows * sized_plan.model.width *
-                                       byte_size(sized_plan.dtype),
-                           .activation = memory.activations};
+                                 const HeldBatches& batches, const stage::LocalParameters& parameters) {
+    RankMemory memory{.parameters = parameters.count_value_bytes()};
+    set_step_memory(sized_plan, work, memory);
     if (sized_plan.memory_space == device::MemorySpace::gpu)
-        rank_memory.kernels =
-            kernels::count_gpu_stream_bytes() + max_in_flight.batches * max_in_flight.batch_bytes;
-    return rank_memory;
+        memory.kernels = kernels::count_gpu_stream_bytes() + batches.count * batches.bytes_each;
+    return memory;
 }
 
 // Predicts the memory of all ranks of one class at a time. See predict_rank_memory() for the arguments.
@@ -240,11 +215,11 @@ public:
     // Returns one entry per rank of `ranks`, which are ranks of one class, ascending. `work` is the work of any
     // of these ranks.
     std::vector<RankMemory> predict_memory(const std::vector<int>& ranks, const stage::LocalWork& work,
-                                           const InFlight& max_in_flight) const {
-        const stage::LocalStages stages(work, nullptr, false, device::MemorySpace::ghost);
+                                           const HeldBatches& batches) const {
+        const stage::LocalStages stages(work, nullptr, device::MemorySpace::ghost);
         const stage::LocalParameters& parameters = stages.parameters();
         std::vector<RankMemory> memories(ranks.size(),
-                                         predict_common_memory(sized_plan_, work, max_in_flight, parameters));
+                                         predict_common_memory(sized_plan_, work, batches, parameters));
         if (optimizer_ == nullptr) return memories;
         const std::vector<stage::ExchangeSize> sizes = predict_exchange_sizes(gradients_, ranks, parameters);
         add_training_memory(sized_plan_, *optimizer_, sizes, parameters, memories);
@@ -268,23 +243,35 @@ private:
 
 stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
     const plan::Plan& plan = sized_plan.plan;
-    stage::LocalWork work{.model = sized_plan.model, .team = plan.find_team(rank), .dtype = sized_plan.dtype};
+    stage::LocalWork work{.model = sized_plan.model, .rank = rank, .team = plan.find_team(rank)};
     if (work.team < 0) return work;
     const layout::Team& team = plan.teams[static_cast<std::size_t>(work.team)];
-    const bool has_split_backward = splits_backward_passes(plan.training, work.team);
-    const std::vector<layout::Migration> migrations = find_team_migrations(plan.migrations, team.ranks);
     work.stages = team.stages;
-    work.max_rows = find_max_rows(sized_plan, team.ranks.size());
+    work.variant = {.dtype = sized_plan.dtype,
+                    .cuts_rows = plan.cuts_rows,
+                    .resizing_limit = plan.max_skipped_fraction,
+                    .migrations = find_team_migrations(plan.migrations, team.ranks),
+                    .spread = plan.spread};
     work.copies = count_copies(plan.training.proof, static_cast<std::size_t>(work.team));
     for (const int stage : team.stages) {
         const auto s = static_cast<std::size_t>(stage);
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = find_tensor_part(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory = elementwise_max(
-            work.memory, find_max_stage_memory(sized_plan, work.specs.back(), has_split_backward, migrations));
     }
     return work;
+}
+
+void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work) {
+    const plan::Plan& plan = sized_plan.plan;
+    const std::vector<stage::BatchShape>& largest = sized_plan.largest_microbatches;
+    stage::StepMemoryPlanner planner(work);
+    if (plan.training.have_steps_common_buffers())
+        work.equal_buffers = make_equal_buffers(planner, plan, work, largest.front());
+    work.max_step_bytes =
+        std::max(work.equal_buffers ? work.equal_buffers->count_bytes()
+                                    : count_step_bytes(planner, plan.training, work.team, largest.front()),
+                 count_step_bytes(planner, plan.evaluation, work.team, largest.back()));
 }
 
 bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {
@@ -296,26 +283,9 @@ bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {
            std::ranges::any_of(training.prologue[t], is_backward_input);
 }
 
-std::vector<InFlight> count_in_flight_per_team(const plan::Plan& plan) {
-    const UnrolledPrograms training(plan.training);
-    const UnrolledPrograms evaluation(plan.evaluation);
-    std::vector<InFlight> per_team;
-    for (int team = 0; team < static_cast<int>(plan.teams.size()); ++team) {
-        per_team.push_back(
-            {.stashes = count_stashes(plan, team),
-             .row_buffers = std::max(training.count_buffers(team), evaluation.count_buffers(team)),
-             .batches = count_batches_in_memory(plan, team)});
-    }
-    return per_team;
-}
-
-InFlight count_in_flight(const SizedPlan& sized_plan, const stage::LocalWork& work) {
-    const plan::Plan& plan = sized_plan.plan;
-    return {.stashes = count_stashes(plan, work.team),
-            .row_buffers = std::max(UnrolledPrograms(plan.training).count_buffers(work.team),
-                                    UnrolledPrograms(plan.evaluation).count_buffers(work.team)),
-            .batches = count_batches_in_memory(plan, work.team),
-            .batch_bytes = compute_max_batch_bytes(sized_plan)};
+HeldBatches count_held_batches(const SizedPlan& sized_plan, int team) {
+    return {.count = count_batches_in_memory(sized_plan.plan, team),
+            .bytes_each = compute_max_batch_bytes(sized_plan)};
 }
 
 bool may_offload_or_skip(const plan::Plan& plan) {
@@ -349,10 +319,11 @@ std::vector<optim::ParameterShard> list_updated_shards(const SizedPlan& sized_pl
 
 RankMemory predict_rank_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
                                const stage::GradientPlan& gradients, int rank, bool saves_checkpoints) {
-    const stage::LocalWork work = make_local_work(sized_plan, rank);
+    stage::LocalWork work = make_local_work(sized_plan, rank);
     if (work.team < 0) return {};
+    limit_step_memory(sized_plan, work);
     return RankMemoryPredictor(sized_plan, optimizer, gradients, saves_checkpoints)
-        .predict_memory({rank}, work, count_in_flight(sized_plan, work))
+        .predict_memory({rank}, work, count_held_batches(sized_plan, work.team))
         .front();
 }
 
@@ -363,11 +334,11 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
     std::vector<RankMemory> memory_of_ranks(static_cast<std::size_t>(ranks));
     const RankMemoryPredictor predictor(sized_plan, optimizer, gradients, saves_checkpoints);
     const std::size_t batch_bytes = compute_max_batch_bytes(sized_plan);
-    for (RankClass& rank_class : find_rank_classes(sized_plan.plan)) {
-        rank_class.max_in_flight.batch_bytes = batch_bytes;
-        const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
-        const std::vector<RankMemory> memories =
-            predictor.predict_memory(rank_class.ranks, work, rank_class.max_in_flight);
+    for (const RankClass& rank_class : find_rank_classes(sized_plan.plan)) {
+        stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
+        limit_step_memory(sized_plan, work);
+        const std::vector<RankMemory> memories = predictor.predict_memory(
+            rank_class.ranks, work, {count_batches_in_memory(sized_plan.plan, work.team), batch_bytes});
         for (std::size_t i = 0; i < memories.size(); ++i)
             memory_of_ranks[static_cast<std::size_t>(rank_class.ranks[i])] = memories[i];
     }

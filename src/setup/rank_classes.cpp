@@ -25,16 +25,29 @@ SharesByFirstRank list_team_shares(const plan::Plan& plan) {
     return shares;
 }
 
-ClassKey make_class_key(const plan::Plan& plan, std::size_t team_index, const InFlight& max_in_flight,
+// Returns a hash of the kinds of buffers that a team uses during a step or an evaluation, and of the
+// instructions at which each buffer is in use.
+std::uint64_t compute_buffer_hash(const plan::ProvedPrograms& programs, int team) {
+    RandomKey hash;
+    for (const schedule::BufferUse& use :
+         list_buffer_uses(programs.unroll_program(team), team, programs.shape)) {
+        hash = hash.then(static_cast<std::uint64_t>(use.kind))
+                   .then(static_cast<std::uint64_t>(use.taker.stage))
+                   .then(use.begin)
+                   .then(use.end);
+    }
+    return hash.bits;
+}
+
+ClassKey make_class_key(const plan::Plan& plan, std::size_t team_index,
                         const std::vector<std::size_t>& shares) {
     const layout::Team& team = plan.teams[team_index];
     const schedule::Proof& proof = plan.training.proof;
     // A team with migrations gets the unique number 1 + team_index, so that no other team has an equal key.
     ClassKey key{team.ranks.size(),
                  team.stages.size(),
-                 max_in_flight.stashes,
-                 max_in_flight.row_buffers,
-                 max_in_flight.batches,
+                 compute_buffer_hash(plan.training, static_cast<int>(team_index)),
+                 compute_buffer_hash(plan.evaluation, static_cast<int>(team_index)),
                  splits_backward_passes(plan.training, static_cast<int>(team_index)) ? 1U : 0U,
                  static_cast<std::size_t>(*std::ranges::max_element(proof.weight_versions[team_index])),
                  static_cast<std::size_t>(proof.peak_gradients[team_index]),
@@ -48,12 +61,11 @@ ClassKey make_class_key(const plan::Plan& plan, std::size_t team_index, const In
 
 std::vector<RankClass> find_rank_classes(const plan::Plan& plan) {
     const SharesByFirstRank shares = list_team_shares(plan);
-    const std::vector<InFlight> in_flight = count_in_flight_per_team(plan);
     std::map<ClassKey, std::vector<RankClass>> classes;  // by the team's key, then by position in the team
     for (std::size_t t = 0; t < plan.teams.size(); ++t) {
         const std::vector<int>& ranks = plan.teams[t].ranks;
-        auto& class_per_position = classes[make_class_key(plan, t, in_flight[t], shares.at(ranks.front()))];
-        class_per_position.resize(ranks.size(), {.ranks = {}, .max_in_flight = in_flight[t]});
+        auto& class_per_position = classes[make_class_key(plan, t, shares.at(ranks.front()))];
+        class_per_position.resize(ranks.size());
         for (std::size_t position = 0; position < ranks.size(); ++position)
             class_per_position[position].ranks.push_back(ranks[position]);
     }

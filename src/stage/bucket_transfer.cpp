@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/buffer.hpp"
 
 namespace trireme::stage {
 namespace {
 
 constexpr int transfer_kind_count = 3;  // number of enumerators of TransferKind
-constexpr std::size_t cache_line_bytes = 64;
 
 // Returns the bytes that a tensor takes in an arena, where every tensor begins on a cache line.
-std::size_t round_up_to_cache_lines(std::size_t elements, device::DType dtype) {
-    return (elements * byte_size(dtype) + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
+std::size_t count_arena_bytes(std::size_t elements, device::DType dtype) {
+    return round_up_to_cache_lines(elements * byte_size(dtype));
 }
 
 // Returns a view (1, elements) of a portion in the memory of `tensors`. Absent if the portion is empty or not
@@ -193,7 +193,7 @@ void TransferSizes::add(std::size_t owner, const optim::ParameterShard& shard) {
 }
 
 std::size_t TransferSizes::count_copied_bytes(const PortionSize& portion) const {
-    return portion.is_contiguous_run ? 0 : round_up_to_cache_lines(portion.elements, tensors_[0].dtype);
+    return portion.is_contiguous_run ? 0 : count_arena_bytes(portion.elements, tensors_[0].dtype);
 }
 
 // Returns the larger of the bytes of a reduce-scatter and those of an all-gather. A reduce-scatter receives the
@@ -202,7 +202,7 @@ std::size_t TransferSizes::count_copied_bytes(const PortionSize& portion) const 
 std::size_t TransferSizes::bytes(std::size_t holder) const {
     const PortionSize& own_portion = portions_[holder];
     const std::size_t received =
-        round_up_to_cache_lines((portions_.size() - 1) * own_portion.elements, tensors_[0].dtype);
+        count_arena_bytes((portions_.size() - 1) * own_portion.elements, tensors_[0].dtype);
     return std::max(received + copied_bytes_of_all_ - count_copied_bytes(own_portion), copied_bytes_of_all_);
 }
 

@@ -8,7 +8,7 @@
 
 namespace trireme::stage {
 
-// All tensors are (own rows, width). `output` is in the stash, and the other tensors are in row buffers.
+// All tensors are (own rows, width). `output` is in the stash, and the other tensors have buffers of their own.
 struct LocalStages::InFlightMicrobatch {
     std::unique_ptr<ActivationStash> stash = nullptr;  // null before the forward pass
     device::Tensor output = {};                        // absent in the last stage
@@ -44,24 +44,19 @@ std::vector<model::ParameterSpec> list_parameters(const std::vector<Stage>& stag
 
 }  // namespace
 
-LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows,
-                         device::MemorySpace memory_space)
+LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space)
     : work_(work),
       stages_(make_stages(work)),
-      parameters_(list_parameters(stages_), work.dtype, memory_space, work.copies),
-      workspace_(work.memory, memory_space),
-      rows_(work.max_rows, work.model.width, work.dtype, memory_space),
-      stashes_(work.memory.activations, memory_space),
-      memory_space_(memory_space) {
+      parameters_(list_parameters(stages_), work.variant.dtype, memory_space, work.copies),
+      buffers_(work, memory_space) {
     uses_per_parameter_.assign(parameters_.specs().size(), 0);
     for (Stage& stage : stages_) {
         stage.bind(parameters_);
         for (const std::size_t parameter : stage.list_parameter_uses()) ++uses_per_parameter_[parameter];
     }
-    if (group != nullptr) {
-        group_ = std::make_unique<model::TensorGroup>(model::TensorGroup{
-            .communicator = *group, .exchange = workspace_.exchange, .cuts_rows = cuts_rows});
-    }
+    if (group != nullptr)
+        group_ = std::make_unique<model::TensorGroup>(
+            model::TensorGroup{*group, buffers_.workspace().exchange, work.variant.cuts_rows});
 }
 
 LocalStages::~LocalStages() = default;
@@ -71,16 +66,16 @@ void LocalStages::rebalance(const model::Rebalancing& rebalancing) {
     if (ghosts_) ghosts_->rebalance(rebalancing);
 }
 
-void LocalStages::resize_workspace(const StageMemory& memory) {
-    stashes_ = StashPool(memory.activations, memory_space_);
-    workspace_ = Workspace(memory, memory_space_);
+void LocalStages::change_memory(const LocalWork& work) {
+    work_ = work;
+    buffers_.change(work);
 }
 
 void LocalStages::rehearse(device::Stream& stream, const model::TokenBatch& batch, bool splits_backward) {
     const model::Pass pass{.stream = stream,
                            .batch = batch,
-                           .scratch = workspace_.scratch,
-                           .dtype = work_.dtype,
+                           .scratch = buffers_.workspace().scratch,
+                           .dtype = work_.variant.dtype,
                            .is_training = true,
                            .group = group_.get()};
     ghosts_->rehearse(stages_, work_.stages, pass, splits_backward);
@@ -94,6 +89,7 @@ const Stage& LocalStages::find_stage(int stage_index) const {
 void LocalStages::begin(device::Stream& stream, const Execution& execution) {
     stream_ = &stream;
     execution_ = &execution;
+    buffers_.begin(execution.program, execution.shape);
     in_flight_.clear();
     steps_.clear();
     executed_reduces_.clear();
@@ -105,6 +101,7 @@ void LocalStages::begin(device::Stream& stream, const Execution& execution) {
 }
 
 void LocalStages::add_step(StepWork work) {
+    buffers_.add_step(work.batches);
     const int first_microbatch = steps_added_ * execution_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
     state.missing_uses = uses_per_parameter_;
@@ -127,6 +124,7 @@ const std::map<int, model::LossState>& LocalStages::outcomes(int step) const {
 }
 
 std::map<int, model::LossState> LocalStages::take_outcomes(int step) {
+    buffers_.forget_step(step);
     return std::move(steps_.extract(step).mapped().outcomes);
 }
 
@@ -142,8 +140,8 @@ model::Pass LocalStages::make_pass(int microbatch) {
     const StepWork& work = steps_.at(execution_->shape.find_step(microbatch)).work;
     return {.stream = *stream_,
             .batch = *work.batches[static_cast<std::size_t>(microbatch % execution_->shape.microbatches)],
-            .scratch = workspace_.scratch,
-            .dtype = work_.dtype,
+            .scratch = buffers_.workspace().scratch,
+            .dtype = work_.variant.dtype,
             .is_training = execution_->shape.is_training,
             .dropout_key = execution_->dropout_key,
             .loss_scale = work.loss_scale,
@@ -154,8 +152,7 @@ model::Pass LocalStages::make_pass(int microbatch) {
 device::Tensor LocalStages::provide_receive_buffer(const schedule::Instruction& receive) {
     InFlightMicrobatch& owner = in_flight_[{receive.stage, receive.microbatch}];
     device::Tensor& buffer = receive.op == schedule::Op::receive_forward ? owner.input : owner.grad_output;
-    buffer = rows_.take(find_own_rows(make_pass(receive.microbatch)).count);
-    return buffer;
+    return buffer = buffers_.take_rows(receive, find_own_rows(make_pass(receive.microbatch)).count);
 }
 
 device::ConstTensor LocalStages::find_send_buffer(const schedule::Instruction& send) {
@@ -167,10 +164,10 @@ void LocalStages::finish_send(const schedule::Instruction& send) {
     const Key key{send.stage, send.microbatch};
     InFlightMicrobatch& in_flight = in_flight_.at(key);
     if (send.op == schedule::Op::send_backward) {
-        give_back(in_flight.grad_input);
+        buffers_.give_back(in_flight.grad_input);
         erase_if_done(key);
     } else if (!execution_->shape.is_training) {
-        release_stash(in_flight);
+        buffers_.give_back(in_flight.stash);
     }
 }
 
@@ -182,12 +179,10 @@ void LocalStages::run(const schedule::Instruction& instruction) {
     }
     switch (instruction.op) {
         case schedule::Op::forward:
-            forward(instruction);
-            break;
         case schedule::Op::backward:
         case schedule::Op::backward_input:
         case schedule::Op::backward_weight:
-            backward(instruction);
+            compute(instruction);
             break;
         case schedule::Op::reduce:
             reduce(instruction.stage);
@@ -206,6 +201,17 @@ void LocalStages::run(const schedule::Instruction& instruction) {
     stream_->slowness.spend_owed_time();
 }
 
+void LocalStages::compute(const schedule::Instruction& instruction) {
+    buffers_.begin_pass(instruction);
+    try {
+        instruction.op == schedule::Op::forward ? forward(instruction) : backward(instruction);
+    } catch (const device::ArenaOverflow& overflow) {
+        throw BugError(
+            cat("rank ", work_.rank, " exceeds its memory in ", to_string(instruction), ": ", overflow.what()));
+    }
+    buffers_.end_pass();
+}
+
 // Returns the output of the previous stage, computed or received by this rank; absent in the first stage.
 device::ConstTensor LocalStages::find_input(const schedule::Instruction& instruction) {
     const auto [op, stage, microbatch, age] = instruction;
@@ -217,25 +223,25 @@ device::ConstTensor LocalStages::find_input(const schedule::Instruction& instruc
 void LocalStages::forward(const schedule::Instruction& instruction) {
     const device::ConstTensor input = find_input(instruction);
     InFlightMicrobatch& in_flight = in_flight_[{instruction.stage, instruction.microbatch}];
-    in_flight.stash = stashes_.take();
+    in_flight.stash = buffers_.take_stash(instruction);
     in_flight.stash->weight_copy = find_weight_copy(instruction);
     const Stage& stage = find_stage(instruction.stage);
     const model::Pass pass = make_pass(instruction.microbatch);
     in_flight.output = ghosts_ ? ghosts_->forward({instruction, stage, pass, *in_flight.stash, events_}, input)
-                               : stage.forward(pass, input, *in_flight.stash, workspace_, events_);
+                               : stage.forward(pass, input, *in_flight.stash, buffers_.workspace(), events_);
     if (!execution_->shape.is_training) finish_evaluation_pass(instruction, in_flight);
 }
 
 // Ends a forward pass of an evaluation: records its results and releases buffers that no later pass reads.
 void LocalStages::finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight) {
     const auto [op, stage, microbatch, age] = forward;
-    give_back(in_flight.input);
+    buffers_.give_back(in_flight.input);
     if (stage > 0 && is_executed_here(stage - 1, microbatch)) {
-        release_stash(in_flight_.at({stage - 1, microbatch}));
+        buffers_.give_back(in_flight_.at({stage - 1, microbatch}).stash);
     }
     if (!find_stage(stage).is_last()) return;
     record_outcome(microbatch, find_stage(stage), *in_flight.stash);
-    release_stash(in_flight);
+    buffers_.give_back(in_flight.stash);
 }
 
 device::ConstTensor LocalStages::find_grad_output(const schedule::Instruction& instruction) {
@@ -248,8 +254,7 @@ device::ConstTensor LocalStages::find_grad_output(const schedule::Instruction& i
 device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruction) {
     if (find_stage(instruction.stage).is_first()) return {};
     device::Tensor& buffer = in_flight_.at({instruction.stage, instruction.microbatch}).grad_input;
-    buffer = rows_.take(find_own_rows(make_pass(instruction.microbatch)).count);
-    return buffer;
+    return buffer = buffers_.take_rows(instruction, find_own_rows(make_pass(instruction.microbatch)).count);
 }
 
 // Returns the index of the copy with the weights of `instruction.age` updates ago. If this execution has made
@@ -289,7 +294,7 @@ void LocalStages::backward(const schedule::Instruction& backward) {
         ghosts_->backward({backward, stage, pass, stash, events_, completes_gradients(backward)}, grad_output,
                           grad_input);
     } else if (op == schedule::Op::backward) {
-        stage.backward(pass, grad_output, grad_input, stash, workspace_, events_);
+        stage.backward(pass, grad_output, grad_input, stash, buffers_.workspace(), events_);
     } else if (op == schedule::Op::backward_input) {
         stage.backward_input(pass, grad_output, grad_input, stash, events_);
     } else {
@@ -309,24 +314,17 @@ void LocalStages::record_outcome(int microbatch, const Stage& last, const Activa
 void LocalStages::finish_backward(const schedule::Instruction& backward) {
     const auto [op, stage, microbatch, age] = backward;
     InFlightMicrobatch& in_flight = in_flight_.at({stage, microbatch});
-    give_back(in_flight.input);
-    give_back(in_flight.grad_output);
+    buffers_.give_back(in_flight.input);
+    buffers_.give_back(in_flight.grad_output);
     if (!find_stage(stage).is_last() && is_executed_here(stage + 1, microbatch)) {
         const Key next_stage{stage + 1, microbatch};
-        give_back(in_flight_.at(next_stage).grad_input);
+        buffers_.give_back(in_flight_.at(next_stage).grad_input);
         erase_if_done(next_stage);
     }
-    release_stash(in_flight);
+    buffers_.give_back(in_flight.stash);
     in_flight.are_passes_done = true;
     erase_if_done({stage, microbatch});
 }
-
-void LocalStages::give_back(device::Tensor& buffer) {
-    if (buffer.data != nullptr) rows_.give_back(buffer);  // is_present() is false for a buffer with 0 rows
-    buffer = {};
-}
-
-void LocalStages::release_stash(InFlightMicrobatch& owner) { stashes_.give_back(std::move(owner.stash)); }
 
 // Forgets a micro-batch in a stage if its passes are done and its input gradient has been sent or read.
 void LocalStages::erase_if_done(const Key& key) {
@@ -393,8 +391,8 @@ bool LocalStages::validate_update(const schedule::Instruction&) {
 
 void LocalStages::discard_forward(const schedule::Instruction& forward) {
     InFlightMicrobatch in_flight = std::move(in_flight_.extract({forward.stage, forward.microbatch}).mapped());
-    give_back(in_flight.input);
-    release_stash(in_flight);
+    buffers_.give_back(in_flight.input);
+    buffers_.give_back(in_flight.stash);
 }
 
 }  // namespace trireme::stage

@@ -11,6 +11,12 @@
 
 namespace trireme::stage {
 
+BatchShape find_shape(const model::TokenBatch& batch) {
+    return {.segments = {batch.segments.begin(), batch.segments.end()},
+            .rows = batch.rows(),
+            .predicted_rows = batch.predicted_rows.columns};
+}
+
 model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const BatchShape& shape,
                                    device::Arena& inputs) {
     const auto make_integers = [&](std::size_t rows, std::size_t columns) {
@@ -77,15 +83,19 @@ public:
         stage_.rebalance({.resizing = &*resizing_, .offloaded_work = &*offloaded_});
     }
 
-    void run_training_pass() {
+    TrainingMemory run_training_passes() {
         forward();
+        TrainingMemory memory{.peak = {}, .stash_after_forward = stash_.arena.mark()};
         if (variant_.halves == BackwardHalves::together) {
             backward();
         } else {
             backward_input();
+            memory.stash_after_input_half = stash_.arena.mark();
             backward_weight();
         }
         stash_.clear();
+        memory.peak = peak();
+        return memory;
     }
 
     void run_evaluation_pass() {
@@ -186,12 +196,22 @@ private:
 
 }  // namespace
 
-StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
-                    const PassVariant& variant) {
+TrainingMemory predict_training(const model::ModelConfig& config, const StageSpec& spec,
+                                const BatchShape& shape, const PassVariant& variant) {
+    return GhostStage(config, spec, shape, variant).run_training_passes();
+}
+
+StageMemory predict_evaluation(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                               const PassVariant& variant) {
     GhostStage stage(config, spec, shape, variant);
-    stage.run_training_pass();
     stage.run_evaluation_pass();
     return stage.peak();
+}
+
+StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                    const PassVariant& variant) {
+    return elementwise_max(predict_training(config, spec, shape, variant).peak,
+                           predict_evaluation(config, spec, shape, variant));
 }
 
 TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,

@@ -40,11 +40,10 @@ void visit_layer(const model::Layer& layer, model::LayerState& state, Use&& use)
 
 }  // namespace
 
-StageMemory elementwise_max(const StageMemory& a, const StageMemory& b) {
-    return {.activations = std::max(a.activations, b.activations),
-            .scratch = std::max(a.scratch, b.scratch),
-            .block_activations = std::max(a.block_activations, b.block_activations),
-            .exchange = std::max(a.exchange, b.exchange)};
+std::vector<layout::Range> list_blocks(const model::ModelConfig& config, layout::Range layers) {
+    std::vector<layout::Range> blocks = find_blocks(build_layers(config, {}, layers));
+    for (layout::Range& block : blocks) block.begin += layers.begin;
+    return blocks;
 }
 
 Stage::Stage(const model::ModelConfig& config, const StageSpec& spec)

@@ -1,4 +1,4 @@
-// Formatting and parsing of numbers for people (counts, bytes, lists, durations), and the median.
+// Formatting and parsing of numbers for people (counts, bytes, lists, durations), rounding and the median.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,12 @@ std::optional<double> parse_duration(std::string_view text);
 
 // Returns "3h50m" for 13,800 seconds. Rounds to whole seconds, which parse_duration() recovers exactly.
 std::string format_duration(double seconds);
+
+// Memory is allocated in whole cache lines. Returns `bytes`, rounded up to a multiple of the size of a line.
+constexpr std::size_t round_up_to_cache_lines(std::size_t bytes) {
+    constexpr std::size_t cache_line = 64;
+    return (bytes + cache_line - 1) / cache_line * cache_line;
+}
 
 // Returns the median of `values`. If the number of values is even, returns the larger of the two middle values.
 // The caller ensures that there is at least one value.

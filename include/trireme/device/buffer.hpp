@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "trireme/base/error.hpp"
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
@@ -31,15 +32,25 @@ private:
     MemorySpace memory_space_ = MemorySpace::host;
 };
 
-// A stack allocator: allocates tensors one after the other in one buffer. release(m) frees all tensors that
+// Thrown if an arena is asked for more memory than it has.
+struct ArenaOverflow : BugError {
+    explicit ArenaOverflow(const std::string& what, SourcePosition where = SourcePosition::here())
+        : BugError(what, where) {}
+};
+
+// A stack allocator: allocates tensors one after the other in one block of memory. release(m) frees all tensors that
 // were allocated since mark() returned m. An arena in MemorySpace::ghost has no memory and never overflows. The
 // peak() of a ghost arena is the capacity that a real arena needs for the same calls.
 class Arena {
 public:
+    // Makes an arena that owns its memory.
     Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space);
+    // Frees all tensors, and makes the arena allocate in `memory`, which the arena does not own. `memory` starts
+    // on a cache line, and is in the memory space of the arena.
+    void move_to(std::byte* memory, std::size_t capacity_bytes);
 
     // Allocates a contiguous tensor (rows, columns), which starts on a cache line and is not cleared. Throws
-    // BugError if the arena overflows.
+    // ArenaOverflow if the arena is full.
     Tensor tensor(DType dtype, std::size_t rows, std::size_t columns);
     std::size_t mark() const { return used_bytes_; }
     void release(std::size_t mark) { used_bytes_ = mark; }
@@ -48,7 +59,9 @@ public:
 
 private:
     std::string name_;  // for the message of an overflow
-    Buffer buffer_;
+    Buffer buffer_;  // empty after move_to()
+    std::byte* memory_;
+    std::size_t capacity_bytes_;
     std::size_t used_bytes_ = 0;
     std::size_t peak_bytes_ = 0;
 };

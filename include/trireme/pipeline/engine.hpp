@@ -22,8 +22,9 @@ struct EngineContext {
     int rank = 0;  // in the job
     const std::vector<layout::Team>& teams;
     const schedule::PipelineShape& shape;
-    bool is_sequence_parallel = false;    // each rank of a team holds only its own rows of a micro-batch
-    comm::Communicator& activations;      // group for messages with activations
+    bool is_sequence_parallel = false;          // each rank of a team holds only its own rows of a micro-batch
+    bool completes_sends_before_steps = false;  // a STEP waits until all sends of this rank are complete
+    comm::Communicator& activations;            // group for messages with activations
     comm::Communicator& gradients;        // group for messages with gradients; same members as `activations`
     const std::vector<int>& group_ranks;  // rank r of both groups is rank group_ranks[r] of the job; ascending
     int max_steps_in_flight = 1;          // maximum number of steps with messages in flight at the same time

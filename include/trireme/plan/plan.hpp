@@ -15,6 +15,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/schedule/step_buffers.hpp"
 
 namespace trireme::plan {
 
@@ -30,6 +31,10 @@ struct ProvedPrograms {
     // True if a step can be executed by itself: no micro-batch is in flight at its end, and all instructions
     // use the newest weights.
     bool are_steps_independent() const { return count_representative_steps(phases(), shape.microbatches) == 1; }
+    // True if buffers of different training steps are in use at the same time.
+    bool have_steps_common_buffers() const {
+        return schedule::have_steps_common_buffers(phases(), shape.microbatches);
+    }
     // Returns the program of a team over count_representative_steps() steps. Later steps would only repeat
     // these steps.
     schedule::Program unroll_program(int team) const;

@@ -134,7 +134,7 @@ private:
     int rank_;
     RankGroups groups_;
     std::unique_ptr<stage::LocalStages> stages_;          // null on an idle rank
-    setup::InFlight in_flight_;                           // maximum numbers of buffers in use at a time
+    setup::HeldBatches held_batches_;                     // input batches that this rank holds at a time
     std::unique_ptr<device::GpuUploader> uploader_;       // null if batches are read in host memory
     std::unique_ptr<stage::Resizer> resizer_;             // null until prepare_rebalancing()
     std::unique_ptr<model::OffloadedMatmuls> offloaded_;  // null without resizer_, or if the team has one rank

@@ -32,23 +32,19 @@ struct SizedPlan {
         : SizedPlan(job.model, state.plan, job.dtype, state.largest_microbatches, job.memory_space) {}
 };
 
-// Returns the rank's stages, shares and buffer sizes. If the rank is idle, the result has team -1 and no
-// stages.
+// Returns the rank's stages and shares. If the rank is idle, the result has team -1 and no stages.
 stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank);
+// Limits the buffers of a step in `work` to those of a step, or of an evaluation, with the largest
+// micro-batches. `work` is the work of a rank that is not idle.
+void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work);
 
-// The in-flight counts of a rank: the maximum numbers of buffers that it holds at a time during steps and
-// evaluations.
-struct InFlight {
-    std::size_t stashes = 0;      // activation stashes: in-flight micro-batches, summed over the rank's stages
-    std::size_t row_buffers = 0;  // buffers for activations and gradients in messages between stages
-    std::size_t batches = 0;      // micro-batches whose input is in use, or has been read in advance
-    std::size_t batch_bytes = 0;  // largest number of input bytes that are copied to a GPU per micro-batch
+// The input batches, one per micro-batch, that a rank holds at a time during steps and evaluations, at most.
+struct HeldBatches {
+    std::size_t count = 0;       // batches that are in use, or have been read in advance
+    std::size_t bytes_each = 0;  // largest number of input bytes that are copied to a GPU per micro-batch
 };
-// Returns the in-flight counts of the rank whose work is `work`. The rank must not be idle.
-InFlight count_in_flight(const SizedPlan& sized_plan, const stage::LocalWork& work);
-
-// Returns the in-flight counts per team; `batch_bytes` stays 0, since the plan alone does not determine it.
-std::vector<InFlight> count_in_flight_per_team(const plan::Plan& plan);
+// Returns the batches that a rank of the team with index `team` holds.
+HeldBatches count_held_batches(const SizedPlan& sized_plan, int team);
 
 // True if the program of the team with index `team` splits backward passes into gradients of inputs and
 // gradients of weights.

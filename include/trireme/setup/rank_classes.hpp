@@ -9,11 +9,10 @@
 namespace trireme::setup {
 
 // A class: all ranks at one position in teams of the same kind. Teams of the same kind hold the same stages
-// with equal shares, and their programs need equal numbers of buffers. A team with migrations is a kind of its
+// with equal shares, and their programs use the same buffers. A team with migrations is a kind of its
 // own.
 struct RankClass {
     std::vector<int> ranks;  // ascending
-    InFlight max_in_flight;  // in-flight counts of each rank of the class; `batch_bytes` is 0
 };
 
 // Returns the classes of all ranks that are not idle, sorted by the lowest rank of each class.

@@ -1,5 +1,5 @@
 // Executes the instructions of a pipeline engine for all stages of one rank. Holds the weights and gradients of
-// these stages, and the activation stash of each in-flight micro-batch.
+// these stages, and the buffers of passes and messages.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,15 @@
 #include "trireme/stage/ghost_passes.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/local_work.hpp"
-#include "trireme/stage/row_buffers.hpp"
+#include "trireme/stage/pass_buffers.hpp"
 #include "trireme/stage/stage.hpp"
-#include "trireme/stage/stash_pool.hpp"
 
 namespace trireme::stage {
 
 class LocalStages final : public pipeline::StageWorker {
 public:
     // `group` is the tensor-parallel group, or null if the team is one rank. `group` must outlive this object.
-    // `cuts_rows` enables sequence parallelism.
-    LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows,
-                device::MemorySpace memory_space);
+    LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space);
     ~LocalStages() override;
 
     const LocalParameters& parameters() const { return parameters_; }
@@ -38,19 +35,16 @@ public:
 
     // Calls Stage::rebalance() for all stages.
     void rebalance(const model::Rebalancing& rebalancing);
-    // Replaces the workspace and the activation stashes by new ones of the sizes in `memory`. Called while no
+    // Sets the variant of passes, and the limit and the sizes of buffers, to those of `work`. Called while no
     // micro-batch is in flight.
-    void resize_workspace(const StageMemory& memory);
-    // Allocates activation stashes and row buffers until at least `stashes` and `row_buffers` of them exist.
-    // Called while no micro-batch is in flight. Passes allocate more on demand.
-    void reserve(std::size_t stashes, std::size_t row_buffers) {
-        stashes_.reserve(stashes);
-        rows_.reserve(row_buffers);
-    }
+    void change_memory(const LocalWork& work);
+    // Allocates the memory for the buffers of all steps. Called while no micro-batch is in flight. Otherwise, a
+    // step allocates more memory when it needs more than all steps before it.
+    void reserve_memory() { buffers_.reserve(); }
 
     // Makes this ghost rank charge later passes as a whole: see ghost_passes.hpp. `shared_times` may be null.
     void charge_passes_as_whole(std::shared_ptr<PassTimes> shared_times) {
-        ghosts_ = std::make_unique<GhostPasses>(workspace_, std::move(shared_times));
+        ghosts_ = std::make_unique<GhostPasses>(buffers_.workspace(), std::move(shared_times));
     }
     GhostPasses* ghosts() const { return ghosts_.get(); }  // null if every pass runs kernel by kernel
     // Collective over the team. Calls GhostPasses::rehearse() with `batch`; ghosts() must not be null.
@@ -83,8 +77,9 @@ public:
     bool validate_update(const schedule::Instruction& validate) override;
     void discard_forward(const schedule::Instruction& forward) override;
 
-    // Returns the bytes of the stashes and row buffers that have been allocated.
-    std::size_t peak_bytes() const { return stashes_.bytes() + rows_.count() * rows_.bytes_per_buffer(); }
+    // Returns the memory that the buffers of passes and messages have used since begin(): the end of the
+    // highest tensor. 0 in MemorySpace::ghost.
+    std::size_t peak_bytes() const { return buffers_.peak_bytes(); }
 
 private:
     struct InFlightMicrobatch;        // the tensors of an in-flight micro-batch in one stage
@@ -116,20 +111,16 @@ private:
     void clear_gradient_copies(int step);
     void finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight);
     void finish_backward(const schedule::Instruction& instruction);
-    void give_back(device::Tensor& buffer);
-    void release_stash(InFlightMicrobatch& in_flight);
+    void compute(const schedule::Instruction& instruction);
     void erase_if_done(const Key& key);
     void complete_parameters(int step, const std::vector<std::size_t>& parameters);
 
     LocalWork work_;
     std::vector<Stage> stages_;
     LocalParameters parameters_;
-    Workspace workspace_;
-    RowBuffers rows_;
-    StashPool stashes_;
+    PassBuffers buffers_;
     std::unique_ptr<model::TensorGroup> group_;
     std::unique_ptr<GhostPasses> ghosts_;  // null if every pass runs kernel by kernel
-    device::MemorySpace memory_space_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
     PassEvents events_;
     std::vector<std::size_t> uses_per_parameter_;  // per parameter: number of layers of this rank that use it

@@ -1,23 +1,38 @@
 // The inputs of LocalStages: LocalWork per plan, Execution per execution of a program, StepWork per step.
 #pragma once
 
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "trireme/schedule/pipeline_shape.hpp"
-#include "trireme/stage/stage.hpp"
+#include "trireme/stage/predict.hpp"
 
 namespace trireme::stage {
+
+// Buffers of one size per kind. A program whose steps have common buffers uses such buffers, because the sizes
+// of the buffers that become free do not depend on the steps then.
+struct EqualBuffers {
+    StageMemory sizes = {};  // of the workspace and of a stash
+    std::size_t stashes = 0;
+    std::size_t row_bytes = 0;  // of an activation or a gradient that ranks exchange
+    std::size_t rows = 0;       // number of buffers for such activations and gradients
+
+    std::size_t count_bytes() const;
+};
 
 // The work that a plan assigns to one rank.
 struct LocalWork {
     model::ModelConfig model;
     std::vector<int> stages = {};       // indices of the rank's stages, ascending
     std::vector<StageSpec> specs = {};  // one per entry of `stages`
+    int rank = 0;                       // in the job
     int team = 0;                       // index of the rank's team; -1 if the rank is idle
-    device::DType dtype = device::DType::f32;
-    StageMemory memory = {};   // per field, the maximum over the stages of the rank
-    std::size_t max_rows = 0;  // maximum rows per micro-batch that this rank exchanges with another stage
+    PassVariant variant = {};           // `halves` is ignored
     CopyCounts copies = {};
+    std::size_t max_step_bytes = std::numeric_limits<std::size_t>::max();  // limit of StepMemory::bytes
+    // Set only if buffers of several steps of training are in use at the same time.
+    std::optional<EqualBuffers> equal_buffers = {};
 };
 
 // Functions that the execution of a training program calls. An execution numbers its steps from 0.

@@ -18,6 +18,8 @@ struct BatchShape {
     std::optional<std::size_t> predicted_rows = {};
 };
 
+BatchShape find_shape(const model::TokenBatch& batch);
+
 // Returns a ghost micro-batch of shape `shape`, which must outlive the result. Allocates its tensors from
 // `inputs`, a ghost arena.
 model::TokenBatch make_ghost_batch(const model::ModelConfig& config, const BatchShape& shape,
@@ -39,9 +41,23 @@ struct PassVariant {
     layout::Spread spread = layout::Spread::tree;    // of messages between a slow rank and its helper ranks
 };
 
-// Returns the memory of a stage: per field, the maximum over a training pass and an evaluation pass. A
-// projection that skips channels copies its kept channels, and the copies are largest if it skips few channels.
-// Therefore, if `variant.resizing_limit` is not 0, the passes skip as few channels as possible.
+// The memory of the training passes of a stage, for one micro-batch.
+struct TrainingMemory {
+    StageMemory peak;  // the largest size of each buffer
+    // Bytes of the activation stash after the forward pass, and after the first half of a split backward pass.
+    std::size_t stash_after_forward = 0;
+    std::size_t stash_after_input_half = 0;
+};
+
+// Returns the memory of training passes. A projection that skips channels copies its kept channels, and the
+// copies are largest if it skips few channels. Therefore, if `variant.resizing_limit` is not 0, the passes skip
+// as few channels as possible.
+TrainingMemory predict_training(const model::ModelConfig& config, const StageSpec& spec,
+                                const BatchShape& shape, const PassVariant& variant);
+// Returns the memory of the pass of an evaluation.
+StageMemory predict_evaluation(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                               const PassVariant& variant);
+// Returns the maximum over training and evaluation, per field.
 StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassVariant& variant);
 
@@ -67,7 +83,7 @@ struct TrainingWork {
     PassWork backward_weight;
 };
 
-// Returns the work of a micro-batch of shape `shape`. Ignores `variant.halves`.
+// Returns the work of training passes of a micro-batch of shape `shape`. Ignores `variant.halves`.
 TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                        const PassVariant& variant);
 

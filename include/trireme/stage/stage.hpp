@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "trireme/device/buffer.hpp"
 #include "trireme/layout/box.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/plan/recompute.hpp"
 #include "trireme/stage/local_parameters.hpp"
+#include "trireme/stage/workspace.hpp"
 
 namespace trireme::stage {
 
@@ -20,6 +20,7 @@ struct ActivationStash {
         : arena("activation", bytes, memory_space) {}
 
     device::Arena arena;
+    std::byte* memory = nullptr;  // of the arena; null if the arena owns its memory
     std::size_t weight_copy = 0;  // index of the copy of the weights that the passes read (see LocalParameters)
     std::size_t gradient_copy = 0;  // index of the copy of the gradients to which the backward pass adds
     std::vector<model::LayerState> states = {};          // per layer
@@ -33,28 +34,6 @@ struct ActivationStash {
         inputs.clear();
         grad_outputs.clear();
     }
-};
-
-// Bytes of the buffers that a stage needs.
-struct StageMemory {
-    std::size_t activations = 0;        // activation stash of one micro-batch
-    std::size_t scratch = 0;            // temporaries of a layer's pass, and gradients between layers
-    std::size_t block_activations = 0;  // activations of one transformer block that is recomputed or evaluated
-    std::size_t exchange = 0;           // temporaries of collectives of the tensor group
-};
-
-StageMemory elementwise_max(const StageMemory& a, const StageMemory& b);  // per field, the larger value
-
-// Buffers that the passes of all stages of a rank share.
-struct Workspace {
-    Workspace(const StageMemory& memory, device::MemorySpace memory_space)
-        : scratch("scratch", memory.scratch, memory_space),
-          block_activations("recompute", memory.block_activations, memory_space),
-          exchange("tensor exchange", memory.exchange, memory_space) {}
-
-    device::Arena scratch;
-    device::Arena block_activations;
-    device::Arena exchange;
 };
 
 // A stage on one rank.
@@ -139,6 +118,10 @@ private:
     std::vector<std::vector<std::vector<device::ConstTensor>>> weights_;  // per copy, layer and parameter
     std::vector<std::vector<std::vector<device::Tensor>>> gradients_;     // per copy, layer and parameter
 };
+
+// Returns the ranges of layers that are recomputed as a whole: each transformer block, and each other layer of
+// `layers`. All ranges are indices in the model.
+std::vector<layout::Range> list_blocks(const model::ModelConfig& config, layout::Range layers);
 
 // Returns the projections of all stages of a rank; `specs` has one entry per stage.
 std::vector<model::ProjectionShape> list_projections(const model::ModelConfig& config,

@@ -1,16 +1,14 @@
 #include "trireme/model/parameter.hpp"
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/kernels/fill.hpp"
 
 namespace trireme::model {
 namespace {
 
-constexpr std::size_t cache_line_bytes = 64;
-
 // Returns the bytes of a parameter's tensor in a buffer in which every tensor starts on a cache line.
 std::size_t count_padded_bytes(const ParameterSpec& spec, device::DType dtype) {
-    const std::size_t bytes = spec.size() * byte_size(dtype);
-    return (bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
+    return round_up_to_cache_lines(spec.size() * byte_size(dtype));
 }
 
 std::size_t count_buffer_bytes(const std::vector<ParameterSpec>& specs, device::DType dtype) {

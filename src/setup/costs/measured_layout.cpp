@@ -10,8 +10,8 @@
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/schedule/generate.hpp"
-#include "trireme/schedule/row_buffers.hpp"
 #include "trireme/schedule/search.hpp"
+#include "trireme/schedule/step_buffers.hpp"
 #include "trireme/setup/setup.hpp"
 
 namespace trireme::setup {
@@ -79,7 +79,8 @@ void raise_to_program_needs(const plan::ProvedPrograms& proved, std::size_t stag
                             layout::StageProperties& position) {
     for (const int team : proved.shape.holders[stage]) {
         const auto t = static_cast<std::size_t>(team);
-        const std::size_t buffers = count_row_buffers(proved.unroll_program(team), team, proved.shape);
+        const std::size_t buffers = count_buffers_in_use(
+            list_buffer_uses(proved.unroll_program(team), team, proved.shape), schedule::BufferKind::rows);
         position.row_buffers = std::max(position.row_buffers, (buffers + chunks - 1) / chunks);
         position.in_flight = std::max(
             position.in_flight, static_cast<std::size_t>(proved.proof.peak_activations_of_stage[t][stage]));

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/fill.hpp"
 
@@ -27,15 +28,9 @@ std::string make_signature(const model::Layer& layer) {
 
 }  // namespace
 
-stage::BatchShape make_shape(const model::TokenBatch& batch) {
-    return {.segments = {batch.segments.begin(), batch.segments.end()},
-            .rows = batch.rows(),
-            .predicted_rows = batch.predicted_rows.columns};
-}
-
 stage::StageMemory predict_memory(const IsolatedLayerSpec& spec, layout::Range layers,
                                   stage::BackwardHalves halves) {
-    stage::BatchShape shape = make_shape(spec.batch);
+    stage::BatchShape shape = stage::find_shape(spec.batch);
     shape.predicted_rows.reset();
     return predict(spec.model, {.layers = layers, .part = spec.part}, shape,
                    {.dtype = spec.dtype, .halves = halves});
@@ -53,7 +48,8 @@ IsolatedLayer::IsolatedLayer(const IsolatedLayerSpec& spec, device::Stream& stre
           comm::make_ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
       group_{.communicator = *communicator_, .exchange = workspace_.exchange},
       stash_(memory_.activations, stream.memory_space()),
-      rows_(spec.batch.rows(), spec.model.width, spec.dtype, stream.memory_space()),
+      rows_("rows", 3 * round_up_to_cache_lines(spec.batch.rows() * spec.model.width * byte_size(spec.dtype)),
+            stream.memory_space()),
       shards_(optim::make_whole_shards(parameters_.specs())),
       optimizer_(spec.optimizer, parameters_.specs(), shards_, spec.dtype, stream.memory_space()),
       norm_scratch_("norm", optim::count_norm_scratch_bytes(shards_.size()), stream.memory_space()) {
@@ -62,7 +58,7 @@ IsolatedLayer::IsolatedLayer(const IsolatedLayerSpec& spec, device::Stream& stre
     initialize_parameters(stream, parameters_.specs(), parameters_.values(), 1);
     const auto make_random_rows = [&](bool is_needed, const char* name) {
         if (!is_needed) return device::Tensor{};
-        const device::Tensor rows = rows_.take(spec.batch.rows());
+        const device::Tensor rows = rows_.tensor(spec.dtype, spec.batch.rows(), spec.model.width);
         launch(stream, kernels::FillNormal{
                            .output = rows, .key = RandomKey{1}.then(name), .global_columns = rows.columns});
         return rows;

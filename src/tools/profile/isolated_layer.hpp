@@ -13,7 +13,6 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/batch_upload.hpp"
 #include "trireme/stage/predict.hpp"
-#include "trireme/stage/row_buffers.hpp"
 #include "trireme/stage/stage.hpp"
 
 namespace trireme::tools {
@@ -64,15 +63,13 @@ private:
     std::unique_ptr<comm::Communicator> communicator_;
     model::TensorGroup group_;
     stage::ActivationStash stash_;
-    stage::RowBuffers rows_;
+    device::Arena rows_;
     device::Tensor input_, grad_input_;  // (rows, width); absent for the first layer
     device::Tensor grad_output_;         // (rows, width); absent for the last layer
     std::vector<optim::ParameterShard> shards_;
     optim::Optimizer optimizer_;
     device::Arena norm_scratch_;
 };
-
-stage::BatchShape make_shape(const model::TokenBatch& batch);
 
 // Predicts the memory of a stage that consists of `layers` and runs the micro-batch of `spec`. Ignores
 // spec.layer.

@@ -150,7 +150,7 @@ plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         .repeats = repeats,
         .model = subject.model.name,
         .dtype = to_string(subject.dtype),
-        .microbatch = setup::count_shape(make_shape(subject.batch))};
+        .microbatch = setup::count_shape(stage::find_shape(subject.batch))};
     for (std::size_t l = 0; l < layers.size(); ++l) {
         if (first_equals[l] < l) {
             profile.layers.push_back(profile.layers[first_equals[l]]);

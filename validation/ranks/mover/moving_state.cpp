@@ -75,7 +75,7 @@ void MovingState::settle(const layout::Layout& layout) {
     optimizer_.reset();
     const stage::LocalWork work = make_local_work(sized, rank_);
     if (work.team < 0) return;
-    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, false, device::MemorySpace::host);
+    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, device::MemorySpace::host);
     const stage::LocalParameters& held = stages_->parameters();
     const stage::DataGroups groups = groups_for(gradients_.buckets, rank_);
     const stage::GradientExchange exchange(gradients_, rank_, held.specs(), held.values(), held.gradients(),

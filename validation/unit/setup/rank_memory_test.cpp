@@ -1,12 +1,11 @@
 // Tests that no rank holds a tensor that is not its own, by counting memory.
-#include "trireme/setup/memory_prediction.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <tuple>
 
 #include "trireme/kernels/gpu_stream.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "unit/setup/small_plans.hpp"
 
 namespace trireme::setup {
@@ -33,7 +32,7 @@ const std::vector<stage::BatchShape> batches{{.segments = one_sample, .rows = 10
 
 // Returns the bytes of a rank's f32 parameters as they would be laid out in memory.
 std::size_t parameter_bytes(const SizedPlan& sized, int rank) {
-    const stage::LocalStages stages(make_local_work(sized, rank), nullptr, false, device::MemorySpace::ghost);
+    const stage::LocalStages stages(make_local_work(sized, rank), nullptr, device::MemorySpace::ghost);
     EXPECT_EQ(stages.parameters().values().bytes(), stages.parameters().gradients().bytes());
     return stages.parameters().values().bytes();
 }
@@ -92,7 +91,7 @@ TEST(RankMemory, HoldsTheBoxesInTheListOfHeldTensors) {
                         if (holder == rank) named[{tensor.name, box.rows.begin, box.columns.begin}] = box;
                     }
                 }
-                const stage::LocalStages stages(make_local_work(sized, rank), nullptr, false,
+                const stage::LocalStages stages(make_local_work(sized, rank), nullptr,
                                                 device::MemorySpace::ghost);
                 for (const model::ParameterSpec& spec : stages.parameters().specs()) {
                     for (const layout::Placement& placement : spec.placements) {
@@ -186,14 +185,13 @@ TEST(RankMemory, IncludesF32InitialValuesForBf16) {
         const std::vector<kernels::Segment> one{{.begin = 0, .length = rows, .sample = 0}};
         const std::vector<stage::BatchShape> few{{.segments = one, .rows = rows}};
         const SizedPlan sized(model, plan, device::DType::bf16, few);
-        const stage::StageMemory& memory = make_local_work(sized, 0).memory;
         const RankMemory planned = predict_rank_memory(sized, &optimizer, make_gradient_plan(sized), 0);
-        return planned.workspace + planned.activations + planned.messages - memory.scratch -
-               memory.block_activations - memory.exchange;
+        return planned.workspace + planned.activations + planned.messages;
     };
 
-    const std::size_t of_norm = 64 * 10;  // upper bound on the shards' sums in whole cache lines
-    EXPECT_NEAR(static_cast<double>(workspace_with(1)), 65536.0 * 128 * 4, of_norm);
+    // The shards' sums for the norm, in whole cache lines, and messages are allocated, too.
+    EXPECT_GE(workspace_with(1), std::size_t{65536} * 128 * 4);
+    EXPECT_LE(static_cast<double>(workspace_with(1)), 1.01 * 65536 * 128 * 4);
 }
 
 TEST(RankMemory, IsZeroForAnIdleRank) {
@@ -218,12 +216,11 @@ TEST(RankMemory, IsLargerForSplitBackwardPasses) {
     const plan::Plan halves = plan_run(config, model, 1);
     const stage::StageSpec all{.layers = {0, 7}};
 
-    const stage::LocalWork work = make_local_work(SizedPlan(model, halves, device::DType::f32, batches), 0);
+    const std::size_t stash = predict_memory(halves, model, 0).activation;
 
     const stage::StageMemory apart = predict(model, all, batches[0], {.halves = stage::BackwardHalves::apart});
-    EXPECT_EQ(work.memory.activations, apart.activations);
-    EXPECT_GT(work.memory.activations,
-              make_local_work(SizedPlan(model, unsplit, device::DType::f32, batches), 0).memory.activations);
+    EXPECT_NEAR(static_cast<double>(stash), static_cast<double>(apart.activations), 64 * 7);
+    EXPECT_GT(stash, predict_memory(unsplit, model, 0).activation);
 }
 
 TEST(RankMemory, ShrinksAsMoreIsRecomputed) {

@@ -242,16 +242,16 @@ TEST_P(ResizedModel, SkipsTheSameChannelsInEveryScheduleButNotInEvaluation) {
     WholeModel whole = model_of(), dense = model_of();
     for (int repeat = 0; repeat < 2; ++repeat) train(whole, &resizing);
     const model::LossState evaluated = dense.evaluate(stream_, rows_.batch());
-    LocalWork work{.model = config_, .stages = {0}, .specs = {spec()}, .dtype = GetParam().dtype};
-    work.memory = elementwise_max(predict_memory(0.5, plan::Recompute::none, BackwardHalves::together),
-                                  predict_memory(0.5, plan::Recompute::none, BackwardHalves::apart));
-    work.max_rows = rows_.shape().rows;
+    const LocalWork work{.model = config_,
+                         .stages = {0},
+                         .specs = {spec()},
+                         .variant = {.dtype = GetParam().dtype, .resizing_limit = 0.5}};
     const model::TokenBatch batch = rows_.batch();
 
     for (const char* const text :
          {"0F0 0F1 0B1 0B0 REDUCE0 STEP0", "0F0 0F1 0I0 0I1 0W0 0W1 REDUCE0 STEP0", "0F0 0F1"}) {
         SCOPED_TRACE(text);
-        LocalStages stages(work, nullptr, false, device::MemorySpace::host);
+        LocalStages stages(work, nullptr, device::MemorySpace::host);
         stages.rebalance({.resizing = &resizing});
         for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i)
             set_numbers(stages.parameters().values()[i], numbers_of(dense.values()[i]));

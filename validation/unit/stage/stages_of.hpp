@@ -57,17 +57,12 @@ protected:
         const std::array<layout::Range, 2> layers{
             layout::Range{0, layers_before_the_cut},
             layout::Range{layers_before_the_cut, all - layers_before_the_cut}};
-        LocalWork work{
-            .model = config_, .stages = std::move(stages), .team = team, .dtype = device::DType::f64};
-        for (const int stage : work.stages) {
+        LocalWork work{.model = config_,
+                       .stages = std::move(stages),
+                       .team = team,
+                       .variant = {.dtype = device::DType::f64}};
+        for (const int stage : work.stages)
             work.specs.push_back({.layers = layers[static_cast<std::size_t>(stage)]});
-            for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
-                work.memory =
-                    elementwise_max(work.memory, predict(config_, work.specs.back(), rows_[0].shape(),
-                                                         {.dtype = device::DType::f64, .halves = halves}));
-            }
-        }
-        work.max_rows = rows_[0].shape().rows;
         return work;
     }
 

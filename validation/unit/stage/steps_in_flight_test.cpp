@@ -18,9 +18,9 @@ protected:
     LocalStages stages_with(const CopyCounts& copies) {
         LocalWork work = make_local_work(0, {0});
         work.specs[0].layers = {0, build_layers(config_).size()};
-        work.memory = elementwise_max(work.memory, whole_.peak());
         work.copies = copies;
-        return {work, nullptr, false, device::MemorySpace::host};
+        work.equal_buffers = {.sizes = whole_.peak(), .stashes = 2};
+        return {work, nullptr, device::MemorySpace::host};
     }
 
     static void run(LocalStages& stages, std::string_view program) {

@@ -1,0 +1,83 @@
+// The buffers of the passes and messages of a rank. They lie in one block of memory, at the places that
+// step_memory.hpp plans for each step.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "trireme/stage/step_memory.hpp"
+
+namespace trireme::stage {
+
+class PassBuffers {
+public:
+    // In MemorySpace::ghost, buffers have addresses but no memory.
+    PassBuffers(const LocalWork& work, device::MemorySpace memory_space);
+
+    // Sets the sizes and the limit to those of `work`. Called while no buffer is in use.
+    void change(const LocalWork& work);
+    // Allocates the memory for every step that the limit allows. Called while no buffer is in use. Without this
+    // call, memory is allocated when a step needs more than all steps before it.
+    void reserve() { reserve(max_bytes_); }
+
+    // Begins an execution of `program`, the program of the team for one step. Both arguments must outlive the
+    // execution.
+    void begin(const schedule::Program& program, const schedule::PipelineShape& shape);
+    // Plans the memory of the next step; an empty micro-batch is null or has 0 rows. Throws BugError if the
+    // step needs more memory than the limit allows.
+    void add_step(const std::vector<const model::TokenBatch*>& batches);
+    void forget_step(int step) { steps_.erase(step); }
+
+    // Moves the arenas of workspace() to the memory that is planned for a compute instruction.
+    void begin_pass(const schedule::Instruction& instruction);
+    void end_pass();
+    Workspace& workspace() { return workspace_; }
+
+    std::unique_ptr<ActivationStash> take_stash(const schedule::Instruction& forward);
+    void give_back(std::unique_ptr<ActivationStash>& stash);  // makes `stash` null
+    // Returns a contiguous tensor (rows, width) for an activation or a gradient. `taker` receives or computes
+    // it.
+    device::Tensor take_rows(const schedule::Instruction& taker, std::size_t rows);
+    void give_back(device::Tensor& rows);  // makes `rows` absent; does nothing if it is absent
+
+    // Returns the end of the highest tensor in the block since begin(); 0 in MemorySpace::ghost.
+    std::size_t peak_bytes() const { return peak_bytes_; }
+
+private:
+    struct Buffer {
+        std::byte* memory = nullptr;
+        StageMemory sizes = {};
+        std::size_t bytes = 0;
+    };
+
+    bool is_ghost() const { return memory_space_ == device::MemorySpace::ghost; }
+    bool uses_equal_buffers() const { return work_equal_buffers_ && shape_->is_training; }
+    void reserve(std::size_t bytes);
+    Buffer take(schedule::BufferKind kind, const schedule::Instruction& taker);
+    Buffer take_equal_buffer(schedule::BufferKind kind);
+    void free(schedule::BufferKind kind, std::byte* memory);
+    void record_use(const std::byte* memory, std::size_t bytes);
+
+    int rank_;  // in the job
+    StepMemoryPlanner planner_;
+    std::optional<EqualBuffers> work_equal_buffers_;
+    std::size_t max_bytes_;
+    device::DType dtype_;
+    std::size_t width_;  // of the model
+    device::MemorySpace memory_space_;
+    device::Buffer block_;
+    Workspace workspace_;
+    const std::byte* workspace_memory_ = nullptr;  // of the current pass
+
+    // The current execution.
+    const schedule::Program* program_ = nullptr;
+    const schedule::PipelineShape* shape_ = nullptr;
+    std::map<int, StepMemory> steps_;  // only if steps have no common buffers
+    int steps_added_ = 0;
+    std::map<schedule::BufferKind, std::vector<std::byte*>> free_buffers_;  // of equal buffers
+    std::size_t buffers_in_use_ = 0;                                        // without workspaces
+    std::size_t peak_bytes_ = 0;
+};
+
+}  // namespace trireme::stage
