@@ -154,8 +154,8 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
         .dump();
 }
 
-// Stores `decision` in `origin`, unless it leads to the plan with which the run began. Sets the schedule and
-// the number of micro-batches of the stored decision. If they were unset, they would come from the plan before
+// Stores `decision` in `origin`, unless the decision leads to the plan of the options. Sets the schedule and
+// the number of micro-batches of the stored decision. An unset number would mean the number of the plan before
 // the decision, which a resumed run does not know.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();

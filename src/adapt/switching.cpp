@@ -145,7 +145,8 @@ void start_trainer(const RunningPlan& running) {
     const int rank = running.session.rank();
     device::Stream stream =
         rank::make_stream(job.config.precision.device, running.threads, make_kernel_seconds(job, rank));
-    // In a real run, only the ratios of expected times matter, and each matmul needs its time quickly.
+    // In a real run, each launch of a matmul calls expect_seconds(), so the function must be fast. Typical
+    // rates are accurate enough, because only the ratios of the expected times matter.
     stream.expect_seconds =
         job.devices ? make_relative_kernel_seconds(job, 0) : setup::make_typical_kernel_seconds();
     const rank::GroupResources resources = make_group_resources(stream, running.transport, running.watchdog);

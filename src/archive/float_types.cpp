@@ -31,7 +31,8 @@ using F32 = Format<std::uint32_t, 23, 8>;
 using F16 = Format<std::uint16_t, 10, 5>;
 using Bf16 = Format<std::uint16_t, 7, 8>;
 
-// Returns significand / 2^drop, rounded to the nearest integer; ties round to even.
+// Returns significand / 2^drop, rounded to the nearest integer; ties round to even. The caller ensures that
+// `significand` is below 2^63 and that `drop` is at least 1.
 std::uint64_t shift_right_rounded(std::uint64_t significand, int drop) {
     if (drop > 63) return 0;  // less than one half
     const std::uint64_t rounded = significand >> drop;
@@ -56,7 +57,7 @@ std::uint64_t convert_special(std::uint64_t mantissa) {
 // `mantissa` and `exponent` are the fields of the number in the format From.
 template <class From, class To>
 std::uint64_t convert_finite(std::uint64_t mantissa, int exponent) {
-    constexpr int leading_position = 62;  // bit of the leading one; a carry needs one more bit
+    constexpr int leading_position = 62;  // bit of the leading one; keeps `significand` below 2^63
     // A subnormal number has the exponent field 0. It is scaled as if the field were 1, and has no implicit
     // leading one.
     int biased_exponent = std::max(exponent, 1) - From::bias + To::bias;

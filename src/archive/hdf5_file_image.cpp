@@ -16,11 +16,11 @@
 namespace trireme::archive::hdf5 {
 namespace {
 
-// Folders to try in this order.
+// Folders to try in this order. /tmp may be on disk.
 constexpr std::array<const char*, 2> memory_folders{"/dev/shm", "/tmp"};
 
-// A sparse file in memory. HDF5 can open it by its name until remove_name() is called. Without a name, the file
-// vanishes when it is closed.
+// A sparse temporary file in one of `memory_folders`. HDF5 can open it by its name until remove_name() is
+// called. Without a name, the file vanishes when it is closed.
 class MemoryFile {
 public:
     MemoryFile() {
@@ -65,8 +65,7 @@ private:
     std::string read(off_t begin, off_t end) const {
         std::string bytes(static_cast<std::size_t>(end - begin), '\0');
         const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), begin);
-        if (count != static_cast<ssize_t>(bytes.size()))
-            throw BugError("cannot read the whole temporary file in memory");
+        if (count != static_cast<ssize_t>(bytes.size())) throw BugError("cannot read the whole temporary file");
         return bytes;
     }
 
@@ -90,7 +89,7 @@ Imprint::Imprint(const std::function<void(Id file)>& fill, std::size_t datasets,
     fill(created.file.get());
     memory.remove_name();
     size_ = flush(created.file);
-    check_hdf5(created.file.close(), "cannot close the temporary file in memory", check_space_advice);
+    check_hdf5(created.file.close(), "cannot close the temporary file", check_space_advice);
     ranges_ = memory.read_written_ranges();
 }
 

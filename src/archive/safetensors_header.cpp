@@ -138,7 +138,7 @@ private:
     StoredTensor tensor_;                           // the tensor being read
     int offset_count_ = 0;                          // number of its data_offsets that were read so far
     std::set<std::string, std::less<>> seen_keys_;  // keys of the current tensor or of the metadata
-    std::set<std::string> seen_names_;              // names of tensors
+    std::set<std::string> seen_names_;              // names of tensors, and __metadata__
 };
 
 // Multiplies `result` by `factor`. Returns false if the result overflows.

@@ -93,7 +93,7 @@ void PartWriter::begin_phase(SavePhase phase) const {
     if (before_phase_) before_phase_(phase);
 }
 
-// Creates the file with HDF5, closes it and opens it again without HDF5.
+// Copies the imprint to the file, overwrites its attributes with HDF5, and opens the file again without HDF5.
 archive::WritableFile PartWriter::create_file(const fs::path& path, std::uint64_t updates) const {
     begin_phase(SavePhase::layout);
     archive::hdf5::ReservedFile file(path, layout_.imprint_);

@@ -16,8 +16,9 @@ struct Selection {
 };
 
 // Returns the elements of a tensor that a box of its matrix covers. The rows of the matrix are either the first
-// axis of the tensor or all axes except the last. A box may cut the last row axis and the last column axis, but
-// no other axis. Throws BugError if the number of selected elements differs from that of the box.
+// axis of the tensor, or all axes except the last. In the second case, only the last row axis may be longer
+// than 1. The box may cut the columns only if no column axis except the last is longer than 1. Throws BugError
+// if the number of selected elements differs from that of the box.
 Selection compute_selection(const CheckpointTensor& tensor, const layout::Box& box) {
     Selection selection{.offset = std::vector<std::uint64_t>(tensor.shape.size(), 0), .extent = tensor.shape};
     if (tensor.shape.empty()) return selection;

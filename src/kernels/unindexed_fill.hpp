@@ -11,9 +11,9 @@ namespace trireme::kernels {
 // Returns the rows or columns below `end` that are not in `indices`, a vector of i32, in ascending order.
 std::vector<std::size_t> list_unindexed(const device::ConstTensor& indices, std::size_t end);
 
-// Throws BugError if an output that is not empty has a mean as fill value, but there are no input rows or
+// Checks a scatter of `indexed_count` input rows or columns into an output of `total_count` rows or columns.
+// Throws BugError if `unindexed_fill` is the mean, the output is not empty, and there are no input rows or
 // columns to average.
-// `indexed_count` of `total_count` output rows or columns have an index.
 void check_mean_exists(const ShapeCheck& check, UnindexedFill unindexed_fill, std::size_t indexed_count,
                        std::size_t total_count);
 

@@ -38,8 +38,8 @@ schedule::Op find_send_op(schedule::Op compute_op) {
     return compute_op == schedule::Op::forward ? schedule::Op::send_forward : schedule::Op::send_backward;
 }
 
-// True if the instruction makes a result for a neighbouring stage. At an end of the pipeline, this stage does
-// not exist.
+// True if the instruction makes an activation for the next stage or a gradient for the preceding stage. At an
+// end of the pipeline, that other stage does not exist.
 bool makes_result(schedule::Op op) {
     return op == schedule::Op::forward || op == schedule::Op::backward || op == schedule::Op::backward_input;
 }

@@ -135,8 +135,9 @@ private:
     std::map<std::tuple<schedule::Op, int, int>, std::size_t> cells_;  // by op, stage and micro-batch of a step
 };
 
-// Throws ConfigError if a team's line lacks a pass that the team must execute. verify_programs() would find
-// this, too, but its message would refer to send and receive instructions, which the user has not written.
+// Throws ConfigError if a team's line lacks a pass that the team must execute, or has a backward pass before
+// its forward pass. verify_programs() would find these faults, too. But its message would refer to send and
+// receive instructions, which the user has not written.
 void check_compute_instructions(const std::vector<schedule::Program>& team_programs,
                                 const schedule::PipelineShape& shape, const std::string& place) {
     std::vector<ComputeCells> cells;

@@ -17,10 +17,11 @@ struct Programs {
     schedule::PipelineShape shape;
 };
 
-// Returns the programs for a layout; empty if the schedule does not support the layout. A layout of the current
-// shape keeps the current programs, unless 1F1B replaces a searched schedule. Generated programs get enough
-// slots that channels never block. A search takes too long here, so 1F1B replaces a searched schedule if each
-// team has one stage. To be fair, this also applies to the current layout, although its programs are known.
+// Returns the programs for a layout; empty if the schedule does not support the layout. A search takes too long
+// here, so 1F1B replaces a searched schedule if each team has one stage. To be fair, this also applies to the
+// current layout, although its programs are known. Without such a replacement, a layout keeps the current
+// programs if its teams execute the same micro-batches as in the current plan. Generated programs get enough
+// slots that channels never block.
 std::optional<Programs> make_programs(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& current_shape = current.training.shape;
     const plan::PlanWish wish{

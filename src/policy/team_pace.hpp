@@ -39,7 +39,7 @@ private:
     // multiplied by the number of ranks in the team. So paces do not depend on team sizes. A pace of 0 means
     // unknown.
     struct RankPace {
-        double matmuls = 0;        // mean over the team's ranks, as if all of them were healthy
+        double matmuls = 0;        // equal on all ranks of a team: their mean, as if all of them were healthy
         double other_kernels = 0;  // of this rank alone
         double share = 1;          // the rank's share relative to an even share
     };

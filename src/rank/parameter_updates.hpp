@@ -36,7 +36,7 @@ public:
                      device::Stream& stream, device::Trace* trace);
 
     // The functions from here to join_update() are called in the order of the steps, which are numbered from 0
-    // in each segment. An idle rank calls only begin_segment(), add_step() and join_update().
+    // in each segment. An idle rank calls three of them: begin_segment(), add_step() and join_update().
     void begin_segment();
     void add_step(double learning_rate);
     // Posts this rank's loss and sum of squares of each step whose gradients have been reduced since the last

@@ -123,7 +123,7 @@ std::string describe_cores(const Manifest& manifest) {
                        unnamed_sets > 0 ? "; for the other ranks see manifest.json" : "");
 }
 
-// Returns the line with the predicted memory. The unit is GB, or MB if no rank needs 1 GB or more.
+// Returns the line with the predicted memory of the fullest rank, in GB, or in MB if it is less than 1 GB.
 std::string describe_memory(const setup::RankMemory& memory) {
     const bool uses_megabytes = memory.total() < 1'000'000'000;
     const auto format_in_unit = [&](std::size_t bytes) {

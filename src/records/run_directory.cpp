@@ -79,7 +79,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;
-    // 6 instead of 12 FLOPs: without the masked half of the attention scores.
+    // Counts 6 instead of 12 FLOPs per pair of tokens, because a causal model needs half of the pairs.
     if (flops.is_causal)
         line.mfu_causal = flops.compute_step_flops(outcome.size, /*attention=*/6) / available_flops;
     line.bubble = 1 - outcome.compute_seconds / outcome.seconds;

@@ -19,15 +19,16 @@ enum class Scale { linear, log };
 double choose_tick_step(Span span, int max_ticks);
 std::vector<double> list_linear_ticks(Span span, double step);  // the multiples of `step` within the span
 
-// Returns 1, 2 and 5 times the powers of ten within a span above 0. A span below 1.5 decades gets more ticks,
-// a span above 4 decades only powers of ten, and a span above 8 decades only every second, third, ... power.
+// Returns the ticks within a span of positive values: 1, 2 and 5 times the powers of ten. A span of less than
+// 1.5 decades gets more ticks, and a span of more than 4 decades gets only powers of ten. A span of more than 8
+// decades gets only every second, third, ... power.
 std::vector<double> list_log_ticks(Span span);
 
 class Axis {
 public:
     // With `extends_to_ticks`, a linear span is extended to the next tick on either side, and a log span by a
-    // factor of 1.1 on either side. A span of length 0 is widened. `max_ticks` limits the ticks of a linear
-    // axis.
+    // factor of 1.1 on either side. A span of length 0 is widened. On a linear axis, `max_ticks` is the maximum
+    // number of ticks in the span before it is extended.
     Axis(Span span, Scale scale, int max_ticks, bool extends_to_ticks);
 
     const std::vector<double>& ticks() const { return ticks_; }

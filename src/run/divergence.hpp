@@ -17,8 +17,8 @@ public:
     // Collective over all ranks. Called for each step in order, as soon as its outcome is known. Acts only on
     // the first step of the run whose update was skipped. Repeats this step and tests the inputs and outputs of
     // each kernel. Then describes in `outcome.first_non_finite` which kernel produced the first non-finite
-    // value. If the schedule does not permit a repetition, describes the ranks whose loss or gradient is not
-    // finite. `trace` may be null.
+    // value. If rank::can_repeat_step() is false, describes the ranks whose loss or gradient is not finite
+    // instead. `trace` may be null.
     void find_cause(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
                     comm::Communicator& control, device::Trace* trace);
 

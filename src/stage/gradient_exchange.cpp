@@ -183,11 +183,11 @@ void GradientExchange::State::start_ready_buckets() {
     }
 }
 
-// Returns true if the bucket may use a free buffer. While the first unfinished bucket of this rank waits, the
-// last free buffer is reserved for this bucket. Therefore the first bucket of the plan that any rank has not
-// finished can start on each of its holders. Without this rule deadlock is possible: each of three ranks could
-// fill all its buffers with buckets that it shares with the next rank. Then no rank would have a buffer for the
-// buckets that it shares with the previous rank.
+// Returns true if `bucket` may use a free buffer. While the first unfinished bucket of this rank waits, the
+// last free buffer is reserved for that first unfinished bucket. Therefore the first bucket of the plan that
+// any rank has not finished can start on each of its holders. Without this rule deadlock is possible: each of
+// three ranks could fill all its buffers with buckets that it shares with the next rank. Then no rank would
+// have a buffer for the buckets that it shares with the previous rank.
 bool GradientExchange::State::has_buffer_for(std::size_t bucket) const {
     const auto free_buffers =
         static_cast<std::size_t>(std::ranges::count_if(transfer_buffers_, &TransferBuffer::is_free));

@@ -95,7 +95,8 @@ void Resizer::update_variation(device::Stream& stream) {
     }
 }
 
-// Returns the number of kept channels per projection. Offloaded channels are kept channels, too.
+// Returns the number of kept channels per projection. Offloaded channels are kept channels, too. No
+// channel is offloaded if the counts adapt to variation: the checks of the options reject this combination.
 std::vector<std::size_t> Resizer::plan_kept_counts(double uncomputed_fraction,
                                                    const std::vector<std::size_t>& offloaded) const {
     std::vector<std::size_t> uniform_counts;

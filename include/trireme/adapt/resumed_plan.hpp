@@ -31,8 +31,8 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
 // resumed run begins with the plan of its checkpoint, if the options and the number of ranks fit that plan. If
 // the plan and the rule for choosing pruned channels are those of the checkpoint, ranks also resume with the
 // checkpoint's pruned channels. Returns the remaining decisions, and the memory that the remaining changes of
-// plan need on `rank` and its node. Throws ConfigError if plan_transition() does. Also throws ConfigError if a
-// decision of --decisions is invalid, or if its step is not below the number of steps of the run.
+// plan need on `rank` and its node. Throws ConfigError if --decisions names a malformed file, or has a decision
+// that plan_transition() refuses or whose step is not below the number of steps of the run.
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank);
 
 }  // namespace trireme::adapt

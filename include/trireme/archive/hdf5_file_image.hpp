@@ -15,7 +15,7 @@ namespace trireme::archive::hdf5 {
 
 class Imprint {
 public:
-    // Calls `fill` with a file that exists only in memory, and keeps the bytes that HDF5 writes. `fill` creates
+    // Calls `fill` with a temporary file, and keeps the bytes that HDF5 writes to this file. `fill` creates
     // groups, datasets and attributes, but must not write elements of datasets. `data_bytes` is the total size
     // of these elements. `datasets` is the number of datasets. If `datasets` is not 0, all metadata lies in one
     // block at the beginning of the file. Throws ResourceError.

@@ -14,8 +14,9 @@ namespace trireme::archive::hdf5 {
 class ReservedFile {
 public:
     // Copies `imprint` to the file `path`, and replaces an existing file. The elements of datasets are not
-    // written. Attributes may be overwritten, but no objects or attributes may be added. All functions throw
-    // ResourceError.
+    // written. Attributes may be overwritten, but no objects or attributes may be added. The constructor and
+    // close() throw ResourceError if the machine or HDF5 reports an error. The constructor throws ConfigError
+    // if writing `path` is not permitted.
     ReservedFile(std::filesystem::path path, const Imprint& imprint);
     ReservedFile(const ReservedFile&) = delete;
     ReservedFile& operator=(const ReservedFile&) = delete;

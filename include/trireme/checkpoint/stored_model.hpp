@@ -122,8 +122,8 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 std::optional<std::filesystem::path> find_newest_checkpoint(const std::filesystem::path& folder);
 
 // Returns the folder of the stored model that has the file `file`, for example config.json or part-*.h5.
-// Returns nullopt if the file belongs to no model. For the file `latest`, returns the checkpoint that `latest`
-// names.
+// Returns nullopt if the file belongs to no model, or is a .safetensors file: StoredModel::open() accepts its
+// path. For the file `latest`, returns the checkpoint that `latest` names.
 std::optional<std::filesystem::path> find_model_of_file(const std::filesystem::path& file);
 
 // The differences between the tensors of a stored model and a list of parameters.

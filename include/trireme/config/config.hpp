@@ -1,4 +1,4 @@
-// All settings of a run, one struct per subject. Option names match field names.
+// All settings of a run, one struct per subject. Most options have the name of their field.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,7 @@ struct ScheduleConfig {
 };
 
 // The work for which ghosts (DeviceKind::ghost) charge simulated time: each kernel, or each pass of a stage. A
-// pass takes as long as an earlier equal pass. `automatic` means kernels for few ranks, passes for many.
+// pass reuses the time of an earlier equal pass. `automatic` means kernels for few ranks, passes for many.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
 // The network of a simulated cluster: as the cluster file describes it, or one whose messages take no time.

@@ -45,9 +45,9 @@ public:
     void add(const CorpusRow& row);
 
     // Completes the file, and returns the CorpusInfo that Corpus::info() will return for the file. Must be
-    // called once, after all rows. `class_names[c]` is the name of class `c` of labelled rows. Classes without
-    // rows may have names. Throws BugError if the class of a row has no name. If `class_names` is empty, the
-    // number of classes is one more than the largest label. Throws ResourceError if a write fails.
+    // called once, after all rows. Throws ResourceError if a write fails. If `class_names` is empty, the number
+    // of classes is one more than the largest label. Otherwise `class_names[c]` is the name of class `c`, and
+    // classes without rows may have names. Throws BugError if the class of a row then has no name.
     CorpusInfo finish(std::vector<std::string> class_names = {});
 
 private:

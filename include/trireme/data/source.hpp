@@ -73,7 +73,7 @@ public:
     bool next(SourceRow& row);
 
     std::uint64_t bytes_read() const;  // bytes after decompression
-    double fraction_read() const;      // fraction of the bytes of all inputs, from 0 to 1
+    double fraction_read() const;      // fraction of the bytes on disk or of the synthetic rows, from 0 to 1
     // Returns the number of questions that were skipped because SQuAD marks them as unanswerable.
     std::uint64_t unanswerable_questions() const;
 

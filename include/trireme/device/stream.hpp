@@ -101,7 +101,8 @@ struct Stream {
     MatmulWork matmuls = {};  // matmuls in transformer blocks, which the ledger also includes
     // Times of GPU kernels that synchronize() will add to the ledger; null without a GPU.
     std::shared_ptr<GpuTimes> gpu_times = {};
-    // Predicts the seconds of a kernel. Set on simulated devices and by profilers, otherwise empty.
+    // Predicts the seconds of a kernel on a simulated device. Profilers, and predictions of the work of a pass,
+    // instead set a function that records the kernel calls and returns 0. Otherwise empty.
     KernelTimePredictor predict_seconds = {};
     // Predicts the seconds of a matmul on a device that is the same for all ranks. A rank is slow if the ratio
     // of its matmul seconds to the expected seconds is larger than on other ranks.

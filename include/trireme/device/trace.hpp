@@ -19,8 +19,8 @@ namespace trireme::device {
 enum class TraceLane : std::uint8_t {
     step,        // whole steps
     compute,     // what the rank executes: instructions, plan changes, evaluations
-    messages,    // starts of messages, and waits for messages
-    state,       // transfers of optimizer state to other ranks while steps run
+    messages,    // starts of messages; waits for messages and for a checkpoint's copy of the state
+    state,       // moves of optimizer state between ranks while steps run
     checkpoint,  // the thread that writes checkpoints
     kernels,     // single kernels, if requested
 };

@@ -81,7 +81,7 @@ public:
     // The following are 0 or empty unless the filling is Filling::same.
     std::size_t bytes() const;                                   // of the stored gradients
     std::vector<device::Tensor> list_stored_gradients() const;   // views
-    std::vector<std::uint64_t> last_rows() const;                // SelectedChannels::last_rows by ProjectionId
+    std::vector<std::uint64_t> last_rows() const;                // per projection, ascending by ProjectionId
     void set_last_rows(const std::vector<std::uint64_t>& rows);  // restores a result of last_rows()
 
 private:

@@ -92,7 +92,7 @@ struct Cluster {
     std::optional<layout::Link> between = {};
     std::size_t rails = 1;                   // network adapters per node
     std::optional<FatTree> fat_tree = {};    // if empty, one switch joins all nodes
-    std::vector<FigureSource> sources = {};  // figures in group 0 begin with "groups[0]."
+    std::vector<FigureSource> sources = {};  // with "groups", figures of group 0 begin with "groups[0]."
 
     std::size_t count_devices() const;
     std::size_t count_nodes() const;

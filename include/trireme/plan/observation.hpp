@@ -13,7 +13,7 @@ struct RankWaits {
     double tensor = 0;  // waits for the other ranks of the team
     // Waits for other replicas: gradients, parameters, and the gradient norm if there is only one stage.
     double data = 0;
-    double others = 0;  // waits in the all-gather of step records, over all ranks
+    double others = 0;  // waits in the all-gather of step records, in which all ranks take part
 
     double sum() const { return pipeline + tensor + data + others; }
     RankWaits& operator+=(const RankWaits& more) {

@@ -62,8 +62,9 @@ struct KernelFormula {
 struct PassFormula {
     std::vector<KernelFormula> kernels = {};
     LinearQuantity bytes_sent = {};     // to the other ranks of the tensor group
-    LinearQuantity messages_sent = {};  // to these ranks, if there is at most one tile
-    double messages_sent_per_tile = 0;  // in addition, for each tile after the first; see is_in_tiles
+    LinearQuantity messages_sent = {};  // to these ranks, if there is exactly one tile
+    // Added for each tile after the first, and subtracted if there is no tile; see is_in_tiles.
+    double messages_sent_per_tile = 0;
 };
 
 // The training passes of a stage, for shapes with at most `max_rows` rows. With full recomputation, backward

@@ -54,7 +54,7 @@ struct Figures {
     // Number of steps over which the verdict compares losses. Steps of earlier starts are included if the first
     // loss of these starts is known.
     std::size_t judged_steps = 0;
-    // Losses without skipped steps; both are empty if this start has no other steps or computes no loss.
+    // Finite losses of the steps that were not skipped. Both are empty if this start has no such loss.
     std::optional<double> first_loss;  // first loss over all starts of the run
     std::optional<double> last_loss;   // mean of the last tenth of this start's losses
     std::optional<Evaluation> validation;
@@ -115,8 +115,8 @@ public:
     void add_plan_change(const PlanChange& change, double bubble_limit);
     // Adds the time of a look: the policy read the observations and kept the plan.
     void add_look(double seconds);
-    // Sets which fraction of the matmuls of its blocks each rank skips from now on. `fractions` has one entry
-    // per rank, or none if no rank skips matmuls.
+    // Sets the fraction of its block matmuls that each rank skips from now on. `fractions` has one entry per
+    // rank, or none if no rank skips matmuls.
     void set_skipped_fractions(std::vector<double> fractions) { skipped_fractions_ = std::move(fractions); }
     // Adds a later measurement of the peak FLOP/s of all ranks. The largest measurement so far counts.
     void add_peak_measurement(double flops) { figures_.peak_flops = std::max(figures_.peak_flops, flops); }

@@ -75,7 +75,7 @@ struct RecordFields {
         seconds,           // of the whole step
         matmuls,           // in matmuls of blocks
         matmul_flops,      // FLOPs of these matmuls
-        full_flops,        // FLOPs of these matmuls if slow ranks skipped no channels
+        full_flops,        // FLOPs of the rank's own matmuls without skipping and offloading
         expected_matmuls,  // see plan::RankTimes
         matmul_calls,
         other_kernels,  // in all other kernels

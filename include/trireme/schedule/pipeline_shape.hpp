@@ -19,7 +19,7 @@ struct PipelineShape {
     int slots = 1;                                   // buffers at each end of a channel (see check.hpp)
     bool is_training = true;                         // false: forward only
     bool updates_stages_independently = false;       // a STEP waits for the gradients of its own stage only
-    bool has_speculative_updates = false;  // a STEP guesses the global gradient norm, and a VALIDATE follows
+    bool has_speculative_updates = false;  // a STEP does not wait for the gradient norm; a VALIDATE does
     bool has_tied_embeddings = false;  // the first and the last stage share a tensor: the STEP of either stage
                                        // needs the gradients of both
     // Per team: the largest permitted number of in-flight micro-batches, summed over the team's stages. Empty

@@ -31,7 +31,8 @@ struct Machine {
 Machine read_machine(const config::RunConfig& config, int ranks);
 
 // Returns the machine on which `profiles` were measured, as `ranks` ranks use it. A profile without kernels
-// gets the kernel times of a typical CPU core, because only their ratios matter.
+// gets the kernel times of a typical CPU core. Only the ratios of these times matter, because the measured
+// seconds of the layers scale them.
 Machine make_profiled_machine(std::shared_ptr<const plan::RankProfiles> profiles, int ranks);
 
 // Returns the machine of equal ranks without a network. Its kernel times are `kernel_seconds`.

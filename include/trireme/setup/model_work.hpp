@@ -15,8 +15,8 @@ namespace trireme::setup {
 std::vector<policy::LayerWork> predict_layer_work(const Job& job, const PlanState& current);
 
 // Returns the function that predicts the kernel times of a rank's device. The times come from --profile if its
-// file for this device has kernel times. Otherwise the times come from --cluster. Without both, the times are
-// those of make_typical_kernel_seconds(), which are good for comparisons only.
+// file for this device has kernel times. Otherwise the times come from --cluster. Without either option, they
+// are those of make_typical_kernel_seconds(), which are good for comparisons only.
 device::KernelTimePredictor make_relative_kernel_seconds(const Job& job, int rank);
 
 // Returns the function that make_relative_kernel_seconds() returns, or an empty function if --cluster is not

@@ -40,9 +40,9 @@ private:
     std::vector<std::size_t> kind_of_rank_;
 };
 
-// Returns the kernel times of --profile. If the option is not set, or if a profile has no
-// kernels and --cluster is not set, no rank has kernel times. Throws the errors
-// of read_profiles().
+// Returns the kernel times of --profile; none if the option is not set. Without --cluster, no rank has kernel
+// times if any profile lacks kernels. With --cluster, only the ranks of such a profile have none. Throws the
+// errors of read_profiles().
 RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks);
 
 // Returns a function that predicts the seconds of a kernel, including its launch, from the kernel times of a

@@ -90,15 +90,15 @@ private:
     std::vector<std::vector<ReplicaWork>> work_;           // [stage][kind of replica]
     std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in work_[stage]
     std::vector<bool> splits_backward_;                    // per stage
-    // Per stage: seconds of the exchange of gradients with other holders, without overlap. The late
-    // reduce-scatter sums the gradients that are complete only when the backward pass of the stage ends. The
-    // early reduce-scatter sums all other gradients.
+    // Seconds of a stage's exchange of gradients with other holders, without overlap. The late reduce-scatter
+    // sums the gradients that are complete only when the backward pass of the stage ends. The early
+    // reduce-scatter sums all other gradients.
     struct ExchangeSeconds {
         double early_reduce_scatter = 0;
         double late_reduce_scatter = 0;
         double all_gather = 0;  // of gradients or, if replicas shard the optimizer state, of values
     };
-    std::vector<ExchangeSeconds> exchanges_;
+    std::vector<ExchangeSeconds> exchanges_;  // per stage
     // Per stage: the largest number of messages to the next stage that leave a node at the same time.
     std::vector<std::size_t> leaving_messages_;
 };

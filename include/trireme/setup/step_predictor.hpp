@@ -11,9 +11,9 @@ class StepPredictor {
 public:
     // `job` is kept by reference, and `current` is copied. `flops` is the FLOP rate of all ranks together.
     // Times are predicted for the devices and links of --cluster if set, otherwise from the layers, kernels and
-    // links of --profile. Without both options, times follow from the work of the kernels and from `flops`, and
-    // messages take no time. In this case only the ratios between the times of steps are meaningful. Throws the
-    // errors of read_machine().
+    // links of --profile. If neither option is set, times follow from the work of the kernels and from `flops`,
+    // and messages take no time. In this case only the ratios between the times of steps are meaningful. Throws
+    // the errors of read_machine().
     StepPredictor(const Job& job, const PlanState& current, int ranks, double flops);
     ~StepPredictor();
 

@@ -59,7 +59,7 @@ struct GhostPass {
 class GhostPasses {
 public:
     // A pass is charged the time that an earlier pass of its kind had on this rank, otherwise the time of its
-    // kind in `shared_times`. Without both times, the pass is executed. `shared_times` is null if ranks share
+    // kind in `shared_times`. If neither is known, the pass is executed. `shared_times` is null if ranks share
     // no times. All ranks of a team must use the same `shared_times`. `workspace` must outlive this object.
     GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared_times)
         : workspace_(workspace), shared_times_(std::move(shared_times)) {}

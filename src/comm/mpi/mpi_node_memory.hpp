@@ -12,8 +12,8 @@ namespace trireme::comm {
 
 class MpiNodeMemory final : public NodeMemory {
 public:
-    // Collective over `ranks`. These are ranks of the job: ascending, on one node, including this rank. They
-    // are also the members of `group`.
+    // Collective over `ranks`. These are distinct ranks of the job on one node, in any order, including this
+    // rank. They are also the members of `group`, in the same order.
     MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
                   const device::WaitPolicy& wait_policy);
     MpiNodeMemory(const MpiNodeMemory&) = delete;

@@ -28,8 +28,8 @@ private:
     SquadDocument document_;
     std::uint64_t bytes_read_ = 0;       // after decompression
     std::uint64_t file_bytes_ = 0;       // bytes of the file itself
-    std::size_t paragraph_index_ = 0;    // index of the paragraph of the next question
-    std::size_t question_index_ = 0;     // index of the next question in its paragraph
+    std::size_t paragraph_index_ = 0;    // paragraph of the question that next_question() returned last
+    std::size_t question_index_ = 0;     // index in that paragraph, one past the returned question
     std::uint64_t question_number_ = 0;  // questions that next_question() has returned so far
     std::uint64_t unanswerable_count_ = 0;
 };

@@ -1,5 +1,5 @@
-// A small grammar of Python functions. In the body of a function, a parameter, a loop or an assignment
-// introduces every variable before it is used.
+// A small grammar of Python functions. Every variable in a generated body is a parameter, a loop variable or
+// the target of an earlier assignment.
 #include <span>
 #include <vector>
 

@@ -76,7 +76,7 @@ void add_weighted_keys(const BlockPair& pair, const T* weights, const T* right, 
     }
 }
 
-// output[k] += sum over queries q of weights[q][k] right[q]
+// output[k] += sum over queries q of weights[q][k] right[q]. The caller sets the weights of masked keys to 0.
 template <class T>
 void add_weighted_queries(const BlockPair& pair, const T* weights, const T* right, std::size_t columns,
                           T* output) {

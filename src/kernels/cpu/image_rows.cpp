@@ -34,8 +34,8 @@ void forward(int threads, const ImageRows& op) {
     });
 }
 
-// The threads divide the positions of an image among themselves. Each thread visits the images in order; only
-// the thread with position 0 adds to the class token.
+// The threads divide the positions of an image among themselves. Each thread visits the images in order. Only
+// the thread with position 0 adds to the gradient of the class token.
 template <class T>
 void backward(int threads, const ImageRowsBackward& op) {
     const auto grad_output = op.grad_output.as<T>();

@@ -1,4 +1,5 @@
-// The matmul of the linear layers, computed by oneDNN or a BLAS.
+// The matmul of the linear layers. oneDNN or a BLAS computes it. In a build with oneDNN, multiply_blocked()
+// computes matmuls of doubles.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -30,7 +31,8 @@ struct Matmul {
 void multiply(int threads, const Matmul<float>& matmul);
 void multiply(int threads, const Matmul<double>& matmul);
 
-// A blocked matmul without a library, because oneDNN has no matmul for double.
+// A blocked matmul without a library, because oneDNN has no matmul for double. Defined only in a build with
+// oneDNN.
 void multiply_blocked(int threads, const Matmul<double>& matmul);
 
 // Sets the OpenMP thread count of the calling thread, and restores the previous count at the end of the scope.

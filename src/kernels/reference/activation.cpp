@@ -20,7 +20,7 @@ double gelu_tanh_derivative(double x) {
 }
 
 // normal_cdf() uses erfc, which stays precise where erf is almost -1. The next two functions use long double:
-// for large |x|, rounding -x^2 / 2 to double would lose most digits of exp(-x^2 / 2).
+// for large |x|, rounding -x^2 / 2 to double would lose up to three digits of exp(-x^2 / 2).
 double normal_cdf(long double x) { return static_cast<double>(std::erfc(-x * std::sqrt(0.5L)) / 2); }
 double normal_density(long double x) {
     return static_cast<double>(std::exp(-x * x / 2) * std::numbers::inv_sqrtpi_v<long double> *

@@ -32,8 +32,8 @@ void write_labels(const ModelConfig& config, ConfigSettings& settings) {
 }
 
 // Returns true if `base` has a value of the setting `name` that the new `value` must not replace. This is so if
-// `value` is null (the model has no id for its begin or end token), or if both values list the same number of
-// classes.
+// `value` is null, or if both values list the same number of classes. A null stands for a begin or end token
+// whose id is unknown, or for a Llama without rope_scaling.
 bool keeps_base_setting(const Json& base, const std::string& name, const Json& value) {
     const auto base_value = base.find(name);
     if (base_value == base.end() || base_value->is_null()) return false;

@@ -51,7 +51,7 @@ private:
         std::size_t position = 0;
         double clock = 0;
         std::vector<StageCollectives> stages = {};
-        std::size_t reached_steps = 0;  // steps of which a STEP is reached; used if stages are updated together
+        std::size_t reached_steps = 0;  // steps of which a STEP is reached; used if updates are not independent
         std::vector<double> step_ends = {};  // see step_ends()
     };
     // The gradient reductions for which an update or a validation of a step waits.

@@ -51,11 +51,11 @@ private:
 std::vector<std::size_t> find_step_ends(const Program& program, std::size_t steps) {
     const bool has_validates =
         std::any_of(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::validate; });
-    std::vector<std::size_t> collective_ends;  // position after each STEP or VALIDATE
+    std::vector<std::size_t> collective_ends;  // per step and held stage: position after the STEP or VALIDATE
     for (std::size_t i = 0; i < program.size(); ++i) {
         if (program[i].op == (has_validates ? Op::validate : Op::step)) collective_ends.push_back(i + 1);
     }
-    const std::size_t held_stages = collective_ends.size() / steps;  // one entry per step and held stage
+    const std::size_t held_stages = collective_ends.size() / steps;
     std::vector<std::size_t> ends;
     for (std::size_t s = 1; s <= steps && held_stages > 0; ++s)
         ends.push_back(collective_ends[s * held_stages - 1]);

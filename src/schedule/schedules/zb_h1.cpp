@@ -42,9 +42,10 @@ std::vector<Program> make_zb_h1_programs(const ScheduleInput& input) {
     return programs;
 }
 
-// Returns the idle time of a team in a step once the pipeline is full. The team has a gap of one forward and
-// one input half for each of the P - 1 other teams. With M micro-batches per step, weight halves fill
-// min(M, P) - 1 of these gaps, each for at most the time of a forward.
+// Returns the idle time of a team in a step once the pipeline is full: updates are speculative, so steps
+// overlap. The team has a gap of one forward and one input half for each of the P - 1 other teams. With M
+// micro-batches per step, weight halves fill min(M, P) - 1 of these gaps, each for at most the time of a
+// forward.
 std::optional<double> compute_zb_h1_idle_time(const PipelineSizes& sizes, const StageCost& cost) {
     const double filled_time = std::min(cost.forward, cost.backward_weight);  // per gap
     const double filled_gaps = std::min(sizes.microbatches, sizes.pipe) - 1;

@@ -57,7 +57,8 @@ RankKernels read_profiled_kernels(const config::RunConfig& config, int ranks) {
     std::vector<std::optional<ProfiledKernels>> kinds;
     for (std::size_t kind = 0; kind < paths.size(); ++kind)
         kinds.push_back(make_profiled_kernels(profiles.kinds[kind], paths[kind]));
-    // Without a cluster, only the kernel times of profiles can be compared with each other.
+    // Without a cluster, a rank whose profile has no kernels would get typical kernel times. These cannot be
+    // compared with measured times, so the times of profiles are used for all ranks or for none.
     const bool have_kernels = std::ranges::all_of(kinds, [](const auto& kind) { return kind.has_value(); });
     if (config.costs.cluster.empty() && !have_kernels) return {};
     std::vector<std::size_t> kind_of_rank;

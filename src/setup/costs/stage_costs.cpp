@@ -45,8 +45,9 @@ public:
     }
 
 private:
-    // If the passes of `other` take longer together, copies their three times to `cost`. Sets `send`, `reduce`
-    // and `step` of `cost` to the larger one of the two values.
+    // If the passes of `other` together take longer than those of `cost`, copies the times of the forward pass
+    // and of both halves of the backward pass. Sets `send`, `reduce` and `step` of `cost` to the larger one of
+    // the two values.
     static void raise_to_slower(const schedule::StageCost& other, schedule::StageCost& cost) {
         const schedule::StageCost former = cost;
         if (other.compute_pass_time() > cost.compute_pass_time()) cost = other;

@@ -100,7 +100,7 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
         all_elements += elements;
     }
     const double gradient_bytes = all_elements * state_bytes;
-    if (replicas > 1)  // a rank reads the values of all replicas for its shard, and writes the sum
+    if (replicas > 1)  // a rank reads the gradients of all replicas for its shard, and writes the sum
         seconds += kernel_seconds("copy", {.bytes = gradient_bytes * (all_replicas + 1) / all_replicas});
     return seconds + kernel_seconds("fill", {.bytes = gradient_bytes});
 }
@@ -157,8 +157,8 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
             .update = divide(measured.update, predict_update_seconds(spec, 1, kind))};
 }
 
-// Sets `exchanges_`. The exchange time of a rank that holds several stages is divided evenly among these
-// stages.
+// Sets `exchanges_`: for each stage, the longest times of any rank of the stage. The exchange times of a rank
+// that holds several stages are divided evenly among these stages.
 void StepCostPredictor::add_gradient_exchanges() {
     const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
     std::set<std::size_t> first_layers;

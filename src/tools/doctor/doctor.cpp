@@ -36,8 +36,8 @@ std::vector<RankFacts> gather_facts(const DoctorConfig& config, const DoctorInpu
 }
 
 // Collective over all ranks. Each rank returns the results of its own pairs. Rank 0 is in every pair, so it
-// returns all results. The pairs are measured one after the other. The other ranks have a longer stall limit,
-// because they wait until their pair is measured.
+// returns all results. The pairs are measured one after the other. All ranks except rank 0 have a longer stall
+// limit, because they wait until their pair is measured.
 std::vector<PairFacts> measure_pairs(const comm::Session& session) {
     const auto group = session.make_group_of_all_ranks("doctor's messages", {});
     if (session.rank() != 0) group->set_stall_seconds(long_stall_seconds);

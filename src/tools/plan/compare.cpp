@@ -90,8 +90,8 @@ std::vector<schedule::StageCost> divide_costs(const std::vector<schedule::StageC
 }
 
 // Makes a first forecast, and takes the costs of each stage from the member that `costs` selects. Returns a
-// second forecast, in which these costs replace --cost. Two forecasts are needed, because a search for programs
-// reads costs only from --cost or --profile.
+// second forecast, in which these costs replace --cost. Two forecasts are needed: a forecast does not use
+// counted costs by itself, and a search for programs reads costs only from --cost or --profile.
 Forecast forecast_with_costs(PlanConfig config, std::vector<schedule::StageCost> Forecast::*costs) {
     config.run.costs.stages = make_forecast(config).*costs;
     return make_forecast(config);

@@ -1,4 +1,5 @@
 // The costs of a forecast. They come from the first of these options that is set: --cost, --cluster, --profile.
+// If none of them is set, all stages have equal costs.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ struct BackwardCall {
 // buffer holds two streamed tiles, which the block replaces by the next two after use. In compute_grad_query(),
 // queries and output gradients are resident, and keys and values are streamed. In compute_grad_key_and_value(),
 // keys and values are resident. Queries and output gradients are streamed, together with the statistics of the
-// queries. Template parameters of the kernels:
+// queries. `shared_bytes` does not include these statistics. Template parameters of the kernels:
 //   D      columns of a tile, at least the head size
 //   R      row tiles per warp; a row tile has 16 rows
 //   N      rows of a streamed tile

@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(gpu::max_row_threads) compute_statistics(Stati
 
 struct MergeCall {
     device::Elements<const double> rank_statistics;  // one row per rank and logit row: all rows of rank 0 first
-    device::Elements<const std::int32_t> targets;
-    double* log_sums;  // per logit row: log(sum of exp(logit))
+    device::Elements<const std::int32_t> targets;    // one row, with one column per logit row
+    double* log_sums;                                // per logit row: log(sum of exp(logit))
     double* losses;
     std::int32_t* choices;  // per logit row: argmax of the logits; nullptr if not requested
     std::size_t columns;    // of the whole vocabulary

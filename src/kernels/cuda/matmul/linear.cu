@@ -29,8 +29,9 @@ void launch_activation(device::CudaStream& stream, const Linear& op) {
     run(stream, Activation{.input = op.output, .output = op.activated_output, .kind = op.activation});
 }
 
-// Returns true if fusing an activation saves time. On GPUs before Hopper, a matmul with a fused activation may
-// take longer than a matmul and a separate activation kernel.
+// Returns true if a fused activation is precise enough and saves time. Its precision suffices for bf16. On GPUs
+// before Hopper, a matmul with a fused activation may take longer than a matmul and a separate activation
+// kernel.
 bool fusing_saves_time(const device::CudaStream& stream, device::DType dtype) {
     constexpr int hopper = 90;
     return dtype == device::DType::bf16 && stream.work->facts().capability >= hopper;
@@ -38,8 +39,7 @@ bool fusing_saves_time(const device::CudaStream& stream, device::DType dtype) {
 
 }  // namespace
 
-// The matmul library can fuse only one of our activations, gelu_tanh. The precision of the fused activation
-// suffices for bf16.
+// The matmul library can fuse only one of our activations, gelu_tanh.
 bool fuses_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind) {
     return kind == ActivationKind::gelu_tanh && fusing_saves_time(stream, dtype);
 }
