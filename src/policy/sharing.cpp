@@ -78,8 +78,9 @@ public:
         return method_.offloads_any_matmul() ? std::max(0.0, max_work_within(rank, seconds) - work(rank)) : 0;
     }
 
-    // True if offloading and skipping let all ranks finish within `seconds`. A rank that must offload
-    // work offloads a fraction of every matmul. This requires a method that offloads all matmuls.
+    // True if offloading and skipping let all ranks finish within `seconds`. A rank skips as much as it may. If
+    // this is not enough, it must offload the same fraction of every matmul, and a method that offloads only
+    // some matmuls cannot reach `seconds`.
     bool can_finish_within(double seconds) const {
         double needed_work = 0;
         double total_spare_work = 0;
@@ -220,7 +221,7 @@ Sharing make_sharing(const SlowTeam& team, const std::vector<double>& slowness, 
     Sharing sharing{.migrations = make_migrations(team, offloaded, seconds)};
     for (std::size_t r = 0; r < team.size(); ++r) {
         const double released_fraction = team.released_fraction(r, seconds);
-        // `skipped` includes the offloaded fraction, but is 0 if helpers compute all released work.
+        // As plan::Plan::skipped says: 0 if the rank skips nothing, even if it offloads matmuls.
         const bool is_all_offloaded =
             team.method().offloads_all_matmuls() && released_fraction <= offloaded[r] + negligible_fraction;
         sharing.skipped.push_back(

@@ -51,7 +51,7 @@ protected:
 private:
     // The state of an in-flight message. Slots are reused, so that starting a message allocates nothing.
     struct Slot {
-        RequestId id = 0;  // 0 if the slot is free; serial numbers start at 1
+        RequestId id = 0;  // 0 if the slot is free; the ids of messages are never 0
         int peer = 0;
         Label label = 0;
         bool is_send = false;

@@ -101,7 +101,8 @@ private:
                               format_with_commas(limits_.rules.max_rows), " tokens only"));
     }
 
-    // Until find_best() returns, the ends of a SampleRange are numbers of cut positions, not of samples.
+    // Until find_best() returns, SampleRange::begin and SampleRange::end are indices in positions_, not indices
+    // of samples.
     std::size_t count_positions() const { return positions_.size() - 1; }  // without position 0
     plan::MicrobatchShape find_shape(SampleRange range) const {
         return shapes_.find({positions_[range.begin], positions_[range.end]});

@@ -27,8 +27,9 @@ struct MessageIndex {
 
 class MessageTable {
 public:
-    // `programs` must contain every send and receive exactly once, in the program of the team that executes the
-    // micro-batch in the stage. The sends and receives of an empty micro-batch may all be missing.
+    // `programs` must contain every send and receive exactly once. An instruction stands in the program of the
+    // team that executes the instruction's micro-batch in the instruction's stage. The sends and receives of an
+    // empty micro-batch may all be missing.
     MessageTable(const std::vector<Program>& programs, const PipelineShape& shape);
 
     const std::vector<Channel>& channels() const { return channels_; }

@@ -39,9 +39,10 @@ struct ProgramLine {
 using CellNumbers = std::unordered_map<std::string, int>;
 
 // Adds the instruction to `cell_numbers`. Throws ConfigError if the instruction is there already, with the same
-// or another age: 2F0 and 2F0@1 are the same work. Does nothing for REDUCE, STEP and VALIDATE, because a
-// prologue may contain these instructions of several steps. verify_programs() would find repeated instructions,
-// too, but only after lower(). For a file with many equal cells, lower() takes minutes.
+// or another age: 2F0 and 2F0@1 are the same work. REDUCE, STEP and VALIDATE name no micro-batch, so that a
+// prologue of several steps contains them several times; for them, this function does nothing.
+// verify_programs() would find repeated instructions, too, but only after lower(). For a file with many equal
+// cells, lower() takes minutes.
 void require_first_use(Instruction instruction, int cell_number, CellNumbers& cell_numbers,
                        const std::string& location) {
     if (!has_microbatch(instruction.op)) return;
