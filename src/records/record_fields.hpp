@@ -79,6 +79,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit.count("microbatches", line.microbatches);
     visit("seconds", line.seconds);
     visit("predicted_s", line.predicted_s);
+    visit.count("predicted_bytes", line.predicted_bytes);
     visit("clock", line.clock);
     visit("tokens_per_s", line.tokens_per_s);
     visit("mfu", line.mfu);

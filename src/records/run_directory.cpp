@@ -76,6 +76,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.microbatches = to_figure(outcome.microbatches);
     line.seconds = outcome.seconds;
     line.predicted_s = outcome.predicted_seconds;
+    if (outcome.predicted_bytes) line.predicted_bytes = to_figure(*outcome.predicted_bytes);
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;

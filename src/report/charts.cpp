@@ -115,22 +115,25 @@ std::string draw_speed_charts(const RunRecords& records) {
 std::string draw_step_charts(const RunRecords& records) {
     const auto chart = [&](const char* title, const char* label, records::Figure records::StepLine::*first,
                            const char* first_name, records::Figure records::StepLine::*second,
-                           const char* second_name) {
+                           const char* second_name, double unit = 1) {
         Chart drawn{.title = title,
                     .y_label = label,
                     .starts_at_zero = true,
                     .series = {},
                     .events = make_events(records)};
         drawn.series.push_back(
-            {first_name, Mark::line, 0, thin_curve(make_curve(records.steps, first), max_points)});
-        const Curve curve = make_curve(records.steps, second);
+            {first_name, Mark::line, 0, thin_curve(make_curve(records.steps, first, unit), max_points)});
+        const Curve curve = make_curve(records.steps, second, unit);
         if (!curve.empty()) drawn.series.push_back({second_name, Mark::line, 1, thin_curve(curve, max_points)});
         return draw_chart(drawn);
     };
     return chart("Seconds per step", "seconds", &records::StepLine::seconds, "measured",
                  &records::StepLine::predicted_s, "predicted from the sample lengths") +
            chart("Tokens per step", "tokens", &records::StepLine::tokens, "of samples",
-                 &records::StepLine::padded_tokens, "with padding");
+                 &records::StepLine::padded_tokens, "with padding") +
+           chart("Memory on the rank that needs the most", "GB", &records::StepLine::predicted_bytes,
+                 "of the step, predicted from the sample lengths", &records::StepLine::peak_bytes,
+                 "measured, largest since the start", 1e9);
 }
 
 std::string draw_optimizer_charts(const RunRecords& records) {

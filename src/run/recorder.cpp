@@ -92,6 +92,7 @@ void Recorder::record_step(records::StepOutcome outcome, const std::vector<polic
     figure_sum_->add(outcome);
     if (!console_) return;
     outcome.predicted_seconds = predictor_->predict_seconds(outcome.step);
+    outcome.predicted_bytes = predictor_->predict_bytes(outcome.step);
     directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
     console_->print_step(outcome.step, outcome, flops_, manifest_.peak.flops);
     for (const policy::SlownessChange& change : changes)

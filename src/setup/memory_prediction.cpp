@@ -31,26 +31,23 @@ stage::CopyCounts count_copies(const schedule::Proof& proof, std::size_t team) {
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// Returns the bytes of the buffers of a step, or of an evaluation, whose micro-batches all have the shape
-// `batch`.
-std::size_t count_step_bytes(stage::StepMemoryPlanner& planner, const plan::ProvedPrograms& programs, int team,
-                             const stage::BatchShape& batch) {
-    const schedule::Program program = unroll_team(team, programs.phases(), programs.shape, 1);
-    const std::vector<stage::BatchShape> batches(static_cast<std::size_t>(programs.shape.microbatches), batch);
-    return planner.plan_step(program, programs.shape, batches).bytes;
-}
-
-// Returns buffers of the sizes of the largest micro-batch, for the largest number of buffers in use.
-stage::EqualBuffers make_equal_buffers(stage::StepMemoryPlanner& planner, const plan::Plan& plan,
-                                       const stage::LocalWork& work, const stage::BatchShape& largest) {
-    const std::vector<schedule::BufferUse> uses =
-        list_buffer_uses(plan.training.unroll_program(work.team), work.team, plan.training.shape);
+// Returns buffers of the sizes of the micro-batch `largest`, for the largest number of buffers that the
+// programs of a training step or of an evaluation use at once.
+stage::EqualBuffers make_equal_buffers(const plan::ProvedPrograms& programs, const stage::LocalWork& work,
+                                       const stage::BatchShape& largest) {
+    stage::StepMemoryPlanner planner(work);
+    const schedule::Program program = programs.unroll_program(work.team);
+    const std::vector<schedule::BufferUse> uses = list_buffer_uses(program, work.team, programs.shape);
     stage::EqualBuffers buffers{.stashes = count_buffers_in_use(uses, schedule::BufferKind::stash),
                                 .row_bytes = planner.count_row_bytes(largest),
                                 .rows = count_buffers_in_use(uses, schedule::BufferKind::rows)};
-    const bool is_split = splits_backward_passes(plan.training, work.team);
-    for (std::size_t s = 0; s < work.stages.size(); ++s)
-        buffers.sizes = elementwise_max(buffers.sizes, planner.predict_stage(s, largest, true, is_split));
+    const stage::BackwardPasses passes = stage::find_backward_passes(program);
+    for (std::size_t s = 0; s < work.stages.size(); ++s) {
+        const stage::StageMemory sizes = programs.shape.is_training
+                                             ? planner.predict_stage(s, largest, passes).peak
+                                             : planner.predict_evaluation_stage(s, largest);
+        buffers.sizes = elementwise_max(buffers.sizes, sizes);
+    }
     return buffers;
 }
 
@@ -170,24 +167,13 @@ void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerCo
     }
 }
 
-// Sets the memory for the buffers of a step in `memory`, by purpose. The sum is work.max_step_bytes; rows and
-// workspaces count as often as they can be in use at once, and the rest are activation stashes.
+// Sets the memory for the buffers of a step in `memory`, by purpose. The sum is work.max_step_bytes.
 void set_step_memory(const SizedPlan& sized_plan, const stage::LocalWork& work, RankMemory& memory) {
-    const plan::ProvedPrograms& training = sized_plan.plan.training;
-    const stage::BatchShape& largest = sized_plan.largest_microbatches.front();
-    stage::StepMemoryPlanner planner(work);
-    for (std::size_t s = 0; s < work.stages.size(); ++s) {
-        const stage::StageMemory stage =
-            planner.predict_stage(s, largest, true, splits_backward_passes(training, work.team));
-        memory.workspace = std::max(memory.workspace, stage.count_workspace_bytes());
-        memory.activation = std::max(memory.activation, stage.activations);
-    }
-    const std::size_t row_buffers =
-        count_buffers_in_use(list_buffer_uses(training.unroll_program(work.team), work.team, training.shape),
-                             schedule::BufferKind::rows);
-    memory.workspace = std::min(memory.workspace, work.max_step_bytes);
-    memory.messages =
-        std::min(row_buffers * planner.count_row_bytes(largest), work.max_step_bytes - memory.workspace);
+    const stage::EqualBuffers buffers =
+        make_equal_buffers(sized_plan.plan.training, work, sized_plan.largest_microbatches.front());
+    memory.activation = buffers.sizes.activations;
+    memory.workspace = std::min(buffers.sizes.count_workspace_bytes(), work.max_step_bytes);
+    memory.messages = std::min(buffers.rows * buffers.row_bytes, work.max_step_bytes - memory.workspace);
     memory.activations = work.max_step_bytes - memory.workspace - memory.messages;
 }
 
@@ -262,16 +248,14 @@ stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
     return work;
 }
 
+// A step has at most the bytes of equal buffers for the largest micro-batch: see place_buffers().
 void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work) {
     const plan::Plan& plan = sized_plan.plan;
     const std::vector<stage::BatchShape>& largest = sized_plan.largest_microbatches;
-    stage::StepMemoryPlanner planner(work);
-    if (plan.training.have_steps_common_buffers())
-        work.equal_buffers = make_equal_buffers(planner, plan, work, largest.front());
-    work.max_step_bytes =
-        std::max(work.equal_buffers ? work.equal_buffers->count_bytes()
-                                    : count_step_bytes(planner, plan.training, work.team, largest.front()),
-                 count_step_bytes(planner, plan.evaluation, work.team, largest.back()));
+    const stage::EqualBuffers training = make_equal_buffers(plan.training, work, largest.front());
+    const stage::EqualBuffers evaluation = make_equal_buffers(plan.evaluation, work, largest.back());
+    work.max_step_bytes = std::max(training.count_bytes(), evaluation.count_bytes());
+    if (plan.training.have_steps_common_buffers()) work.equal_buffers = training;
 }
 
 bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {

@@ -131,15 +131,14 @@ std::map<int, model::LossState> LocalStages::take_outcomes(int step) {
 std::size_t LocalStages::count_rows(int microbatch) const {
     const auto step = steps_.find(execution_->shape.find_step(microbatch));
     if (step == steps_.end()) return 0;
-    const auto index_in_step = static_cast<std::size_t>(microbatch % execution_->shape.microbatches);
-    const model::TokenBatch* const batch = step->second.work.batches[index_in_step];
+    const model::TokenBatch* const batch = step->second.work.batches[find_index_in_step(microbatch)];
     return batch == nullptr ? 0 : batch->rows();
 }
 
 model::Pass LocalStages::make_pass(int microbatch) {
     const StepWork& work = steps_.at(execution_->shape.find_step(microbatch)).work;
     return {.stream = *stream_,
-            .batch = *work.batches[static_cast<std::size_t>(microbatch % execution_->shape.microbatches)],
+            .batch = *work.batches[find_index_in_step(microbatch)],
             .scratch = buffers_.workspace().scratch,
             .dtype = work_.variant.dtype,
             .is_training = execution_->shape.is_training,

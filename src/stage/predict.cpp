@@ -8,6 +8,7 @@
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/offloaded_matmuls.hpp"
 #include "trireme/model/tensor_group.hpp"
+#include "trireme/schedule/instruction.hpp"
 
 namespace trireme::stage {
 
@@ -84,17 +85,30 @@ public:
     }
 
     TrainingMemory run_training_passes() {
+        TrainingMemory memory;
+        const auto end_pass = [&](schedule::Op op) {
+            StageMemory& sizes = memory.workspaces[static_cast<std::size_t>(op)];
+            sizes = {.scratch = workspace_.scratch.peak(),
+                     .block_activations = workspace_.block_activations.peak(),
+                     .exchange = workspace_.exchange.peak()};
+            memory.peak = elementwise_max(memory.peak, sizes);
+            workspace_ = Workspace({}, device::MemorySpace::ghost);  // forgets the peaks
+        };
         forward();
-        TrainingMemory memory{.peak = {}, .stash_after_forward = stash_.arena.mark()};
+        end_pass(schedule::Op::forward);
+        memory.stash_after_forward = stash_.arena.mark();
         if (variant_.halves == BackwardHalves::together) {
             backward();
+            end_pass(schedule::Op::backward);
         } else {
             backward_input();
+            end_pass(schedule::Op::backward_input);
             memory.stash_after_input_half = stash_.arena.mark();
             backward_weight();
+            end_pass(schedule::Op::backward_weight);
         }
+        memory.peak.activations = stash_.arena.peak();
         stash_.clear();
-        memory.peak = peak();
         return memory;
     }
 

@@ -18,17 +18,8 @@ std::string make_block_key(const model::ModelConfig& model, const StageSpec& blo
     return cat(key, ' ', to_string(block.recompute));
 }
 
-// Returns a shape whose counts are at least those of each shape in `batches`.
-BatchShape find_largest(const std::vector<BatchShape>& batches) {
-    BatchShape largest{.segments = {}, .predicted_rows = 0};
-    for (const BatchShape& batch : batches) {
-        if (batch.segments.size() > largest.segments.size()) largest.segments = batch.segments;
-        largest.rows = std::max(largest.rows, batch.rows);
-        largest.predicted_rows =
-            std::max(largest.predicted_rows, std::optional(batch.predicted_rows.value_or(batch.rows)));
-    }
-    return largest;
-}
+// Returns the index of a compute instruction in TrainingMemory::workspaces.
+std::size_t find_workspace_index(schedule::Op op) { return static_cast<std::size_t>(op); }
 
 }  // namespace
 
@@ -37,12 +28,16 @@ std::size_t EqualBuffers::count_bytes() const {
            rows * round_up_to_cache_lines(row_bytes);
 }
 
+BackwardPasses find_backward_passes(const schedule::Program& program) {
+    const auto contains = [&](schedule::Op op) {
+        return std::ranges::any_of(program, [&](const schedule::Instruction& each) { return each.op == op; });
+    };
+    if (!contains(schedule::Op::backward_input)) return BackwardPasses::whole;
+    return contains(schedule::Op::backward) ? BackwardPasses::both : BackwardPasses::split;
+}
+
 StepMemoryPlanner::StepMemoryPlanner(const LocalWork& work)
-    : model_(work.model),
-      stages_(work.stages),
-      team_(work.team),
-      variant_(work.variant),
-      max_step_bytes_(work.max_step_bytes) {
+    : model_(work.model), stages_(work.stages), team_(work.team), variant_(work.variant) {
     std::map<std::string, std::size_t> kinds;
     for (const StageSpec& spec : work.specs) {
         std::vector<std::size_t>& blocks = blocks_.emplace_back();
@@ -64,26 +59,25 @@ std::size_t StepMemoryPlanner::count_row_bytes(const BatchShape& batch) const {
     return rows * model_.width * byte_size(variant_.dtype);
 }
 
-// Returns the memory of a block in training. With split backward passes, the sizes of all buffers but the stash
-// are the maximum over whole and split passes, because a program may contain both.
 const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, const BatchShape& batch,
-                                                       bool is_split) {
+                                                       BackwardPasses passes) {
     constexpr std::size_t max_known = 1 << 14;
     if (known_.size() == max_known) known_.clear();
+    if (kinds_[kind].recompute == plan::Recompute::full) passes = BackwardPasses::whole;  // is never split
     const std::size_t predicted_rows = batch.predicted_rows.value_or(batch.rows);
     const auto [known, is_new] =
-        known_.try_emplace({kind, is_split, batch.rows, batch.segments.size(), predicted_rows});
+        known_.try_emplace({kind, passes, batch.rows, batch.segments.size(), predicted_rows});
     TrainingMemory& memory = known->second;
     if (!is_new) return memory;
-    const StageSpec& spec = kinds_[kind];
     PassVariant variant = variant_;
-    variant.halves = BackwardHalves::together;
-    memory = predict_training(model_, spec, batch, variant);
-    if (is_split && spec.recompute != plan::Recompute::full) {
-        const StageMemory whole = memory.peak;
-        variant.halves = BackwardHalves::apart;
-        memory = predict_training(model_, spec, batch, variant);
-        memory.peak = elementwise_max(memory.peak, whole);
+    variant.halves = passes == BackwardPasses::whole ? BackwardHalves::together : BackwardHalves::apart;
+    memory = predict_training(model_, kinds_[kind], batch, variant);
+    if (passes == BackwardPasses::both) {
+        variant.halves = BackwardHalves::together;
+        const TrainingMemory whole = predict_training(model_, kinds_[kind], batch, variant);
+        memory.peak = elementwise_max(memory.peak, whole.peak);
+        memory.workspaces[find_workspace_index(schedule::Op::backward)] =
+            whole.workspaces[find_workspace_index(schedule::Op::backward)];
     }
     return memory;
 }
@@ -91,24 +85,25 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, const B
 // A stage keeps the stashes of all blocks. The first half of a split backward pass also keeps the gradients
 // between the blocks, and what each block needs for its second half. It begins with the last block, which may
 // need temporaries on top of what is kept.
-StageMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape& batch, bool is_training,
-                                             bool is_split) {
-    if (!is_training) return predict_evaluation_stage(s, batch);
-    StageMemory total;
+TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes) {
+    TrainingMemory total;
     std::size_t kept = 0;
     for (const std::size_t kind : blocks_[s]) {
-        const TrainingMemory& block = predict_block(kind, batch, is_split);
-        total = elementwise_max(total, block.peak);
+        const TrainingMemory& block = predict_block(kind, batch, passes);
+        total.peak = elementwise_max(total.peak, block.peak);
+        for (std::size_t op = 0; op < total.workspaces.size(); ++op)
+            total.workspaces[op] = elementwise_max(total.workspaces[op], block.workspaces[op]);
         kept += round_up_to_cache_lines(block.stash_after_forward);
     }
-    total.activations = kept;
+    total.peak.activations = kept;
     const std::size_t gradient_bytes = round_up_to_cache_lines(count_row_bytes(batch));
-    for (std::size_t b = blocks_[s].size(); is_split && b-- > 0;) {
-        const TrainingMemory& block = predict_block(blocks_[s][b], batch, is_split);
-        if (kinds_[blocks_[s][b]].recompute == plan::Recompute::full) continue;  // runs no half by itself
+    for (std::size_t b = blocks_[s].size(); passes != BackwardPasses::whole && b-- > 0;) {
+        const std::size_t kind = blocks_[s][b];
+        if (kinds_[kind].recompute == plan::Recompute::full) continue;
+        const TrainingMemory& block = predict_block(kind, batch, passes);
         if (b > 0) kept += gradient_bytes;
-        total.activations =
-            std::max(total.activations, kept + block.peak.activations - block.stash_after_forward);
+        total.peak.activations =
+            std::max(total.peak.activations, kept + block.peak.activations - block.stash_after_forward);
         kept += round_up_to_cache_lines(block.stash_after_input_half - block.stash_after_forward);
     }
     return total;
@@ -127,43 +122,39 @@ StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, const 
     std::vector<bool> are_empty;
     for (const BatchShape& batch : batches) are_empty.push_back(batch.rows == 0);
     const std::vector<schedule::BufferUse> uses = list_buffer_uses(program, team_, shape, are_empty);
-    const bool is_split = std::ranges::any_of(
-        program, [](const schedule::Instruction& each) { return each.op == schedule::Op::backward_input; });
-    const auto find_sizes = [&](const schedule::BufferUse& use, const BatchShape& batch) {
-        const auto s = static_cast<std::size_t>(std::ranges::find(stages_, use.taker.stage) - stages_.begin());
-        return predict_stage(s, batch, shape.is_training, is_split);
+    const BackwardPasses passes = find_backward_passes(program);
+    std::map<std::pair<int, std::size_t>, TrainingMemory> known;  // by stage and micro-batch
+    const auto find_memory = [&](int stage, std::size_t microbatch) -> const TrainingMemory& {
+        const auto [memory, is_new] = known.try_emplace({stage, microbatch});
+        if (!is_new) return memory->second;
+        const auto s = static_cast<std::size_t>(std::ranges::find(stages_, stage) - stages_.begin());
+        if (shape.is_training) return memory->second = predict_stage(s, batches[microbatch], passes);
+        const StageMemory evaluation = predict_evaluation_stage(s, batches[microbatch]);
+        memory->second.peak = memory->second.workspaces[find_workspace_index(schedule::Op::forward)] =
+            evaluation;
+        return memory->second;
     };
-    const auto place = [&](auto&& find_batch) {
-        std::vector<std::size_t> bytes;
-        for (const schedule::BufferUse& use : uses) {
-            const BatchShape& batch = find_batch(use.taker.microbatch);
-            bytes.push_back(use.kind == schedule::BufferKind::rows ? count_row_bytes(batch)
-                            : use.kind == schedule::BufferKind::stash
-                                ? find_sizes(use, batch).activations
-                                : find_sizes(use, batch).count_workspace_bytes());
+    std::vector<StepMemory::Place> places;
+    std::vector<std::size_t> bytes;
+    for (const auto& [kind, taker, begin, end] : uses) {
+        const auto microbatch = static_cast<std::size_t>(taker.microbatch % shape.microbatches);
+        StepMemory::Place& place = places.emplace_back();
+        if (kind == schedule::BufferKind::rows) {
+            place.bytes = count_row_bytes(batches[microbatch]);
+        } else {
+            const TrainingMemory& memory = find_memory(taker.stage, microbatch);
+            const bool is_stash = kind == schedule::BufferKind::stash;
+            place.sizes = is_stash ? memory.peak : memory.workspaces[find_workspace_index(taker.op)];
+            place.bytes = is_stash ? place.sizes.activations : place.sizes.count_workspace_bytes();
         }
-        return place_buffers(uses, bytes);
-    };
-    const auto find_batch = [&](int microbatch) -> const BatchShape& {
-        return batches[static_cast<std::size_t>(microbatch % shape.microbatches)];
-    };
-    schedule::BufferPlacement placement = place(find_batch);
-    if (placement.bytes > max_step_bytes_) {
-        const BatchShape largest = find_largest(batches);
-        placement = place([&](int) -> const BatchShape& { return largest; });
+        bytes.push_back(place.bytes);
     }
+    const schedule::BufferPlacement placement = place_buffers(uses, bytes);
     StepMemory memory{.places = {}, .bytes = placement.bytes};
     for (std::size_t i = 0; i < uses.size(); ++i) {
         const auto& [kind, taker, begin, end] = uses[i];
-        const BatchShape& batch = find_batch(taker.microbatch);
-        StepMemory::Place& buffer =
-            memory.places[{kind, taker.op, taker.stage, taker.microbatch % shape.microbatches}];
-        buffer.offset = placement.offsets[i];
-        if (kind == schedule::BufferKind::rows) {
-            buffer.bytes = count_row_bytes(batch);
-        } else {
-            buffer.sizes = find_sizes(uses[i], batch);
-        }
+        places[i].offset = placement.offsets[i];
+        memory.places[{kind, taker.op, taker.stage, taker.microbatch % shape.microbatches}] = places[i];
     }
     return memory;
 }

@@ -48,7 +48,7 @@ TEST_F(Plan, ReportsWhetherDevicesHaveEnoughMemory) {
     EXPECT_EQ(small.code, 0) << small.err;
     EXPECT_TRUE(has(small.out, "\nfits        yes: rank 0, the fullest, needs ")) << small.out;
     EXPECT_TRUE(has(small.out, " MB of the 100.0 MB of abacus\n")) << small.out;
-    EXPECT_TRUE(has(large.out, "\nfits        no: rank 0 needs ")) << large.out;
+    EXPECT_TRUE(has(large.out, "\nfits        no: rank 1 needs ")) << large.out;
     EXPECT_TRUE(has(large.out, ", but its device, abacus of shelf, has only 100.0 MB; use")) << large.out;
     EXPECT_TRUE(has(large.out, "parameters  gradients  optimizer  activations")) << large.out;
     expect_refusal(options + "--data 8",

@@ -76,7 +76,7 @@ TEST_F(Profile, PartitionsAModelForPlanAndTrain) {
     EXPECT_EQ(trained.code, 0) << trained.err;
 }
 
-TEST_F(Profile, PredictsTheSameSecondsInAPlanAndInARun) {
+TEST_F(Profile, PredictsTheSameTimeAndMemoryInAPlanAndInARun) {
     make_corpus();
     ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
     const std::string options = "--pipe 2 --microbatches 2 --length balanced --profile profile.json ";
@@ -93,6 +93,7 @@ TEST_F(Profile, PredictsTheSameSecondsInAPlanAndInARun) {
         std::string line;
         ASSERT_TRUE(std::getline(steps, line));
         EXPECT_DOUBLE_EQ(json::parse(line).at("predicted_s"), planned.at("seconds")) << line;
+        EXPECT_EQ(json::parse(line).at("predicted_bytes"), planned.at("bytes")) << line;
     }
 }
 

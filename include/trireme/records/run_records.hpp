@@ -21,7 +21,7 @@ using Figure = std::optional<double>;  // a number of a record; unset if the rec
 struct Manifest {
     std::string version, mpi_library;
     std::string started;                // UTC time
-    std::optional<std::string> corpus;  // path; "" (written to the file) without a corpus
+    std::optional<std::string> corpus;  // path; "" if the run has no corpus; unset if the file lacks the entry
     std::optional<std::string> corpus_checksum;
     std::string model;
     std::string layout, schedule, plan;   // JSON of the layout, name of the schedule, hash of the plan
@@ -66,7 +66,8 @@ struct StepLine {
     Figure tokens, padded_tokens;
     Figure microbatches;  // number of micro-batches that have samples, over all replicas
     Figure seconds, predicted_s;
-    std::string clock;  // "wall" or "simulated"
+    Figure predicted_bytes;  // on the rank that needs the most memory in this step
+    std::string clock;       // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     RankLists ranks;                                             // empty for a run of one rank

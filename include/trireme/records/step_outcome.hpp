@@ -53,6 +53,7 @@ struct StepOutcome {
     double seconds = 0;             // duration on the slowest rank
     std::optional<double> predicted_seconds =
         {};                                   // see setup::StepPredictor; set on the rank that writes records
+    std::optional<std::size_t> predicted_bytes = {};  // see setup::StepBytes; as `predicted_seconds`
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank

@@ -33,9 +33,10 @@ struct BufferUse {
 // if all micro-batches have samples.
 //
 // - A compute instruction uses its workspace until its end.
-// - A stash is in use until the backward (or weight half) of its stage ends. Without a backward, it is in use
-//   until the forward of its stage ends, or until the forward of the next stage ends if the same team executes
-//   that forward, or until the output has been sent to another team.
+// - A stash is in use until the backward (or weight half) of its stage ends. In programs without backwards, a
+//   stash has only the output of its stage. In the last stage, such a stash is in use until the forward ends.
+//   If the same team executes the next stage, it is in use until the forward of that stage ends. Otherwise it
+//   is in use until the output has been sent.
 // - A received tensor uses a buffer from the posting of its receive until the stage that reads the tensor ends
 //   its backward (or weight half). Without a backward, a received activation uses the buffer until the forward
 //   of this stage ends.
@@ -58,12 +59,13 @@ struct BufferPlacement {
 };
 
 // Places the buffers of `uses`, which are in the order in which they are taken. `bytes` has the size of each
-// buffer. Equal arguments give equal placements on all ranks. The block has at least the size of all buffers that are in use at any one time, and usually no more.
+// buffer. Equal arguments give equal placements on all ranks. The block has at least the size of all buffers
+// that are in use at any one time, and usually hardly more. It is never larger than this sum over the kinds:
+// the largest size of a buffer, times the number of buffers in use at once.
 BufferPlacement place_buffers(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes);
 
-// True if buffers of different steps are in use at the same time. Otherwise all buffers of a step are taken
-// after the STEPs of the previous step, and are free before the STEPs of their own step, if all messages of a
-// step are complete before its STEPs.
+// True if buffers of different steps may be in use at the same time. If the result is false, a team that
+// completes its messages of a step before the STEPs has no buffer in use at the STEPs.
 bool have_steps_common_buffers(const Phases& phases, int microbatches);
 
 }  // namespace trireme::schedule

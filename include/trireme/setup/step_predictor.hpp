@@ -1,4 +1,4 @@
-// Predicts the seconds of training steps in the course of a run.
+// Predicts the time and the memory of training steps in the course of a run.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,8 @@ public:
 
     // Returns the predicted seconds of a step, which is numbered from 0.
     double predict_seconds(std::size_t step);
+    // Returns the predicted bytes of a step on the rank that needs the most.
+    std::size_t predict_bytes(std::size_t step);
 
 private:
     struct State;

@@ -99,6 +99,9 @@ private:
     int find_step(const schedule::Instruction& instruction) const {
         return execution_->shape.find_step(instruction.microbatch);
     }
+    std::size_t find_index_in_step(int microbatch) const {
+        return static_cast<std::size_t>(microbatch % execution_->shape.microbatches);
+    }
     model::Pass make_pass(int microbatch);
     device::ConstTensor find_input(const schedule::Instruction& instruction);
     device::ConstTensor find_grad_output(const schedule::Instruction& instruction);

@@ -2,6 +2,7 @@
 // no values.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -43,7 +44,10 @@ struct PassVariant {
 
 // The memory of the training passes of a stage, for one micro-batch.
 struct TrainingMemory {
-    StageMemory peak;  // the largest size of each buffer
+    StageMemory peak = {};  // the largest size of each buffer
+    // The workspace of each pass, by schedule::Op: forward, backward, backward_input and backward_weight. The
+    // workspace of a pass that is not predicted is empty.
+    std::array<StageMemory, 4> workspaces = {};
     // Bytes of the activation stash after the forward pass, and after the first half of a split backward pass.
     std::size_t stash_after_forward = 0;
     std::size_t stash_after_input_half = 0;

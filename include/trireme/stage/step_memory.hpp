@@ -28,12 +28,17 @@ struct BufferKey {
 struct StepMemory {
     struct Place {
         std::size_t offset = 0;
-        StageMemory sizes = {};  // a workspace has three parts, one after the other; a stash has `activations`
         std::size_t bytes = 0;
+        StageMemory sizes = {};  // of a stash or a workspace
     };
     std::map<BufferKey, Place> places;
     std::size_t bytes = 0;  // of the block of memory
 };
+
+// The backward passes that a program contains: whole ones, the halves of split ones, or both kinds.
+enum class BackwardPasses : std::uint8_t { whole, split, both };
+
+BackwardPasses find_backward_passes(const schedule::Program& program);
 
 class StepMemoryPlanner {
 public:
@@ -41,31 +46,29 @@ public:
 
     // Returns the places of all buffers of a step, or of an evaluation. `program` is the program of the team
     // for one step, `shape` describes one step, and `batches` has one entry per micro-batch; an entry has 0
-    // rows if the micro-batch is empty, or if the team does not execute it. If the buffers exceed
-    // LocalWork::max_step_bytes, places them as if all micro-batches had the counts of the largest one. Buffers
-    // of equal sizes leave no gaps, so that a step fits if a step of equal and not smaller micro-batches fits.
+    // rows if the micro-batch is empty, or if the team does not execute it. The result is not larger than
+    // EqualBuffers for the largest micro-batch.
     StepMemory plan_step(const schedule::Program& program, const schedule::PipelineShape& shape,
                          const std::vector<BatchShape>& batches);
 
-    // Returns the sizes of the buffers of one micro-batch in the stage with index `s` of LocalWork::stages.
-    // `is_split` is true if the program contains halves of backward passes.
-    StageMemory predict_stage(std::size_t s, const BatchShape& batch, bool is_training, bool is_split);
+    // Returns the memory of one micro-batch in the stage with index `s` of LocalWork::stages, in training.
+    // peak.activations is the size of the stash. predict_evaluation_stage() is for evaluations.
+    TrainingMemory predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes);
+    StageMemory predict_evaluation_stage(std::size_t s, const BatchShape& batch) const;
     // Returns the bytes of an activation or a gradient that the rank exchanges with another stage.
     std::size_t count_row_bytes(const BatchShape& batch) const;
 
 private:
-    // The index of a kind of block, true for split backward passes, and the rows, samples and predicted rows of
-    // the micro-batch.
-    using MemoryKey = std::tuple<std::size_t, bool, std::size_t, std::size_t, std::size_t>;
+    // The index of a kind of block, the backward passes, and the rows, samples and predicted rows of the
+    // micro-batch.
+    using MemoryKey = std::tuple<std::size_t, BackwardPasses, std::size_t, std::size_t, std::size_t>;
 
-    const TrainingMemory& predict_block(std::size_t kind, const BatchShape& batch, bool is_split);
-    StageMemory predict_evaluation_stage(std::size_t s, const BatchShape& batch) const;
+    const TrainingMemory& predict_block(std::size_t kind, const BatchShape& batch, BackwardPasses passes);
 
     model::ModelConfig model_;
     std::vector<int> stages_;
     int team_;
     PassVariant variant_;
-    std::size_t max_step_bytes_;
     std::vector<StageSpec> kinds_;                  // stages of one block each, without equal ones
     std::vector<std::vector<std::size_t>> blocks_;  // per stage: the kind of each block
     std::map<MemoryKey, TrainingMemory> known_;

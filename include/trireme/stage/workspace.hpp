@@ -29,7 +29,7 @@ struct Workspace {
 
     // Makes the arenas allocate in `memory`, which has sizes.count_workspace_bytes() bytes.
     void move_to(std::byte* memory, const StageMemory& sizes);
-    // Returns the end of the last tensor that was allocated since move_to(), relative to `memory`.
+    // Returns the bytes from `memory` to the highest byte that any tensor has used since move_to().
     std::size_t count_used_bytes() const;
 
     device::Arena scratch;

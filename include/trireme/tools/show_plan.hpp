@@ -38,6 +38,7 @@ struct StepForecast {
     std::vector<plan::MicrobatchShape> microbatches;
     std::vector<std::vector<double>> pass_seconds;  // [stage][micro-batch]: forward plus backward
     double seconds = 0;
+    std::size_t bytes = 0;  // on the rank that needs the most memory
 };
 
 // A plan and its predicted costs, time and memory.

@@ -1,4 +1,4 @@
-// Reads the synthetic sample as a source of rows.
+// Reads the synthetic data set as a source of rows.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ public:
     std::uint64_t position() const { return row_count_; }  // in rows
 
 private:
-    std::size_t count_;  // rows of the sample
+    std::size_t count_;  // rows of the data set
     std::uint64_t seed_;
     std::uint64_t row_count_ = 0;  // rows read so far
     std::uint64_t bytes_read_ = 0;

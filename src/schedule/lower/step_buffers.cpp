@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "trireme/base/numbers.hpp"
@@ -134,29 +136,133 @@ std::size_t find_max_bytes_in_use(const std::vector<BufferUse>& uses, const std:
     return max_in_use;
 }
 
-// Places the buffers one after the other, in the order `order`. Each buffer gets the lowest offset at which it
-// overlaps no placed buffer that is in use at the same time.
-BufferPlacement place_first_fit(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
-                                const std::vector<std::size_t>& order) {
+// The hole that a buffer takes, of all holes between placed buffers that are in use at the same time.
+//   first   the lowest hole that is large enough
+//   best    the smallest hole that is large enough
+enum class Fit : std::uint8_t { first, best };
+
+// Places the buffers one after the other, in the order `order`, each in the hole that `fit` selects.
+BufferPlacement place_in_order(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
+                               const std::vector<std::size_t>& order, Fit fit) {
     BufferPlacement placement{.offsets = std::vector<std::size_t>(uses.size(), 0)};
-    const bool is_in_program_order = std::ranges::is_sorted(order);
     std::vector<std::size_t> placed;  // sorted by offset
     for (const std::size_t buffer : order) {
-        if (is_in_program_order)
-            std::erase_if(placed, [&](std::size_t other) { return uses[other].end <= uses[buffer].begin; });
-        std::size_t& offset = placement.offsets[buffer];
+        std::size_t hole_begin = 0;
+        std::optional<std::size_t> offset;
+        std::size_t smallest_hole = std::numeric_limits<std::size_t>::max();
         for (const std::size_t other : placed) {
             if (!uses[buffer].overlaps(uses[other])) continue;
-            if (placement.offsets[other] >= offset + bytes[buffer]) break;
-            offset = std::max(offset, round_up_to_cache_lines(placement.offsets[other] + bytes[other]));
+            const std::size_t hole_end = placement.offsets[other];
+            if (hole_end >= hole_begin + bytes[buffer] && hole_end - hole_begin < smallest_hole) {
+                offset = hole_begin;
+                smallest_hole = hole_end - hole_begin;
+                if (fit == Fit::first) break;
+            }
+            hole_begin = std::max(hole_begin, round_up_to_cache_lines(hole_end + bytes[other]));
         }
-        const auto next = std::ranges::upper_bound(placed, offset, {},
+        placement.offsets[buffer] = offset.value_or(hole_begin);
+        const auto next = std::ranges::upper_bound(placed, placement.offsets[buffer], {},
                                                    [&](std::size_t other) { return placement.offsets[other]; });
         placed.insert(next, buffer);
-        placement.bytes = std::max(placement.bytes, round_up_to_cache_lines(offset + bytes[buffer]));
+        placement.bytes =
+            std::max(placement.bytes, round_up_to_cache_lines(placement.offsets[buffer] + bytes[buffer]));
     }
     return placement;
 }
+
+// Places the buffers of each kind in slots that have the size of the largest buffer of this kind.
+BufferPlacement place_in_slots(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes) {
+    BufferPlacement placement{.offsets = std::vector<std::size_t>(uses.size(), 0)};
+    for (const BufferKind kind : {BufferKind::stash, BufferKind::rows, BufferKind::workspace}) {
+        std::size_t slot_bytes = 0;
+        for (std::size_t i = 0; i < uses.size(); ++i)
+            if (uses[i].kind == kind) slot_bytes = std::max(slot_bytes, round_up_to_cache_lines(bytes[i]));
+        std::vector<std::size_t> free_from;  // per slot: the end of its last use
+        for (std::size_t i = 0; i < uses.size(); ++i) {
+            if (uses[i].kind != kind) continue;
+            const auto slot =
+                std::ranges::find_if(free_from, [&](std::size_t end) { return end <= uses[i].begin; });
+            placement.offsets[i] =
+                placement.bytes + static_cast<std::size_t>(slot - free_from.begin()) * slot_bytes;
+            slot == free_from.end() ? free_from.push_back(uses[i].end) : void(*slot = uses[i].end);
+        }
+        placement.bytes += free_from.size() * slot_bytes;
+    }
+    return placement;
+}
+
+// Returns the sizes with those of equal kinds rounded up to few different ones, so that a buffer fits into the
+// hole of another one: a size is raised to the next larger one if it has at least 3/4 of it.
+std::vector<std::size_t> merge_similar_sizes(const std::vector<BufferUse>& uses,
+                                             const std::vector<std::size_t>& bytes) {
+    std::vector<std::size_t> order(bytes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, std::ranges::greater{},
+                      [&](std::size_t i) { return std::pair(uses[i].kind, bytes[i]); });
+    std::vector<std::size_t> merged = bytes;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+        const std::size_t larger = order[i - 1];
+        std::size_t& size = merged[order[i]];
+        if (uses[order[i]].kind == uses[larger].kind && 4 * size >= 3 * merged[larger]) size = merged[larger];
+    }
+    return merged;
+}
+
+// Tries several placements of the same buffers, until one needs hardly more than the bytes that are in use at
+// once.
+class PlacementSearch {
+public:
+    PlacementSearch(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes)
+        : uses_(uses),
+          bytes_(bytes),
+          sufficient_bytes_(find_max_bytes_in_use(uses, bytes) / 100 * 101),
+          best_(place_in_slots(uses, bytes)) {}
+
+    BufferPlacement find() {
+        std::vector<std::size_t> order(uses_.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        try_order(order, bytes_, Fit::first);
+        std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return uses_[i].kind; });
+        try_order(order, bytes_, Fit::first);
+        try_order(order, bytes_, Fit::best);
+        try_order(order, merge_similar_sizes(uses_, bytes_), Fit::first);
+        std::ranges::sort(order);
+        std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return bytes_[i]; });
+        improve_order(std::move(order));
+        return std::move(best_);
+    }
+
+private:
+    bool is_done() const { return best_.bytes <= sufficient_bytes_; }
+
+    void try_order(const std::vector<std::size_t>& order, const std::vector<std::size_t>& bytes, Fit fit) {
+        if (!is_done()) keep_if_better(place_in_order(uses_, bytes, order, fit));
+    }
+    void keep_if_better(BufferPlacement placement) {
+        if (placement.bytes < best_.bytes) best_ = std::move(placement);
+    }
+
+    // Places the buffers in `order`, and moves the buffer at the end of the block to the front of the order,
+    // again and again. Long programs get few attempts.
+    void improve_order(std::vector<std::size_t> order) {
+        constexpr std::size_t max_attempts = 24;
+        constexpr std::size_t max_comparisons = 2'000'000;
+        const std::size_t comparisons = 1 + uses_.size() * uses_.size();  // of one attempt
+        for (std::size_t left = std::min(max_attempts, max_comparisons / comparisons); left > 0 && !is_done();
+             --left) {
+            BufferPlacement placement = place_in_order(uses_, bytes_, order, Fit::first);
+            const auto last = std::ranges::max_element(
+                order, {}, [&](std::size_t i) { return placement.offsets[i] + bytes_[i]; });
+            std::rotate(order.begin(), last, last + 1);
+            keep_if_better(std::move(placement));
+        }
+    }
+
+    const std::vector<BufferUse>& uses_;
+    const std::vector<std::size_t>& bytes_;
+    std::size_t sufficient_bytes_;
+    BufferPlacement best_;
+};
 
 }  // namespace
 
@@ -180,28 +286,8 @@ std::size_t count_buffers_in_use(const std::vector<BufferUse>& uses, BufferKind 
     return static_cast<std::size_t>(max_in_use);
 }
 
-// First fit depends on the order of the buffers. The first order is that of the program, in which few placed
-// buffers are in use at a time, so that long programs take little time. The second order begins with the
-// largest buffers. Then, the buffer at the end of the block moves to the front of the order, again and again,
-// until the block is at most 1 % too large or many attempts have failed.
 BufferPlacement place_buffers(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes) {
-    constexpr std::size_t max_attempts = 24;
-    constexpr std::size_t max_comparisons = 4'000'000;
-    const std::size_t comparisons = 1 + uses.size() * uses.size();  // of one attempt
-    const std::size_t attempts = std::min(max_attempts, max_comparisons / comparisons);
-    const std::size_t min_bytes = find_max_bytes_in_use(uses, bytes);
-    std::vector<std::size_t> order(uses.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    BufferPlacement best = place_first_fit(uses, bytes, order);
-    std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t buffer) { return bytes[buffer]; });
-    for (std::size_t attempt = 0; attempt < attempts && best.bytes > min_bytes + min_bytes / 100; ++attempt) {
-        const BufferPlacement placement = place_first_fit(uses, bytes, order);
-        const auto last = std::ranges::max_element(
-            order, {}, [&](std::size_t buffer) { return placement.offsets[buffer] + bytes[buffer]; });
-        std::rotate(order.begin(), last, last + 1);
-        if (placement.bytes < best.bytes) best = placement;
-    }
-    return best;
+    return PlacementSearch(uses, bytes).find();
 }
 
 bool have_steps_common_buffers(const Phases& phases, int microbatches) {

@@ -5,6 +5,7 @@
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/stage_work.hpp"
+#include "trireme/setup/step_bytes.hpp"
 #include "trireme/setup/step_costs.hpp"
 #include "trireme/setup/step_planner.hpp"
 
@@ -41,12 +42,14 @@ struct StepPredictor::State {
                  .dtype = job.dtype,
                  .optimizer = job.config.optimizer,
                  .gradients = current.gradients},
-          costs(priced, machine) {}
+          costs(priced, machine),
+          bytes({job, current}, job.config.optimizer, current.gradients, ranks,
+                job.config.run.checkpoint_every > 0) {}
 
-    schedule::StepCosts predict_costs(std::size_t step) {
+    std::vector<plan::MicrobatchShape> count_shapes(std::size_t step) {
         std::vector<plan::MicrobatchShape> shapes;
         for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
-        return costs.predict(shapes);
+        return shapes;
     }
 
     std::size_t steps;
@@ -55,6 +58,7 @@ struct StepPredictor::State {
     Machine machine;
     PricedPlan priced;
     StepCostPredictor costs;
+    StepBytes bytes;
 };
 
 StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops)
@@ -69,8 +73,12 @@ double StepPredictor::predict_seconds(std::size_t step) {
     const std::size_t first = step - std::min(step, neighbours);
     const std::size_t last = std::min(step + neighbours, std::max(step + 1, state_->steps) - 1);
     std::vector<schedule::StepCosts> costs;
-    for (std::size_t each = first; each <= last; ++each) costs.push_back(state_->predict_costs(each));
+    for (std::size_t each = first; each <= last; ++each) costs.push_back(state_->costs.predict(state_->count_shapes(each)));
     return predict_steps(training.phases(), training.shape, costs)[step - first];
+}
+
+std::size_t StepPredictor::predict_bytes(std::size_t step) {
+    return state_->bytes.predict_max_bytes(state_->count_shapes(step));
 }
 
 }  // namespace trireme::setup

@@ -10,6 +10,7 @@
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/model_flops.hpp"
 #include "trireme/setup/stage_costs.hpp"
+#include "trireme/setup/step_bytes.hpp"
 #include "trireme/setup/step_costs.hpp"
 
 namespace trireme::tools {
@@ -114,7 +115,8 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     const setup::Machine machine = make_machine();
     forecast.unit = "s";
     forecast.cost_source = machine.description;
-    const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches);
+    const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
+                                      setup::find_memory_space(run.precision.device));
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
     const setup::StepCostPredictor predictor(priced, machine);
@@ -122,7 +124,11 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     for (const std::vector<plan::MicrobatchShape>& microbatches : inputs.steps)
         costs.push_back(predictor.predict(microbatches));
     forecast.costs = compute_mean_costs(costs.front(), inputs.plan.microbatches());
-    if (!run.data.corpus.empty()) forecast.steps = forecast_steps(inputs, costs);
+    if (!run.data.corpus.empty()) {
+        forecast.steps = forecast_steps(inputs, costs);
+        setup::StepBytes bytes(sized_plan, run.optimizer, gradients, ranks, run.run.checkpoint_every > 0);
+        for (StepForecast& step : forecast.steps) step.bytes = bytes.predict_max_bytes(step.microbatches);
+    }
     return costs.front();
 }
 

@@ -224,7 +224,7 @@ Json list_steps(const Forecast& forecast) {
                                     {"seconds", std::move(seconds)}});
         }
         steps.push_back(
-            {{"step", k + 1}, {"seconds", step.seconds}, {"micro_batches", std::move(microbatches)}});
+            {{"step", k + 1}, {"seconds", step.seconds}, {"bytes", step.bytes}, {"micro_batches", std::move(microbatches)}});
     }
     return steps;
 }

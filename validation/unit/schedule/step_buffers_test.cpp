@@ -187,7 +187,6 @@ TEST(BufferPlacementSize, IsWithinATenthOfTheSmallestForFewBuffers) {
         worst = std::max(worst, static_cast<double>(placement.bytes) /
                                     static_cast<double>(find_smallest_block(uses, bytes)));
     }
-    std::printf("worst %f\n", worst);
     EXPECT_LE(worst, 1.1);
 }
 
@@ -203,8 +202,6 @@ TEST(BufferPlacementSize, FollowsTheSizesOfTheStep) {
                                 (use.taker.microbatch == 5 ? 8 : 1));
             const BufferPlacement placement = place_buffers(uses, bytes);
             expect_disjoint(uses, bytes, placement);
-            std::printf("%s team %d: %zu live %zu\n", schedule, team, placement.bytes,
-                        find_max_live(uses, bytes));
             EXPECT_LE(static_cast<double>(placement.bytes),
                       1.02 * static_cast<double>(find_max_live(uses, bytes)));
         }

@@ -54,7 +54,10 @@ TEST(StepMemoryPlanner, PredictsStagesLikePassesOfWholeStages) {
                      : std::array{make_batch(2, 6), make_batch(3, 5)}) {
                 for (std::size_t s = 0; s < 2; ++s) {
                     const StageMemory stage = predict_training(config, work.specs[s], batch, variant).peak;
-                    const StageMemory planned = planner.predict_stage(s, batch, true, is_split);
+                    const StageMemory planned =
+                        planner
+                            .predict_stage(s, batch, is_split ? BackwardPasses::split : BackwardPasses::whole)
+                            .peak;
                     const std::size_t rounding = 64 * layers;
                     EXPECT_GE(planned.activations, stage.activations);
                     EXPECT_LE(planned.activations, stage.activations + rounding);
@@ -65,8 +68,7 @@ TEST(StepMemoryPlanner, PredictsStagesLikePassesOfWholeStages) {
                         EXPECT_EQ(planned.count_workspace_bytes(), stage.count_workspace_bytes());
                     }
                     const StageMemory evaluation = predict_evaluation(config, work.specs[s], batch, variant);
-                    EXPECT_EQ(planner.predict_stage(s, batch, false, is_split).activations,
-                              evaluation.activations);
+                    EXPECT_EQ(planner.predict_evaluation_stage(s, batch).activations, evaluation.activations);
                 }
             }
         }
