@@ -100,7 +100,7 @@ private:
         if (!has_stage(receiver_stage) || is_executor(receiver_stage, microbatch)) return;
         std::deque<Key>& sends = sends_[{shape_.find_executor(receiver_stage, microbatch), is_gradient}];
         while (sends.size() >= static_cast<std::size_t>(shape_.slots)) {
-            // In training, the backward of the stage frees the stash with the sent output.
+            // A sent output is in the stash. In training, the stash is still needed: its backward frees it.
             if (is_gradient || !shape_.is_training) free(sends.front(), position_);
             sends.pop_front();
         }

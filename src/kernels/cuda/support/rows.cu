@@ -44,7 +44,7 @@ struct ScatterStep {
 template <class T>
 struct ScatterAllStep {
     device::Elements<const T> input;
-    const Source* sources;   // (output.rows): the input row of each output row
+    const Source* sources;   // (output.rows): 1 + the input row of each output row; 0 if an output row has none
     const T* unindexed_row;  // value of the output rows without index; null if the value is zero
     device::Elements<T> output;
     bool accumulate;
