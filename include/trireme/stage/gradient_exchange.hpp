@@ -21,8 +21,9 @@ namespace trireme::stage {
 // ranks, ascending.
 using DataGroups = std::map<std::vector<int>, std::unique_ptr<comm::Communicator>>;
 
-// Collective over the holders of each bucket that has several holders. Every rank of the job must call this
-// function. Makes the groups in the order of `buckets`, which must be equal on all ranks.
+// Makes a group of the holders of each bucket that has several holders. The members of a group make it
+// together, so that `buckets` must be equal on all ranks, in the same order. Does nothing on a rank that has no
+// such bucket.
 DataGroups make_data_groups(const comm::Session& session, const std::vector<layout::Bucket>& buckets,
                             device::WaitPolicy wait_policy);
 

@@ -12,8 +12,8 @@ namespace trireme::kernels {
 namespace {
 
 // Returns the loss of a row x of logits. If op.gradient_scale is not 0, overwrites x with op.gradient_scale
-// times the gradient of the loss. `shift` is the largest logit of the row. The search for the largest logit has
-// loaded the row into the cache.
+// times the gradient of the loss. `shift` is the largest logit of the row. The caller searches for it just
+// before the call, so that the row is still in the cache.
 template <class T>
 double compute_row_loss(const CrossEntropy& op, T* x, std::size_t target, T shift) {
     const std::size_t columns = op.logits.columns;
