@@ -12,6 +12,7 @@
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/search.hpp"
+#include "trireme/schedule/step_buffers.hpp"
 
 namespace trireme::plan {
 namespace {
@@ -84,17 +85,20 @@ std::optional<ProvedPrograms> try_slots(const schedule::Phases& compute, schedul
         return std::nullopt;
     }
     const int look_ahead = count_look_ahead_steps(phases, shape.microbatches);
+    const bool have_common_buffers = have_steps_common_buffers(phases, shape.microbatches);
     return ProvedPrograms{.shape = std::move(shape),
                           .prologue = std::move(phases.prologue),
                           .programs = std::move(phases.body),
                           .look_ahead = look_ahead,
+                          .representative_steps = unrolled_shape.steps,
+                          .have_common_buffers = have_common_buffers,
                           .proof = std::move(verdict.proof)};
 }
 
-// Returns the predicted seconds of count_representative_steps() steps.
+// Returns the predicted seconds of the representative steps.
 double predict_duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
     schedule::PipelineShape unrolled_shape = proved.shape;
-    unrolled_shape.steps = count_representative_steps(proved.phases(), unrolled_shape.microbatches);
+    unrolled_shape.steps = proved.representative_steps;
     return predict(unroll(proved.phases(), proved.shape, unrolled_shape.steps), unrolled_shape, costs).makespan;
 }
 
@@ -271,8 +275,10 @@ std::vector<Recompute> expand_recompute_option(const PlanWish& wish) {
 
 }  // namespace
 
-schedule::Program ProvedPrograms::unroll_program(int team) const {
-    return unroll_team(team, phases(), shape, count_representative_steps(phases(), shape.microbatches));
+// Copies the programs of this team only, because there may be thousands of teams.
+schedule::Program ProvedPrograms::unroll_program(int team, int steps) const {
+    const auto t = static_cast<std::size_t>(team);
+    return unroll_team(0, {.prologue = {prologue[t]}, .body = {programs[t]}}, shape, steps);
 }
 
 std::string find_shape_obstacle(const PlanWish& wish, const std::vector<layout::Team>& teams) {

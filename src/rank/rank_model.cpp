@@ -53,7 +53,7 @@ std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedProgr
                                 .teams = current_.plan.teams,
                                 .shape = programs.shape,
                                 .is_sequence_parallel = current_.plan.cuts_rows,
-                                .completes_sends_before_steps = !programs.have_steps_common_buffers(),
+                                .completes_sends_before_steps = !programs.have_common_buffers,
                                 .activations = *groups_.activations,
                                 .gradients = *groups_.gradients,
                                 .group_ranks = groups_.pipe,
@@ -170,7 +170,7 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
                       const ExecutionOptions& options) {
     programs_ = &programs;
     if (is_idle()) return;
-    team_program_ = unroll_team(current_.plan.find_team(rank_), programs.phases(), programs.shape, 1);
+    team_program_ = programs.unroll_program(current_.plan.find_team(rank_), 1);
     execution_.emplace(stage::Execution{.shape = programs.shape,
                                         .program = team_program_,
                                         .dropout_key = options.dropout_key,

@@ -15,12 +15,11 @@
 namespace trireme::setup {
 namespace {
 
-// Returns the maximum number of rows per micro-batch that a rank sends to another stage or receives from it.
-// The tensor group of the rank has `tensor_ranks` ranks.
-std::size_t find_max_rows(const SizedPlan& sized_plan, std::size_t tensor_ranks) {
+// Returns the maximum number of rows of a micro-batch.
+std::size_t find_max_rows(const SizedPlan& sized_plan) {
     std::size_t rows = 0;
     for (const stage::BatchShape& shape : sized_plan.largest_microbatches) rows = std::max(rows, shape.rows);
-    return sized_plan.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
+    return rows;
 }
 
 // Returns the number of copies of parameters and of gradients that each rank of a team keeps, at least one of
@@ -42,12 +41,8 @@ stage::EqualBuffers make_equal_buffers(const plan::ProvedPrograms& programs, con
                                 .row_bytes = planner.count_row_bytes(largest),
                                 .rows = count_buffers_in_use(uses, schedule::BufferKind::rows)};
     const stage::BackwardPasses passes = stage::find_backward_passes(program);
-    for (std::size_t s = 0; s < work.stages.size(); ++s) {
-        const stage::StageMemory sizes = programs.shape.is_training
-                                             ? planner.predict_stage(s, largest, passes).peak
-                                             : planner.predict_evaluation_stage(s, largest);
-        buffers.sizes = elementwise_max(buffers.sizes, sizes);
-    }
+    for (std::size_t s = 0; s < work.stages.size(); ++s)
+        buffers.sizes = elementwise_max(buffers.sizes, planner.predict_stage(s, largest, passes).peak);
     return buffers;
 }
 
@@ -255,7 +250,7 @@ void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work) {
     const stage::EqualBuffers training = make_equal_buffers(plan.training, work, largest.front());
     const stage::EqualBuffers evaluation = make_equal_buffers(plan.evaluation, work, largest.back());
     work.max_step_bytes = std::max(training.count_bytes(), evaluation.count_bytes());
-    if (plan.training.have_steps_common_buffers()) work.equal_buffers = training;
+    if (plan.training.have_common_buffers) work.equal_buffers = training;
 }
 
 bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {
@@ -283,7 +278,7 @@ stage::ResizerConfig make_resizer_config(const SizedPlan& sized_plan) {
             .filling = sized_plan.plan.keeps_skipped_gradients ? model::Filling::same : model::Filling::zero,
             .max_skipped_fraction = sized_plan.plan.max_skipped_fraction,
             .dtype = sized_plan.dtype,
-            .max_rows = find_max_rows(sized_plan, 1),
+            .max_rows = find_max_rows(sized_plan),
             .memory_space = device::MemorySpace::ghost};
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "trireme/schedule/step_buffers.hpp"
+
 namespace trireme::setup {
 namespace {
 

@@ -44,7 +44,7 @@ StepBytes::StepBytes(const SizedPlan& sized_plan, const optim::OptimizerConfig& 
         }
         classes_.push_back({.work = work,
                             .planner = stage::StepMemoryPlanner(work),
-                            .program = unroll_team(work.team, training.phases(), training.shape, 1),
+                            .program = training.unroll_program(work.team, 1),
                             .constant_bytes = constant_bytes});
     }
 }

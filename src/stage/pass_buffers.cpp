@@ -20,6 +20,7 @@ void PassBuffers::change(const LocalWork& work) {
     planner_ = StepMemoryPlanner(work);
     work_equal_buffers_ = work.equal_buffers;
     max_bytes_ = work.max_step_bytes;
+    if (block_.bytes() > max_bytes_) block_ = device::Buffer(0, memory_space_);
 }
 
 void PassBuffers::reserve(std::size_t bytes) {

@@ -1,7 +1,6 @@
 #include "trireme/stage/step_memory.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/shares.hpp"
@@ -32,8 +31,10 @@ BackwardPasses find_backward_passes(const schedule::Program& program) {
     const auto contains = [&](schedule::Op op) {
         return std::ranges::any_of(program, [&](const schedule::Instruction& each) { return each.op == op; });
     };
-    if (!contains(schedule::Op::backward_input)) return BackwardPasses::whole;
-    return contains(schedule::Op::backward) ? BackwardPasses::both : BackwardPasses::split;
+    const bool has_whole = contains(schedule::Op::backward);
+    if (!contains(schedule::Op::backward_input))
+        return has_whole ? BackwardPasses::whole : BackwardPasses::none;
+    return has_whole ? BackwardPasses::both : BackwardPasses::split;
 }
 
 StepMemoryPlanner::StepMemoryPlanner(const LocalWork& work)
@@ -63,18 +64,24 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, const B
                                                        BackwardPasses passes) {
     constexpr std::size_t max_known = 1 << 14;
     if (known_.size() == max_known) known_.clear();
-    if (kinds_[kind].recompute == plan::Recompute::full) passes = BackwardPasses::whole;  // is never split
-    const std::size_t predicted_rows = batch.predicted_rows.value_or(batch.rows);
-    const auto [known, is_new] =
-        known_.try_emplace({kind, passes, batch.rows, batch.segments.size(), predicted_rows});
+    const StageSpec& spec = kinds_[kind];
+    const bool is_evaluation = passes == BackwardPasses::none;
+    if (spec.recompute == plan::Recompute::full && !is_evaluation) passes = BackwardPasses::whole;
+    const auto [known, is_new] = known_.try_emplace({kind, passes, batch.rows, batch.segments.size()});
     TrainingMemory& memory = known->second;
     if (!is_new) return memory;
+    const BatchShape shape{.segments = batch.segments, .rows = batch.rows};
+    if (is_evaluation) {
+        memory.peak = predict_evaluation(model_, spec, shape, variant_);
+        memory.workspaces[find_workspace_index(schedule::Op::forward)] = memory.peak;
+        return memory;
+    }
     PassVariant variant = variant_;
     variant.halves = passes == BackwardPasses::whole ? BackwardHalves::together : BackwardHalves::apart;
-    memory = predict_training(model_, kinds_[kind], batch, variant);
+    memory = predict_training(model_, spec, shape, variant);
     if (passes == BackwardPasses::both) {
         variant.halves = BackwardHalves::together;
-        const TrainingMemory whole = predict_training(model_, kinds_[kind], batch, variant);
+        const TrainingMemory whole = predict_training(model_, spec, shape, variant);
         memory.peak = elementwise_max(memory.peak, whole.peak);
         memory.workspaces[find_workspace_index(schedule::Op::backward)] =
             whole.workspaces[find_workspace_index(schedule::Op::backward)];
@@ -82,9 +89,9 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, const B
     return memory;
 }
 
-// A stage keeps the stashes of all blocks. The first half of a split backward pass also keeps the gradients
-// between the blocks, and what each block needs for its second half. It begins with the last block, which may
-// need temporaries on top of what is kept.
+// In training, a stage keeps the stashes of all blocks; in an evaluation, the output of one block at a time.
+// The first half of a split backward pass also keeps the gradients between the blocks, and what each block
+// needs for its second half. It begins with the last block, which may need temporaries on top of what is kept.
 TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes) {
     TrainingMemory total;
     std::size_t kept = 0;
@@ -95,6 +102,7 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
             total.workspaces[op] = elementwise_max(total.workspaces[op], block.workspaces[op]);
         kept += round_up_to_cache_lines(block.stash_after_forward);
     }
+    if (passes == BackwardPasses::none) return total;
     total.peak.activations = kept;
     const std::size_t gradient_bytes = round_up_to_cache_lines(count_row_bytes(batch));
     for (std::size_t b = blocks_[s].size(); passes != BackwardPasses::whole && b-- > 0;) {
@@ -109,14 +117,6 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
     return total;
 }
 
-// An evaluation keeps the output of one block at a time.
-StageMemory StepMemoryPlanner::predict_evaluation_stage(std::size_t s, const BatchShape& batch) const {
-    StageMemory total;
-    for (const std::size_t kind : std::set<std::size_t>(blocks_[s].begin(), blocks_[s].end()))
-        total = elementwise_max(total, predict_evaluation(model_, kinds_[kind], batch, variant_));
-    return total;
-}
-
 StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, const schedule::PipelineShape& shape,
                                         const std::vector<BatchShape>& batches) {
     std::vector<bool> are_empty;
@@ -128,11 +128,7 @@ StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, const 
         const auto [memory, is_new] = known.try_emplace({stage, microbatch});
         if (!is_new) return memory->second;
         const auto s = static_cast<std::size_t>(std::ranges::find(stages_, stage) - stages_.begin());
-        if (shape.is_training) return memory->second = predict_stage(s, batches[microbatch], passes);
-        const StageMemory evaluation = predict_evaluation_stage(s, batches[microbatch]);
-        memory->second.peak = memory->second.workspaces[find_workspace_index(schedule::Op::forward)] =
-            evaluation;
-        return memory->second;
+        return memory->second = predict_stage(s, batches[microbatch], passes);
     };
     std::vector<StepMemory::Place> places;
     std::vector<std::size_t> bytes;

@@ -15,7 +15,6 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
-#include "trireme/schedule/step_buffers.hpp"
 
 namespace trireme::plan {
 
@@ -25,19 +24,18 @@ struct ProvedPrograms {
     std::vector<schedule::Program> prologue;  // per team: see Phases; all empty if the schedule is synchronous
     std::vector<schedule::Program> programs;  // per team: the body of each step
     int look_ahead = 0;  // number of later steps whose micro-batches a body already computes; 0 if synchronous
-    schedule::Proof proof;  // for count_representative_steps() steps
+    int representative_steps = 1;      // see count_representative_steps()
+    bool have_common_buffers = false;  // of different steps; see have_steps_common_buffers()
+    schedule::Proof proof;             // for representative_steps
 
     schedule::Phases phases() const { return {.prologue = prologue, .body = programs}; }
     // True if a step can be executed by itself: no micro-batch is in flight at its end, and all instructions
     // use the newest weights.
-    bool are_steps_independent() const { return count_representative_steps(phases(), shape.microbatches) == 1; }
-    // True if buffers of different training steps are in use at the same time.
-    bool have_steps_common_buffers() const {
-        return schedule::have_steps_common_buffers(phases(), shape.microbatches);
-    }
-    // Returns the program of a team over count_representative_steps() steps. Later steps would only repeat
-    // these steps.
-    schedule::Program unroll_program(int team) const;
+    bool are_steps_independent() const { return representative_steps == 1; }
+    // Returns the program of a team over `steps` steps or over representative_steps, because later steps would
+    // only repeat these steps.
+    schedule::Program unroll_program(int team, int steps) const;
+    schedule::Program unroll_program(int team) const { return unroll_program(team, representative_steps); }
 };
 
 // Everything that is needed to run a step.

@@ -35,8 +35,9 @@ struct StepMemory {
     std::size_t bytes = 0;  // of the block of memory
 };
 
-// The backward passes that a program contains: whole ones, the halves of split ones, or both kinds.
-enum class BackwardPasses : std::uint8_t { whole, split, both };
+// The backward passes that a program contains: none in an evaluation, otherwise whole ones, the halves of split
+// ones, or both kinds.
+enum class BackwardPasses : std::uint8_t { none, whole, split, both };
 
 BackwardPasses find_backward_passes(const schedule::Program& program);
 
@@ -51,17 +52,17 @@ public:
     StepMemory plan_step(const schedule::Program& program, const schedule::PipelineShape& shape,
                          const std::vector<BatchShape>& batches);
 
-    // Returns the memory of one micro-batch in the stage with index `s` of LocalWork::stages, in training.
-    // peak.activations is the size of the stash. predict_evaluation_stage() is for evaluations.
+    // Returns the memory of one micro-batch in the stage with index `s` of LocalWork::stages. peak.activations
+    // is the size of the stash.
     TrainingMemory predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes);
-    StageMemory predict_evaluation_stage(std::size_t s, const BatchShape& batch) const;
     // Returns the bytes of an activation or a gradient that the rank exchanges with another stage.
     std::size_t count_row_bytes(const BatchShape& batch) const;
 
 private:
-    // The index of a kind of block, the backward passes, and the rows, samples and predicted rows of the
-    // micro-batch.
-    using MemoryKey = std::tuple<std::size_t, BackwardPasses, std::size_t, std::size_t, std::size_t>;
+    // The index of a kind of block, the backward passes, and the rows and samples of the micro-batch. The
+    // memory does not depend on the number of targets, so that the head of a model is predicted with all
+    // targets.
+    using MemoryKey = std::tuple<std::size_t, BackwardPasses, std::size_t, std::size_t>;
 
     const TrainingMemory& predict_block(std::size_t kind, const BatchShape& batch, BackwardPasses passes);
 

@@ -290,20 +290,20 @@ BufferPlacement place_buffers(const std::vector<BufferUse>& uses, const std::vec
     return PlacementSearch(uses, bytes).find();
 }
 
+// The steps must also take their buffers in the same order: the work that a body does for the next step, after
+// its STEPs, must be that of the prologue.
 bool have_steps_common_buffers(const Phases& phases, int microbatches) {
-    const auto belongs_to_step = [&](const Instruction& instruction, int step) {
-        return !has_microbatch(instruction.op) || instruction.microbatch / microbatches == step;
-    };
     for (std::size_t team = 0; team < phases.body.size(); ++team) {
-        if (has_prologue(phases) && !std::ranges::all_of(phases.prologue[team], [&](const Instruction& each) {
-                return belongs_to_step(each, 0);
-            }))
-            return true;
+        Program work_ahead;
         bool is_after_step = false;
-        for (const Instruction& each : phases.body[team]) {
+        for (Instruction each : phases.body[team]) {
             is_after_step = is_after_step || each.op == Op::step;
-            if (!belongs_to_step(each, is_after_step ? 1 : 0)) return true;
+            if (!has_microbatch(each.op)) continue;
+            if (each.microbatch / microbatches != (is_after_step ? 1 : 0)) return true;
+            each.microbatch -= microbatches;
+            if (is_after_step) work_ahead.push_back(each);
         }
+        if (work_ahead != phases.prologue[team]) return true;
     }
     return false;
 }

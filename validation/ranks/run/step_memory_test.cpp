@@ -51,8 +51,7 @@ protected:
         model.fill(stream, 1, {});
         const stage::LocalWork work = setup::make_local_work({started.job, started.current}, session_.rank());
         stage::StepMemoryPlanner memory_planner(work);
-        const schedule::Program program =
-            unroll_team(work.team, plan.training.phases(), plan.training.shape, 1);
+        const schedule::Program program = plan.training.unroll_program(work.team, 1);
         setup::StepPlanner planner(started.job, started.current);
         std::size_t least = std::numeric_limits<std::size_t>::max();
         std::size_t most = 0;

@@ -68,7 +68,8 @@ TEST(StepMemoryPlanner, PredictsStagesLikePassesOfWholeStages) {
                         EXPECT_EQ(planned.count_workspace_bytes(), stage.count_workspace_bytes());
                     }
                     const StageMemory evaluation = predict_evaluation(config, work.specs[s], batch, variant);
-                    EXPECT_EQ(planner.predict_evaluation_stage(s, batch).activations, evaluation.activations);
+                    EXPECT_EQ(planner.predict_stage(s, batch, BackwardPasses::none).peak.activations,
+                              evaluation.activations);
                 }
             }
         }
