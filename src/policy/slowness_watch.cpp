@@ -49,9 +49,9 @@ std::vector<SlownessWatch::Pace> SlownessWatch::list_paces(const std::vector<pla
 // over its ranks, of the pace divided by the rank's own slowness. The correction of a class with several ranks
 // is a moving average of this median. A class with a single rank is measured only when the class is new,
 // because a later change of pace may be the rank's own. If the rank's level is not known yet, the class begins
-// with the usual pace (the median of all ranks) instead. Later steps move the correction of such a class
-// towards the usual pace, so that a wrong correction disappears. If the median of a class deviates so much from
-// the usual pace that shapes cannot be the cause, the usual pace replaces this median.
+// with the usual pace (the median of all ranks) instead. Later steps move the correction of a class with a
+// single rank towards the usual pace, so that a wrong correction disappears. If the median of a class deviates
+// so much from the usual pace that shapes cannot be the cause, the usual pace replaces this median.
 void SlownessWatch::update_corrections(const std::vector<Pace>& paces) {
     constexpr double weight = 0.1;
     constexpr double decay = 0.02;
