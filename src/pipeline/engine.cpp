@@ -162,8 +162,8 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
     if (instruction.op == schedule::Op::validate) return validate(instruction);
-    // The sends must end, because their buffers have places in the memory of this step. The wait cannot cause a
-    // deadlock: no rank waits for this one, which has started all its sends of the step.
+    // The sends must end, because the next step uses the memory of their buffers for other tensors. The wait
+    // cannot cause a deadlock: no rank waits for this one, which has started all its sends of the step.
     if (instruction.op == schedule::Op::step && context.completes_sends_before_steps)
         for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     wait_for_input(instruction);

@@ -114,9 +114,9 @@ private:
 double choose_stall_limit(const plan::Plan& plan, int rank, double stall_timeout);
 
 // Collective over `control`. Calls `read` on every rank. The duration of `read` may differ a lot between ranks,
-// so a rank waits for the other ranks without a time limit. Afterwards waits in `control` count as stalls after
-// `stall_limit` seconds. If `read` throws ConfigError on some ranks, every rank throws the error of the lowest
-// of these ranks.
+// so a rank waits for the other ranks without a time limit. Afterwards, waits in `control` count as stalls
+// after `stall_limit` seconds. If `read` throws ConfigError on some ranks, every rank throws the error of the
+// lowest of these ranks.
 void read_with_unlimited_wait(comm::Communicator& control, double stall_limit,
                               const std::function<void()>& read);
 
