@@ -38,15 +38,15 @@ struct ArenaOverflow : BugError {
         : BugError(what, where) {}
 };
 
-// A stack allocator: allocates tensors one after the other in one block of memory. release(m) frees all tensors that
-// were allocated since mark() returned m. An arena in MemorySpace::ghost has no memory and never overflows. The
-// peak() of a ghost arena is the capacity that a real arena needs for the same calls.
+// A stack allocator: allocates tensors one after the other in one block of memory. release(m) frees all tensors
+// that were allocated since mark() returned m. An arena in MemorySpace::ghost has no memory and never
+// overflows. The peak() of a ghost arena is the capacity that a real arena needs for the same calls.
 class Arena {
 public:
     // Makes an arena that owns its memory.
     Arena(std::string name, std::size_t capacity_bytes, MemorySpace memory_space);
-    // Frees all tensors, and makes the arena allocate in `memory`, which the arena does not own. `memory` starts
-    // on a cache line, and is in the memory space of the arena.
+    // Frees all tensors, and makes the arena allocate in `memory`, which the arena does not own. `memory`
+    // starts on a cache line, and is in the memory space of the arena.
     void move_to(std::byte* memory, std::size_t capacity_bytes);
 
     // Allocates a contiguous tensor (rows, columns), which starts on a cache line and is not cleared. Throws
@@ -59,7 +59,7 @@ public:
 
 private:
     std::string name_;  // for the message of an overflow
-    Buffer buffer_;  // empty after move_to()
+    Buffer buffer_;     // empty after move_to()
     std::byte* memory_;
     std::size_t capacity_bytes_;
     std::size_t used_bytes_ = 0;

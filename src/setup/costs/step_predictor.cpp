@@ -73,7 +73,8 @@ double StepPredictor::predict_seconds(std::size_t step) {
     const std::size_t first = step - std::min(step, neighbours);
     const std::size_t last = std::min(step + neighbours, std::max(step + 1, state_->steps) - 1);
     std::vector<schedule::StepCosts> costs;
-    for (std::size_t each = first; each <= last; ++each) costs.push_back(state_->costs.predict(state_->count_shapes(each)));
+    for (std::size_t each = first; each <= last; ++each)
+        costs.push_back(state_->costs.predict(state_->count_shapes(each)));
     return predict_steps(training.phases(), training.shape, costs)[step - first];
 }
 

@@ -223,8 +223,10 @@ Json list_steps(const Forecast& forecast) {
                                     {"replicas", std::move(replicas)},
                                     {"seconds", std::move(seconds)}});
         }
-        steps.push_back(
-            {{"step", k + 1}, {"seconds", step.seconds}, {"bytes", step.bytes}, {"micro_batches", std::move(microbatches)}});
+        steps.push_back({{"step", k + 1},
+                         {"seconds", step.seconds},
+                         {"bytes", step.bytes},
+                         {"micro_batches", std::move(microbatches)}});
     }
     return steps;
 }
