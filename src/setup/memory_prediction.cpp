@@ -127,9 +127,8 @@ private:
 };
 
 // Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. `sizes`
-// and `memories` have one entry per rank. The buffer for initialization is freed before activations and
-// messages are allocated. Therefore only the bytes by which it exceeds activations and messages together are
-// added.
+// and `memories` have one entry per rank. The buffer for initialization is freed before the buffers of steps
+// are allocated. Therefore only the bytes by which it exceeds them are added.
 void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                          const std::vector<stage::ExchangeSize>& sizes,
                          const stage::LocalParameters& parameters, std::vector<RankMemory>& memories) {
@@ -143,8 +142,9 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
             sized_plan.plan.shards_optimizer ? sizes[i].own_shards : parameter_sizes;
         memory.gradients = parameters.count_gradient_bytes();
         memory.optimizer = optimizer_memory.compute_bytes(updated_shards);
+        const std::size_t step_bytes = memory.activations + memory.workspace + memory.messages;
         memory.workspace += optim::count_norm_scratch_bytes(sizes[i].own_shards.size());
-        memory.workspace += initialization - std::min(initialization, memory.activations + memory.messages);
+        memory.workspace += initialization - std::min(initialization, step_bytes);
         memory.messages += parameters.copy_counts().gradients * sizes[i].bytes;
     }
 }

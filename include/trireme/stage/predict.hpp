@@ -15,7 +15,7 @@ namespace trireme::stage {
 struct BatchShape {
     std::vector<kernels::Segment> segments;  // the rows of each sample, without padding
     std::size_t rows = 0;                    // number of rows, with padding
-    // Number of rows with a target. If unset, every row has a target; this case needs the most memory.
+    // Number of rows with a target, on which work depends, but not memory. If unset, every row has a target.
     std::optional<std::size_t> predicted_rows = {};
 };
 

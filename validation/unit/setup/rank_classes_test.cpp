@@ -157,8 +157,12 @@ void expect_equal_to_walks(const config::RunConfig& config, const model::ModelCo
                   walked.activations + walked.messages + walked.workspace)
             << name << ", rank " << rank;
         EXPECT_EQ(memory.copy, walked.copy) << name << ", rank " << rank;
-        EXPECT_EQ(memory.total(), predict_rank_memory(sized, &config.optimizer, gradients, rank, true).total())
-            << name << ", rank " << rank;
+        const RankMemory alone = predict_rank_memory(sized, &config.optimizer, gradients, rank, true);
+        EXPECT_EQ(memory.activations, alone.activations) << name << ", rank " << rank;
+        EXPECT_EQ(memory.activation, alone.activation) << name << ", rank " << rank;
+        EXPECT_EQ(memory.messages, alone.messages) << name << ", rank " << rank;
+        EXPECT_EQ(memory.workspace, alone.workspace) << name << ", rank " << rank;
+        EXPECT_EQ(memory.total(), alone.total()) << name << ", rank " << rank;
     }
 }
 

@@ -189,9 +189,8 @@ TEST(RankMemory, IncludesF32InitialValuesForBf16) {
         return planned.workspace + planned.activations + planned.messages;
     };
 
-    // The shards' sums for the norm, in whole cache lines, and messages are allocated, too.
-    EXPECT_GE(workspace_with(1), std::size_t{65536} * 128 * 4);
-    EXPECT_LE(static_cast<double>(workspace_with(1)), 1.01 * 65536 * 128 * 4);
+    const std::size_t of_norm = 64 * 10;  // upper bound on the shards' sums in whole cache lines
+    EXPECT_NEAR(static_cast<double>(workspace_with(1)), 65536.0 * 128 * 4, of_norm);
 }
 
 TEST(RankMemory, IsZeroForAnIdleRank) {
@@ -219,7 +218,7 @@ TEST(RankMemory, IsLargerForSplitBackwardPasses) {
     const std::size_t stash = predict_memory(halves, model, 0).activation;
 
     const stage::StageMemory apart = predict(model, all, batches[0], {.halves = stage::BackwardHalves::apart});
-    EXPECT_NEAR(static_cast<double>(stash), static_cast<double>(apart.activations), 64 * 7);
+    EXPECT_EQ(stash, apart.activations);
     EXPECT_GT(stash, predict_memory(unsplit, model, 0).activation);
 }
 
